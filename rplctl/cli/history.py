@@ -19,15 +19,13 @@ def history(
     last: int = option("--last", "N", "Only the last so many; 0: all that is kept.", 25),
 ) -> None:
     """Print what happened to the channels, and who did it."""
-    from rplctl.command.history import HistoryRequest
     from rplctl.command.history import history as run
 
     if last < 0:
         raise UsageError(f"--last {last}: a number of events, 0 for all")
     if channel is not None:
         names_of(options, channel)
-    request = HistoryRequest(channel, last, seconds(since, "--since"))
-    events = run(options.config(), request)
+    events = run(options.config(), channel, last, seconds(since, "--since"))
     if options.is_terminal and not options.format and not options.verbose:
         width = shutil.get_terminal_size().columns
         return write("".join(fitted(_line(event), width) + "\n" for event in events))

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Literal
 
 from rplctl.cli.color import has_color, is_dumb
@@ -21,7 +22,14 @@ def progress_unless(silent: bool) -> Iterator[Report | None]:
     if silent:
         yield None
     elif sys.stderr.isatty() and not is_dumb():
-        with _live() as report:
+        with _live(has_bar=True) as update:
+
+            def report(executed: BinlogPosition, wanted: BinlogPosition) -> None:
+                # a fraction is honest only within one log: the sizes of those between are not known
+                same = executed.log_name == wanted.log_name
+                done, total = (executed.log_pos, wanted.log_pos) if same else (0, None)
+                update(description=_text(executed, wanted), total=total, completed=done)
+
             yield report
     else:
         yield _lines()
@@ -49,32 +57,18 @@ def live_text(*, silent: bool) -> Iterator[Callable[[str], None] | None]:
     if silent or not sys.stderr.isatty() or is_dumb():
         yield None
         return
-    from rich.console import Console
-    from rich.progress import Progress, TextColumn
-
-    console = Console(stderr=True, markup=False, highlight=False, emoji=False)
-    with Progress(TextColumn("{task.description}", markup=False), console=console, transient=True) as progress:
-        task = progress.add_task("starting", total=None)
-        yield lambda text: progress.update(task, description=text)
+    with _live() as update:
+        yield lambda text: update(description=text)
 
 
 @contextmanager
-def _live() -> Iterator[Report]:
+def _live(*, has_bar: bool = False) -> Iterator[Callable[..., None]]:
+    """What changes the line, as rich's Progress.update."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     system: Literal["standard"] | None = "standard" if has_color(sys.stderr) else None
     console = Console(stderr=True, markup=False, highlight=False, emoji=False, no_color=False, color_system=system)
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(24), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("starting", total=None)
-
-        def report(executed: BinlogPosition, wanted: BinlogPosition) -> None:
-            # a fraction is honest only within one log: the sizes of those between are not known
-            same = executed.log_name == wanted.log_name
-            total = wanted.log_pos if same else None
-            progress.update(
-                task, description=_text(executed, wanted), total=total, completed=executed.log_pos if same else 0
-            )
-
-        yield report
+    text, bar = TextColumn("{task.description}", markup=False), (BarColumn(24), TimeElapsedColumn())
+    with Progress(text, *(bar if has_bar else ()), console=console, transient=True) as progress:
+        yield partial(progress.update, progress.add_task("starting", total=None))

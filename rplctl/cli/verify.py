@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,7 +64,7 @@ def verify(
         offline_source,
         BinlogPosition.parse(at) if at else None,
     )
-    with _Says(silent=options.quiet or options.format == "json") as says:
+    with _saying(silent=options.quiet or options.format == "json") as says:
         result = run(config, name, request, says)
     rows = [dict(zip(_COLUMNS, (*_figures(totals), totals.not_comparable), strict=True)) for totals in result.totals]
     shown = list(first_differences(result, count)) if count else []
@@ -89,33 +91,25 @@ def _figures(totals: Totals) -> tuple[object, ...]:
             totals.in_motion)  # fmt: skip
 
 
-class _Says:
+@contextmanager
+def _saying(*, silent: bool) -> Iterator[Callable[[VerifyProgress], None]]:
     """On a terminal one line that lives, else one for each table, on stderr."""
+    begun = time.monotonic()
+    with live_text(silent=silent) as show:
 
-    def __init__(self, *, silent: bool) -> None:
-        self._silent, self._begun = silent, time.monotonic()
-        self._live = live_text(silent=silent)
+        def says(now: VerifyProgress) -> None:
+            if show is not None:
+                show(_line(now, time.monotonic() - begun))
+            elif not silent and (totals := now.totals) is not None:
+                said = totals.not_comparable or f"{totals.equal} equal, {totals.differences} differ"
+                moving = f", {totals.in_motion} in motion" if totals.in_motion else ""
+                sys.stderr.write(clean(f"{totals.database}.{totals.table}: {totals.rows} rows, {said}{moving}") + "\n")
 
-    def __enter__(self) -> _Says:
-        self._text = self._live.__enter__()
-        return self
+        yield says
 
-    def __exit__(self, *error: object) -> None:
-        self._live.__exit__(None, None, None)
 
-    def __call__(self, now: VerifyProgress) -> None:
-        if self._silent:
-            return
-        if self._text is not None:
-            self._text(self._line(now))
-        elif (totals := now.totals) is not None:
-            said = totals.not_comparable or f"{totals.equal} equal, {totals.differences} differ"
-            moving = f", {totals.in_motion} in motion" if totals.in_motion else ""
-            sys.stderr.write(clean(f"{totals.database}.{totals.table}: {totals.rows} rows, {said}{moving}") + "\n")
-
-    def _line(self, now: VerifyProgress) -> str:
-        passed = time.monotonic() - self._begun
-        percent = 100 * now.rows // max(1, now.expected)
-        left = f"  {clock_time((now.expected - now.rows) * passed / now.rows)} left" if now.rows else ""
-        rate = f"  {short(now.rows / passed, ' rows')}/s" if passed else ""
-        return f"{now.tables_done} of {now.tables} tables  {percent} %{f'  {now.waits}' if now.waits else rate + left}"
+def _line(now: VerifyProgress, passed: float) -> str:
+    percent = 100 * now.rows // max(1, now.expected)
+    left = f"  {clock_time((now.expected - now.rows) * passed / now.rows)} left" if now.rows else ""
+    rate = f"  {short(now.rows / passed, ' rows')}/s" if passed else ""
+    return f"{now.tables_done} of {now.tables} tables  {percent} %{f'  {now.waits}' if now.waits else rate + left}"

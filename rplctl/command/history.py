@@ -4,26 +4,18 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from dataclasses import dataclass
 
 from rplctl.config import Config
 from rplctl.errors import file_error
 from rplctl.history import Event, read_history, stamp
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryRequest:
-    """`channel`: None is every one and the instance. `last`: so many, 0 all. `since_s`: seconds ago."""
-
-    channel: str | None = None
-    last: int = 0
-    since_s: float | None = None
-
-
-def history(config: Config, request: HistoryRequest) -> list[Event]:
-    """The oldest first. Raises UnfitFile, RplError for a file that the system refuses."""
-    name = None if request.channel is None else request.channel.lower()
-    since = "" if request.since_s is None else stamp(time.time() - request.since_s)
+def history(config: Config, channel: str | None = None, last: int = 0, since_s: float | None = None) -> list[Event]:
+    """The oldest first. `channel`: None is every one and the instance. `last`: so many, 0 all. `since_s`: seconds ago.
+    Raises UnfitFile, RplError for a file that the system refuses.
+    """
+    name = None if channel is None else channel.lower()
+    since = "" if since_s is None else stamp(time.time() - since_s)
     try:
         found = (
             event
@@ -31,6 +23,6 @@ def history(config: Config, request: HistoryRequest) -> list[Event]:
             if event.Time >= since and (name is None or event.Channel_Name is not None)
             if name is None or str(event.Channel_Name).lower() == name
         )
-        return list(deque(found, maxlen=request.last or None))
+        return list(deque(found, maxlen=last or None))
     except OSError as error:
         raise file_error(error) from error

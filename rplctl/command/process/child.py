@@ -28,14 +28,12 @@ from rplctl.locks import FileLock
 from rplctl.log_file import turn_over
 from rplctl.own_process import ended_how, signal_holder
 from rplctl.plain_file import UnfitFile, open_plain
-from rplctl.secret import PASSWORD_VARIABLE
 from rplctl.status import read_status
 
 START_TIMEOUT_S = 120.0  # until a child holds its lock: imports and the first compilation of the kernels
 STOP_TIMEOUT_S = 60.0  # until SIGTERM is followed by SIGKILL
 SEVER_TIMEOUT_S = 25.0  # a connection that is being made to a server that hangs is given up after 10 s
 SHARED_PREFIX = "shared-"  # of folders beside the channels' in run/; no channel's has a hyphen
-NO_VARIABLES: Mapping[str, str] = {}
 LEAST_ROOM = 1 << 16  # bytes: log, status and lock of a child, and the temporary files they come from
 _POLL_S = 0.02
 _ERROR_OF_EXIT_CODE = {kind.exit_code: kind for kind in RplError.__subclasses__() if kind.exit_code != 1}
@@ -58,31 +56,15 @@ class Child:
         return self.popen.poll()
 
 
-def spawn(
-    channel: Channel,
-    role: str,
-    arguments: Sequence[str] = (),
-    *,
-    keep_variable: str = "",
-    variables: Mapping[str, str] = NO_VARIABLES,
-) -> Child:
-    """Start `python -m rplctl.<role>` in its own session, `variables` in its environment. `keep_variable` is what a
-    stored `env:` password names.
-    """
+def spawn(channel: Channel, role: str, arguments: Sequence[str], environment: Mapping[str, str]) -> Child:
+    """Start `python -m rplctl.<role>` in its own session."""
     private_folder(channel.run_folder)
     command = [sys.executable, "-m", f"rplctl.{role}", str(channel.datadir.resolve()), channel.name, *arguments]
     started = time.time()
-    environment = _environment(keep_variable == PASSWORD_VARIABLE, variables)
     return Child(role, channel, _popen(command, channel.log_path(role), environment), started)
 
 
-def spawn_shared(
-    role: str,
-    channels: Mapping[Channel, str],
-    *,
-    keep_password: bool = False,
-    variables: Mapping[str, str] = NO_VARIABLES,
-) -> list[Child]:
+def spawn_shared(role: str, channels: Mapping[Channel, str], environment: Mapping[str, str]) -> list[Child]:
     """Start one process of that role for all of them; each with what its applier is told."""
     first = next(iter(channels))
     run = first.run_folder.parent
@@ -96,7 +78,7 @@ def spawn_shared(
     log, started = folder / f"{role}.log", time.time()
     with closing(FileLock(folder / "lock")) as seat:
         seat.acquire()
-        popen = _popen(command, log, _environment(keep_password, variables), (seat.descriptor,))
+        popen = _popen(command, log, environment, (seat.descriptor,))
     return [Child(role, channel, popen, started, log) for channel in channels]
 
 
@@ -108,15 +90,8 @@ def _sweep_shared(run: Path) -> None:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def _environment(keep_password: bool, variables: Mapping[str, str]) -> dict[str, str]:
-    environment = dict(os.environ)
-    if not keep_password:
-        environment.pop(PASSWORD_VARIABLE, None)
-    return {**environment, **variables}
-
-
 def _popen(
-    command: list[str], log: Path, environment: dict[str, str], pass_fds: Sequence[int] = ()
+    command: list[str], log: Path, environment: Mapping[str, str], pass_fds: Sequence[int] = ()
 ) -> subprocess.Popen[bytes]:
     with _open_log(log) as output:
         return subprocess.Popen(

@@ -32,7 +32,7 @@ from rplctl.command.check.source_end import SourceEnd, source_end
 from rplctl.command.check.sync_record import note_stays
 from rplctl.command.load_schema import seed_models
 from rplctl.command.process.child import Child, spawn
-from rplctl.command.process.start_request import StartRequest, StartResult, Until, variables_of
+from rplctl.command.process.start_request import StartRequest, StartResult, Until, environment_of
 from rplctl.commit.xid import instance_name
 from rplctl.config import Config
 from rplctl.durable import remove_leftovers
@@ -40,6 +40,7 @@ from rplctl.errors import UsageError
 from rplctl.history import note_event
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.repository.switch import settle_repositories, upgrade_tables
+from rplctl.secret import PASSWORD_VARIABLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class Prepared:
     already: dict[str, int]  # role → pid of what runs
     wanted: SourceEnd | None
     notes: tuple[Note, ...]
-    keep_variable: str
+    keeps_password: bool  # in its environment: the record names the variable
     skip_count: int
     told: str  # to the applier
 
@@ -63,8 +64,8 @@ class Prepared:
 
     def spawn(self, role: str) -> Child:
         arguments = [self.told] if role == APPLIER else []
-        variables = variables_of(self.config, self.request)
-        return spawn(self.channel, role, arguments, keep_variable=self.keep_variable, variables=variables)
+        environment = environment_of(self.config, self.request, keeps_password=self.keeps_password)
+        return spawn(self.channel, role, arguments, environment)
 
     def take_back(self) -> None:
         """Nothing was started after all."""
@@ -121,7 +122,7 @@ def prepare(config: Config, channel: Channel, request: StartRequest) -> Prepared
         already,
         end,
         (*gone_back, *_notes(channel.name, request, already, until)),
-        master.user_password.partition("env:")[2] if master.user_password.startswith("env:") else "",
+        master.user_password == f"env:{PASSWORD_VARIABLE}",
         skip,
         json.dumps(options),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import astuple, dataclass, field
 from typing import Any
@@ -12,6 +13,7 @@ from rplctl.command.channel.context import APPLIER, ROLES, Note
 from rplctl.config import CONFIG_VARIABLE, Config
 from rplctl.errors import UsageError
 from rplctl.position import BinlogPosition, is_log_name
+from rplctl.secret import PASSWORD_VARIABLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +89,14 @@ Begun = Callable[[StartResult], None]
 Progress = Callable[[BinlogPosition, BinlogPosition], None]  # (executed, wanted)
 
 
-def variables_of(config: Config, request: StartRequest) -> dict[str, str]:
-    given = {failpoint.ENVIRONMENT: request.crash_points}
+def environment_of(config: Config, request: StartRequest, *, keeps_password: bool) -> dict[str, str]:
+    """Of a thread's process: ours, without a password unless it is what the channel's record refers to."""
+    found = {name: value for name, value in os.environ.items() if keeps_password or name != PASSWORD_VARIABLE}
+    if request.crash_points:
+        found[failpoint.ENVIRONMENT] = request.crash_points
     if config.config_file:
-        given[CONFIG_VARIABLE] = str(config.config_file.resolve())
-    return {name: value for name, value in given.items() if value}
+        found[CONFIG_VARIABLE] = str(config.config_file.resolve())
+    return found
 
 
 def check_request(request: StartRequest) -> None:

@@ -22,10 +22,9 @@ from rplctl.command.process.child import (
     wait_until_it_runs,
 )
 from rplctl.command.process.preparation import Prepared, note_started, prepare
-from rplctl.command.process.start_request import StartRequest, StartResult, Until, check_request, variables_of
+from rplctl.command.process.start_request import StartRequest, StartResult, Until, check_request, environment_of
 from rplctl.config import Config
 from rplctl.errors import RplError, UsageError, file_error
-from rplctl.secret import PASSWORD_VARIABLE
 
 Outcome = dict[str, StartResult | RplError]
 
@@ -95,11 +94,9 @@ def _allow_descriptors() -> None:
 def _spawn(role: str, those: Sequence[Prepared]) -> list[Child]:
     if not those:
         return []
-    keep_password = any(one.keep_variable == PASSWORD_VARIABLE for one in those)
-    told = {one.channel: one.told for one in those}
-    return spawn_shared(
-        role, told, keep_password=keep_password, variables=variables_of(those[0].config, those[0].request)
-    )
+    keeps_password = any(one.keeps_password for one in those)
+    environment = environment_of(those[0].config, those[0].request, keeps_password=keeps_password)
+    return spawn_shared(role, {one.channel: one.told for one in those}, environment)
 
 
 def _end(one: Prepared, children: Sequence[Child]) -> None:

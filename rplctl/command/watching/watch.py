@@ -17,7 +17,6 @@ from typing import Final
 
 from rplctl.command.channel.context import one_engine
 from rplctl.command.check.verb import Verdict, check, limits_of
-from rplctl.command.history import HistoryRequest
 from rplctl.command.history import history as events_of
 from rplctl.command.watching.seen import Seen, seen
 from rplctl.config import Config
@@ -119,6 +118,6 @@ class Watch:
 def _events(named: Sequence[tuple[str, Config]]) -> list[Event]:
     """Of the whole instance; one that cannot be read has none."""
     try:
-        return events_of(named[0][1], HistoryRequest(last=EVENTS)) if named else []
+        return events_of(named[0][1], last=EVENTS) if named else []
     except RplError:
         return []

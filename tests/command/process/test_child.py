@@ -23,7 +23,7 @@ from rplctl.command.check.source_end import SourceEnd
 from rplctl.command.process import child as process
 from rplctl.command.process import supervise
 from rplctl.command.process.child import Child, error_of, last_line, spawn, stop_running, terminate
-from rplctl.command.process.start_request import StartRequest
+from rplctl.command.process.start_request import StartRequest, environment_of
 from rplctl.command.process.supervise import Run
 from rplctl.config import Config
 from rplctl.durable import private_folder
@@ -206,14 +206,16 @@ def test_a_childs_environment_has_no_password_unless_it_is_the_stored_reference(
     monkeypatch.setenv("RPLCTL_CONFIG", "/old.toml")
     own = channel.datadir / "own.toml"
     os.mkfifo(own)  # nobody writes into it: there the child waits, to be looked at
-    for keep, expected in (("", False), ("OTHER", False), (PASSWORD_VARIABLE, True)):
-        child = spawn(channel, "receiver", keep_variable=keep, variables={"RPLCTL_CONFIG": str(own)})
+    config = Config(channel.datadir, config_file=own)
+    for expected in (False, True):
+        environment = environment_of(config, StartRequest(), keeps_password=expected)
+        child = spawn(channel, "receiver", [], environment)
         children.append(child)
-        while not (environment := Path(f"/proc/{child.popen.pid}/environ").read_bytes()):
+        while not (found := Path(f"/proc/{child.popen.pid}/environ").read_bytes()):
             assert child.exit_code() is None, "it ended before it could be looked at"
         arguments = Path(f"/proc/{child.popen.pid}/cmdline").read_bytes()
-        assert (b"C4nary" in environment) == expected and b"C4nary" not in arguments
-        assert f"RPLCTL_CONFIG={own}".encode() in environment
+        assert (b"C4nary" in found) == expected and b"C4nary" not in arguments
+        assert f"RPLCTL_CONFIG={own}".encode() in found
         assert os.getsid(child.popen.pid) == child.popen.pid
 
 
