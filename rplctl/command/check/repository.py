@@ -40,17 +40,9 @@ def check_repositories(config: Config, channel: Channel, stored: Stored) -> Iter
     repositories = open_repositories(config, channel.name)
     damaged = False
     for record in (MASTER_INFO, RELAY_LOG_INFO):
-        info = None
-        for item in _one_record(record, repositories):
-            if isinstance(item, Finding):
-                damaged = damaged or item.code in ("repository_damaged", "repository_both", "repository_old_layout")
-                yield item
-            else:
-                info = item
-        if record is MASTER_INFO:
-            stored.master = info
-        else:
-            stored.relay = info
+        for item in _one_record(record, repositories, stored):
+            damaged = damaged or item.code in ("repository_damaged", "repository_both", "repository_old_layout")
+            yield item
     yield from _ignored(channel, stored)
     if stored.relay is not None and not damaged and may_have_table(config):
         yield from _marker(repositories, stored.relay)
@@ -101,49 +93,40 @@ def _ignored(channel: Channel, stored: Stored) -> Iterator[Finding]:
         )
 
 
-def _one_record(record: Record[Any], repositories: Repositories) -> Iterator[Finding | Any]:
-    """Findings, then the record that the options name, when it can be read."""
+def _one_record(record: Record[Any], repositories: Repositories, stored: Stored) -> Iterator[Finding]:
+    """`stored` gets the record that the options name, when it can be read."""
     config, channel = repositories.config, repositories.channel
     wanted = record.kind(config)
     places = {kind: open_repository(record, kind, config, channel, repositories.engine) for kind in RepositoryKind}
     infos: dict[RepositoryKind, Any] = {}
+    yield from _file_modes(record, channel)
     for kind, place in places.items():
-        if kind is RepositoryKind.FILE:
-            yield from _file_modes(record, channel)
-        elif wanted is RepositoryKind.FILE and not may_have_table(config):
+        if kind is not wanted and kind is RepositoryKind.TABLE and not may_have_table(config):
             continue
         try:
-            infos[kind] = place.read() if place.exists() else None
-            if kind is wanted and infos[kind] is not None and wanted is RepositoryKind.TABLE:
-                yield from _engine(record, place, repositories)
+            if place.exists():
+                info = place.read()
+                if kind is wanted is RepositoryKind.TABLE:
+                    yield from _engine(place, repositories)
+                infos[kind] = info
         except TargetError:  # check_target names it
-            infos[kind] = None
+            continue
         except RplError as error:
             old = "layout of an older version" in error.message
             if kind is wanted or old:
-                code = "repository_old_layout" if old else "repository_damaged"
-                yield found(code, error.message, error.hint)
-            infos[kind] = None
-    if all(infos.get(kind) is not None for kind in RepositoryKind):
-        if not (channel.run_folder / f"switch-{record.name}.json").exists():
-            file, table = (places[kind].where for kind in (RepositoryKind.FILE, RepositoryKind.TABLE))
-            at = {kind: position_of(info) for kind, info in infos.items()}
-            text = (
-                f"{record.name} is in {file} (at {at[RepositoryKind.FILE]}) and in {table} (at "
-                f"{at[RepositoryKind.TABLE]}): the next start refuses"
-            )
-            yield found("repository_both", text, keep_one(file, table))
-    elif infos.get(wanted) is None:
-        for kind in RepositoryKind:
-            if infos.get(kind) is not None:
-                text = (
-                    f"{record.option}={wanted}, and {record.name} is in {places[kind].where}: the next start moves it"
-                )
-                yield found("repository_elsewhere", text, "rplctl start")
-                infos[wanted] = infos[kind]
-                break
-    if infos.get(wanted) is not None:
-        yield infos[wanted]
+                yield found("repository_old_layout" if old else "repository_damaged", error.message, error.hint)
+    if len(infos) > 1 and not (channel.run_folder / f"switch-{record.name}.json").exists():
+        there = {places[kind].where: position_of(info) for kind, info in infos.items()}
+        where = " and in ".join(f"{place} (at {position})" for place, position in there.items())
+        yield found("repository_both", f"{record.name} is in {where}: the next start refuses", keep_one(*there))
+    if infos and wanted not in infos:
+        ((other, infos[wanted]),) = infos.items()
+        text = f"{record.option}={wanted}, and {record.name} is in {places[other].where}: the next start moves it"
+        yield found("repository_elsewhere", text, "rplctl start")
+    if record is MASTER_INFO:
+        stored.master = infos.get(wanted)
+    else:
+        stored.relay = infos.get(wanted)
 
 
 def _file_modes(record: Record[Any], channel: Channel) -> Iterator[Finding]:
@@ -152,7 +135,7 @@ def _file_modes(record: Record[Any], channel: Channel) -> Iterator[Finding]:
             yield found("file_mode", f"{path} may tell a password and others can read it", f"chmod 600 {path}")
 
 
-def _engine(record: Record[Any], place: Any, repositories: Repositories) -> Iterator[Finding]:
+def _engine(place: Any, repositories: Repositories) -> Iterator[Finding]:
     if not place.is_transactional():
         command = dialect_of(repositories.engine().dialect.name).to_crash_safe.format(table=place.where)
         text = f"{place.where} is in an engine without transactions: rows may be lost when the target crashes"

@@ -111,8 +111,7 @@ def _summary(status: SlaveStatus, record: SyncRecord | None, now: float) -> Verd
 
 
 def worst(levels: Iterable[int]) -> int:
-    """CRITICAL is worse than UNKNOWN, as monitoring plugins have it."""
-    return max(levels, key=lambda level: (0, 1, 3, 2)[level], default=0)
+    return max(levels, key=worst_first, default=0)
 
 
 def _newest(findings: list[Finding]) -> list[Finding]:
@@ -122,8 +121,8 @@ def _newest(findings: list[Finding]) -> list[Finding]:
 
 
 def worst_first(level: int) -> int:
-    """The higher, the worse: CRITICAL is worse than UNKNOWN."""
-    return sum(worst((level, other)) == level for other in range(len(WORDS)))
+    """The higher, the worse: CRITICAL is worse than UNKNOWN, as monitoring plugins have it."""
+    return (0, 1, 3, 2)[level]
 
 
 def _find(config: Config, channel: Channel, scope: Scope, limits: Limits) -> Iterator[Finding]:
