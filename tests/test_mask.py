@@ -6,8 +6,7 @@ import logging
 import time
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from rplctl.errors import RplError
 from rplctl.mask import SECRET, masked

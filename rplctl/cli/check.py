@@ -37,8 +37,7 @@ def check(
     Exit code 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.
     """
     from rplctl.command.channel.context import one_engine
-    from rplctl.command.check.verb import WORDS, Scope, limits_of, worst, worst_first
-    from rplctl.command.check.verb import check as run
+    from rplctl.command.check.verb import WORDS, Scope, check as run, limits_of, worst, worst_first
 
     if offline and online:
         raise UsageError("--offline and --online exclude each other")

@@ -39,8 +39,7 @@ def clone(
 
     Those that the target lacks, or those that are named, without a lock; show-clone tells how far it is.
     """
-    from rplctl.command.clone import Choice, CloneRequest
-    from rplctl.command.clone import clone as run
+    from rplctl.command.clone import Choice, CloneRequest, clone as run
 
     name, config = the_channel(options, channel)
     if cancel:

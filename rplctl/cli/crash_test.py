@@ -34,8 +34,7 @@ def crash_test(
 
         name, config = the_channel(options, channel)
         return say(options, f"channel '{name}': {arm or 'nothing'} armed", run_arm(config, name, arm))
-    from rplctl.command.crash_test import CrashLine
-    from rplctl.command.crash_test import crash_test as run
+    from rplctl.command.crash_test import CrashLine, crash_test as run
 
     if has_password(target):
         raise UsageError("a password in --target would be seen in the process list", hint="--target-password-file FILE")

@@ -19,8 +19,7 @@ def demo(
     options: Globals, folder: Path | None = argument("DIR", "Instance folder to make; without it a temporary one.")
 ) -> None:
     """Replicate recorded binary logs, and compare."""
-    from rplctl.command.demo import DemoTable
-    from rplctl.command.demo import demo as run
+    from rplctl.command.demo import DemoTable, demo as run
     from rplctl.command.show_status import WORKLOG_COLUMNS
 
     with progress_unless(options.quiet) as progress:

@@ -14,8 +14,7 @@ def doctor(options: Globals, channel: str | None = CHANNEL) -> None:
 
     Says, too, what a power cut would take. Exit code 1 with a warning, 2 with a failure.
     """
-    from rplctl.command.doctor import FAIL, WARN, DoctorLine
-    from rplctl.command.doctor import doctor as run
+    from rplctl.command.doctor import FAIL, WARN, DoctorLine, doctor as run
 
     if channel is not None:
         check_channel_name(channel)

@@ -21,8 +21,7 @@ def export_info(
 
     Position and connection, the password in clear text.
     """
-    from rplctl.command.export_info import Destination
-    from rplctl.command.export_info import export_info as run
+    from rplctl.command.export_info import Destination, export_info as run
 
     name, config = the_channel(options, channel)
     result = run(config, name, Destination(server, folder, yes), dry_run=dry_run)

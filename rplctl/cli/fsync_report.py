@@ -16,8 +16,7 @@ def fsync_report(
 
     Exit code 1 when one is off.
     """
-    from rplctl.command.fsync_report import FsyncLine
-    from rplctl.command.fsync_report import fsync_report as run
+    from rplctl.command.fsync_report import FsyncLine, fsync_report as run
 
     lines = run(options.config(), transactions, on_target=on_target)
     show_records(options, lines, FsyncLine)

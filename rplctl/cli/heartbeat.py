@@ -26,9 +26,7 @@ def heartbeat(
     run_time: str | None = option("--run-time", "SECONDS", "End then."),
 ) -> None:
     """Tell the true lag, or write a heartbeat."""
-    from rplctl.command.heartbeat import Heartbeat
-    from rplctl.command.heartbeat import heartbeat as look
-    from rplctl.command.heartbeat import update as beat_at_source
+    from rplctl.command.heartbeat import Heartbeat, heartbeat as look, update as beat_at_source
 
     pause, limit = seconds(interval, "--interval") or 1.0, seconds(run_time, "--run-time")
     if update and monitor or create_table and not update:

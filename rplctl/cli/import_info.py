@@ -30,8 +30,7 @@ def import_info(
 
     From a server also its connection settings.
     """
-    from rplctl.command.import_info import FOLDER, ROWS, Origin, is_configured
-    from rplctl.command.import_info import import_info as run
+    from rplctl.command.import_info import FOLDER, ROWS, Origin, import_info as run, is_configured
 
     places = {FOLDER: folder, ROWS: mysql_tables}
     places |= {"maxwell": maxwell, "debezium": debezium, "canal": canal, "tungsten": tungsten}

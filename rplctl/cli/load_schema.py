@@ -23,8 +23,7 @@ def load_schema(
 
     Row events do not carry them. Tables that the target lacks are made empty.
     """
-    from rplctl.command.load_schema import load_schema as run
-    from rplctl.command.load_schema import rows_loaded
+    from rplctl.command.load_schema import load_schema as run, rows_loaded
 
     name, config = the_channel(options, channel)
     if loaded is not None:

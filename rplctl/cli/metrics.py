@@ -19,8 +19,7 @@ def metrics(
 ) -> None:
     """Print the state of every channel for Prometheus."""
     from rplctl.command.channel.context import one_engine
-    from rplctl.command.metrics import alert_rules, samples, write_textfile
-    from rplctl.command.metrics import metrics as run
+    from rplctl.command.metrics import alert_rules, metrics as run, samples, write_textfile
     from rplctl.command.watching.seen import seen
 
     if alerts:

@@ -17,8 +17,7 @@ def recover(
 
     The torn tail is cut and the next event computed.
     """
-    from rplctl.command.recover import RecoverResult
-    from rplctl.command.recover import recover as run
+    from rplctl.command.recover import RecoverResult, recover as run
 
     results: list[RecoverResult] = []
     failed = for_each(

@@ -24,8 +24,7 @@ def repair(
 
     Exit code 0 when all are mended, 1 when some are left.
     """
-    from rplctl.command.repair import RepairedTable
-    from rplctl.command.repair import repair as run
+    from rplctl.command.repair import RepairedTable, repair as run
 
     most = number(show, "--show", 0, 10**6)
     name, config = the_channel(options, channel)

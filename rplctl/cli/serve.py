@@ -24,8 +24,7 @@ def serve(
     tls_key: Path | None = option("--tls-key", "FILE", "Its key, when that is another file."),
 ) -> None:
     """Serve metrics, health and a page over HTTP."""
-    from rplctl.command.serve import Request, is_local
-    from rplctl.command.serve import serve as run
+    from rplctl.command.serve import Request, is_local, serve as run
     from rplctl.command.watching.watch import Watch
 
     each_channel(options, channel)  # what is mistyped is told before anything is begun

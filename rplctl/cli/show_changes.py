@@ -30,8 +30,7 @@ def show_changes(
     limit: str = option("--limit", "N", "At most so many changes.", ""),
 ) -> None:
     """List what happened to a table or a row."""
-    from rplctl.command.show_changes import ShownChange
-    from rplctl.command.show_changes import show_changes as run
+    from rplctl.command.show_changes import ShownChange, show_changes as run
 
     if not table:
         raise UsageError("--table DB.TABLE says whose changes are wanted")

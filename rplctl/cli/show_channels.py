@@ -8,7 +8,6 @@ from rplctl.cli.output import show_records
 
 def show_channels(options: Globals) -> None:
     """List the configured channels."""
-    from rplctl.command.show_channels import ChannelLine
-    from rplctl.command.show_channels import show_channels as run
+    from rplctl.command.show_channels import ChannelLine, show_channels as run
 
     show_records(options, run(options.config(), options.config), ChannelLine)

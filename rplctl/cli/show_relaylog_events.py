@@ -16,8 +16,7 @@ def show_relaylog_events(
     limit: int | None = option("--limit", "N", "At most so many events."),
 ) -> None:
     """List a relay log's events (SHOW RELAYLOG EVENTS)."""
-    from rplctl.command.show_relaylog_events import RelayLogEvent
-    from rplctl.command.show_relaylog_events import show_relaylog_events as run
+    from rplctl.command.show_relaylog_events import RelayLogEvent, show_relaylog_events as run
 
     if limit is not None and limit < 0:
         raise UsageError("--limit: write a number of events")

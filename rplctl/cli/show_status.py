@@ -58,8 +58,7 @@ def _status_rows(
     options: Globals, channel: str | None, terminology: str, *, every: bool
 ) -> tuple[list[dict[str, object]], tuple[str, ...], int]:
     """(rows, columns to show, exit code of the first channel whose records cannot be read)."""
-    from rplctl.command.show_status import COLUMNS, SOURCE_COLUMNS, WORKLOG_COLUMNS
-    from rplctl.command.show_status import show_status as run
+    from rplctl.command.show_status import COLUMNS, SOURCE_COLUMNS, WORKLOG_COLUMNS, show_status as run
 
     rows: list[dict[str, object]] = []
     failed = for_each(options, channel, lambda name, config: rows.append(asdict(run(config, name))), every=every)

@@ -15,8 +15,7 @@ def switch_repo(
     dry_run: bool = DRY_RUN,
 ) -> None:
     """Move repositories between FILE and TABLE (WL#2775)."""
-    from rplctl.command.switch_repo import SwitchStep
-    from rplctl.command.switch_repo import switch_repo as run
+    from rplctl.command.switch_repo import SwitchStep, switch_repo as run
 
     steps: list[SwitchStep] = []
     failed = for_each(

@@ -48,8 +48,7 @@ def verify(
     Exit code 0 when all is equal, 1 when something differs or could not be compared.
     """
     from rplctl.command.cloning.choice import Choice
-    from rplctl.command.verify import VerifyRequest, first_differences
-    from rplctl.command.verify import verify as run
+    from rplctl.command.verify import VerifyRequest, first_differences, verify as run
 
     name, config = the_channel(options, channel)
     count = number(show, "--show", 0, 10**6)

@@ -59,6 +59,7 @@ from rplctl.secret import reveal
 from rplctl.source.select import SelectedRows
 from rplctl.source.snapshot import (
     LogPlace,
+    Snapshot as Opened,
     Step,
     gtids_at,
     locked_rows,
@@ -67,7 +68,6 @@ from rplctl.source.snapshot import (
     snapshot,
     step_of,
 )
-from rplctl.source.snapshot import Snapshot as Opened
 from rplctl.source.survey import log_end, session, survey
 from rplctl.target import dialect_of, open_engine, target_kind
 

@@ -22,8 +22,7 @@ from rplctl.history import note_event
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.plain_file import read_plain
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition
-from rplctl.repository.exchange.servers import Server, without_relay_logs
-from rplctl.repository.exchange.servers import export_info as format_files
+from rplctl.repository.exchange.servers import Server, export_info as format_files, without_relay_logs
 from rplctl.repository.exchange.statement import change_master_statement
 from rplctl.secret import reveal
 

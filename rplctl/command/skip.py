@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from rplctl import mysql_errors as er
-from rplctl import skip_list
+from rplctl import mysql_errors as er, skip_list
 from rplctl.command.channel.context import APPLIER, Note, administer, refuse_while_it_runs
 from rplctl.config import Config
 from rplctl.errors import UsageError

@@ -22,8 +22,7 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import datasource as api
-from pyspark.sql import types as sql
+from pyspark.sql import datasource as api, types as sql
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from rplctl.applier.decode.arrow import column_array, spark_type

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rplctl.event import event_classes as c
-from rplctl.event import query_words as words
+from rplctl.event import event_classes as c, query_words as words
 from rplctl.event.bytes_at import u16, u32
 from rplctl.event.group_position import CHECKSUM, INEXACT, POSITION, move_position
 from rplctl.event.header import FLAG_ARTIFICIAL, FLAG_IGNORABLE, FLAG_RELAY_LOG, HEADER_LENGTH, MAX_EVENT_LENGTH

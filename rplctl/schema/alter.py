@@ -12,8 +12,7 @@ from typing import Any
 
 from rplctl import mysql_errors as er
 from rplctl.errors import RplError
-from rplctl.schema import statement as ddl
-from rplctl.schema import structure
+from rplctl.schema import statement as ddl, structure
 from rplctl.schema.context import DdlContext
 from rplctl.schema.data_type import BYTES_OF_A_CHARACTER, takes_charset
 from rplctl.schema.model import TEXT_BYTES, Column, ForeignKey, Key, KeyPart, Partitioning, TableModel

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from rplctl import mysql_errors as er
 from rplctl.errors import RplError
-from rplctl.schema import statement as ddl
-from rplctl.schema import structure
+from rplctl.schema import statement as ddl, structure
 from rplctl.schema.alter import Altered, alter, follow_renamed_columns
 from rplctl.schema.context import STRICT_ALL_TABLES, STRICT_TRANS_TABLES, DdlContext
 from rplctl.schema.model import TableModel

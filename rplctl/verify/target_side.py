@@ -25,8 +25,7 @@ from rplctl.schema.model import Column, TableModel
 from rplctl.schema.structure import END_OF_TIME, LATER_END_OF_TIME, ROW_END, row_end
 from rplctl.source.select import SelectedRows
 from rplctl.target import dialect_of, mapped_errors, open_engine, target_kind
-from rplctl.target.base import ChangeKind, RowChange, RowSet, Target
-from rplctl.target.base import Row as TargetRow
+from rplctl.target.base import ChangeKind, Row as TargetRow, RowChange, RowSet, Target
 from rplctl.target.compared import ComparedRows
 from rplctl.target.registry import compared_rows
 from rplctl.verify.drift import drift_of

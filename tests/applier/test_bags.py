@@ -25,8 +25,7 @@ from tests.applier.demo_log import groups_of
 from tests.applier.instance import Instance
 from tests.applier.test_live_logs import logged
 from tests.kit.neutral_state import differences as sqlite_differences
-from tests.kit.postgresql_state import connect, new_database
-from tests.kit.postgresql_state import differences as postgresql_differences
+from tests.kit.postgresql_state import connect, differences as postgresql_differences, new_database
 from tests.kit.record_fidelity import state_of
 from tests.kit.servers import MariadbServer, PostgresqlServer
 

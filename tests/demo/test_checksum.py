@@ -6,8 +6,7 @@ import hashlib
 import sqlite3
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rplctl.demo.checksum import Value, neutral_text, rows_checksum, sqlite_checksum
 

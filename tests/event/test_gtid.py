@@ -1,8 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rplctl.errors import BinlogFormatError, UsageError
 from rplctl.event.events import PreviousGtids, parse_event

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from rplctl.event import event_classes
-from rplctl.event import query_words as words
+from rplctl.event import event_classes, query_words as words
 from rplctl.event.bytes_at import u16, u24, u32
 from rplctl.event.format_description import build_format_description, parse_format_description
 from rplctl.event.group_kernel import BACKWARDS, BAD_LENGTH, COLUMNS, ENCRYPTED, REGISTERS, TABLE_FULL, run_groups

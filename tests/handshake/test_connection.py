@@ -22,8 +22,7 @@ from rplctl.config import Config
 from rplctl.errors import RplError
 from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition
-from rplctl.source import DumpStart, ReplicaIdentity
-from rplctl.source import survey as source_survey
+from rplctl.source import DumpStart, ReplicaIdentity, survey as source_survey
 from rplctl.source.connection import connect
 from rplctl.target import mapped_errors, open_engine
 from rplctl.target.mysql import connection as mysql_connection

@@ -15,9 +15,7 @@ from rplctl.repository import create_tables
 from rplctl.repository.layout import COMMENTS, NAMES
 from rplctl.target.registry import dialect_of
 from tests.migrations.revisions import columns_of
-from tests.repository.conftest import Target
-from tests.repository.conftest import datadir as datadir
-from tests.repository.conftest import target as target
+from tests.repository.conftest import Target, datadir as datadir, target as target
 from tests.repository.test_layout_versions import alembic, make_by_hand
 
 LAYOUTS = ("0001", "0002", "0003")

@@ -18,11 +18,15 @@ from rplctl.repository import create_tables, open_master_info
 from rplctl.repository.install import SCHEMA_VERSION, VERSIONS, migrations_folder
 from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO
 from rplctl.target.registry import dialect_of
-from tests.repository.conftest import MASTER, Target, config_of
-from tests.repository.conftest import channel as channel
-from tests.repository.conftest import datadir as datadir
-from tests.repository.conftest import sqlite_target as sqlite_target
-from tests.repository.conftest import target as target
+from tests.repository.conftest import (
+    MASTER,
+    Target,
+    channel as channel,
+    config_of,
+    datadir as datadir,
+    sqlite_target as sqlite_target,
+    target as target,
+)
 
 
 def test_there_is_one_head_and_it_is_the_version_that_install_looks_for() -> None:

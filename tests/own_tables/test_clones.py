@@ -9,8 +9,7 @@ import pytest
 from rplctl.errors import LockBusy
 from rplctl.own_tables.clones import COPYING, ClonedTable, add_clones, move_clone, read_clones
 from rplctl.own_tables.tables import create_own_tables, forget_channel
-from tests.repository.conftest import Target
-from tests.repository.conftest import target as target
+from tests.repository.conftest import Target, target as target
 
 
 def test_a_chunk_is_counted_once_and_channels_do_not_meet(target: Target) -> None:

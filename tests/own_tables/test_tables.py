@@ -19,8 +19,7 @@ from rplctl.repository import create_tables
 from rplctl.repository.install import upgrade_if_old
 from rplctl.target import dialect_of
 from tests.migrations.test_versions import in_child
-from tests.repository.conftest import Target
-from tests.repository.conftest import target as target
+from tests.repository.conftest import Target, target as target
 
 XID = "X'6162',X'',1"
 DESCRIPTION = FormatDescription(4, "10.11.19-MariaDB", 0, (56, 13, 0), 1, True)

@@ -6,8 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from rplctl.info import MasterInfo, PreparedPosition, RelayLogInfo
 from rplctl.position import BinlogPosition, RelayLogPosition

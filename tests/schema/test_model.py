@@ -6,8 +6,7 @@ import sqlite3
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from rplctl.errors import RplError
 from rplctl.schema.context import DdlContext

@@ -6,8 +6,7 @@ import contextlib
 
 import pytest
 import sqlglot
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from sqlglot import exp
 
 from rplctl.errors import RplError

@@ -19,9 +19,14 @@ from rplctl.event.types import EventType
 from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition
 from rplctl.receiver.receiver import open_source
-from rplctl.source import DumpStart, EventBatch, ReplicaIdentity, SourceStream
-from rplctl.source import dump as dump_module
-from rplctl.source import receive_buffer as room
+from rplctl.source import (
+    DumpStart,
+    EventBatch,
+    ReplicaIdentity,
+    SourceStream,
+    dump as dump_module,
+    receive_buffer as room,
+)
 from rplctl.source.dump import end_of_dump
 from tests.source.binlogs import event, statements
 from tests.source.fake_server import COM_BINLOG_DUMP, FakeServer, frame, frame_error

@@ -16,8 +16,10 @@ from tests.kit.postgresql_state import connect, differences, new_database
 from tests.kit.record_fidelity import state_of
 from tests.kit.replica import Replica, wait_until
 from tests.kit.servers import MariadbServer, PostgresqlServer
-from tests.stories.test_replication import SCHEMA as SCHEMA  # read by the fixture `source`
-from tests.stories.test_replication import Load
+from tests.stories.test_replication import (
+    SCHEMA as SCHEMA,  # read by the fixture `source`
+    Load,
+)
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 

@@ -30,8 +30,7 @@ from rplctl.applier.apply import batch
 from rplctl.applier.job import Applier
 from rplctl.applier.options import StartOptions
 from rplctl.channel import Channel
-from rplctl.commit import ambiguous_commit as in_doubt
-from rplctl.commit import transaction, two_phase
+from rplctl.commit import ambiguous_commit as in_doubt, transaction, two_phase
 from rplctl.config import Config
 from rplctl.errors import LockBusy, RplError, TargetError
 from rplctl.event.scan import GroupKind

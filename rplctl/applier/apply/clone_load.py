@@ -51,8 +51,7 @@ from rplctl.own_tables.models import store_models
 from rplctl.result_set.columns import SelectedColumn, quote, selected_columns
 from rplctl.result_set.rows import read_images
 from rplctl.schema.context import DdlContext
-from rplctl.schema.model import Key as TableKey
-from rplctl.schema.model import TableModel
+from rplctl.schema.model import Key as TableKey, TableModel
 from rplctl.schema.plan import AddKeysStep, CreateStep, DatabaseModel, DdlPlan, DropStep
 from rplctl.schema.statement import TableName
 from rplctl.target import mapped_errors, statement_target

@@ -11,8 +11,7 @@ from typing import Final
 from rplctl import mysql_errors as er
 from rplctl.errors import RplError
 from rplctl.event.column import column_formats, fraction_digits
-from rplctl.event.table_map import ColumnType as Wire
-from rplctl.event.table_map import TableMap
+from rplctl.event.table_map import ColumnType as Wire, TableMap
 from rplctl.schema.model import Column, TableModel
 
 _TYPES: Final[dict[int, str]] = {

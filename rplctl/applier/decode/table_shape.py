@@ -17,8 +17,7 @@ from typing import Final
 from rplctl import mysql_errors as er
 from rplctl.errors import RplError
 from rplctl.event.column import ColumnFormat, column_formats
-from rplctl.event.table_map import ColumnType as Wire
-from rplctl.event.table_map import TableMap, real_type
+from rplctl.event.table_map import ColumnType as Wire, TableMap, real_type
 from rplctl.schema.model import BINARY_TYPES, CHARACTER_TYPES, GEOMETRY_TYPES, TEMPORAL_TYPES, Column, TableModel
 
 _BLOBS: Final = frozenset({Wire.BLOB, Wire.TINY_BLOB, Wire.MEDIUM_BLOB, Wire.LONG_BLOB, Wire.BLOB_COMPRESSED})

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rplctl import mysql_errors as er
-from rplctl import skip_list
+from rplctl import mysql_errors as er, skip_list
 from rplctl.applier.options import StartOptions
 from rplctl.applier.spark.cluster import given_settings, protection
 from rplctl.channel import Channel

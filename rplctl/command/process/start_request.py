@@ -7,8 +7,7 @@ from collections.abc import Callable
 from dataclasses import astuple, dataclass, field
 from typing import Any
 
-from rplctl import failpoint
-from rplctl import mysql_errors as er
+from rplctl import failpoint, mysql_errors as er
 from rplctl.command.channel.context import APPLIER, ROLES, Note
 from rplctl.config import CONFIG_VARIABLE, Config
 from rplctl.errors import UsageError

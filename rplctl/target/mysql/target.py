@@ -41,9 +41,7 @@ from rplctl.target.base import (
     key_of,
     sever,
 )
-from rplctl.target.mysql import fence as mysql_fence
-from rplctl.target.mysql import rows as rows_sql
-from rplctl.target.mysql import statement as mysql_statement
+from rplctl.target.mysql import fence as mysql_fence, rows as rows_sql, statement as mysql_statement
 from rplctl.target.mysql.bag import compares
 from rplctl.target.mysql.bulk import BulkLoader
 from rplctl.target.mysql.connection import LoadingConnection, mapped_errors, target_error

@@ -20,8 +20,7 @@ from rplctl.cli.start import Turns
 from rplctl.command.change_master import change_master
 from rplctl.command.channel.change_options import MasterChanges
 from rplctl.command.check.source_end import SourceEnd
-from rplctl.command.process import child as process
-from rplctl.command.process import supervise
+from rplctl.command.process import child as process, supervise
 from rplctl.command.process.child import Child, error_of, last_line, spawn, stop_running, terminate
 from rplctl.command.process.start_request import StartRequest, environment_of
 from rplctl.command.process.supervise import Run

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from rplctl.event.large_text import LargeText, checked_text
-from rplctl.target.postgresql import large as postgresql_large
-from rplctl.target.postgresql import values as postgresql_values
+from rplctl.target.postgresql import large as postgresql_large, values as postgresql_values
 from rplctl.target.postgresql.large import Parameters, has_large, in_pieces
 from rplctl.target.postgresql.values import LargeBytes
 
