@@ -88,8 +88,7 @@ def backup(config: Configs, folder: Path, *, with_key: bool = True) -> BackupRes
         names = [name for name in _INSTANCE_FILES if with_key or name != KEY_FILE]
         for name in names:
             _copy(options.datadir / name, folder / name)
-    row = row_of(options, collected, "")
-    has_target = bool(snapshots)
+    row, has_target, has_key = row_of(options, collected, ""), bool(snapshots), (folder / KEY_FILE).exists()
     without = [log.name for log in collected.channels if log.name not in file_of]
     if not collected.channels and not has_target:
         without = [""]
@@ -101,17 +100,14 @@ def backup(config: Configs, folder: Path, *, with_key: bool = True) -> BackupRes
         "log_status": row,
         "has_target": has_target,
         "targets": {name: list(channels) for name, channels in snapshots.items()},
-        "has_key": (folder / KEY_FILE).exists(),
+        "has_key": has_key,
         "needs_dump": needs_dump,
         "key_left_out": not with_key and (options.datadir / KEY_FILE).exists(),
         "binary_logs_outside": outside,
-        "files": dict(_described(folder)),
+        "files": (files := dict(_described(folder))),
     }
     replace_file(folder / MANIFEST, json.dumps(manifest, indent=1).encode() + b"\n")
-    files = manifest["files"]
-    assert isinstance(files, dict)
     size = sum(entry["size"] for entry in files.values())
-    has_key = bool(manifest["has_key"])
     note_event(options.datadir, None, "backup", f"{folder}: {len(files)} files, {size} bytes")
     return BackupResult(folder, len(files), size, has_target, has_key, row, collected.held_s, needs_dump)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import tempfile
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,16 +65,14 @@ def demo(folder: Path | None, progress: Progress | None = None) -> DemoResult:
 
 def _compare(target: Path) -> tuple[DemoTable, ...]:
     tables = []
-    connection = sqlite3.connect(f"{target.as_uri()}?mode=ro", uri=True)
     try:
-        for table in source_state().tables:
-            name = f"{table.database}__{table.name}"
-            rows, sha256 = sqlite_checksum(connection, name, table.columns, table.primary_key)
-            result = "OK" if (rows, sha256) == (table.rows, table.sha256) else "FAIL"
-            shown = f"{table.database}.{table.name}"
-            tables.append(DemoTable(shown, table.rows, rows, table.sha256[:12], sha256[:12], result))
+        with closing(sqlite3.connect(f"{target.as_uri()}?mode=ro", uri=True)) as connection:
+            for table in source_state().tables:
+                name = f"{table.database}__{table.name}"
+                rows, sha256 = sqlite_checksum(connection, name, table.columns, table.primary_key)
+                result = "OK" if (rows, sha256) == (table.rows, table.sha256) else "FAIL"
+                shown = f"{table.database}.{table.name}"
+                tables.append(DemoTable(shown, table.rows, rows, table.sha256[:12], sha256[:12], result))
     except sqlite3.Error as error:
         raise RplError(f"{target}: {error}") from error
-    finally:
-        connection.close()
     return tuple(tables)

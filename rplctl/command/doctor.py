@@ -54,6 +54,7 @@ _LADDER = {  # source.snapshot's steps → why
     "GTID window": "it has GTIDs and names no position of a snapshot, which shows a window of the log",
     "share lock": "it has no GTIDs and names no position of a snapshot: a row of a table's last change is share-locked",
 }
+_VARIABLES = ("%bin%", "server\\_id", "lower\\_case\\_table%")  # of a source
 _MODULES = ("pyspark", "numba", "sqlalchemy", "alembic", "pymysql", "psycopg", "zstandard", "cryptography")
 
 
@@ -264,15 +265,14 @@ def _source(config: Config, master: MasterInfo, check: str) -> Iterator[DoctorLi
 
     with ask_source(config, master) as query:
         rights, step = read_rights(query), step_of(query)
-        variables = {str(name): str(value) for name, value in query("SHOW GLOBAL VARIABLES LIKE '%bin%'")}
-        ids = {str(name): str(value) for name, value in query("SHOW GLOBAL VARIABLES LIKE 'server\\_id'")}
-        ids |= {str(name): str(value) for name, value in query("SHOW GLOBAL VARIABLES LIKE 'lower\\_case\\_table%'")}
+        rows = [row for like in _VARIABLES for row in query(f"SHOW GLOBAL VARIABLES LIKE '{like}'")]
+        variables = {str(name): str(value) for name, value in rows}
     yield DoctorLine(check, OK, f"{master.host}:{master.port} answers")
     if not rights.may_replicate():
         detail = f"the account {rights.account} lacks REPLICATION SLAVE"
         yield DoctorLine(check, FAIL, detail, rights.grant("REPLICATION SLAVE"))
     yield DoctorLine(check, OK, f"clone reads by {step.value}: {_LADDER[step.value]}")
-    yield from judge_source(variables | ids, config.server_id, check, config.lower_case_table_names)
+    yield from judge_source(variables, config.server_id, check, config.lower_case_table_names)
 
 
 def judge_source(

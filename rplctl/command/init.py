@@ -47,8 +47,10 @@ def init(
             hint="leave it out of the URL and give --target-password-file FILE",
         )
     planned = load_config(datadir, "", given, config_file=config_file)
-    if planned.commit_mode == "xa":
-        _refuse_unprepared(planned)
+    if planned.commit_mode == "xa" and two_phase_verbs(kind := target_kind(planned.target_url)) is None:
+        from rplctl.commit.resolve import no_two_phase
+
+        raise no_two_phase(kind)  # what a server refuses shows at start
     if "?" in planned.target or _is_lake(planned):
         open_engine(planned.target_url).dispose()  # its words are judged; nothing connects
     if datadir.is_dir():
@@ -97,15 +99,6 @@ def _notes(planned: Config, config: Config) -> Iterator[Note]:
             "sync_relay_log_info has no say in commit_mode=xa: the prepared position decides what becomes of the "
             "transaction and is durable each time (commit_group_transactions makes fewer and larger ones)"
         )
-
-
-def _refuse_unprepared(planned: Config) -> None:
-    """commit_mode=xa for a kind of target that has no two-phase commit; what a server refuses shows at start."""
-    from rplctl.commit.resolve import no_two_phase
-
-    kind = target_kind(planned.target_url)
-    if two_phase_verbs(kind) is None:
-        raise no_two_phase(kind)
 
 
 def _refuse_stranding(config: Config, planned: Config) -> None:

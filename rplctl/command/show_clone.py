@@ -9,7 +9,7 @@ from rplctl.command.channel.context import Repositories, one_engine, open_reposi
 from rplctl.command.process.thread_report import clock, threads_of
 from rplctl.config import Config
 from rplctl.own_tables.clones import DONE, LEFT_OUT, ClonedTable, percent_of, read_clones
-from rplctl.status import read_status
+from rplctl.status import ThreadStatus, read_status
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +43,14 @@ def progress(config: Config, channel_name: str, rows: list[ClonedTable]) -> Clon
         return None
     channel = Channel(channel_name, config.datadir)
     threads, reader = threads_of(channel), read_status(channel.status_path("cloner"))
-    applier, runs = threads.applier.status, threads.applier.runs
+    applier = threads.applier.status if threads.applier.runs else ThreadStatus()
     return CloneProgress(
         sum(row.State != LEFT_OUT for row in rows),
         sum(row.State == DONE for row in rows),
         percent_of(rows),
-        applier.clone_rows if runs else 0,
-        applier.clone_bytes if runs else 0,
-        applier.clone_left if runs else None,
+        applier.clone_rows,
+        applier.clone_bytes,
+        applier.clone_left,
         reader.state if threads.receiver.runs else "",
         tuple(thread.role for thread in (threads.receiver, threads.applier) if not thread.runs),
         f"ERROR {reader.last_errno} at {clock(reader.last_error_timestamp)}: {reader.last_error}"

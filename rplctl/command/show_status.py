@@ -31,7 +31,7 @@ _IGNORED_IDS_SHOWN = 20
 
 def _from(source: str = "") -> Any:
     """A column, and the field that it shows: of MasterInfo, RelayLogInfo, the options, the status of receiver (io),
-    applier (sql) or the copy's reading end (clone); '' for one that `_status_at` makes.
+    applier (sql, live: while it runs) or the copy's reading end (clone); '' for one that `_status_at` makes.
     """
     return field(metadata={"source": source})
 
@@ -120,9 +120,9 @@ class SlaveStatus:
     Clone_Tables: int = _from("sql.clone_tables")  # that rplctl clone copies and has copied; 0 when none is to come
     Clone_Tables_Done: int = _from("sql.clone_done")
     Clone_Percent: int = _from("sql.clone_percent")
-    Clone_Rows_Per_Second: int = _from()
-    Clone_Bytes_Per_Second: int = _from()
-    Clone_Seconds_Left: int | None = _from()
+    Clone_Rows_Per_Second: int = _from("live.clone_rows")
+    Clone_Bytes_Per_Second: int = _from("live.clone_bytes")
+    Clone_Seconds_Left: int | None = _from("live.clone_left")
     # how its snapshots know their place in the log: exact, GTID window, share lock; ''
     Clone_Step: str = _from("clone.clone_step")
     Clone_Reader_State: str = _from()
@@ -178,6 +178,7 @@ def _status_at(config: Config, channel_name: str, now: float) -> tuple[SlaveStat
     applier = threads.applier
     reader = read_status(channel.status_path("cloner")) if applier.status.clone_tables else ThreadStatus()
     sources = {"master": master, "relay": relay, "config": config, "io": said, "sql": applier.status, "clone": reader}
+    sources["live"] = applier.status if applier.runs else ThreadStatus()
     values = {
         **{f.name: _found(sources, f) for f in fields(SlaveStatus) if f.metadata["source"]},
         "Slave_IO_Running": _connected(threads.receiver),
@@ -195,10 +196,6 @@ def _status_at(config: Config, channel_name: str, now: float) -> tuple[SlaveStat
         "Skip_Gtids": ",".join(skip_list.read_gtids(channel.run_folder)),
         "Relay_Log_Info_Repository": _repository(repositories.relay_log_info),
         **_synced(read_sync_record(channel)),
-        # a rate only while a thread runs
-        "Clone_Rows_Per_Second": applier.status.clone_rows if applier.runs else 0,
-        "Clone_Bytes_Per_Second": applier.status.clone_bytes if applier.runs else 0,
-        "Clone_Seconds_Left": applier.status.clone_left if applier.runs else None,
         "Clone_Reader_State": reader.state if threads.receiver.runs else "",
         "Clone_Last_Error_Timestamp": _timestamp(reader),
         **_verified(channel),

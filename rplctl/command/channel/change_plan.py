@@ -198,15 +198,17 @@ def _ways(changes: MasterChanges, master: MasterInfo) -> tuple[bool, bool]:
     return master.enabled_auto_position if auto is None else auto, bool(_use_gtid(changes, master))
 
 
+def _moves(changes: MasterChanges, record: str) -> dict[str, Any]:
+    """Field of the record → value that is given for it."""
+    stores = ((row.name, *row.stores.split(".")) for row in changes.given())
+    return {field: getattr(changes, name) for name, owner, field in stores if owner == record}
+
+
 def new_master_info(
     config: Config, changes: MasterChanges, master: MasterInfo, executed: BinlogPosition, purges: bool
 ) -> MasterInfo:
     """`executed`: where to fetch from when relay logs are removed and nothing else says it."""
-    moves = {
-        row.stores.partition(".")[2]: getattr(changes, row.name)
-        for row in changes.given()
-        if row.stores.startswith("master.")
-    }
+    moves = _moves(changes, "master")
     moves["using_gtid"] = _use_gtid(changes, master)
     if changes.master_log_pos is not None:
         moves["master_log_pos"] = max(FIRST_EVENT_POSITION, changes.master_log_pos)
@@ -243,11 +245,7 @@ def new_relay_log_info(
 ) -> RelayLogInfo:
     """`masters`: what was stored, and what will be."""
     before, master = masters
-    moves: dict[str, Any] = {
-        row.stores.partition(".")[2]: getattr(changes, row.name)
-        for row in changes.given()
-        if row.stores.startswith("relay.")
-    }
+    moves = _moves(changes, "relay")
     if changes.privilege_checks_user is not None:
         user, _, host = changes.privilege_checks_user.partition("@")
         moves |= {"privilege_checks_username": user or None, "privilege_checks_hostname": host or None}
@@ -286,13 +284,9 @@ def _given_relay_position(channel: Channel, changes: MasterChanges, relay: Relay
 
 
 def _assigned_gtids(value: str) -> dict[str, str]:
-    kind = value.upper()
-    if kind in ("OFF", "LOCAL"):
-        return {"assign_gtids_to_anonymous_transactions_type": kind, "assign_gtids_to_anonymous_transactions_value": ""}
-    return {
-        "assign_gtids_to_anonymous_transactions_type": "UUID",
-        "assign_gtids_to_anonymous_transactions_value": str(uuid.UUID(value)),
-    }
+    kind, text = (value.upper(), "") if value.upper() in ("OFF", "LOCAL") else ("UUID", str(uuid.UUID(value)))
+    option = "assign_gtids_to_anonymous_transactions"
+    return {f"{option}_type": kind, f"{option}_value": text}
 
 
 def position_notes(changes: MasterChanges, previous: MasterInfo, relay: RelayLogInfo, purges: bool) -> Iterator[Note]:
