@@ -72,13 +72,11 @@ def check(
         return end(level)
     verdicts.sort(key=lambda v: -worst_first(v.level))
     details = _details(verdicts)
-    data = " ".join(
-        f"'lag{f'_{v.channel}' if v.channel else ''}'={v.lag_s}s;{low + v.delay_s};{high + v.delay_s};0"
-        for v in verdicts
-        if v.lag_s is not None
-    )
-    data = " ".join([*filter(None, [data]), *(_sync_age(v.channel, v.sync_age_s) for v in verdicts)]).strip()
-    lines = [f"RPLCTL {WORDS[level]} - {details}{f' | {data}' if data else ''}"]
+    of = {v.channel: f"_{v.channel}" if v.channel else "" for v in verdicts}
+    lags = [(of[v.channel], v.lag_s, v.delay_s) for v in verdicts if v.lag_s is not None]
+    data = [f"'lag{name}'={lag}s;{low + delay};{high + delay};0" for name, lag, delay in lags]
+    data += [f"'sync_age{of[v.channel]}'={v.sync_age_s}s" for v in verdicts if v.sync_age_s is not None]
+    lines = [" | ".join(filter(None, [f"RPLCTL {WORDS[level]} - {details}", " ".join(data)]))]
     for v in verdicts:
         where = f"channel '{v.channel}' " if len(verdicts) > 1 or v.channel else ""
         for f in v.findings:
@@ -98,7 +96,3 @@ def _details(verdicts: Sequence[Verdict]) -> str:
         behind = f", at most {max(lags)} s behind" if lags else ""
         shown.append(f"{len(counted)} of {len(verdicts)} channels OK{behind}")
     return "; ".join(shown)
-
-
-def _sync_age(channel: str, seconds: int | None) -> str:
-    return "" if seconds is None else f"'sync_age{f'_{channel}' if channel else ''}'={seconds}s"

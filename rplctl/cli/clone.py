@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from rplctl.cli.globals import Globals
-from rplctl.cli.options import CHANNEL, DRY_RUN, YES, option, switch, the_channel
+from rplctl.cli.options import CHANNEL, DRY_RUN, YES, number, option, switch, the_channel
 from rplctl.cli.output import confirm, many, say, say_notes, show_rows, write
 from rplctl.cli.text import clean, clock_time, short
 from rplctl.command.channel.context import Note
@@ -17,7 +17,6 @@ from rplctl.errors import UsageError
 if TYPE_CHECKING:
     from rplctl.command.clone import CloneResult
 
-_MOST = 1_000_000
 _MOST_THREADS = 8  # an engine has 15 connections
 
 
@@ -27,9 +26,9 @@ def clone(
     databases: str = option("--databases", "DB,...", "Only tables of these databases.", ""),
     tables: str = option("--tables", "DB.TABLE,...", "Only these tables.", ""),
     replace: bool = switch("--replace", "Also those that the target has: drop them first."),
-    max_load: int | None = option("--max-load", "N", "Wait while Threads_running of the source is above it."),
+    max_load: str | None = option("--max-load", "N", "Wait while Threads_running of the source is above it."),
     max_rate: str | None = option("--max-rate", "MB/s", "Read at most that much from the source."),
-    load_threads: int | None = option("--load-threads", "N", "Connections to the target that load rows."),
+    load_threads: str | None = option("--load-threads", "N", "Connections to the target that load rows."),
     read_from: str | None = option("--read-from", "HOST[:PORT]", "Read rows from this replica of the source."),
     cancel: bool = switch("--cancel", "Instead: take back what is not copied yet."),
     dry_run: bool = DRY_RUN,
@@ -50,8 +49,9 @@ def clone(
     choice = Choice.of(databases, tables, replace=replace)
     if replace and not dry_run:
         confirm("Tables that the target has are dropped before they are copied again.", yes=yes)
-    request = CloneRequest(choice, _load(max_load), _rate(max_rate), _threads(load_threads), read_from, dry_run)
-    result = run(config, name, request)
+    load = None if max_load is None else number(max_load, "--max-load", 0, 10**6)
+    threads = None if load_threads is None else number(load_threads, "--load-threads", 1, _MOST_THREADS)
+    result = run(config, name, CloneRequest(choice, load, _rate(max_rate), threads, read_from, dry_run))
     if dry_run:
         return _list(options, result)
     text = f"channel '{name}' is at {result.position} and copies {many(result.tables, 'table')}: rplctl show-clone"
@@ -95,18 +95,6 @@ def _list(options: Globals, result: CloneResult) -> None:
     say_notes(options, [Note(f"{many(result.tables, 'table')}, {rows_in_all}, {bytes_in_all}, about {time}")])
     if result.refusal:
         raise result.refusal
-
-
-def _load(given: int | None) -> int | None:
-    if given is not None and not 0 <= given <= _MOST:
-        raise UsageError(f"--max-load {given}: write a number of threads; 0 is no limit")
-    return given
-
-
-def _threads(given: int | None) -> int | None:
-    if given is not None and not 1 <= given <= _MOST_THREADS:
-        raise UsageError(f"--load-threads {given}: write a number from 1 to {_MOST_THREADS}")
-    return given
 
 
 def _rate(given: str | None) -> float | None:

@@ -25,8 +25,6 @@ def show_clone(options: Globals, channel: str | None = CHANNEL) -> None:
         return
     rate = f"  {short(found.bytes, 'B')}/s  {short(found.rows, ' rows')}/s" if found.bytes else ""
     left = f"  {clock_time(found.left_s)} left" if found.left_s is not None else ""
-    notes = [Note(f"{found.done} of {found.tables} tables  {found.percent} %{rate}{left}")]
-    notes += [Note(found.reader)] if found.reader else []
-    notes += [Note(f"the {role} does not run: rplctl start --{role}") for role in found.paused]
-    notes += [Note(found.error)] if found.error else []
-    say_notes(options, notes)
+    paused = (f"the {role} does not run: rplctl start --{role}" for role in found.paused)
+    done = f"{found.done} of {found.tables} tables  {found.percent} %{rate}{left}"
+    say_notes(options, [Note(text) for text in (done, found.reader, *paused, found.error) if text])

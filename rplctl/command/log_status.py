@@ -78,7 +78,11 @@ def collected_logs(config: Configs) -> Iterator[tuple[Collected, list[TargetLog]
 def _targets(config: Configs) -> dict[TargetKey, list[str]]:
     """Target → its channels; the default channel's alone when there is none. Raises RplError 3722."""
     targets: dict[TargetKey, list[str]] = {}
-    for name in _channels(config) or [""]:
+    try:
+        names = list_channels(config(""), engine_of)
+    except RplError as error:
+        raise unable(CHANNELS, error, "rplctl doctor") from None
+    for name in names or [""]:
         targets.setdefault(target_key(config(name)), []).append(name)
     return targets
 
@@ -93,14 +97,6 @@ def _open_logs(config: Configs, targets: dict[TargetKey, list[str]], opened: Exi
             opened.callback(log.close)
             opened.callback(log.unlock)
             yield TargetLog(log, tuple(names), key == default)
-
-
-def _channels(config: Configs) -> list[str]:
-    """Raises RplError 3722."""
-    try:
-        return list_channels(config(""), engine_of)
-    except RplError as error:
-        raise unable(CHANNELS, error, "rplctl doctor") from None
 
 
 def _open_log(config: Config, whose: str) -> EngineLog | None:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from rplctl import mysql_errors as er
 from rplctl.config import Config
@@ -36,7 +37,8 @@ class BackupLock:
     kind: str  # as in the verb's name
     statement: str
     waited_for: str  # while it cannot be taken
-    take: Callable[[Path, float], tuple[InstanceLock | RwLock, bool]]  # (datadir, seconds) → (lock, whether it is held)
+    open: Callable[[Path], InstanceLock | RwLock]  # of the instance folder
+    acquire: Callable[[Any, float], bool]  # (lock, seconds) → whether it is held
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +119,10 @@ def unlock(config: Config, lock: BackupLock) -> ReleasedLock:
 
 @contextmanager
 def _taken(config: Config, lock: BackupLock, wait_s: float) -> Iterator[InstanceLock | RwLock]:
-    taken, is_held = lock.take(config.datadir, wait_s)
-    try:
-        if not is_held:
+    with closing(lock.open(config.datadir)) as taken:
+        if not lock.acquire(taken, wait_s):
             raise lock_wait_timeout(lock.waited_for, "rplctl show-status, or more time with --wait")
         yield taken
-    finally:
-        taken.close()
 
 
 def _seat(config: Config, lock: BackupLock) -> FileLock:
