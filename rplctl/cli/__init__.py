@@ -5,7 +5,7 @@
 
 app, globals                    the command line: verbs, options of every command
 plain_values, completion        values as the verbs get them; what a TAB is offered
-options, option_rows            options that several verbs take; rows of a table as options
+options                         how a verb names its own, those of several verbs, rows of a table as options
 passwords, backup_lock          how a password is given; what the two locks of a backup share
 output, text, color, progress   what is shown: rows, a result, an error; layouts; colour; how far a start came
 """

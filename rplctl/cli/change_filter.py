@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rplctl.cli.globals import Globals
-from rplctl.cli.option_rows import option_parameter, parameter, takes
-from rplctl.cli.options import CHANNEL, DRY_RUN, the_channel
+from rplctl.cli.options import CHANNEL, DRY_RUN, option_parameter, parameter, takes, the_channel
 from rplctl.cli.output import say
 from rplctl.config import OPTIONS
 

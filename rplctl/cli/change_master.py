@@ -7,8 +7,7 @@ from typing import Any
 
 from rplctl.channel import check_channel_name
 from rplctl.cli.globals import Globals
-from rplctl.cli.option_rows import parameter, sentence, takes
-from rplctl.cli.options import CHANNEL, DRY_RUN, option, switch
+from rplctl.cli.options import CHANNEL, DRY_RUN, option, parameter, sentence, switch, takes
 from rplctl.cli.output import say
 from rplctl.cli.passwords import PASSWORD_ON_ARGV, password_sources, refuse_password_on_argv
 from rplctl.command.channel.change_options import CHANGE_OPTIONS, parse_changes

@@ -9,8 +9,7 @@ from typing import Any
 import typer
 
 from rplctl.cli.globals import Globals
-from rplctl.cli.option_rows import option_parameter, parameter, takes
-from rplctl.cli.options import option, switch
+from rplctl.cli.options import option, option_parameter, parameter, switch, takes
 from rplctl.cli.output import say, write
 from rplctl.cli.passwords import password_sources, refuse_password_on_argv
 from rplctl.config import OPTIONS

@@ -1,9 +1,10 @@
-"""Option types shared by several commands."""
+"""Options: how a verb names one, those that several verbs have, rows of option tables as a verb's parameters."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from inspect import Parameter, Signature
 from typing import Any
 
 import typer
@@ -12,9 +13,10 @@ from rplctl.channel import check_channel_name
 from rplctl.cli.globals import Globals
 from rplctl.cli.output import one_list, report, say_notes
 from rplctl.command.channel.context import APPLIER, RECEIVER, ROLES, known_channels, one_channel, one_engine
-from rplctl.config import Config
+from rplctl.config import Config, Option
 from rplctl.errors import RplError, UsageError, told
 
+Verb = Callable[..., None]
 Flags = str | tuple[str, ...]  # of one option
 
 
@@ -126,3 +128,30 @@ def number(text: str, flag: str, least: int, most: int) -> int:
     if not re.fullmatch(r"[0-9]{1,7}", text) or not least <= int(text) <= most:
         raise UsageError(f"{flag} {text}: write a number from {least} to {most}")
     return int(text)
+
+
+def takes(*parameters: Parameter) -> Callable[[Verb], Verb]:
+    """The function, of the options of every command and keywords, takes these and no others."""
+
+    def decorate(function: Verb) -> Verb:
+        options = Parameter("options", Parameter.POSITIONAL_OR_KEYWORD)
+        function.__signature__ = Signature([options, *parameters])  # type: ignore[attr-defined]
+        return function
+
+    return decorate
+
+
+def parameter(name: str, kind: Any, given: Any) -> Parameter:
+    """`given`: an option or a switch."""
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=given, annotation=kind)
+
+
+def option_parameter(o: Option) -> Parameter:
+    """Of a row of the option table; a list may be given several times."""
+    flags = tuple(f"--{name.replace('_', '-')}" for name in (o.name, o.old_name) if name)
+    kind = list[str] | None if o.holds else str | None
+    return parameter(o.name, kind, option(flags, o.range_text, sentence(o.help)))
+
+
+def sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from rplctl.command.channel.context import APPLIER, administer, open_repositories, refuse_while_it_runs
+from rplctl.command.channel.context import APPLIER, administer, open_repositories, refuse_while_running
 from rplctl.config import OPTIONS, Config, check_value, store_options
 from rplctl.errors import UsageError
 from rplctl.history import note_event
@@ -34,7 +34,7 @@ def change_filter(
     open_repositories(config, channel_name).master()
     with administer(config, channel_name) as repositories:
         config = repositories.config
-        refuse_while_it_runs(repositories.channel, APPLIER)
+        refuse_while_running(repositories.channel, APPLIER)
         if not dry_run:
             store_options(config.datadir, channel_name, given, only_this_channel=True)
             text = ", ".join(f"{name}={value}" for name, value in given.items())

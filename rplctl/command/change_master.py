@@ -16,20 +16,8 @@ Invariant: the records change as one (channel/change_store.py); that of a runnin
 from __future__ import annotations
 
 from rplctl.channel import Channel, check_channel_name
+from rplctl.command.channel import change_plan as plan
 from rplctl.command.channel.change_options import BOTH, EXECUTE, RECEIVE, MasterChanges, check_changes
-from rplctl.command.channel.change_plan import (
-    change_notes,
-    check_dependencies,
-    check_own_id,
-    check_way,
-    names_other_source,
-    names_position,
-    new_master_info,
-    new_relay_log_info,
-    position_notes,
-    purges_relay_logs,
-    taken_for_the_same,
-)
 from rplctl.command.channel.change_store import (
     ChangeResult,
     finish_pending_change,
@@ -62,9 +50,9 @@ def change_master(config: Config, channel_name: str, changes: MasterChanges, *, 
         if not created and is_lost(repositories, master):
             relay = _lost(repositories, changes, master, dry_run=dry_run) or relay
         stands = created and repositories.relay_log_info.exists()
-        master = taken_for_the_same(changes, master) if stands else master
-        check_dependencies(changes, master, relay)
-        check_own_id(config, channel, changes)
+        master = plan.taken_for_the_same(changes, master) if stands else master
+        plan.check_dependencies(changes, master, relay)
+        plan.check_own_id(config, channel, changes)
         stays: tuple[Note, ...] = ()
         try:
             if settle_position(repositories, dry_run=dry_run):
@@ -72,17 +60,20 @@ def change_master(config: Config, channel_name: str, changes: MasterChanges, *, 
         except TargetError as error:
             stays = (_applier_stays(changes, master, error, channel_name),)
             threads |= {APPLIER: 0}  # as if it ran: its record and its relay logs stay as they are
-        check_way(changes, master, relay)
-        purges = not threads and purges_relay_logs(changes, master)
+        plan.check_way(changes, master, relay)
+        purges = not threads and plan.purges_relay_logs(changes, master)
         executed = _executed(channel, relay, by_gtid=master.uses_gtid) if purges else relay.exec_position
-        new_master = new_master_info(config, changes, master, executed, purges)
-        notes = [*change_notes(config, changes, master, new_master), *position_notes(changes, master, relay, purges)]
+        new_master = plan.new_master_info(config, changes, master, executed, purges)
+        notes = [
+            *plan.change_notes(config, changes, master, new_master),
+            *plan.position_notes(changes, master, relay, purges),
+        ]
         notes += [_stands(relay)] if stands and not purges and relay.master_log_name else []
         result = ChangeResult(
             channel_name,
             master,
             new_master,
-            new_relay_log_info(channel, changes, relay, (master, new_master), purges),
+            plan.new_relay_log_info(channel, changes, relay, (master, new_master), purges),
             created,
             purges,
             dry_run,
@@ -99,7 +90,7 @@ def _lost(
 ) -> RelayLogInfo | None:
     """RelayLogInfo is gone: the marker's in its place. Raises RplError 1201 without one, unless a place is named."""
     found = made_again(repositories, master, dry_run=dry_run)
-    if found is None and not (names_position(changes) or names_other_source(changes, master)):
+    if found is None and not (plan.names_position(changes) or plan.names_other_source(changes, master)):
         raise lost_record(repositories, master)
     return found
 
@@ -127,7 +118,7 @@ def _applier_stays(changes: MasterChanges, master: MasterInfo, error: TargetErro
     applier's position would move: only the target knows up to where its rows go.
     """
     moved = [row.name for row in changes.given() if row.concerns != RECEIVE or row.name in _POSITION]
-    is_other = names_other_source(changes, master)
+    is_other = plan.names_other_source(changes, master)
     if not error.transient or moved or (is_other and not master.uses_gtid):
         what = ", ".join(name.upper() for name in moved) or "another source without GTIDs"
         raise TargetError(

@@ -95,11 +95,8 @@ def fsync_report(config: Config, transactions: int = 50, *, on_target: bool = Fa
         raise UsageError(f"--transactions {transactions}: write 1 to 10000")
     is_file = not on_target or dialect_of(target_kind(config.target_url)).is_one_file
     with tempfile.TemporaryDirectory(prefix="rplctl-fsync-") as name:
-        scratch = Config(Path(name), target=config.target if not is_file else "")
-        if not is_file:
-            scratch = replace(scratch, target=config.target_url)  # with its password: in memory only
-        measure = _with_strace if is_file else _with_engine_counter
-        return _measured(scratch, transactions, measure)
+        scratch = Config(Path(name), target="" if is_file else config.target_url)  # its password: in memory only
+        return _measured(scratch, transactions, _with_strace if is_file else _with_engine_counter)
 
 
 Measure = Callable[[Config, str, int], float]

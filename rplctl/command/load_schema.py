@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from rplctl.applier.decode.filter_rules import ReplicationFilter, filtered_catalog
 from rplctl.channel import Channel
-from rplctl.command.channel.context import APPLIER, Repositories, administer, ask_source, refuse_while_it_runs
+from rplctl.command.channel.context import APPLIER, Repositories, administer, ask_source, refuse_while_running
 from rplctl.config import Config, split_list
 from rplctl.errors import SourceError, UsageError
 from rplctl.info import MasterInfo
@@ -61,7 +61,7 @@ def load_schema(
         raise UsageError("load-schema needs a FILE or --from-source")
     with administer(config, channel_name) as repositories:
         config = repositories.config
-        refuse_while_it_runs(repositories.channel, APPLIER)
+        refuse_while_running(repositories.channel, APPLIER)
         master, has_begun = repositories.master(), repositories.relay_log_info.exists()
         position = repositories.relay().exec_position if has_begun else master.read_position
         catalog = read_dump(dump) if dump is not None else _catalog_of_source(config, master)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from rplctl.channel import Channel
 from rplctl.command.channel.change_store import settle_position
-from rplctl.command.channel.context import RECEIVER, administer, refuse_while_it_runs, refuse_while_running
+from rplctl.command.channel.context import RECEIVER, administer, refuse_while_running
 from rplctl.config import Config
 from rplctl.errors import UsageError
 from rplctl.history import note_event
@@ -38,7 +38,7 @@ def recover(config: Config, channel_name: str, *, refetch: bool = False, dry_run
         if refetch and not dry_run:
             refuse_while_running(channel)
         if not dry_run:
-            refuse_while_it_runs(channel, RECEIVER)
+            refuse_while_running(channel, RECEIVER)
         master, relay = repositories.master(), repositories.relay()
         removed: list[str] = []
         if refetch:

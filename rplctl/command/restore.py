@@ -14,7 +14,7 @@ import hashlib
 import os
 import shlex
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
@@ -159,12 +159,8 @@ def _options(folder: Path, manifest: Manifest, datadir: Path) -> bytes | None:
     return after.encode() if after != before else None
 
 
-def _notes(manifest: Manifest) -> list[Note]:
-    notes = []
+def _notes(manifest: Manifest) -> Iterator[Note]:
     if manifest.needs_dump:
-        notes.append(
-            Note("load the target's own dump before rplctl start; another server is named by target in rplctl.toml")
-        )
+        yield Note("load the target's own dump before rplctl start; another server is named by target in rplctl.toml")
     if manifest.key_left_out:
-        notes.append(Note("the backup holds no rplctl.key: put the original's here, or set the passwords again"))
-    return notes
+        yield Note("the backup holds no rplctl.key: put the original's here, or set the passwords again")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from rplctl import mysql_errors as er, skip_list
-from rplctl.command.channel.context import APPLIER, Note, administer, refuse_while_it_runs
+from rplctl.command.channel.context import APPLIER, Note, administer, refuse_while_running
 from rplctl.config import Config
 from rplctl.errors import UsageError
 from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet, is_executed
@@ -32,7 +32,7 @@ def skip(config: Config, channel_name: str, count: int | None, gtids: str = "", 
     with administer(config, channel_name) as repositories:
         folder = repositories.channel.run_folder
         repositories.master()
-        refuse_while_it_runs(repositories.channel, APPLIER)
+        refuse_while_running(repositories.channel, APPLIER)
         done, kept = _executed(repositories.relay().gtid_executed, wanted), skip_list.read_gtids(folder)
         kept = () if count == 0 else (*kept, *(g for g in wanted if g not in done and g not in kept))
         left = skip_list.read_count(folder) if count is None else count

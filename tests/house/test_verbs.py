@@ -16,7 +16,7 @@ FOLDERS = {"check": "check/verb"}  # → a verb that is a package: its parts are
 # modules of cli/ that are no verb's
 SHARED = {
     *("__init__", "app", "globals", "completion", "plain_values"),  # the program
-    *("options", "option_rows", "passwords", "backup_lock"),  # what several verbs take
+    *("options", "passwords", "backup_lock"),  # what several verbs take
     *("output", "text", "color", "progress"),  # what they show
 }
 

@@ -262,13 +262,7 @@ def running(channel: Channel) -> dict[str, int]:
     return {role: pid for role, pid in pids.items() if pid is not None}
 
 
-def refuse_while_running(channel: Channel) -> None:
-    """Raises UsageError 3081 while either thread of the channel runs."""
-    if running(channel):
-        raise must_stop(channel.name)
-
-
-def refuse_while_it_runs(channel: Channel, role: str) -> None:
-    """Raises UsageError while that thread runs: 3021 for the receiver, 3085 for the applier."""
-    if role in running(channel):
+def refuse_while_running(channel: Channel, role: str = "") -> None:
+    """Raises UsageError while that thread runs: 3021 for the receiver, 3085 for the applier; 3081 for either."""
+    if any(role in ("", thread) for thread in running(channel)):
         raise must_stop(channel.name, role)

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from rplctl.command.selftest import crash_steps
+from rplctl.command.selftest import crash_run, crash_steps
 from rplctl.command.selftest.crash_cases import (
     COMMITTED,
     FETCHED,
@@ -25,20 +25,7 @@ from rplctl.command.selftest.crash_cases import (
     UNDONE,
     CrashCase,
 )
-from rplctl.command.selftest.crash_run import (
-    Outcome,
-    apply,
-    channel_of,
-    configure,
-    in_child,
-    lake_states,
-    load_what_is_loaded_by,
-    logged,
-    receive,
-    received,
-    recorded,
-    recorded_events,
-)
+from rplctl.command.selftest.crash_run import Outcome, in_child
 from rplctl.config import Config
 from rplctl.demo.crash_log import State, states, states_without_statements
 from rplctl.demo.warm_up import warm_up
@@ -58,7 +45,7 @@ class Walk:
         self._folder = folder
         self._target, self._password = target, target_password
         self._is_lake = dialect_of(target_kind(target or DEFAULT_KIND)).commits_per_table
-        self._states = lake_states() if self._is_lake else states()
+        self._states = crash_run.lake_states() if self._is_lake else states()
         self._number = 0
         self._scratch: crash_steps.Scratch | None = None
 
@@ -72,15 +59,15 @@ class Walk:
         for name, size in (("one", 1 << 30), ("many", SMALL_RELAY_LOG)):
             config = self._local(self._folder / name, size)
             private_folder(config.datadir)
-            _must(in_child(partial(configure, config)))
+            _must(in_child(partial(crash_run.configure, config)))
             if name == "one":
-                load_what_is_loaded_by(partial(receive, config))
+                crash_run.load_what_is_loaded_by(partial(crash_run.receive, config))
             else:
-                _must(in_child(partial(receive, config)))
+                _must(in_child(partial(crash_run.receive, config)))
         warm = self._config(self._folder / "warm", PER_TABLE if self._is_lake else "transaction")
         shutil.copytree(self._folder / "one", warm.datadir)
-        for step in (partial(crash_steps.to_table, warm), partial(apply, warm, self._states[0])):
-            load_what_is_loaded_by(step)
+        for step in (partial(crash_steps.to_table, warm), partial(crash_run.apply, warm, self._states[0])):
+            crash_run.load_what_is_loaded_by(step)
         if self._scratch is not None:
             _must(in_child(self._scratch.clear))
 
@@ -122,7 +109,7 @@ class Walk:
         first, end = self._states[chosen[0] - 1], self._states[chosen[-1]]
         after = end if per_commit == 0 else self._states[chosen[0]]
         self._begin(case, config, first)
-        again = partial(apply, config, end, per_commit=per_commit)
+        again = partial(crash_run.apply, config, end, per_commit=per_commit)
         if case.point == "crash_recovery_between_engines":
             if not in_child(again, "crash_commit_after_log=kill").killed:
                 return NOT_PASSED
@@ -135,7 +122,7 @@ class Walk:
         if seen == REPEATED and restarted.errno:
             restarted, skipped = in_child(partial(again, skip=1)), after
         judged = _judge(seen, killed, restarted, end)
-        if judged == seen and config.log_bin and logged(config) != recorded_events(end, skipped):
+        if judged == seen and config.log_bin and crash_run.logged(config) != crash_run.recorded_events(end, skipped):
             return f"{seen}, then the binary log differs from the source's log"
         return judged
 
@@ -150,16 +137,16 @@ class Walk:
             shutil.copytree(self._folder / "one", base)
             if made.relay_log_info_repository == "TABLE":
                 _must(in_child(partial(crash_steps.to_table, made)))
-            _must(in_child(partial(apply, made, first)))
+            _must(in_child(partial(crash_run.apply, made, first)))
         shutil.copytree(base, config.datadir)
 
     def _receive(self, case: CrashCase, config: Config) -> str:
         _must(in_child(partial(crash_steps.forget_relay_logs, config)))
-        killed = in_child(partial(receive, config), f"{case.point}=kill@2")
+        killed = in_child(partial(crash_run.receive, config), f"{case.point}=kill@2")
         return self._fetched(config) if killed.killed else killed.error or NOT_PASSED
 
     def _recover(self, case: CrashCase, config: Config) -> str:
-        index = RelayLogIndex(channel_of(config))
+        index = RelayLogIndex(crash_run.channel_of(config))
         names = index.names()
         if case.point == "crash_recovery_after_update_index":
             index.path(names[len(names) // 2]).unlink()
@@ -168,26 +155,30 @@ class Walk:
             index.remove([begun])
             index.path(begun).unlink()
             os.truncate(index.path(torn), index.path(torn).stat().st_size - 60)
-            if received(config) == recorded():
+            if crash_run.received(config) == crash_run.recorded():
                 return "no transaction is torn"
         killed = in_child(partial(crash_steps.recover, config), f"{case.point}=kill")
         return self._fetched(config) if killed.killed else killed.error or NOT_PASSED
 
     def _fetched(self, config: Config) -> str:
-        done = in_child(partial(receive, config))
+        done = in_child(partial(crash_run.receive, config))
         if done.error:
             return done.error
-        return FETCHED if received(config) == recorded() else "the relay log differs from the source's log"
+        return (
+            FETCHED
+            if crash_run.received(config) == crash_run.recorded()
+            else "the relay log differs from the source's log"
+        )
 
     def _purge(self, case: CrashCase, config: Config) -> str:
-        _must(in_child(partial(apply, config, states_without_statements()[-1])))
+        _must(in_child(partial(crash_run.apply, config, states_without_statements()[-1])))
         needed = str(_said(in_child(partial(crash_steps.records, config)))["relay_log"])
         killed = in_child(partial(crash_steps.purge, config), f"{case.point}=kill")
         if not killed.killed:
             return killed.error or NOT_PASSED
         for step in (crash_steps.recover, crash_steps.purge):
             _must(in_child(partial(step, config)))
-        index = RelayLogIndex(channel_of(config))
+        index = RelayLogIndex(crash_run.channel_of(config))
         is_done = index.names() == index.files() and index.names()[:1] == [needed]
         left = list(config.datadir.glob("*~rec~"))
         return FINISHED if is_done and not left else f"left: {', '.join(map(str, [*index.files(), *left]))}"
