@@ -47,12 +47,8 @@ def show_changes(
     if options.format == "json":
         show_rows(options, tuple(ShownChange.__dataclass_fields__), [asdict(change) for change in found])
     else:
-        show_rows(options, _COLUMNS, [_row(change) for change in found])
-
-
-def _row(change: ShownChange) -> dict[str, Any]:
-    values = change.Time, change.Op, change.Gtid, change.Log_name, change.Pos, _change(change)
-    return dict(zip(_COLUMNS, values, strict=True))
+        rows = [(c.Time, c.Op, c.Gtid, c.Log_name, c.Pos, _change(c)) for c in found]
+        show_rows(options, _COLUMNS, [dict(zip(_COLUMNS, row, strict=True)) for row in rows])
 
 
 def _change(change: ShownChange) -> str:

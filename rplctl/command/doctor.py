@@ -227,7 +227,8 @@ def _channel(config: Config, name: str) -> Iterator[DoctorLine]:
     check = f"channel '{name}'"
     repositories = open_repositories(config, name)
     if not repositories.master_info.exists():
-        yield DoctorLine(check, FAIL, f"no MasterInfo in {repositories.master_info.where}", _make(name))
+        hint = f"rplctl change-master{f' --channel {name} --master-host HOST' if name else ''} …"
+        yield DoctorLine(check, FAIL, f"no MasterInfo in {repositories.master_info.where}", hint)
         return
     master = repositories.master_info.read()
     threads = running(Channel(name, config.datadir))
@@ -248,10 +249,6 @@ def _binary_log(config: Config, name: str, check: str) -> Iterator[DoctorLine]:
     writable = os.access(files.datadir if files.datadir.exists() else files.datadir.parent, os.W_OK | os.X_OK)
     hint = "" if writable else f"chown {os.geteuid()} {files.datadir}"
     yield DoctorLine(check, OK if writable else FAIL, f"{files.datadir}: {where}", hint)
-
-
-def _make(channel: str) -> str:
-    return f"rplctl change-master --channel {channel} --master-host HOST …" if channel else "rplctl change-master …"
 
 
 def _source(config: Config, master: MasterInfo, check: str) -> Iterator[DoctorLine]:

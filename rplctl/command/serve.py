@@ -44,6 +44,7 @@ OLD_S: Final = 10 * LOOK_S  # a moment so old is not told as the present
 _TIMEOUT_S = 10.0
 _MOST_CONNECTIONS = 64
 _TEXT = "text/plain; charset=utf-8"
+_SAMPLES = "text/plain; version=0.0.4; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,14 +220,6 @@ _Query = dict[str, list[str]]
 _Answer = tuple[HTTPStatus, str, bytes]
 
 
-def _metrics(moment: Moment, query: _Query) -> _Answer:
-    return HTTPStatus.OK, "text/plain; version=0.0.4; charset=utf-8", metrics(moment.channels, moment.at)
-
-
-def _live(moment: Moment, query: _Query) -> _Answer:
-    return _health("" if _is_fresh(moment) else "nothing was seen for a while")
-
-
 def _ready(moment: Moment, query: _Query) -> _Answer:
     wanted, lag = query.get("channel"), query.get("lag", [""])[0]
     if lag and not (lag.isascii() and lag.isdecimal()):
@@ -253,21 +246,17 @@ def _is_fresh(moment: Moment) -> bool:
     return moment.error is None and abs(time.time() - moment.at) < OLD_S
 
 
-def _status(moment: Moment, query: _Query) -> _Answer:
-    return HTTPStatus.OK, "application/json", json.dumps(document(moment, __version__)).encode()
-
-
-def _page(moment: Moment, query: _Query) -> _Answer:
-    return HTTPStatus.OK, "text/html; charset=utf-8", _PAGE
-
-
 _PAGE: Final = files("rplctl.command.watching").joinpath("page.html").read_bytes()
 _ROUTES: Final[dict[str, Callable[[Moment, _Query], _Answer]]] = {
-    "/": _page,
-    "/metrics": _metrics,
-    "/health/live": _live,
+    "/": lambda *_: (HTTPStatus.OK, "text/html; charset=utf-8", _PAGE),
+    "/metrics": lambda moment, _: (HTTPStatus.OK, _SAMPLES, metrics(moment.channels, moment.at)),
+    "/health/live": lambda moment, _: _health("" if _is_fresh(moment) else "nothing was seen for a while"),
     "/health/ready": _ready,
-    "/status.json": _status,
+    "/status.json": lambda moment, _: (
+        HTTPStatus.OK,
+        "application/json",
+        json.dumps(document(moment, __version__)).encode(),
+    ),
 }
 
 

@@ -15,7 +15,7 @@ from rplctl import skip_list
 from rplctl.channel import Channel
 from rplctl.command.channel.context import kinds_now, one_engine, open_repositories
 from rplctl.command.channel.true_lag import purge_moment, true_lag
-from rplctl.command.check.sync_record import SyncRecord, read_sync_record
+from rplctl.command.check.sync_record import read_sync_record
 from rplctl.command.process.thread_report import ThreadReport, Threads, threads_of
 from rplctl.config import Config, split_list
 from rplctl.errors import NotConfigured, UsageError
@@ -172,7 +172,8 @@ def _status_at(config: Config, channel_name: str, now: float) -> tuple[SlaveStat
     repositories = open_repositories(config, channel_name)
     channel, master, relay = repositories.channel, repositories.master(), repositories.relay()
     threads = threads_of(channel, now)
-    said = threads.receiver.status
+    receiver, synced = threads.receiver, read_sync_record(channel)
+    said = receiver.status
     if said.connected and said.read_log_name:
         master = master.with_read_position(said.read_position)
     applier = threads.applier
@@ -181,7 +182,7 @@ def _status_at(config: Config, channel_name: str, now: float) -> tuple[SlaveStat
     sources["live"] = applier.status if applier.runs else ThreadStatus()
     values = {
         **{f.name: _found(sources, f) for f in fields(SlaveStatus) if f.metadata["source"]},
-        "Slave_IO_Running": _connected(threads.receiver),
+        "Slave_IO_Running": "Connecting" if receiver.runs and not receiver.is_connected else _yes(receiver.runs),
         "Slave_SQL_Running": _yes(applier.runs),
         "Replicate_Rewrite_DB": _rewrites(config),
         "Skip_Counter": skip_list.read_count(channel.run_folder),
@@ -195,8 +196,9 @@ def _status_at(config: Config, channel_name: str, now: float) -> tuple[SlaveStat
         "Using_Gtid": USE_GTID_WORDS[master.using_gtid] if master.using_gtid < len(USE_GTID_WORDS) else "No",
         "Skip_Gtids": ",".join(skip_list.read_gtids(channel.run_folder)),
         "Relay_Log_Info_Repository": _repository(repositories.relay_log_info),
-        **_synced(read_sync_record(channel)),
-        "Clone_Reader_State": reader.state if threads.receiver.runs else "",
+        "Last_Synced_Timestamp": _clock(synced.at) if synced else "",
+        "Last_Synced_To": synced.to if synced else "",
+        "Clone_Reader_State": reader.state if receiver.runs else "",
         "Clone_Last_Error_Timestamp": _timestamp(reader),
         **_verified(channel),
         **_foreseen(master, relay, threads, now),
@@ -224,10 +226,6 @@ def _ignored(master: MasterInfo) -> str:
 def _rewrites(config: Config) -> str:
     rules = (rule.partition("->") for rule in split_list(config.replicate_rewrite_db))
     return ",".join(f"({old.strip()},{new.strip()})" for old, _, new in rules)
-
-
-def _connected(receiver: ThreadReport) -> str:
-    return "No" if not receiver.runs else "Yes" if receiver.is_connected else "Connecting"
 
 
 def _running_state(thread: ThreadReport) -> str:
@@ -287,10 +285,6 @@ def _foreseen(master: MasterInfo, relay: RelayLogInfo, threads: Threads, now: fl
 
 def _yes(value: bool) -> str:
     return "Yes" if value else "No"
-
-
-def _synced(record: SyncRecord | None) -> dict[str, object]:
-    return {"Last_Synced_Timestamp": _clock(record.at) if record else "", "Last_Synced_To": record.to if record else ""}
 
 
 def _timestamp(status: ThreadStatus) -> str:

@@ -130,19 +130,18 @@ def verify(
     channel, master = repositories.channel, repositories.master()
     if master.master_binlog_dir:
         raise UsageError("a folder of binary logs has no tables to compare")
-    with hold_lock(channel, "verify"):
-        if request.offline is None:
-            result = _Verify(repositories, master, request, says).run()
-        else:
-            at = place_of(request.offline, request.at)
+    with hold_lock(channel, "verify"), ExitStack() as opened:
+        reached = master
+        if (folder := request.offline) is not None:
+            at = place_of(folder, request.at)
             if not Applied(repositories).has(at):
                 raise NotRunning(
-                    f"the target has not all up to {at}, the place that {request.offline} is of",
+                    f"the target has not all up to {at}, the place that {folder} is of",
                     hint=f"rplctl start --until-master-log-file {at.log_name} --until-master-log-pos {at.log_pos}",
                 )
-            with offline_source(request.offline, channel.verify_source_folder, master, config) as reached:
-                request = replace(request, at=at)
-                result = _Verify(repositories, master, request, says, reached).run()
+            reached = opened.enter_context(offline_source(folder, channel.verify_source_folder, master, config))
+            request = replace(request, at=at)
+        result = _Verify(repositories, master, reached, request, says).run()
     rows = sum(table.differences for table in result.totals)
     words = "equal" if result.is_equal else f"{rows} rows differ" if rows else "not all could be compared as equal"
     note_event(config.datadir, channel_name, "verify", f"{len(result.totals)} tables: {words}")
@@ -155,17 +154,11 @@ class Ahead(Exception):
 
 class _Verify:
     def __init__(
-        self,
-        repositories: Repositories,
-        master: MasterInfo,
-        request: VerifyRequest,
-        says: Says,
-        reached: MasterInfo | None = None,
+        self, repositories: Repositories, master: MasterInfo, reached: MasterInfo, request: VerifyRequest, says: Says
     ) -> None:
-        """`reached`: how the source is connected to, if not as the channel does."""
+        """`reached`: how the source is connected to."""
         self._config, self._channel, self._repositories = repositories.config, repositories.channel, repositories
-        self._master, self._request, self._says = master, request, says
-        self._reached = reached or master
+        self._master, self._reached, self._request, self._says = master, reached, request, says
         self._rules = ReplicationFilter.from_config(self._config)
         self._stop, self._lock = threading.Event(), threading.Lock()
         self._rows, self._expected, self._waits = 0, 0, ""

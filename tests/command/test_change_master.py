@@ -10,9 +10,8 @@ import pytest
 from sqlalchemy import Engine
 
 from rplctl.channel import Channel, hold_lock
-from rplctl.command import change_master as module
 from rplctl.command.change_master import change_master
-from rplctl.command.channel import change_store
+from rplctl.command.channel import change_plan as module, change_store
 from rplctl.command.channel.change_options import CHANGE_OPTIONS, MasterChanges, parse_value
 from rplctl.command.channel.change_plan import new_master_info, new_relay_log_info
 from rplctl.command.channel.change_store import finish_pending_change

@@ -23,7 +23,7 @@ from rplctl.command.channel.context import Note
 from rplctl.config import Config
 from rplctl.errors import UsageError
 from rplctl.info import SET_BY_COMMAND, MasterInfo, RelayLogInfo
-from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, RelayLogPosition, log_number, numbered_log_name
+from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, RelayLogPosition, numbered_log_name
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.secret import protect
 from rplctl.source.network_namespace import check_network_namespace
@@ -107,7 +107,8 @@ def check_way(changes: MasterChanges, master: MasterInfo, relay: RelayLogInfo) -
     """
     before, after = _ways(MasterChanges(), master), _ways(changes, master)
     executed = relay.exec_position
-    if any(after) and not any(before) and executed.log_name and executed != _first_event_of(executed):
+    has_begun = bool(executed.log_name) and executed.order_key() != (1, FIRST_EVENT_POSITION)
+    if any(after) and not any(before) and has_begun:
         _refuse_unknown_gtids(relay, by_mysql=after[0])
     named = names_position(changes) or names_other_source(changes, master) or changes.relay_log_pos is not None
     if any(before) and not any(after) and relay.gtid_executed and not executed.log_name and not named:
@@ -121,24 +122,16 @@ def check_way(changes: MasterChanges, master: MasterInfo, relay: RelayLogInfo) -
 def _refuse_unknown_gtids(relay: RelayLogInfo, *, by_mysql: bool) -> None:
     executed, missing = relay.exec_position, _unknown_gtids(relay.gtid_executed)
     if missing:
-        server = "mysql-8.0" if by_mysql else "mariadb"
+        server, gtids = "mysql-8.0", f"all that the source had executed at {executed}"
+        if not by_mysql:
+            server = "mariadb"
+            gtids = f"SELECT BINLOG_GTID_POS('{executed.log_name}', {executed.log_pos}) on the source"
         raise UsageError(
             f"the channel is at {executed}, and {missing}: the source would send what is applied already",
             errno=er.BAD_SLAVE_AUTO_POSITION,
-            hint=f"rplctl export-info --server {server} DIR; rplctl import-info DIR --gtid SET: "
-            f"{_asked_for(executed, by_mysql=by_mysql)}; while nothing is applied: rplctl reset",
+            hint=f"rplctl export-info --server {server} DIR; rplctl import-info DIR --gtid SET: {gtids}; while nothing "
+            "is applied: rplctl reset",
         )
-
-
-def _asked_for(executed: BinlogPosition, *, by_mysql: bool) -> str:
-    if by_mysql:
-        return f"all that the source had executed at {executed}"
-    return f"SELECT BINLOG_GTID_POS('{executed.log_name}', {executed.log_pos}) on the source"
-
-
-def _first_event_of(position: BinlogPosition) -> BinlogPosition:
-    """Where the log begins, when it is the source's first one; else nowhere."""
-    return BinlogPosition(position.log_name, FIRST_EVENT_POSITION if log_number(position.log_name) == 1 else 0)
 
 
 def _unknown_gtids(executed: str) -> str:

@@ -23,8 +23,6 @@ from rplctl.target import dialect_of, open_target
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from rplctl.source.keeps import Kept
-
 LOADED = "rplctl load-schema --rows-loaded all"
 PURGED = "provision the target again from a backup, then rplctl change-master with the backup's position"
 
@@ -115,8 +113,11 @@ def check_source(config: Config, channel: Channel, stored: Stored) -> Iterator[F
             return
         yield from judge_position(sizes, next_event)
         return
+    from rplctl.source.keeps import look, purge_at
+
     try:
-        kept = _look(config, master)
+        with ask_source(config, master) as query:
+            kept = look(query)
     except RplError as error:
         yield found("source_away", error.message, error.hint or "rplctl doctor")
         return
@@ -128,8 +129,6 @@ def check_source(config: Config, channel: Channel, stored: Stored) -> Iterator[F
         return
     if not (master.enabled_auto_position or master.using_gtid):
         yield from judge_position(kept.logs, next_event)
-    from rplctl.source.keeps import purge_at
-
     said = read_status(channel.status_path("receiver"))
     moment = purge_at(kept, next_event, said.read_timestamp, said.source_bytes_per_s)
     if moment is not None:
@@ -140,13 +139,6 @@ def _next_event(master: MasterInfo, relay: RelayLogInfo) -> BinlogPosition:
     """The later of what was read and what was executed (WL#4621)."""
     read, executed = master.read_position, relay.exec_position
     return executed if executed.log_name and (not read.log_name or read.is_before(executed)) else read
-
-
-def _look(config: Config, master: MasterInfo) -> Kept:
-    from rplctl.source.keeps import look
-
-    with ask_source(config, master) as query:
-        return look(query)
 
 
 def judge_identity(variables: Mapping[str, str], master: MasterInfo, server_id: int) -> Iterator[Finding]:

@@ -55,7 +55,6 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Engine
 
-    from rplctl.relay_log.reader import RelayGroups
     from rplctl.target.base import Target
 
 CHANNEL: Final = "crash-test"
@@ -202,7 +201,8 @@ def apply(config: Config, end: State, say: Say, *, per_commit: int = 0, skip: in
         try:
             feed = RelayFeed(channel, 0)
             while groups := feed.next(work.info, config.max_batch_bytes):
-                count = _groups_until(groups, BinlogPosition(end.log_name, end.log_pos))
+                last = BinlogPosition(end.log_name, end.log_pos)
+                count = sum(not last.is_before(groups.scan.source_position(n)) for n in range(len(groups.scan)))
                 grouped = work.executes_statements
                 for batch in plan_batches(groups, count, skip, has_rollbacks=grouped, per_commit=lambda: per_commit):
                     work.apply(batch)
@@ -230,10 +230,6 @@ def _fence(target: Target) -> None:
             time.sleep(0.05)
 
 
-def _groups_until(groups: RelayGroups, end: BinlogPosition) -> int:
-    return sum(not end.is_before(groups.scan.source_position(n)) for n in range(len(groups.scan)))
-
-
 def target_digest(target: Target) -> str:
     """Of all rows that the recorded log made; of a lake, of all changes."""
     from sqlalchemy import inspect, text
@@ -241,7 +237,8 @@ def target_digest(target: Target) -> str:
     engine, dialect = target.engine, dialect_of(target.kind)
     if dialect.commits_per_table:
         tables = dialect.lake_tables(engine)
-        return digest_of({name: _rows_alone(tables.places(f"{DATABASE}/{name}")) for name in TABLES})
+        places = {name: tables.places(f"{DATABASE}/{name}") for name in TABLES}
+        return digest_of({name: [place for place in found if place[0] in OPS] for name, found in places.items()})
     is_one_file = dialect_of(engine.dialect.name).is_one_file
     rows = {}
     with engine.connect() as connection:
@@ -251,10 +248,6 @@ def target_digest(target: Target) -> str:
                 where = table if is_one_file else f"{schema}.{table}"
                 rows[name] = [tuple(row) for row in connection.execute(text(f"SELECT * FROM {where}"))]
     return digest_of(rows)
-
-
-def _rows_alone(places: Iterable[tuple[str, str, int, int]]) -> list[tuple[str, str, int, int]]:
-    return [place for place in places if place[0] in OPS]
 
 
 def lake_states() -> list[State]:

@@ -223,7 +223,7 @@ def test_what_names_a_position_or_another_source_is_taken_at_its_word(
         forget(life)
 
 
-STEPS = ["_write_pending", "purge_all", "master", "relay", "remove_file"]
+STEPS = ["replace_file", "purge_all", "master", "relay", "remove_file"]
 
 
 class Killed(BaseException):
