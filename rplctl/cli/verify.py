@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,9 +21,11 @@ from rplctl.position import BinlogPosition
 
 if TYPE_CHECKING:
     from rplctl.command.verify import VerifyProgress
-    from rplctl.verify.report_file import Totals
 
 _COLUMNS = ("Database_name", "Table_name", "Row_count", "Equal", "Missing", "Extra", "Different", "In_motion", "Note")
+_figures = attrgetter(
+    "database", "table", "rows", "equal", "missing", "extra", "different", "in_motion", "not_comparable"
+)
 _MOST_THREADS = 64
 
 
@@ -65,7 +68,7 @@ def verify(
     )
     with _saying(silent=options.quiet or options.format == "json") as says:
         result = run(config, name, request, says)
-    rows = [dict(zip(_COLUMNS, (*_figures(totals), totals.not_comparable), strict=True)) for totals in result.totals]
+    rows = [dict(zip(_COLUMNS, _figures(totals), strict=True)) for totals in result.totals]
     shown = list(first_differences(result, count)) if count else []
     if options.format == "json":
         drift = {(t.database, t.table): list(t.drift) for t in result.totals}
@@ -83,11 +86,6 @@ def verify(
         say_notes(options, [*notes, Note(f"the report is {result.path}")])
     if not result.is_equal:
         end(1)
-
-
-def _figures(totals: Totals) -> tuple[object, ...]:
-    return (totals.database, totals.table, totals.rows, totals.equal, totals.missing, totals.extra, totals.different,
-            totals.in_motion)  # fmt: skip
 
 
 @contextmanager

@@ -135,7 +135,7 @@ def make_plan(repositories: Repositories, master: MasterInfo, choice: Choice, *,
         if choice.takes(name) and name not in begun and (name not in there or choice.replace)
     }
     chosen = _Chosen(choice, tables, taken, there, begun, {each.name for each in found}, is_new)
-    refusal = _of_filters(choice, rules) or refusal_of_rights(source.missing) or next(_refusals(chosen), None)
+    refusal = next(_refusals(chosen, rules, source.missing), None)
     listed = [*_of_missing(source.missing, rules), *_listed(chosen, found)]
     models = {(each.model.database, each.model.name): each.model for each in taken.values()}
     return ClonePlan(source, models, tuple(listed), refusal)
@@ -196,16 +196,14 @@ def refusal_of_rights(missing: Collection[Missing]) -> RplError | None:
     )
 
 
-def _of_filters(choice: Choice, rules: ReplicationFilter) -> RplError | None:
+def _refusals(chosen: _Chosen, rules: ReplicationFilter, missing: Collection[Missing]) -> Iterator[RplError]:
+    """What is in the way of the copy, the first to be told first."""
+    choice, there = chosen.choice, sorted(_shown(name) for name in chosen.there if chosen.choice.takes(name))
     if left_out := [_shown(name) for name in choice.tables if not rules.accepts_rows(*name)]:
         text = f"the channel's filters leave out {some(left_out)}"
-        return UsageError(text, hint="rplctl stop, then rplctl change-filter takes tables in")
-    return None
-
-
-def _refusals(chosen: _Chosen) -> Iterator[RplError]:
-    """What is in the way of the copy, the first to be told first; behind the rights that are missing."""
-    choice, there = chosen.choice, sorted(_shown(name) for name in chosen.there if chosen.choice.takes(name))
+        yield UsageError(text, hint="rplctl stop, then rplctl change-filter takes tables in")
+    if refusal := refusal_of_rights(missing):
+        yield refusal
     if gone := [name for name in choice.tables if name not in chosen.names]:
         yield SourceError(f"the source has no table {_shown(gone[0])}", errno=er.NO_SUCH_TABLE, hint="SHOW TABLES")
     databases = {database for database, _ in chosen.names}
