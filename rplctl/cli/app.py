@@ -172,7 +172,7 @@ def function_of(verb: str) -> Callable[..., None]:
 
 
 def _as_typer_calls_it(verb: Callable[..., None]) -> Callable[..., None]:
-    """With a context in the place of the options of every command, which it holds."""
+    """The verb, with a context in the place of the options of every command, which it holds."""
 
     def call(context: typer.Context, **given: Any) -> None:
         verb(context.obj, **given)

@@ -71,8 +71,8 @@ def each_channel(options: Globals, given: str | None) -> list[tuple[str, Config]
 def for_each(
     options: Globals, given: str | Sequence[str] | None, work: Callable[[str, Config], None], *, every: bool = False
 ) -> int:
-    """`work` for each channel that a command without `--channel` means. One that fails keeps no other from its turn:
-    its error is told, and the first one's exit code returned, 0 without one. `every`: `--all` was given.
+    """`work` for each channel that a command without `--channel` means; those behind one that fails, too. Its error is
+    told, and the first one's exit code returned, 0 without one. `every`: `--all` was given.
     """
     names = names_of(options, given, every=every)
     failed = 0
@@ -147,7 +147,7 @@ def parameter(name: str, kind: Any, given: Any) -> Parameter:
 
 
 def option_parameter(o: Option) -> Parameter:
-    """Of a row of the option table; a list may be given several times."""
+    """The parameter of a row of the option table; a list may be given several times."""
     flags = tuple(f"--{name.replace('_', '-')}" for name in (o.name, o.old_name) if name)
     kind = list[str] | None if o.holds else str | None
     return parameter(o.name, kind, option(flags, o.range_text, sentence(o.help)))

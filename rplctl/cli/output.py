@@ -119,7 +119,7 @@ _gathered: list[Any] | None = None
 
 @contextmanager
 def one_list(options: Globals) -> Iterator[None]:
-    """With json all that is said in the block is one list, printed at its end: a command prints one line. Nothing when
+    """With json everything said in the block is one list, printed at its end: a command prints one line. Nothing when
     nothing was said.
     """
     global _gathered

@@ -52,7 +52,7 @@ def show_changes(
 
 
 def _change(change: ShownChange) -> str:
-    """Of an update only what changed, behind what did not change and comes first: the key, mostly."""
+    """An update shows only what changed, behind a first column that did not: the key, mostly."""
     before, after = change.Before, change.After
     if before is None or after is None:
         row = after or before

@@ -20,7 +20,7 @@ _LONGEST_WORD = 1024  # characters: no name that can be meant is longer, but a p
 
 
 def shortened(text: str) -> str:
-    """What an operator pasted by mistake is not thrown back at him: the beginning says which it was."""
+    """A long word that was pasted by mistake is cut: its beginning says which it was."""
     if len(text) <= _LONGEST_WORD:
         return text
     return re.sub(rf"\S{{{_LONGEST_WORD},}}", lambda word: f"{word[0][:80]}… ({len(word[0])} characters)", text)

@@ -92,7 +92,7 @@ def _keys() -> Iterator[None]:
     before = termios.tcgetattr(sys.stdin)
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGTSTP)}
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    signal.signal(signal.SIGTSTP, signal.SIG_IGN)  # a shell under a picture of channels helps nobody
+    signal.signal(signal.SIGTSTP, signal.SIG_IGN)  # a shell under the picture could not be read
     try:
         tty.setcbreak(sys.stdin)
         yield

@@ -164,7 +164,7 @@ def _catalog_of_source(config: Config, master: MasterInfo) -> Catalog:
 
 
 def _as_replicated(config: Config, catalog: Catalog) -> Catalog:
-    """Under the names that the channel's filters give, without what they leave out."""
+    """The catalog under the names that the channel's filters give, without what they leave out."""
     return filtered_catalog(catalog, ReplicationFilter.from_config(config))
 
 

@@ -38,7 +38,7 @@ _OTHERS_MAY_READ = 0o644
 
 
 def metrics(channels: Sequence[Seen], at: float) -> bytes:
-    """Of all channels, as they were seen at that time (Unix seconds), in the text format that Prometheus reads."""
+    """All channels as they were seen at that time (Unix seconds), in the text format that Prometheus reads."""
     return generate_latest(_Families(channels, at))
 
 
@@ -153,7 +153,7 @@ def _server_family(column: str, there: Iterable[SlaveStatus]) -> Iterator[Metric
 
 
 def as_number(value: object) -> float | None:
-    """Of a column, as mysqld_exporter has it: words that mean yes or no, else what is a number, else none."""
+    """A column's value as mysqld_exporter has it: words that mean yes or no, else what is a number, else none."""
     text = "" if value is None else str(value)
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]

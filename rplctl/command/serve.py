@@ -103,7 +103,7 @@ class Server(ThreadingHTTPServer):
             self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A reader that goes away, is slow, or speaks no TLS: nobody need hear of it."""
+        """A reader went away, is slow, or speaks no TLS: that is not worth a message."""
 
 
 @contextmanager
@@ -213,7 +213,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """A log of who asks is the business of what stands in front of it."""
+        """The proxy in front of it logs who asks."""
 
 
 _Query = dict[str, list[str]]

@@ -14,7 +14,7 @@ from rplctl.status import ThreadStatus, read_status
 
 @dataclass(frozen=True, slots=True)
 class CloneProgress:
-    """Of a copy that is not done. Rates are a second's; `left_s` None: cannot be told. `paused`: the threads that do
+    """A copy that is not done. Rates are a second's; `left_s` None: cannot be told. `paused`: the threads that do
     not run; `error`: of the reading end, with number and time, '' without one.
     """
 

@@ -168,7 +168,7 @@ def status_and_threads(config: Config, channel_name: str, now: float | None = No
 
 
 def _status_at(config: Config, channel_name: str, now: float) -> tuple[SlaveStatus, Threads]:
-    """Of the repositories that `config` names."""
+    """What the repositories say that `config` names."""
     repositories = open_repositories(config, channel_name)
     channel, master, relay = repositories.channel, repositories.master(), repositories.relay()
     threads = threads_of(channel, now)
@@ -266,7 +266,7 @@ def seconds_behind(master: MasterInfo, relay: RelayLogInfo, threads: Threads, no
 
 
 def _foreseen(master: MasterInfo, relay: RelayLogInfo, threads: Threads, now: float) -> dict[str, object]:
-    """By the source's clock, and what will happen if all goes on as it does."""
+    """The lag by the source's clock, and what will happen if all goes on as it does."""
     said, applier = threads.receiver.status, threads.applier.status
     lag = true_lag(master, relay, threads, now)
     is_known = bool(said.clock_error)

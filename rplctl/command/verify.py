@@ -196,7 +196,7 @@ class _Verify:
         return VerifyResult(channel.name, tuple(progress.done.values()), paths[-1], resumed)
 
     def _tables(self, progress: Progress, *, restart: bool) -> dict[TableName, TableModel]:
-        """By the target's names: the source's models."""
+        """Name in the target → the source's model."""
         request, rules = self._request, self._rules
         try:
             source = read_source_tables(self._config, self._reached, wanted(rules, request.choice), is_new=False)
@@ -247,7 +247,7 @@ class _Verify:
             return names & more() if names else names
 
     def _tables_here(self, side: TargetSide, databases: Collection[str]) -> set[TableName]:
-        """Of this channel where the target has its models, else of these databases."""
+        """The channel's tables where the target has its models, else those of these databases."""
         if statement_target(side.target) is None:
             with mapped_errors(side.target.kind), self._repositories.engine().connect() as connection:
                 return {*load_models(connection, self._channel.name, self._applied.executed()).tables}
@@ -264,7 +264,7 @@ class _Verify:
         return Settler(source, side, received, self._applied, self._stop.wait, self._wait)
 
     def _work(self, number: int, work: queue.SimpleQueue[TableName], found: dict[TableName, TableModel]) -> None:
-        """By one thread."""
+        """What one thread does."""
         with ExitStack() as opened:
             source = opened.enter_context(self._open_source())
             side = opened.enter_context(closing(open_side(self._config.target_url)))
@@ -316,8 +316,8 @@ class _Verify:
     def _definitions(
         self, settler: Settler, name: TableName, model: TableModel
     ) -> tuple[TableModel, TableModel | None, tuple[str, ...]]:
-        """Of both sides, and the drift between them, which is none that DDL of the source is on its way to mend. Raises
-        Altered, and as Settler.
+        """The models of both sides, and the drift between them; none that DDL of the source is on its way to mend.
+        Raises Altered, and as Settler.
         """
         about, side = settler.source.about, settler.side
         model, _, create = read_table(about, model.database, model.name)

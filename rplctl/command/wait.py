@@ -131,7 +131,7 @@ def _that_it_needs(goal: _Goal, threads: Threads, master: MasterInfo | None) -> 
 
 
 def _not_running(channel: Channel, dead: ThreadReport, executed: BinlogPosition) -> NotRunning:
-    """With the error that ended it, which has its way out in it."""
+    """The error tells the one that ended the thread, with its way out."""
     name = f" --channel {channel.name}" if channel.name else ""
     if dead.runs:
         text = f"the {dead.role} (process {dead.pid}) is suspended since {clock(dead.silent_since or 0.0)}"

@@ -111,7 +111,7 @@ def administer(config: Config, channel_name: str, *, makes: bool = False) -> Ite
 
 
 def kinds_now(config: Config, channel: str) -> Config:
-    """With the kinds of the channel's repositories as `switch-repo` left them: it may have ended since the options were
+    """The options, with the kinds of the repositories as `switch-repo` left them: it may have ended since they were
     read. Raises ConfigError.
     """
     path = config.datadir / INSTANCE_FILE

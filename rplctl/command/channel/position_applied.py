@@ -41,7 +41,7 @@ def is_applied(repositories: Repositories, position: BinlogPosition) -> bool:
 
 
 def _read_position(channel: Channel, master: MasterInfo) -> BinlogPosition:
-    """Of the source that is read now; log_name '' until it has answered for the first time."""
+    """How far the present source is read; log_name '' until it has answered for the first time."""
     receiver = read_status(channel.status_path(RECEIVER))
     is_live = master.master_log_name and receiver.connected and receiver.read_log_name and RECEIVER in running(channel)
     return receiver.read_position if is_live else master.read_position

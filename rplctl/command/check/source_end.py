@@ -44,7 +44,7 @@ def source_end(config: Config, master: MasterInfo, relay: RelayLogInfo) -> Sourc
 
 
 def _taken(gtids: str, master: MasterInfo) -> str:
-    """Without the domains that the channel leaves out."""
+    """The GTIDs, without those of domains that the channel leaves out."""
     if ":" in gtids or not gtids:
         return gtids
     domains = {gtid: int(gtid.partition("-")[0]) for gtid in gtids.split(",")}

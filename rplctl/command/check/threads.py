@@ -39,7 +39,7 @@ def limits_of(
 
 
 def check_running(status: SlaveStatus, threads: Threads, limits: Limits, now: float) -> Iterator[Finding]:
-    """Of a channel whose threads are to run all the time."""
+    """A channel whose threads are to run all the time."""
     if not (threads.receiver.has_run or threads.applier.has_run or threads.receiver.runs or threads.applier.runs):
         yield found("never_started", "the channel was never started", "rplctl start")
         return
@@ -58,7 +58,7 @@ def check_running(status: SlaveStatus, threads: Threads, limits: Limits, now: fl
 
 
 def check_cron(record: SyncRecord | None, threads: Threads, limits: Limits, now: float) -> Iterator[Finding]:
-    """Of a channel that `start --until-synced` runs now and then: a thread that is not there is in order, one that
+    """A channel that `start --until-synced` runs now and then: a thread that is not there is in order, one that
     ended with an error is not.
     """
     for thread in (threads.receiver, threads.applier):

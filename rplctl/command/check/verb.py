@@ -103,7 +103,7 @@ def _live(status: SlaveStatus) -> Verdict:
 
 
 def _summary(status: SlaveStatus, record: SyncRecord | None, now: float) -> Verdict:
-    """Of one that runs from cron."""
+    """What one that runs from cron shows."""
     if record is None:
         return Verdict(status.Channel_Name, 0, "never synced", None)
     age = max(0, int(now - record.at))
@@ -115,7 +115,7 @@ def worst(levels: Iterable[int]) -> int:
 
 
 def _newest(findings: list[Finding]) -> list[Finding]:
-    """Of what the threads said and the source said, too, the source's word."""
+    """Where both the threads and the source said something, the source's word counts."""
     last = {finding.code: finding for finding in findings}
     return [finding for finding in findings if finding.code not in ASKED_TOO or last[finding.code] is finding]
 

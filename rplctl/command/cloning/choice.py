@@ -35,7 +35,7 @@ _ROWS_A_SECOND, _BYTES_A_SECOND = 120_000, 20 << 20  # into MariaDB, on two core
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """By the target's names; without any the tables that the target lacks. `replace`: also those that it has."""
+    """Names are the target's; without any the tables that it lacks are meant. `replace`: also those that it has."""
 
     databases: tuple[str, ...] = ()
     tables: tuple[TableName, ...] = ()
@@ -43,7 +43,7 @@ class Choice:
 
     @classmethod
     def of(cls, databases: str, tables: str, *, replace: bool) -> Choice:
-        """From lists as the filters have them. Raises UsageError."""
+        """The choice that lists like the filters' make. Raises UsageError."""
         names = []
         for name in split_list(tables):
             database, _, table = name.partition(".")
@@ -90,7 +90,7 @@ class ClonePlan:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """Of the source, through the filters. `ours`: the model under the target's name."""
+    """A table of the source that the filters let through. `ours`: the model under the target's name."""
 
     model: TableModel
     ours: TableModel
@@ -103,7 +103,7 @@ class _Found:
 
 @dataclass(frozen=True, slots=True)
 class _Chosen:
-    """By the target's names: what the source has, and what of it is copied."""
+    """What the source has, and what of it is copied. Names are the target's."""
 
     choice: Choice
     tables: Mapping[TableName, _Found]

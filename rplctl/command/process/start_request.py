@@ -89,7 +89,7 @@ Progress = Callable[[BinlogPosition, BinlogPosition], None]  # (executed, wanted
 
 
 def environment_of(config: Config, request: StartRequest, *, keeps_password: bool) -> dict[str, str]:
-    """Of a thread's process: ours, without a password unless it is what the channel's record refers to."""
+    """The environment of a thread's process: ours, without a password unless the channel's record refers to it."""
     found = {name: value for name, value in os.environ.items() if keeps_password or name != PASSWORD_VARIABLE}
     if request.crash_points:
         found[failpoint.ENVIRONMENT] = request.crash_points

@@ -1,6 +1,6 @@
 """START SLAVE of several channels whose appliers share one process and one Spark (`--shared-session`).
 
-Their receivers share another process. What is wrong with one channel keeps none of the others from its turn.
+Their receivers share another process. An error of one channel stops none of the others.
 """
 
 from __future__ import annotations

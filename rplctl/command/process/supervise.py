@@ -189,7 +189,7 @@ def _not_reached(run: Run, ending: Ending, max_time_s: float, caught: list[int])
 
 
 def _is_synced(run: Run, wanted: SourceEnd) -> bool:
-    """By the repository, the authority."""
+    """The repository decides: it is the authority."""
     repositories = open_repositories(run.config, run.channel.name)
     if not wanted.gtids:
         return is_applied(repositories, wanted.position)

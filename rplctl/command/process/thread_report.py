@@ -35,12 +35,12 @@ class ThreadReport:
 
     @property
     def is_connected(self) -> bool:
-        """Of the receiver, as far as that was seen."""
+        """Whether the receiver has a connection, as far as that was seen."""
         return self.runs and self.status.connected and self.silent_since is None
 
     @property
     def is_suspended(self) -> bool:
-        """By a signal (SIGSTOP, Ctrl-Z, a debugger), as Linux says."""
+        """Whether a signal has suspended it (SIGSTOP, Ctrl-Z, a debugger), as Linux says."""
         try:
             stat = Path(f"/proc/{self.pid}/stat").read_text() if self.pid else ""
         except OSError:
@@ -96,7 +96,7 @@ def _locked_at(channel: Channel, role: str) -> float:
 
 
 def _killed(role: str, status: ThreadStatus) -> ThreadStatus:
-    """With the end that nobody wrote down as its error; what it had met before stays in the text."""
+    """The status, with the end that nobody wrote down as its error; what it had met before stays in the text."""
     text = (
         f"the {role} was killed at about {clock(status.updated)} (SIGKILL, out of memory or a crash of the machine): "
         "it did not stop by itself (hint: rplctl start recovers and goes on)"

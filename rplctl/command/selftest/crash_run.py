@@ -231,7 +231,7 @@ def _fence(target: Target) -> None:
 
 
 def target_digest(target: Target) -> str:
-    """Of all rows that the recorded log made; of a lake, of all changes."""
+    """The digest of all rows that the recorded log made; of a lake, that of all changes."""
     from sqlalchemy import inspect, text
 
     engine, dialect = target.engine, dialect_of(target.kind)

@@ -76,7 +76,7 @@ def records(config: Config, say: Say) -> None:
 
 
 def stored(config: Config) -> Config:
-    """With what a switch wrote into the instance's own option file; no other file counts here."""
+    """The options, with what a switch wrote into the instance's own option file; no other file counts here."""
     path = config.datadir / INSTANCE_FILE
     section = read_file(path).get("channel", {}).get(CHANNEL, {}) if path.exists() else {}
     kinds: dict[str, Any] = {name: section[name] for name in _REPOSITORIES if name in section}

@@ -30,7 +30,7 @@ class Seen:
 
     @property
     def states(self) -> tuple[str, str]:
-        """Of receiver and applier: of STATES, or 'unknown'."""
+        """The states of receiver and applier: of STATES, or 'unknown'."""
         threads = self.threads
         return (state_of(threads.receiver), state_of(threads.applier)) if threads else ("unknown", "unknown")
 

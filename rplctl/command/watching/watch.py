@@ -116,7 +116,7 @@ class Watch:
 
 
 def _events(named: Sequence[tuple[str, Config]]) -> list[Event]:
-    """Of the whole instance; one that cannot be read has none."""
+    """The events of the whole instance; one that cannot be read has none."""
     try:
         return events_of(named[0][1], last=EVENTS) if named else []
     except RplError:
