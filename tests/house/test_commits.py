@@ -18,7 +18,7 @@ def test_subjects_fit_into_a_line_and_bodies_say_why() -> None:
         pytest.skip("no history here: this is no clone (.git is missing)")
     log = ["log", "--no-merges", f"--since={RULE_BEGAN}", "--format=%h%x1f%s%x1f%b%x1e"]
     done = subprocess.run(["git", "-c", "safe.directory=*", *log], cwd=ROOT, capture_output=True, text=True, check=True)
-    commits = [record.strip().split("\x1f") for record in done.stdout.split("\x1e") if record.strip()]
+    commits = [record.strip("\n").split("\x1f") for record in done.stdout.split("\x1e") if record.strip("\n")]
     long = [f"{commit} {subject}" for commit, subject, _ in commits if len(subject) > SUBJECT_CHARACTERS]
     silent = [f"{commit} {subject}" for commit, subject, body in commits if not body.strip()]
     assert (long, silent) == ([], [])
