@@ -104,9 +104,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def help_of(hoisted: Sequence[str]) -> str:
     """Where a mistyped command is described: every wrong command line names its next step."""
-    verb = verb_of(hoisted)
-    known = any(verb in (name, *aliases) for name, aliases in VERBS.items())
-    return f"rplctl {verb} --help" if known else "rplctl --help"
+    return f"rplctl {verb_of(hoisted)} --help" if len(_verbs_of(hoisted)) == 1 else "rplctl --help"
 
 
 def command_for(arguments: Sequence[str]) -> Any:

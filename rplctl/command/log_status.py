@@ -14,7 +14,7 @@ from rplctl.command.channel.context import engine_of, one_engine
 from rplctl.command.instance.backup_lock import check_folder
 from rplctl.config import Config
 from rplctl.errors import LockBusy, RplError, UsageError
-from rplctl.log_status import CHANNELS, STORAGE_ENGINES, TargetLog, collect_log_status, unable
+from rplctl.log_status import CHANNELS, STORAGE_ENGINES, Collected, TargetLog, collect_log_status, unable
 from rplctl.repository import list_channels
 from rplctl.repository.channels import TargetKey, target_key
 from rplctl.source.replica_id import replica_identity
@@ -23,7 +23,6 @@ from rplctl.target.engine_log import access_denied
 from rplctl.target.registry import dialect_of, target_kind
 
 if TYPE_CHECKING:
-    from rplctl.log_status import Collected, TargetLog
     from rplctl.target.engine_log import EngineLog
 
 # --format → the names of columns 2 and 3, the key of the relay log position

@@ -83,8 +83,6 @@ class StartResult:
 
 
 Begun = Callable[[StartResult], None]
-
-
 Progress = Callable[[BinlogPosition, BinlogPosition], None]  # (executed, wanted)
 
 
