@@ -21,10 +21,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rplctl import mysql_errors as er
 from rplctl.applied_log.files import binary_log_files
 from rplctl.applier.spark.java import find_java
 from rplctl.channel import Channel
-from rplctl.command.channel.context import ask_source, engine_of, known_channels, open_repositories, running
+from rplctl.command.channel.context import (
+    APPLIER,
+    ask_source,
+    engine_of,
+    known_channels,
+    open_repositories,
+    running,
+)
 from rplctl.command.check.findings import Finding
 from rplctl.command.check.verb import LEAST_FREE_BYTES, UNKNOWN, Scope, check, limits_of
 from rplctl.config import INSTANCE_FILE, Config
@@ -36,7 +44,7 @@ from rplctl.repository.channels import target_key
 from rplctl.secret import KEY_FILE
 from rplctl.target import mapped_errors
 from rplctl.target.dialect import FAIL, OK, POWER_CUT, WARN, DoctorLine
-from rplctl.target.registry import dialect_of
+from rplctl.target.registry import dialect_of, target_kind
 from rplctl.target_url import url_without_password
 
 if TYPE_CHECKING:
@@ -173,18 +181,32 @@ def _target(config: Config) -> Iterator[DoctorLine]:
         return
 
     engine = engine_of(config)()
+    if dialect_of(engine.dialect.name).is_missing(engine):
+        yield DoctorLine("target", OK, f"{shown}: the first start makes it")
+        return
     try:
         with mapped_errors(engine.dialect.name), engine.connect() as connection:
             connection.execute(text("SELECT 1"))
             dialect = dialect_of(connection.dialect.name)
             more = [*_protection(connection, dialect), *dialect.rights(connection), *_power_cut(connection, config)]
     except TargetError as error:
+        if _is_our_applier(config, error):
+            yield DoctorLine("target", OK, f"{shown}: {error.message}")
+            return
         yield DoctorLine("target", FAIL, f"{shown}: {error.message}", error.hint or "rplctl init --target URL")
         return
     finally:
         engine.dispose()
     yield DoctorLine("target", OK, shown)
     yield from more
+
+
+def _is_our_applier(config: Config, error: TargetError) -> bool:
+    """Whether the process that the error names, which has the target's file to itself, is one of this instance's."""
+    if not dialect_of(target_kind(config.target_url)).is_held or error.errno != er.LOCK_WAIT_TIMEOUT:
+        return False
+    pids = (running(Channel(name, config.datadir)).get(APPLIER) for name in known_channels(config))
+    return any(pid is not None and f"(process {pid})" in error.message for pid in pids)
 
 
 def _protection(connection: Connection, dialect: Dialect) -> Iterator[DoctorLine]:

@@ -17,7 +17,7 @@ from rplctl.config import OPTIONS, Config, Value, load_config, read_file, store_
 from rplctl.durable import private_folder
 from rplctl.errors import RplError, UsageError
 from rplctl.history import note_event
-from rplctl.repository import create_tables, list_channels
+from rplctl.repository import create_tables, list_channels, refuse_held_table
 from rplctl.secret import protect
 from rplctl.target import dialect_of, open_engine, target_kind, two_phase_verbs
 from rplctl.target_url import has_password, is_same_target
@@ -51,7 +51,9 @@ def init(
         from rplctl.commit.resolve import no_two_phase
 
         raise no_two_phase(kind)  # what a server refuses shows at start
-    if "?" in planned.target or _is_lake(planned):
+    if "TABLE" in (planned.master_info_repository, planned.relay_log_info_repository):
+        refuse_held_table(planned)
+    if "?" in planned.target or _is_lake(planned) or dialect_of(target_kind(planned.target_url)).is_held:
         open_engine(planned.target_url).dispose()  # its words are judged; nothing connects
     if datadir.is_dir():
         _refuse_stranding(load_config(datadir, config_file=config_file), planned)

@@ -21,7 +21,7 @@ from rplctl.config import Config, split_list
 from rplctl.errors import SourceError, UsageError
 from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition
-from rplctl.repository.switch import may_have_table
+from rplctl.repository.switch import may_have_target
 from rplctl.schema.dump import load_catalog
 from rplctl.schema.source_catalog import read_catalog
 from rplctl.target import dialect_of, open_target
@@ -85,7 +85,7 @@ def rows_loaded(config: Config, channel_name: str, names: str) -> RowsLoadedResu
     """
     with administer(config, channel_name) as repositories:
         repositories.master()
-        has_models = may_have_table(repositories.config) and repositories.target_has("rplctl_table_models")
+        has_models = may_have_target(repositories.config) and repositories.target_has("rplctl_table_models")
         known = _made_empty(repositories) if has_models else {}
         wanted = list(known) if names == "all" else split_list(names)
         if strange := [name for name in wanted if name not in known]:

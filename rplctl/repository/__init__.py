@@ -25,12 +25,13 @@ from typing import TYPE_CHECKING
 
 from rplctl.channel import Channel
 from rplctl.config import Config
-from rplctl.errors import RplError
+from rplctl.errors import ConfigError, RplError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.repository.base import Info, InfoRepository, RepositoryKind
 from rplctl.repository.channels import EngineOf, channel_options, ids_in_tables, list_channels
 from rplctl.repository.file import FileRepository
 from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO, Record
+from rplctl.target.registry import dialect_of, target_kind
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -46,6 +47,7 @@ __all__ = [
     "open_master_info",
     "open_relay_log_info",
     "open_repository",
+    "refuse_held_table",
 ]
 
 
@@ -62,12 +64,27 @@ def open_relay_log_info(config: Config, channel: Channel, engine: Callable[[], E
 def open_repository(
     record: Record[Info], kind: RepositoryKind, config: Config, channel: Channel, engine: Callable[[], Engine]
 ) -> FileRepository[Info] | TableRepository[Info]:
-    """The repository of that record in that kind, whatever the options say (switch.py opens both)."""
+    """The repository of that record in that kind, whatever the options say (switch.py opens both).
+
+    Raises ConfigError for a TABLE that only one process could read.
+    """
     if kind is RepositoryKind.FILE:
         return FileRepository(record, channel, record.sync_period(config))
+    refuse_held_table(config)
     from rplctl.repository.table import TableRepository  # SQLAlchemy only for TABLE
 
     return TableRepository(record, channel.name, engine, record.sync_period(config))
+
+
+def refuse_held_table(config: Config) -> None:
+    """Raises ConfigError where a TABLE would be in a target that only one process can open."""
+    kind = target_kind(config.target_url)
+    if dialect_of(kind).is_held:
+        raise ConfigError(
+            f"a repository cannot be a TABLE of a {kind} target: one process at a time can open it, and receiver, "
+            "applier and every command read their records",
+            hint="leave it a FILE: a marker row in the target keeps the position crash-safe (commit mode 'marker')",
+        )
 
 
 def create_tables(engine: Engine, rep_engine: str = "") -> None:

@@ -34,6 +34,7 @@ from rplctl.plain_file import parsed_json, read_plain
 from rplctl.repository import create_tables, open_repository
 from rplctl.repository.base import RepositoryKind
 from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO, Record
+from rplctl.target.registry import dialect_of, target_kind
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -304,6 +305,11 @@ def _read_intent(channel: Channel, record: Record[Any]) -> _Intent | None:
 
 
 def may_have_table(config: Config) -> bool:
+    """False where no record can be a row: there is no target yet, or one that only one process can open."""
+    return may_have_target(config) and not dialect_of(target_kind(config.target_url)).is_held
+
+
+def may_have_target(config: Config) -> bool:
     """False when the target is a SQLite file that is not there yet: then FILE need not load SQLAlchemy."""
     if config.target_url != f"sqlite:///{config.datadir / 'target.db'}":
         return True

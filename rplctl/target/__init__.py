@@ -1,6 +1,7 @@
 """Target databases, one folder for each kind; `open_engine` and `open_target` choose by the URL (`registry`).
 
     sqlite:///PATH                  sqlite/         the embedded default
+    duckdb:///PATH                  duckdb/         DuckDB ≥ 2.0
     mysql://USER@HOST:PORT/         mysql/          MySQL ≥ 5.7 and MariaDB ≥ 10.5; also mariadb://, +pymysql
     postgresql://USER@HOST:PORT/DB  postgresql/     PostgreSQL ≥ 12; also postgres://, +psycopg, ?sslmode=verify-full …
 

@@ -46,10 +46,12 @@ class Dialect(ABC):
     own_schema: ClassVar[str | None] = OWN_SCHEMA  # None: beside the replicated tables
     two_phase: TwoPhaseVerbs | None = None  # None: it cannot prepare
     is_one_file: ClassVar[bool] = False  # a file of this machine, with one namespace for all tables
+    is_held: ClassVar[bool] = False  # such a file as one process opens, and then no other
     ddl: ClassVar[Ddl | None] = None  # None: it executes the source's own
     ddl_commits: ClassVar[bool] = False  # DDL commits by itself
     executes_statements: ClassVar[bool] = False  # as the source logs them (D11): its Target is a StatementTarget
     error_ends_transaction: ClassVar[bool] = False  # but for a savepoint before it
+    has_savepoints: ClassVar[bool] = True
     to_crash_safe: ClassVar[str] = ""  # statement that makes `{table}` crash safe
     view_security: ClassVar[str] = ""  # who asks a view of ours needs rights of his own on its tables
     cascade: ClassVar[str] = ""  # behind a DROP: with what depends on it

@@ -41,6 +41,12 @@ KINDS: dict[str, Kind] = {
         compared="rplctl.target.sqlite.compared",
         undo="rplctl.target.sqlite.undo",
     ),
+    "duckdb": Kind(
+        "rplctl.target.duckdb.dialect",
+        "rplctl.target.duckdb.form",
+        compared="rplctl.target.duckdb.compared",
+        undo="rplctl.target.duckdb.undo",
+    ),
     "delta": Kind("rplctl.target.delta.dialect", "rplctl.target.delta.form"),
     "mysql": Kind(
         "rplctl.target.mysql.dialect", "rplctl.target.mysql.form", ("mariadb",), undo="rplctl.target.mysql.undo"
@@ -101,7 +107,7 @@ def _kind(name: str) -> Kind:
     if kind is None:
         raise ConfigError(
             f"target '{name}' is not a kind of database that rplctl can apply to",
-            hint="write sqlite:///PATH, mysql://USER@HOST:PORT/, postgresql://USER@HOST:PORT/DATABASE or "
-            "delta+file:///FOLDER",
+            hint="write sqlite:///PATH, duckdb:///PATH, mysql://USER@HOST:PORT/, "
+            "postgresql://USER@HOST:PORT/DATABASE or delta+file:///FOLDER",
         )
     return kind

@@ -20,7 +20,8 @@ from rplctl.info import RelayLogInfo
 from rplctl.own_tables.tables import create_own_tables
 from rplctl.relay_log.reader import RelayGroups
 from rplctl.repository import create_tables, open_relay_log_info
-from rplctl.target import open_target
+from rplctl.target import dialect_of, open_target, target_kind
+from rplctl.target.registry import DEFAULT_KIND
 from tests.applier.demo_log import demo_groups
 
 
@@ -29,11 +30,14 @@ class Instance:
 
     def __init__(self, folder: Path, first: RelayGroups | None = None, **options: Any) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self.config = replace(Config(datadir=folder, relay_log_info_repository="TABLE"), **options)
+        is_held = dialect_of(target_kind(options.get("target") or DEFAULT_KIND)).is_held
+        kept = "FILE" if is_held else "TABLE"
+        self.config = replace(Config(datadir=folder, relay_log_info_repository=kept), **options)
         self.channel = Channel("", folder)
         self.target = open_target(self.config.target_url)
         create_own_tables(self.target.engine)
-        create_tables(self.target.engine, "")
+        if not is_held:
+            create_tables(self.target.engine, "")
         groups = first or demo_groups()
         start = RelayLogInfo().at(groups.start, groups.start_source)
         open_relay_log_info(self.config, self.channel, lambda: self.target.engine).flush(start, force=True)

@@ -116,8 +116,8 @@ def target_url(
     request: pytest.FixtureRequest,
     tmp_path: Path,
 ) -> str:
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'target.db'}"
+    if request.param in ("sqlite", "duckdb"):
+        return f"{request.param}:///{tmp_path / 'target.db'}"
     if request.param == "postgresql":
         postgresql: PostgresqlServer = request.getfixturevalue("postgresql")
         return new_database(postgresql)
@@ -125,7 +125,7 @@ def target_url(
     return factory().url()
 
 
-@pytest.mark.parametrize("target_url", ["sqlite", "postgresql", "mariadb"], indirect=True)
+@pytest.mark.parametrize("target_url", ["sqlite", "duckdb", "postgresql", "mariadb"], indirect=True)
 def test_the_target_has_what_the_source_has(mariadb: MariadbServer, target_url: str, tmp_path: Path) -> None:
     name = f"mixed_{target_url.split(':')[0].split('+')[0]}"
     mariadb.sql("FLUSH BINARY LOGS")
@@ -144,7 +144,7 @@ def test_the_target_has_what_the_source_has(mariadb: MariadbServer, target_url: 
     instance.target.close()
 
 
-@pytest.mark.parametrize("target_url", ["sqlite", "postgresql", "mariadb"], indirect=True)
+@pytest.mark.parametrize("target_url", ["sqlite", "duckdb", "postgresql", "mariadb"], indirect=True)
 def test_rows_whose_parents_went_while_they_were_prepared_are_applied(
     mariadb: MariadbServer, target_url: str, tmp_path: Path
 ) -> None:
@@ -174,7 +174,7 @@ def test_rows_whose_parents_went_while_they_were_prepared_are_applied(
     instance.target.close()
 
 
-@pytest.mark.parametrize("target_url", ["sqlite", "postgresql"], indirect=True)
+@pytest.mark.parametrize("target_url", ["sqlite", "duckdb", "postgresql"], indirect=True)
 def test_generated_columns_follow_what_foreign_keys_change(
     mariadb: MariadbServer, target_url: str, tmp_path: Path
 ) -> None:
@@ -214,7 +214,7 @@ DELETE FROM parent WHERE n=3;
 """
 
 
-@pytest.mark.parametrize("target_url", ["sqlite", "postgresql"], indirect=True)
+@pytest.mark.parametrize("target_url", ["sqlite", "duckdb", "postgresql"], indirect=True)
 def test_a_foreign_key_to_columns_that_are_no_key_any_more_stops_only_what_it_would_change(
     mariadb: MariadbServer, target_url: str, tmp_path: Path
 ) -> None:

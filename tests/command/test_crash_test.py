@@ -41,6 +41,7 @@ IN_THE_SUITE = {  # what of the walk is done there; `make torture` does all of i
     "sqlite": (["marker", "-"], []),
     "sqlite with log_bin": (["transaction+log"], ["transaction"]),
     "delta": (["per-table-file"], ["transaction", "ddl"]),
+    "duckdb": (["marker"], ["transaction", "ddl"]),
     "mariadb": (["xa"], ["transaction", "ddl", "non-transactional", "statement"]),
     "mariadb without xa": (["marker"], ["non-transactional", "statement"]),
     "mysql": (["xa-binlog"], ["transaction"]),
@@ -71,11 +72,12 @@ def test_points_on_a_sqlite_file(program: Program, name: str) -> None:
 
 
 @pytest.mark.slow
-def test_points_on_a_scratch_lake() -> None:
+@pytest.mark.parametrize(("kind", "url"), [("delta", "delta+file://"), ("duckdb", "duckdb:///")])
+def test_points_on_a_scratch_target(kind: str, url: str) -> None:
     """In a process of its own: delta-rs cannot be used in a child of one that has used it."""
-    words = [sys.executable, "-m", "rplctl", "crash-test", "--json", "--target", "delta+file://", *arguments("delta")]
+    words = [sys.executable, "-m", "rplctl", "crash-test", "--json", "--target", url, *arguments(kind)]
     done = subprocess.run(words, capture_output=True, text=True)
-    walked(Outcome(done.returncode, done.stdout, done.stderr), chosen("delta"))
+    walked(Outcome(done.returncode, done.stdout, done.stderr), chosen(kind))
 
 
 def walked(done: Outcome, cases: list[CrashCase]) -> list[dict[str, str]]:
@@ -91,10 +93,12 @@ def walked(done: Outcome, cases: list[CrashCase]) -> list[dict[str, str]]:
 
 @pytest.mark.torture
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("kind", ["sqlite", "mariadb", "mysql", "postgresql"])
+@pytest.mark.parametrize("kind", ["sqlite", "duckdb", "mariadb", "mysql", "postgresql"])
 def test_every_point_mode_and_kind_of_group(request: pytest.FixtureRequest, program: Program, kind: str) -> None:
     where: list[str] = []
-    if kind != "sqlite":
+    if kind == "duckdb":
+        where = ["--target", "duckdb:///"]
+    elif kind != "sqlite":
         options = ("-c", "max_prepared_transactions=10") if kind == "postgresql" else ()
         server = request.getfixturevalue(f"{kind}_factory")(*options)
         where = ["--target", bare(server), *password(program, server)]

@@ -27,6 +27,7 @@ from rplctl.applier.decode.filter_rules import ReplicationFilter
 from rplctl.applier.decode.net_changes import row_changes
 from rplctl.applier.decode.row_stream import EventRun, TableRows, read_run, read_tables, unknown_tables
 from rplctl.applier.decode.transaction_words import ROLLBACK_TO, SAVEPOINT, TRANSACTION_WORDS, XA
+from rplctl.applier.decode.undone import without_undone
 from rplctl.applier.feed.event_range import spool_file
 from rplctl.channel import Channel
 from rplctl.config import Config
@@ -138,6 +139,8 @@ class OrderedRange:
         if (prepare := np.flatnonzero(run.types == EventType.XA_PREPARE)).size:
             self._prepare(run, int(prepare[0]))
             return self.result
+        if not dialect_of(self._target.kind).has_savepoints:
+            run = without_undone(run)
         self._may_roll_back = self._statements is None and _ends_in_rollback(run)
         self._commit_was_here()
         maps: dict[int, int] = {}

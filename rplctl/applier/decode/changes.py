@@ -22,6 +22,7 @@ from rplctl.applier.decode.logged_model import logged_model
 from rplctl.applier.decode.piece import Piece
 from rplctl.applier.decode.row_stream import EventRun, TableRows, read_run, read_tables, table_maps
 from rplctl.applier.decode.transaction_words import ROLLBACK_TO, SAVEPOINT, WORDS
+from rplctl.applier.decode.undone import folded
 from rplctl.errors import RplError, SourceError
 from rplctl.event.events import parse_execute_load, parse_query
 from rplctl.event.gtid_arrays import unsigned
@@ -202,14 +203,10 @@ def _undone(run: EventRun) -> list[tuple[int, int]]:
         text = query.sql_bytes.decode("utf-8", "replace").strip()
         at = int(run.starts[number])
         if match := ROLLBACK_TO.match(text):
-            found.append((savepoints.get(_folded(match[1]), 0), at))
+            found.append((savepoints.get(folded(match[1]), 0), at))
         elif match := SAVEPOINT.match(text):
-            savepoints[_folded(match[1])] = at
+            savepoints[folded(match[1])] = at
     return found
-
-
-def _folded(name: str) -> str:
-    return name.strip("`").replace("``", "`").casefold()
 
 
 def _without(part: TableChanges, undone: list[tuple[int, int]]) -> TableChanges:

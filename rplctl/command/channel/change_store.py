@@ -36,7 +36,7 @@ from rplctl.plain_file import parsed_json, read_plain
 from rplctl.relay_log.purge import purge_all
 from rplctl.repository import create_tables, list_channels, next_master_id, open_master_info
 from rplctl.repository.base import RepositoryKind
-from rplctl.repository.switch import may_have_table
+from rplctl.repository.switch import may_have_table, may_have_target
 
 CONNECTION = {  # what is shown of a MasterInfo → column
     "host": "Master_Host",
@@ -69,7 +69,7 @@ def settle_position(repositories: Repositories, *, dry_run: bool) -> bool:
     config, channel = repositories.config, repositories.channel
     if APPLIER in running(channel) or not repositories.relay_log_info.exists():
         return False
-    if not may_have_table(config):  # looking would make the target's file
+    if not may_have_target(config):  # looking would make the target's file
         return False
     if not repositories.target_has("rplctl_commit_marker") or dry_run:
         return False

@@ -262,6 +262,11 @@ def running(channel: Channel) -> dict[str, int]:
     return {role: pid for role, pid in pids.items() if pid is not None}
 
 
+def is_held_by_applier(config: Config, channel: Channel) -> bool:
+    """Whether nobody but the channel's applier, which runs, can look at the target; that it runs says enough of it."""
+    return dialect_of(target_kind(config.target_url)).is_held and APPLIER in running(channel)
+
+
 def refuse_while_running(channel: Channel, role: str = "") -> None:
     """Raises UsageError while that thread runs: 3021 for the receiver, 3085 for the applier; 3081 for either."""
     if any(role in ("", thread) for thread in running(channel)):

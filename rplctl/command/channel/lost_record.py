@@ -14,7 +14,7 @@ from rplctl.command.channel.context import APPLIER, Repositories
 from rplctl.errors import RplError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.relay_log.index import RelayLogIndex
-from rplctl.repository.switch import may_have_table
+from rplctl.repository.switch import may_have_target
 from rplctl.status import read_status
 
 
@@ -26,7 +26,7 @@ def is_lost(repositories: Repositories, master: MasterInfo) -> bool:
 
 def made_again(repositories: Repositories, master: MasterInfo, *, dry_run: bool = False) -> RelayLogInfo | None:
     """The record from the target's marker, stored; None without a marker. Raises TargetError."""
-    if not may_have_table(repositories.config):
+    if not may_have_target(repositories.config):
         return None
     marker, _ = repositories.marker()
     if marker is None:

@@ -21,7 +21,7 @@ from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.repository import open_repository
 from rplctl.repository.base import RepositoryKind
 from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO, Record
-from rplctl.repository.switch import keep_one, may_have_table, position_of
+from rplctl.repository.switch import keep_one, may_have_table, may_have_target, position_of
 from rplctl.secret import KEY_FILE
 from rplctl.target.registry import dialect_of
 
@@ -44,7 +44,7 @@ def check_repositories(config: Config, channel: Channel, stored: Stored) -> Iter
             damaged = damaged or item.code in ("repository_damaged", "repository_both", "repository_old_layout")
             yield item
     yield from _ignored(channel, stored)
-    if stored.relay is not None and not damaged and may_have_table(config):
+    if stored.relay is not None and not damaged and may_have_target(config):
         yield from _marker(repositories, stored.relay)
     if stored.master is None and stored.relay is not None and not damaged and stored.relay.master_log_name:
         yield _no_master_info(repositories, stored.relay)
@@ -97,12 +97,13 @@ def _one_record(record: Record[Any], repositories: Repositories, stored: Stored)
     """`stored` gets the record that the options name, when it can be read."""
     config, channel = repositories.config, repositories.channel
     wanted = record.kind(config)
-    places = {kind: open_repository(record, kind, config, channel, repositories.engine) for kind in RepositoryKind}
+    places: dict[RepositoryKind, Any] = {}
     infos: dict[RepositoryKind, Any] = {}
     yield from _file_modes(record, channel)
-    for kind, place in places.items():
+    for kind in RepositoryKind:
         if kind is not wanted and kind is RepositoryKind.TABLE and not may_have_table(config):
             continue
+        place = places[kind] = open_repository(record, kind, config, channel, repositories.engine)
         try:
             if place.exists():
                 info = place.read()

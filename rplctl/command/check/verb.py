@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from rplctl.channel import Channel
-from rplctl.command.channel.context import running
+from rplctl.command.channel.context import is_held_by_applier, running
 from rplctl.command.check.ahead import check_ahead
 from rplctl.command.check.ends import check_source, check_target
 from rplctl.command.check.findings import Finding, found
@@ -30,7 +30,7 @@ from rplctl.command.check.verify import check_verify
 from rplctl.command.show_status import SlaveStatus, status_and_threads
 from rplctl.config import Config
 from rplctl.errors import RplError, told
-from rplctl.repository.switch import may_have_table
+from rplctl.repository.switch import may_have_target
 
 __all__ = ["Limits", "Scope", "Verdict", "check", "limits_of", "worst", "worst_first"]
 
@@ -133,7 +133,7 @@ def _find(config: Config, channel: Channel, scope: Scope, limits: Limits) -> Ite
         master = stored.master
         deep = scope is Scope.OFFLINE or scope is Scope.ONLINE and not running(channel)
         yield from _told(lambda: check_relay_log(channel, master, stored.relay, deep=deep))
-    if may_have_table(config):
+    if may_have_target(config) and not is_held_by_applier(config, channel):
         yield from _told(lambda: check_target(config, channel, stored))
         from rplctl.command.check.clone import check_clone
 

@@ -106,6 +106,8 @@ def outcomes(mode: str, kind: str, target_kind: str) -> dict[str, str]:
     dialect = dialect_of(target_kind)
     if (is_xa and dialect.two_phase is None) or mode.startswith(PER_TABLE) is not dialect.commits_per_table:
         return {}
+    if dialect.is_held and "relay_log_info_repository" in MODES[mode]:  # TABLE
+        return {}
     log = LOG_FOLLOWS if "log_bin" in MODES[mode] else {}
     if kind == "statement" and not (dialect.executes_statements and is_xa):
         return {**POSITION_AFTER, **log} if dialect.executes_statements else {}

@@ -44,7 +44,9 @@ class Walk:
     def __init__(self, folder: Path, target: str, target_password: str) -> None:
         self._folder = folder
         self._target, self._password = target, target_password
-        self._is_lake = dialect_of(target_kind(target or DEFAULT_KIND)).commits_per_table
+        self._kind = target_kind(target or DEFAULT_KIND)
+        self._is_lake = dialect_of(self._kind).commits_per_table
+        self._is_held = dialect_of(self._kind).is_held
         self._states = crash_run.lake_states() if self._is_lake else states()
         self._number = 0
         self._scratch: crash_steps.Scratch | None = None
@@ -52,7 +54,7 @@ class Walk:
     def prepare(self) -> None:
         """Warm up, then receive the log once in a single relay log and once in many. Raises RplError, UsageError."""
         warm_up()
-        if self._target and not self._is_lake:
+        if self._target and not self._is_lake and not self._is_held:
             scratch = crash_steps.Scratch(self._config(self._folder / "server", "marker"))
             scratch.claimed(**_said(in_child(scratch.claim)))
             self._scratch = scratch
@@ -64,10 +66,12 @@ class Walk:
                 crash_run.load_what_is_loaded_by(partial(crash_run.receive, config))
             else:
                 _must(in_child(partial(crash_run.receive, config)))
-        warm = self._config(self._folder / "warm", PER_TABLE if self._is_lake else "transaction")
+        mode = PER_TABLE if self._is_lake else "marker" if self._is_held else "transaction"
+        warm = self._config(self._folder / "warm", mode)
         shutil.copytree(self._folder / "one", warm.datadir)
-        for step in (partial(crash_steps.to_table, warm), partial(crash_run.apply, warm, self._states[0])):
-            crash_run.load_what_is_loaded_by(step)
+        if warm.relay_log_info_repository == "TABLE":
+            crash_run.load_what_is_loaded_by(partial(crash_steps.to_table, warm))
+        crash_run.load_what_is_loaded_by(partial(crash_run.apply, warm, self._states[0]))
         if self._scratch is not None:
             _must(in_child(self._scratch.clear))
 
@@ -99,8 +103,9 @@ class Walk:
 
     def _config(self, folder: Path, mode: str) -> Config:
         if self._is_lake:
-            kind = target_kind(self._target)
-            return Config(folder, target=f"{kind}+file://{folder}/lake", **MODES[mode])
+            return Config(folder, target=f"{self._kind}+file://{folder}/lake", **MODES[mode])
+        if self._is_held:
+            return Config(folder, target=f"{self._kind}:///{folder}/target.db", **MODES[mode])
         return Config(folder, target=self._target, target_password=self._password, **MODES[mode])
 
     def _apply(self, case: CrashCase, config: Config) -> str:
@@ -127,7 +132,7 @@ class Walk:
         return judged
 
     def _begin(self, case: CrashCase, config: Config, first: State) -> None:
-        """An instance at the state before the case's groups; of a SQLite file a copy will do."""
+        """An instance at the state before the case's groups; of a file a copy will do."""
         base = self._folder / f"{case.mode} {case.kind}"
         if self._scratch is not None:
             _must(in_child(self._scratch.clear))

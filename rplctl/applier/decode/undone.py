@@ -1,0 +1,47 @@
+"""What a source took back in the middle of a transaction and logged, for targets that cannot go back themselves.
+
+Invariant: what is left of a run makes what the run makes where ROLLBACK and ROLLBACK TO are carried out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from rplctl.applier.decode.row_stream import IS_ROWS, EventRun
+from rplctl.applier.decode.transaction_words import ROLLBACK_TO, SAVEPOINT, TRANSACTION_WORDS
+from rplctl.event.query import parse_query
+from rplctl.event.types import EventType
+
+
+def without_undone(run: EventRun) -> EventRun:
+    """Without the rows that were taken back, and without the words that do it. DDL commits what was before it."""
+    savepoints: dict[str, int] = {}
+    begun = 0
+    gone = np.zeros(len(run.types), np.bool_)
+    for number in np.flatnonzero(run.types == EventType.QUERY).tolist():
+        text = parse_query(run.event(number), run.description).sql_bytes.decode("utf-8", "replace").strip()
+        if match := ROLLBACK_TO.match(text):
+            first = savepoints.get(folded(match[1]), begun)
+        elif match := SAVEPOINT.match(text):
+            savepoints[folded(match[1])] = number
+            gone[number] = True
+            continue
+        elif TRANSACTION_WORDS.match(text) and text.upper().startswith("ROLLBACK"):
+            first = begun
+        else:
+            begun = number + 1
+            continue
+        gone[first:number] |= IS_ROWS[run.types[first:number]]
+        gone[number] = True
+    if not gone.any():
+        return run
+    kept = ~gone
+    origins = None if run.origins is None else run.origins[kept]
+    return replace(run, starts=run.starts[kept], lengths=run.lengths[kept], types=run.types[kept], origins=origins)
+
+
+def folded(name: str) -> str:
+    """A savepoint's name, as names are compared."""
+    return name.strip("`").replace("``", "`").casefold()

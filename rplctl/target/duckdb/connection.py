@@ -1,0 +1,122 @@
+"""The engine of a DuckDB file: one instance for all connections of this process, the file attached as CATALOG.
+
+Attached, because a file's own catalog is named as the file: `shop.orders` of a file shop.duckdb would be ambiguous.
+Invariant: nothing is loaded or installed from anywhere, and no name in a statement is taken for a variable of Python's.
+A new file and its write-ahead log are 0600 (the rows are somebody's). The last connection that closes writes a
+checkpoint and gives the file up.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import duckdb
+from sqlalchemy import Engine, create_engine, event
+from sqlalchemy.dialects import registry
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.pool import NullPool
+
+from rplctl import mysql_errors as er
+from rplctl.errors import ConfigError, TargetError
+from rplctl.target.ddl_parts import quote, text_literal
+from rplctl.target.duckdb.ddl_type import CATALOG
+from rplctl.target.duckdb.errors import target_error
+from rplctl.target.duckdb.sqlalchemy_dialect import DriverConnection
+
+OPTIONS: Final = "rplctl_duckdb"  # execution option of the engine: Options
+DEFAULT_EXPORT_S: Final = 60.0
+_PRIVATE: Final = 0o077
+_SAFE: Final = {
+    "autoinstall_known_extensions": "false", "autoload_known_extensions": "false",
+    "allow_community_extensions": "false", "python_enable_replacements": "false",
+}  # fmt: skip
+_SETTINGS: Final = ("memory_limit", "threads", "temp_directory", "checkpoint_threshold")
+_GONE: Final = "check that the target's file system is mounted and its folder writable; the channel goes on by itself"
+_opening = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What stands behind the file's name in the URL."""
+
+    path: Path
+    settings: dict[str, str]
+    export_to: Path | None
+    export_every: float  # seconds
+
+
+def options_of(url: URL) -> Options:
+    """Raises ConfigError."""
+    if not url.database or url.database == ":memory:" or url.host:
+        raise ConfigError("a DuckDB target needs a file", hint="write duckdb:////absolute/path/target.duckdb")
+    path = Path(url.database).absolute()
+    given = {name: value if isinstance(value, str) else value[-1] for name, value in url.query.items()}
+    export_to, every = given.pop("export_to", None), given.pop("export_every", str(DEFAULT_EXPORT_S))
+    if unknown := next((name for name in given if name not in _SETTINGS), None):
+        known = ", ".join((*_SETTINGS, "export_to", "export_every"))
+        raise ConfigError(f"a DuckDB target has no option '{unknown}'", hint=f"it has {known}")
+    try:
+        seconds = float(every)
+    except ValueError:
+        seconds = -1.0
+    if not 1 <= seconds <= 86_400:
+        raise ConfigError(f"export_every={every}: write seconds, 1 to 86400", hint="export_every=60")
+    if export_to is not None and (not export_to or Path(export_to).absolute() == path):
+        raise ConfigError(f"export_to={export_to} is no other file", hint="export_to=/srv/readers/target.duckdb")
+    return Options(path, given, Path(export_to).absolute() if export_to else None, seconds)
+
+
+def open_engine(url: str) -> Engine:
+    """An engine on the file, which the first connection makes. Raises ConfigError."""
+    registry.register("duckdb", "rplctl.target.duckdb.sqlalchemy_dialect", "SqlalchemyDuckdb")
+    parsed = make_url(url)
+    options = options_of(parsed)
+    # no pool: who asks once does not keep the file from others until it ends
+    engine = create_engine(parsed.set(query={}), poolclass=NullPool, hide_parameters=True)
+    was_there = options.path.exists()
+
+    @event.listens_for(engine, "do_connect")
+    def _connect(*_: object) -> Any:
+        nonlocal was_there
+        connection = _opened(options, may_make=not was_there)
+        was_there = True
+        return connection
+
+    return engine.execution_options(**{OPTIONS: options})
+
+
+def _opened(options: Options, *, may_make: bool) -> DriverConnection:
+    """Raises TargetError; 1205 names the process that has the file open."""
+    path = options.path
+    if not may_make and not path.exists():
+        text = f"the target's file {path} is no longer there"
+        raise TargetError(text, errno=er.FILE_NOT_FOUND, transient=True, hint=_GONE)
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.R_OK | os.W_OK):
+        reason = "Is a directory" if path.is_dir() else "Permission denied"
+        reason = reason if path.parent.is_dir() else "No such file or directory"
+        text = f"cannot open the target {path}: {reason}"
+        raise TargetError(text, errno=er.FILE_NOT_FOUND, transient=True, hint=_GONE)
+    os.umask(_PRIVATE)  # and it stays: DuckDB makes the write-ahead log anew behind each checkpoint
+    with _opening:
+        try:
+            driver = duckdb.connect(f":memory:rplctl {path}", config={**_SAFE, **options.settings})
+            try:
+                driver.execute(f"ATTACH IF NOT EXISTS {text_literal(str(path))} AS {quote(CATALOG)}")
+                driver.execute(f"USE {quote(CATALOG)}")
+                driver.execute("SET TimeZone = 'UTC'")
+            except BaseException:
+                driver.close()
+                raise
+        except duckdb.Error as error:
+            raise target_error(error) from error
+    return DriverConnection(driver)
+
+
+def driver_of(connection: Any) -> duckdb.DuckDBPyConnection:
+    """DuckDB's own, of SQLAlchemy's."""
+    found: DriverConnection = connection.connection.driver_connection
+    return found.driver

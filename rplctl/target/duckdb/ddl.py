@@ -1,0 +1,229 @@
+"""DdlPlan → DuckDB statements, to run in order inside the position's transaction.
+
+`guards` first: SELECTs that must find nothing, else the change would not give what the source has: the channel stops.
+A change that leaves a table's shape alone costs nothing (VARCHAR(10) → VARCHAR(300)); columns added at the end are
+added in place; all else makes the table anew: create, INSERT … SELECT with conversions, drop, rename. Unique keys are
+indexes: they stand in the way of an ALTER and are made again behind it.
+Not carried over: keys that are not unique (DuckDB scans), CHECKs (the source has checked), expression, FULLTEXT and
+SPATIAL keys, defaults. Foreign keys are rows of a table (`foreign_keys`). Generated columns are plain: their values
+come in the rows. Names are compared without case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from rplctl import mysql_errors as er
+from rplctl.errors import TargetError
+from rplctl.schema import plan as steps
+from rplctl.schema.context import DdlContext
+from rplctl.schema.default_value import Value
+from rplctl.schema.model import Column, Key, TableModel
+from rplctl.schema.naming import fold, index_name
+from rplctl.schema.plan import AlterStep, Catalog, DdlPlan, Step
+from rplctl.target.computed_columns import Arithmetic
+from rplctl.target.ddl import Ddl
+from rplctl.target.ddl_parts import FilledColumn, column_line, is_in_order, model_of, quote
+from rplctl.target.dialect import OWN_SCHEMA
+from rplctl.target.duckdb.conversion import convert
+from rplctl.target.duckdb.ddl_type import CATALOG, declared, is_odd_date, literal, table
+from rplctl.target.duckdb.foreign_keys import keep_foreign_keys
+
+_REBUILT: Final = "rplctl rebuild"
+_DAY: Final = "({0}::DATE - DATE '0001-01-01' + 366)"  # TO_DAYS
+
+
+class DuckdbDdl(Ddl):
+    arithmetic = Arithmetic("CAST({} AS HUGEINT)", "")
+    always = "TRUE"
+    row_number = "row_number()"
+    zone = "+00"
+    unknown_constant = "NULL"
+    table = staticmethod(table)
+    partition_functions = {
+        "YEAR": "year({0})",
+        "TO_DAYS": f"CASE WHEN isfinite({{0}}) THEN {_DAY} END",
+        "TO_SECONDS": f"CASE WHEN isfinite({{0}}) THEN {_DAY} * 86400::BIGINT"
+        " + (epoch_us({0}) - epoch_us({0}::DATE::TIMESTAMP)) // 1000000 END",
+        "UNIX_TIMESTAMP": "CASE WHEN isfinite({0}) THEN epoch_us({0}) // 1000000 ELSE 0 END",
+    }
+    convert = staticmethod(convert)
+    literal = staticmethod(literal)
+
+    def emit(self, plan: DdlPlan, catalog: Catalog) -> list[str]:
+        found: list[str] = []
+        for database, defaults in plan.database_changes.items():
+            if defaults is not None:
+                found.append(_create_schema(database))
+        after = catalog.after(plan)
+        if any(isinstance(step, steps.CreateStep | steps.RenameStep) for step in plan.steps) or found:
+            _check_collisions(after)
+        for step in plan.steps:
+            found += _statements(step, plan.context)
+        found += keep_foreign_keys(catalog, after)
+        gone = (database for database, defaults in plan.database_changes.items() if defaults is None)
+        return found + [f"DROP SCHEMA IF EXISTS {_schema(database)}" for database in gone if database.lower() != "main"]
+
+    def with_value(self, column: Column, value: Value) -> FilledColumn:
+        if is_odd_date(value, column):
+            why = f"existing rows get '{value!s}' in column '{column.name}', and DuckDB has no such date"
+            return FilledColumn(column, None, "NULL", self.always, why, constant="NULL")
+        text = literal(value, column)
+        return FilledColumn(column, None, text, constant=text)
+
+    def ordered(self, column: Column, name: str) -> tuple[str, str]:
+        text = f"CAST({name} AS VARCHAR)"
+        return name, "" if is_in_order(column) else f"({text} ~ '[^0-9a-z]' AND {text} ~ '[^0-9A-Z]')"
+
+
+DDL: Final = DuckdbDdl()
+
+
+def _check_collisions(catalog: Catalog) -> None:
+    """Raises TargetError where two names are one to DuckDB, or one is that of our own tables' schema (D10)."""
+    schemas: dict[str, str] = {}
+    tables: dict[tuple[str, str], TableModel] = {}
+    databases = dict.fromkeys([*catalog.databases, *(database for database, _ in catalog.tables)])
+    for database in databases:
+        if fold(database) == OWN_SCHEMA:
+            raise TargetError(f"database '{database}' has the name of the schema in which rplctl's own tables are",
+                              hint="replicate_rewrite_db, or replicate_ignore_db")  # fmt: skip
+        if (other := schemas.setdefault(fold(database), database)) != database:
+            raise _alike(f"Databases '{database}' and '{other}'", f"replicate_ignore_db={database}")
+    for model in catalog.tables.values():
+        if model.is_sequence:
+            continue
+        if (had := tables.setdefault((fold(model.database), fold(model.name)), model)) is not model:
+            what = f"Tables {model.qualified_name} and {had.qualified_name}"
+            raise _alike(what, f"replicate_ignore_table={model.qualified_name}")
+
+
+def _alike(what: str, option: str) -> TargetError:
+    return TargetError(
+        f"{what} would share a name in the target: DuckDB compares names without case",
+        hint=f"leave one out ({option}) or use another kind of target",
+    )
+
+
+def _schema(database: str) -> str:
+    return f"{quote(CATALOG)}.{quote(database)}"
+
+
+def _create_schema(database: str) -> str:
+    return f"CREATE SCHEMA IF NOT EXISTS {_schema(database)}"
+
+
+def _statements(step: Step, context: DdlContext) -> list[str]:
+    if model_of(step).is_sequence:
+        return []
+    match step:
+        case steps.CreateStep(model):
+            return create_table(model)
+        case steps.DropStep(model):
+            return [f"DROP TABLE {table(model)}"]
+        case steps.TruncateStep(model):
+            return [f"DELETE FROM {table(model)}"]
+        case steps.RenameStep(old, new):
+            return list(_rename(old, new))
+        case AlterStep():
+            return _alter(step, context)
+        case steps.AddKeysStep(before, model):
+            there = _indexes(before)
+            return [sql for name, sql in _indexes(model).items() if name not in there]
+        case steps.DeletePartitionsStep() | steps.DeleteHistoryStep() | steps.MoveRowsStep():
+            return DDL.rows_gone(step, context)
+
+
+def create_table(model: TableModel) -> list[str]:
+    """The schema, the table and its unique keys."""
+    return [_create_schema(model.database), _create_sql(model, table(model)), *_indexes(model).values()]
+
+
+def _create_sql(model: TableModel, name: str) -> str:
+    lines = [column_line(column, declared(column), "") for column in model.columns]
+    if (primary := model.primary_key) is not None and not _has_interval(model, primary):
+        lines.append(f"PRIMARY KEY ({', '.join(quote(part.column) for part in primary.parts)})")
+    if not lines:
+        raise TargetError(f"table {model.qualified_name} has no columns", errno=er.TABLE_MUST_HAVE_COLUMNS)
+    return f"CREATE TABLE {name} (\n  " + ",\n  ".join(lines) + "\n)"
+
+
+def _has_interval(model: TableModel, key: Key) -> bool:
+    """DuckDB has no index over intervals, but over an expression of one."""
+    return any(column.type == "time" and column.name in key.columns for column in model.columns)
+
+
+def _indexes(model: TableModel) -> dict[str, str]:
+    """Index name → CREATE of each unique key. Prefix keys take the whole column: what is unique by prefix is unique."""
+    found = {}
+    types = {column.name: column.type for column in model.columns}
+    for key in model.keys:
+        is_primary = key.kind == "primary" and _has_interval(model, key)
+        if is_primary or (key.kind == "unique" and not key.has_expression):
+            names = (quote(part.column) for part in key.parts)
+            parts = (
+                f"(epoch_us({name}))" if types[part.column] == "time" else name
+                for part, name in zip(key.parts, names, strict=True)
+            )
+            name = index_name(model, key)
+            found[name] = f"CREATE UNIQUE INDEX {quote(name)} ON {table(model)} ({', '.join(parts)})"
+    return found
+
+
+def _drop_indexes(model: TableModel) -> Iterator[str]:
+    return (f"DROP INDEX {_schema(model.database)}.{quote(name)}" for name in _indexes(model))
+
+
+def _rename(old: TableModel, new: TableModel) -> Iterator[str]:
+    """An index stands in the way, and no table goes into another schema."""
+    if old.database != new.database:
+        names = ", ".join(quote(column.name) for column in new.columns)
+        yield from create_table(new)
+        yield f"INSERT INTO {table(new)} ({names}) SELECT {names} FROM {table(old)}"
+        yield f"DROP TABLE {table(old)}"
+        return
+    yield from _drop_indexes(old)
+    name = table(old)
+    if fold(old.name) == fold(new.name):  # two names that are one to DuckDB
+        yield f"ALTER TABLE {name} RENAME TO {quote(_REBUILT)}"
+        name = _rebuilt(old)
+    yield f"ALTER TABLE {name} RENAME TO {quote(new.name)}"
+    yield from _indexes(new).values()
+
+
+def _rebuilt(model: TableModel) -> str:
+    return f"{_schema(model.database)}.{quote(_REBUILT)}"
+
+
+def _alter(step: AlterStep, context: DdlContext) -> list[str]:
+    old, new = step.old, step.new
+    columns = DDL.filled_columns(step, context, original_names=True)
+    before, now = _indexes(old), _indexes(new)
+    count = len(old.columns)
+    is_kept = all(c.origin == c.column.name and c.is_unchanged for c in columns[:count]) and len(columns) >= count
+    first = TableModel(new.database, new.name, new.columns[:count], new.keys) if is_kept else new
+    if is_kept and _create_sql(old, "t") == _create_sql(first, "t"):
+        added = columns[count:]
+        if not added:
+            dropped = (
+                f"DROP INDEX {_schema(old.database)}.{quote(n)}" for n, sql in before.items() if now.get(n) != sql
+            )
+            return [*dropped, *(sql for n, sql in now.items() if before.get(n) != sql)]
+        if all(c.origin is None and c.constant is not None and not c.impossible for c in added):
+            lines = (column_line(c.column, declared(c.column), str(c.constant)) for c in added)
+            return [
+                *_drop_indexes(old),
+                *(f"ALTER TABLE {table(old)} ADD COLUMN {line}" for line in lines),
+                *now.values(),
+            ]
+    return [*_anew(old, new, columns), *now.values()]
+
+
+def _anew(old: TableModel, new: TableModel, columns: Iterable[FilledColumn]) -> Iterator[str]:
+    names = ", ".join(quote(column.name) for column in new.columns)
+    values = ", ".join(f"CAST({c.expression} AS {declared(c.column)})" for c in columns)
+    yield _create_sql(new, _rebuilt(new))
+    yield f"INSERT INTO {_rebuilt(new)} ({names}) SELECT {values} FROM {table(old)}"
+    yield f"DROP TABLE {table(old)}"
+    yield f"ALTER TABLE {_rebuilt(new)} RENAME TO {quote(new.name)}"

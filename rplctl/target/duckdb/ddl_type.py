@@ -1,0 +1,96 @@
+"""How values are kept in DuckDB: the type policy, literals, names.
+
+| MySQL | declared | kept as |
+|---|---|---|
+| TINYINT, SMALLINT, MEDIUMINT, INT, BIGINT | TINYINT, SMALLINT, INTEGER, INTEGER, BIGINT | the number |
+| the same UNSIGNED | UTINYINT, USMALLINT, UINTEGER, UINTEGER, UBIGINT | the number |
+| YEAR, BIT(n) | SMALLINT, UBIGINT | the number |
+| DECIMAL(p,s) | DECIMAL(p,s); VARCHAR above 38 digits | the number; its digits |
+| FLOAT, DOUBLE | FLOAT, DOUBLE | the number |
+| DATE, DATETIME, TIMESTAMP | DATE, TIMESTAMP, TIMESTAMPTZ | the same; the zero date is -infinity |
+| TIME | INTERVAL | hours, minutes, seconds: nothing is carried into days |
+| CHAR, VARCHAR, TEXT, ENUM, SET, INET4, INET6 | VARCHAR | UTF-8; labels; the address as printed |
+| JSON, UUID | JSON (the text stays), UUID | the same |
+| BINARY, VARBINARY, BLOB, geometries, VECTOR | BLOB | bytes |
+
+Text compares bytewise whatever the column's collation: every key the source accepts is a key here too. Dates with a
+zero in them ('2024-00-07') have no form here: such a row stops the channel.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+
+from rplctl.schema.default_value import Value
+from rplctl.schema.model import BINARY_TYPES, GEOMETRY_TYPES, INTEGER_BITS, Column, TableModel
+from rplctl.target.ddl_parts import quote, text_literal
+from rplctl.target.dialect import OWN_SCHEMA
+
+CATALOG = "replica"  # the name that the file has in every connection of ours
+DATED = frozenset({"date", "datetime", "timestamp"})
+ZERO_DATE = "-infinity"
+MOST_DIGITS = 38
+
+_INTEGERS = {"mediumint": "INTEGER", "int": "INTEGER"}
+_PLAIN = {
+    "year": "SMALLINT", "bit": "UBIGINT", "float": "FLOAT", "double": "DOUBLE", "date": "DATE", "datetime": "TIMESTAMP",
+    "timestamp": "TIMESTAMPTZ", "time": "INTERVAL", "json": "JSON", "uuid": "UUID",
+}  # fmt: skip
+
+
+def declared(column: Column) -> str:
+    """The type as DuckDB reads it."""
+    kind = column.type
+    if kind in INTEGER_BITS:
+        return ("U" if column.unsigned else "") + _INTEGERS.get(kind, kind.upper())
+    if kind == "decimal":
+        digits = column.length or 10
+        return f"DECIMAL({digits},{column.scale or 0})" if digits <= MOST_DIGITS else "VARCHAR"
+    return _PLAIN.get(kind, "BLOB" if is_binary(column) else "VARCHAR")
+
+
+def is_binary(column: Column) -> bool:
+    return column.type in BINARY_TYPES or column.type in GEOMETRY_TYPES or column.type == "vector"
+
+
+def typed(column: Column, value: str, *, is_text: bool = False) -> str:
+    """SQL of a value as the column has it; `value` is that of the form in which tasks decode it. `is_text`: an operator
+    made text of the target's column, which then holds the dates that DuckDB has not.
+    """
+    if column.type in DATED:
+        zone = " || '+00'" if column.type == "timestamp" and not is_text else ""
+        value = f"CASE WHEN {value} LIKE '0000-00-00%' THEN '{ZERO_DATE}' ELSE {value}{zone} END"
+    return f"CAST({value} AS {'VARCHAR' if is_text else declared(column)})"
+
+
+def is_odd_date(value: Value, column: Column) -> bool:
+    """True for a date with a zero in it, or in no calendar: DuckDB has none of them."""
+    if column.type not in DATED or not isinstance(value, str) or value.startswith("0000-00-00"):
+        return False
+    try:
+        date.fromisoformat(value[:10])
+    except ValueError:
+        return True
+    return False
+
+
+def literal(value: Value, column: Column) -> str:
+    """A value of the column as SQL."""
+    match value:
+        case None:
+            return "NULL"
+        case bytes():
+            return f"unhex('{value.hex()}')"
+        case str():
+            return typed(column, text_literal(value))
+        case _:
+            return f"CAST({value!r} AS {declared(column)})"
+
+
+def table(model: TableModel) -> str:
+    """The table's quoted name, which nothing else can have. No source has a database of our name (`ddl`): it stands for
+    temporary tables (`compared`).
+    """
+    if model.database == OWN_SCHEMA:
+        return f"temp.main.{quote(model.name)}"
+    return f"{quote(CATALOG)}.{quote(model.database)}.{quote(model.name)}"

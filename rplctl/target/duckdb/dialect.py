@@ -1,0 +1,50 @@
+"""DuckDB: one file that one process holds; a schema for each of the source's databases, rplctl's own beside them."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, Engine, text
+from sqlalchemy.engine import make_url
+
+from rplctl.errors import ConfigError
+from rplctl.target.dialect import Dialect
+from rplctl.target.engine_log import EngineLog
+from rplctl.target.own_types import OwnTypes
+
+try:
+    from rplctl.target.duckdb.connection import open_engine, options_of
+    from rplctl.target.duckdb.ddl import DDL
+    from rplctl.target.duckdb.errors import mapped_errors
+    from rplctl.target.duckdb.target import DuckdbTarget
+except ImportError as missing:
+    if missing.name not in ("duckdb", "pyarrow"):
+        raise
+    raise ConfigError(
+        f"a DuckDB target needs the package {missing.name}", hint="pip install 'rplctl[duckdb]'"
+    ) from missing
+
+
+class DuckdbDialect(Dialect):
+    name = "duckdb"
+    ddl = DDL
+    is_held = True
+    has_savepoints = False
+
+    open_engine = staticmethod(open_engine)
+    mapped_errors = staticmethod(mapped_errors)
+    open_target = staticmethod(DuckdbTarget)
+
+    def open_log(self, engine: Engine) -> EngineLog | None:
+        """None: while the applier runs nobody else can ask."""
+        return None
+
+    def own_types(self, rep_engine: str = "") -> OwnTypes:
+        return OwnTypes()
+
+    def is_missing(self, engine: Engine) -> bool:
+        return not options_of(make_url(engine.url)).path.exists()
+
+    def make_own_schema(self, connection: Connection) -> None:
+        connection.execute(text(f"CREATE SCHEMA IF NOT EXISTS {self.own_schema}"))
+
+
+DIALECT = DuckdbDialect()

@@ -1,0 +1,131 @@
+"""What DuckDB says, as MySQL's errors: numbers, words and what to do.
+
+Invariant: every error of the driver becomes one. An error ends DuckDB's transaction. Worth trying again: the file that
+another process holds, a conflict with another transaction, a full disk, and an instance that gave itself up.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+
+from rplctl import mysql_errors as er
+from rplctl.errors import TargetError
+from rplctl.schema.model import Column, TableModel
+from rplctl.target.base import RowChange, RowSet, describe_key
+from rplctl.target.ddl_parts import quote
+from rplctl.target.duckdb.ddl_type import is_odd_date
+
+_HOLDER = re.compile(r'lock on file "(.*?)": Conflicting lock is held in (.*?) \(PID (\d+)\)', re.DOTALL)
+_ABSENT = re.compile(r"Table with name (\S+) does not exist")
+_NOT_NULL = re.compile(r"NOT NULL constraint failed: .*\.(.*)")
+_TRY_CHECKING = (
+    "correct the value on the source, then `rplctl skip`, which leaves the whole transaction out; or leave the table "
+    "out (replicate_ignore_table)"
+)
+_BACKUP = "restore the target from a backup; its position comes with it"
+_MEMORY = "give DuckDB more (duckdb:///FILE?memory_limit=8GB), or make max_batch_bytes smaller"
+_EXISTS = "drop the table, begin with an empty target, or `rplctl skip`, which leaves the whole transaction out"
+# DuckDB's class → (MySQL's number, worth trying again, hint); the first that fits
+_KNOWN: tuple[tuple[type[duckdb.Error], int, bool, str], ...] = (
+    (duckdb.InterruptException, er.QUERY_INTERRUPTED, False, ""),
+    (duckdb.FatalException, er.GET_ERRNO, True, "look at the disk of the target's file; the channel goes on by itself"),
+    (duckdb.TransactionException, er.LOCK_WAIT_TIMEOUT, True, "another transaction of this process changes these rows"),
+    (duckdb.OutOfMemoryException, er.RECORD_FILE_FULL, False, _MEMORY),
+    (duckdb.ConversionException, er.TRUNCATED_WRONG_VALUE_FOR_FIELD, False, _TRY_CHECKING),
+    (duckdb.OutOfRangeException, er.WARN_DATA_OUT_OF_RANGE, False, _TRY_CHECKING),
+    (duckdb.SerializationException, er.CRASHED_ON_USAGE, False, _BACKUP),
+    (duckdb.IOException, er.GET_ERRNO, True, "look at the disk of the target's file; the channel goes on by itself"),
+    (duckdb.ConstraintException, er.CONSTRAINT_FAILED, False, ""),
+)
+
+
+def target_error(error: duckdb.Error) -> TargetError:
+    """DuckDB's errors as MySQL's numbers."""
+    text = " ".join(str(error).split())
+    if (found := _HOLDER.search(str(error))) is not None:
+        return held_elsewhere(found[1], found[2], int(found[3]))
+    if isinstance(error, duckdb.IOException) and "No space left" in text:
+        hint = "free space on the target's disk; the channel goes on where it stopped"
+        return TargetError(f"the target says: {text}", errno=er.DISK_FULL, transient=True, hint=hint)
+    if "not a valid DuckDB database file" in text:
+        return TargetError(text, errno=er.CRASHED_ON_USAGE, hint="name another file: rplctl makes a new one")
+    if _ABSENT.search(text):
+        return TargetError(f"the target says: {text}", errno=er.NO_SUCH_TABLE)
+    if isinstance(error, duckdb.CatalogException) and "already exists" in text:
+        return TargetError(f"the target says: {text}", errno=er.TABLE_EXISTS_ERROR, hint=_EXISTS)
+    for kind, errno, transient, hint in _KNOWN:
+        if isinstance(error, kind):
+            return TargetError(f"the target says: {text}", errno=errno, transient=transient, hint=hint)
+    return TargetError(f"the target says: {text}", errno=er.UNKNOWN_ERROR)
+
+
+def change_error(error: duckdb.Error, change: RowChange, model: TableModel) -> TargetError:
+    """The error of one change, with the row it is about."""
+    image = change.after or change.before
+    assert image is not None
+    if (found := _NOT_NULL.search(str(error))) is not None:
+        return TargetError(f"Column '{found[1]}' cannot be null", errno=er.BAD_NULL_ERROR)
+    if isinstance(error, duckdb.ConversionException) and (odd := _odd_date(image, model)) is not None:
+        column, text = odd
+        return TargetError(
+            f"Incorrect {column.type} value: '{text}' for column '{column.name}': DuckDB has no such date",
+            errno=er.TRUNCATED_WRONG_VALUE,
+            position=describe_key(image, model),
+            hint=f"stop, and in the target: ALTER TABLE {quote(model.database)}.{quote(model.name)} ALTER COLUMN "
+            f"{quote(column.name)} TYPE VARCHAR; then rplctl start",
+        )
+    made = target_error(error)
+    if isinstance(error, duckdb.ConstraintException) and "Duplicate key" in str(error):
+        made = TargetError(f"Duplicate entry: {' '.join(str(error).split())}", errno=er.DUP_ENTRY)
+    made.position = made.position or describe_key(image, model)
+    return made
+
+
+def _odd_date(image: RowSet, model: TableModel) -> tuple[Column, str] | None:
+    """The first date that is in no calendar."""
+    pairs = ((model.columns[c], value) for c, value in zip(image.columns, image.rows[0], strict=True))
+    return next(((c, v) for c, v in pairs if isinstance(v, str) and is_odd_date(v, c)), None)
+
+
+def held_elsewhere(path: str, program: str, pid: int) -> TargetError:
+    """The file's lock, and whose it is."""
+    ours = _rplctl_of(pid)
+    who = f"`{ours}` (process {pid})" if ours else f"{program} (process {pid})"
+    way = "rplctl stop" if ours else f"end process {pid}"
+    return TargetError(
+        f"the target {path} is open in {who}: one process at a time can open a DuckDB file, even to read it",
+        errno=er.LOCK_WAIT_TIMEOUT,
+        transient=True,
+        hint=f"{way}, and try again: man 7 rplctl-duckdb",
+    )
+
+
+def _rplctl_of(pid: int) -> str:
+    """What of rplctl the process is, as a person would have begun it; '' for another program."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        return ""
+    at = next((n for n, word in enumerate(words) if word.split("/")[-1].startswith("rplctl")), None)
+    if at is None:
+        return ""
+    return " ".join([words[at].split("/")[-1], *filter(None, words[at + 1 : at + 3])])
+
+
+@contextmanager
+def mapped_errors() -> Iterator[None]:
+    """Errors of the driver, wrapped by SQLAlchemy or not, become TargetError."""
+    from sqlalchemy.exc import DBAPIError
+
+    try:
+        yield
+    except duckdb.Error as error:
+        raise target_error(error) from error
+    except DBAPIError as error:
+        cause = error.orig
+        raise target_error(cause) if isinstance(cause, duckdb.Error) else TargetError(str(cause)) from error

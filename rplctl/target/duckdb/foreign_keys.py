@@ -1,0 +1,283 @@
+"""Foreign keys of a DuckDB target: rows of a table of ours, carried out and checked by us.
+
+DuckDB's own are checked at each statement, know no actions and stand in the way of ALTER. Here the actions of the
+source's (which its log does not contain) follow single changes, as the applier sends them where foreign keys act; what
+a key forbids is looked at before COMMIT, and only for keys that a change of this transaction put in doubt.
+Invariant: an action reaches exactly the rows that InnoDB's does: all rows that go are found before the first goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import duckdb
+
+from rplctl import mysql_errors as er
+from rplctl.errors import TargetError
+from rplctl.schema.model import ForeignKey, TableModel
+from rplctl.schema.plan import Catalog
+from rplctl.target.ddl_parts import is_enforceable, quote, text_literal
+from rplctl.target.dialect import OWN_SCHEMA
+from rplctl.target.duckdb.ddl_type import CATALOG, table
+from rplctl.target.duckdb.relation import Relation
+
+_TABLE: Final = f"{quote(CATALOG)}.{OWN_SCHEMA}.foreign_keys"
+_MAKE: Final = (
+    f"CREATE SCHEMA IF NOT EXISTS {quote(CATALOG)}.{OWN_SCHEMA}",
+    f"CREATE TABLE IF NOT EXISTS {_TABLE} (child_schema VARCHAR, child_table VARCHAR, name VARCHAR,"
+    " child_columns VARCHAR[], parent_schema VARCHAR, parent_table VARCHAR, parent_columns VARCHAR[],"
+    " on_delete VARCHAR, on_update VARCHAR)",
+)
+_ONE_ROW: Final = Relation("(SELECT 1) AS s")
+_THERE: Final = (
+    "(SELECT 1 FROM duckdb_tables() WHERE database_name = current_catalog()"
+    " AND schema_name = k.{0}_schema AND table_name = k.{0}_table)"
+)
+
+
+def keep_foreign_keys(before: Catalog, after: Catalog) -> Iterator[str]:
+    """Statements that write down the keys of tables that have others now."""
+    names = dict.fromkeys((*before.tables, *after.tables))
+    first = True
+    for name in names:
+        had, has = (_rows(catalog, name) for catalog in (before, after))
+        if had == has:
+            continue
+        if first:
+            yield from _MAKE
+            first = False
+        database, plain = map(text_literal, name)
+        yield f"DELETE FROM {_TABLE} WHERE child_schema = {database} AND child_table = {plain}"
+        yield from (f"INSERT INTO {_TABLE} VALUES ({row})" for row in has)
+
+
+def _rows(catalog: Catalog, name: tuple[str, str]) -> list[str]:
+    model = catalog.tables.get(name)
+    if model is None:
+        return []
+    return [_row(key, model) for key in model.foreign_keys if is_enforceable(key, model, catalog)]
+
+
+def _row(key: ForeignKey, model: TableModel) -> str:
+    def listed(names: Iterable[str]) -> str:
+        return f"[{', '.join(map(text_literal, names))}]"
+
+    texts = (model.database, model.name, key.name or "")
+    parent = (key.ref_database, key.ref_table)
+    return ", ".join(
+        [
+            *map(text_literal, texts),
+            listed(key.columns),
+            *map(text_literal, parent),
+            listed(key.ref_columns),
+            *map(text_literal, (key.on_delete or "", key.on_update or "")),
+        ]
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One foreign key between two tables that are there; names of tables are quoted."""
+
+    child: str
+    columns: tuple[str, ...]
+    parent: str
+    parent_columns: tuple[str, ...]
+    on_delete: str
+    on_update: str
+
+    def children_of(self, rows: str) -> str:
+        """Condition of the child's rows that point at rows of the parent; `rows`: a condition of these."""
+        theirs = ", ".join(map(quote, self.parent_columns))
+        return f"({', '.join(map(quote, self.columns))}) IN (SELECT ({theirs}) FROM {self.parent} WHERE {rows})"
+
+    @property
+    def orphans(self) -> str:
+        filled = " AND ".join(f"c.{quote(name)} IS NOT NULL" for name in self.columns)
+        same = " AND ".join(
+            f"p.{quote(ref)} = c.{quote(own)}" for own, ref in zip(self.columns, self.parent_columns, strict=True)
+        )
+        return f"{filled} AND NOT EXISTS (SELECT 1 FROM {self.parent} AS p WHERE {same})"
+
+
+class ForeignKeys:
+    """Of one connection's transaction at a time."""
+
+    def __init__(self, driver: duckdb.DuckDBPyConnection) -> None:
+        self._driver = driver
+        self._links: list[Link] | None = None
+        self._doubtful: set[Link] = set()
+        self.acts = True  # whether the source's are followed
+
+    def begin(self, *, acts: bool) -> None:
+        self.acts = acts
+        self._doubtful = set()
+
+    def forget(self) -> None:
+        """DDL changed them, or took them back."""
+        self._links = None
+
+    def check(self) -> None:
+        """Before COMMIT. Raises TargetError 1452."""
+        for link in self._doubtful:
+            sql = f"SELECT 1 FROM {link.child} AS c WHERE {link.orphans} LIMIT 1"
+            if self._driver.execute(sql).fetchone() is not None:
+                raise TargetError(
+                    "Cannot add or update a child row: a foreign key constraint fails "
+                    f"({link.child} ({', '.join(link.columns)}) references {link.parent})",
+                    errno=er.NO_REFERENCED_ROW_2,
+                )
+
+    # what puts a key in doubt
+
+    def parents_left(self, model: TableModel, columns: Iterable[int] | None = None) -> None:
+        """Rows of the table go, or get other values in these columns."""
+        if not self.acts:
+            return
+        for link in self._of_parent(table(model)):
+            if columns is None or _names(model, columns) & {name.casefold() for name in link.parent_columns}:
+                self._doubtful.add(link)
+
+    def children_come(self, model: TableModel, columns: Sequence[int], rows: Relation) -> None:
+        """Rows of the table come, or get values of these columns, which the relation begins with."""
+        if not self.acts:
+            return
+        at = {model.columns[c].name.casefold(): number for number, c in enumerate(columns)}
+        for link in self.links:
+            if link.child != table(model) or link in self._doubtful:
+                continue
+            places = [at.get(name.casefold()) for name in link.columns]
+            if all(place is None for place in places):
+                continue
+            if None in places:
+                self._doubtful.add(link)
+                continue
+            filled = " AND ".join(f"s.c{place} IS NOT NULL" for place in places)
+            same = " AND ".join(
+                f"p.{quote(ref)} = s.c{place}" for ref, place in zip(link.parent_columns, places, strict=True)
+            )
+            parents = f"SELECT 1 FROM {link.parent} AS p WHERE {same}"
+            sql = f"SELECT 1 FROM {rows.sql} WHERE {filled} AND NOT EXISTS ({parents}) LIMIT 1"
+            if self._driver.execute(sql, rows.values).fetchone() is not None:
+                self._doubtful.add(link)
+
+    # what follows the change of one row
+
+    def follow_delete(self, model: TableModel, row: int) -> None:
+        """Before the row with this number goes: its children, and theirs."""
+        if self.acts and self._of_parent(table(model)):
+            gone, nulls = self._reached(table(model), row)
+            gone[table(model)].discard(row)
+            for name, rows in gone.items():
+                if rows:
+                    self._driver.execute(f"DELETE FROM {name} WHERE {_in(rows)}")
+            for (child, columns), rows in _by_columns(gone, nulls).items():
+                self._update(child, _in(rows), dict.fromkeys(map(str.casefold, columns), "NULL"), _ONE_ROW, ())
+                names = ", ".join(f"{quote(name)} = NULL" for name in sorted(columns))
+                self._driver.execute(f"UPDATE {child} SET {names} WHERE {_in(rows)}")
+
+    def _reached(self, parent: str, row: int) -> tuple[dict[str, set[int]], dict[Link, set[int]]]:
+        """Row numbers by table that go with the row, itself too, and those that lose what they point at."""
+        gone: dict[str, set[int]] = {parent: {row}}
+        nulls: dict[Link, set[int]] = {}
+        work = [(parent, {row})]
+        while work:
+            name, rows = work.pop()
+            for link in self._of_parent(name):
+                if link.on_delete not in ("CASCADE", "SET NULL"):
+                    self._doubtful.add(link)
+                    continue
+                sql = f"SELECT rowid FROM {link.child} WHERE {link.children_of(_in(rows))}"
+                found = {number for (number,) in self._driver.execute(sql).fetchall()}
+                if link.on_delete == "SET NULL":
+                    nulls.setdefault(link, set()).update(found)
+                elif more := found - gone.setdefault(link.child, set()):
+                    gone[link.child] |= more
+                    work.append((link.child, more))
+        return gone, nulls
+
+    def follow_update(self, model: TableModel, row: int, after: Relation, columns: Sequence[int]) -> None:
+        """Before the row with this number gets these values."""
+        at = {model.columns[c].name.casefold(): f"s.c{number}" for number, c in enumerate(columns)}
+        if self.acts:
+            self._update(table(model), f"rowid = {row}", at, after, ())
+
+    def _update(self, parent: str, rows: str, new: dict[str, str], after: Relation, path: tuple[Link, ...]) -> None:
+        for link in self._of_parent(parent):
+            refs = [name.casefold() for name in link.parent_columns]
+            if link in path or not any(name in new for name in refs):
+                continue
+            changed = " OR ".join(
+                f"{quote(name)} IS DISTINCT FROM (SELECT {new[name.casefold()]} FROM {after.sql})"
+                for name in link.parent_columns
+                if name.casefold() in new
+            )
+            values = after.values * changed.count(after.sql)
+            found = self._driver.execute(
+                f"SELECT rowid FROM {parent} WHERE ({rows}) AND ({changed})", values
+            ).fetchall()
+            if not found:
+                continue
+            if link.on_update not in ("CASCADE", "SET NULL"):
+                self._doubtful.add(link)
+                continue
+            moved = {
+                own.casefold(): "NULL" if link.on_update == "SET NULL" else new[ref]
+                for own, ref in zip(link.columns, refs, strict=True)
+                if link.on_update == "SET NULL" or ref in new
+            }
+            where = link.children_of(_in({number for (number,) in found}))
+            children = {n for (n,) in self._driver.execute(f"SELECT rowid FROM {link.child} WHERE {where}").fetchall()}
+            if not children:
+                continue
+            self._update(link.child, _in(children), moved, after, (*path, link))
+            names = {name.casefold(): name for name in link.columns}
+            assigned = ", ".join(f"{quote(names[name])} = {value}" for name, value in moved.items())
+            sql = f"UPDATE {link.child} AS t SET {assigned} FROM {after.sql} WHERE {_in(children, 't')}"
+            self._driver.execute(sql, after.values)
+
+    @property
+    def links(self) -> list[Link]:
+        if self._links is None:
+            self._links = list(_read(self._driver))
+        return self._links
+
+    def _of_parent(self, name: str) -> list[Link]:
+        return [link for link in self.links if link.parent == name]
+
+
+def _by_columns(gone: dict[str, set[int]], nulls: dict[Link, set[int]]) -> dict[tuple[str, frozenset[str]], set[int]]:
+    """(child, columns that become NULL) → its rows that stay: each once, for an UPDATE may give a row a new number."""
+    columns_of: dict[tuple[str, int], set[str]] = {}
+    for link, rows in nulls.items():
+        for row in rows - gone.get(link.child, set()):
+            columns_of.setdefault((link.child, row), set()).update(link.columns)
+    found: dict[tuple[str, frozenset[str]], set[int]] = {}
+    for (child, row), columns in columns_of.items():
+        found.setdefault((child, frozenset(columns)), set()).add(row)
+    return found
+
+
+def _read(driver: duckdb.DuckDBPyConnection) -> Iterator[Link]:
+    is_there = "SELECT 1 FROM duckdb_tables() WHERE database_name = current_catalog() AND schema_name = ?"
+    if driver.execute(f"{is_there} AND table_name = 'foreign_keys'", [OWN_SCHEMA]).fetchone() is None:
+        return
+    both = " AND ".join(f"EXISTS {_THERE.format(side)}" for side in ("child", "parent"))
+    for row in driver.execute(f"SELECT * FROM {_TABLE} AS k WHERE {both}").fetchall():
+        child, columns, parent, parent_columns = _named(*row[:2]), tuple(row[3]), _named(*row[4:6]), tuple(row[6])
+        yield Link(child, columns, parent, parent_columns, row[7], row[8])
+
+
+def _named(schema: str, name: str) -> str:
+    return f"{quote(CATALOG)}.{quote(schema)}.{quote(name)}"
+
+
+def _names(model: TableModel, columns: Iterable[int]) -> set[str]:
+    return {model.columns[c].name.casefold() for c in columns}
+
+
+def _in(rows: Iterable[int], name: str = "") -> str:
+    prefix = f"{name}." if name else ""
+    return f"{prefix}rowid IN ({', '.join(map(str, rows))})"

@@ -1,0 +1,109 @@
+"""Rows of a task as a relation of a statement of DuckDB's: the columns c0, c1, … with the types that the target has.
+
+A few rows are parameters, many are an Arrow table that the connection knows by name. A value is in the form in which
+tasks decode it (`form`); the statement makes the column's type of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import duckdb
+import pyarrow as pa
+
+from rplctl import mysql_errors as er
+from rplctl.errors import TargetError
+from rplctl.schema.model import INTEGER_BITS, Column, TableModel
+from rplctl.target.base import COPIES, Row, Value
+from rplctl.target.duckdb.ddl_type import is_binary, typed
+
+_NAME: Final = "rplctl_rows"
+_FEW: Final = 8  # rows that go as parameters
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """`sql`: behind FROM, as `s`; `values`: its parameters."""
+
+    sql: str
+    values: list[Value] = field(default_factory=list)
+
+
+@contextmanager
+def relation(
+    driver: duckdb.DuckDBPyConnection,
+    model: TableModel,
+    columns: Sequence[int],
+    rows: Sequence[Row],
+    texts: Collection[str] = (),
+) -> Iterator[Relation]:
+    """For statements of the block. COPIES among the columns is a number of rows; `texts`: columns that are text in the
+    target, whatever they are in the source. Raises TargetError 1366.
+    """
+    kinds = [None if c == COPIES else model.columns[c] for c in columns]
+    wanted = ", ".join(
+        f"{typed(column, f'c{i}', is_text=column.name in texts) if column else f'c{i}'} AS c{i}"
+        for i, column in enumerate(kinds)
+    )
+    if len(rows) <= _FEW:
+        marks = ", ".join("(" + ", ".join(f"CAST(? AS {_plain(column)})" for column in kinds) + ")" for _ in rows)
+        names = ", ".join(f"c{i}" for i in range(len(kinds)))
+        values = [_checked(value, column) for row in rows for value, column in zip(row, kinds, strict=True)]
+        yield Relation(f"(SELECT {wanted} FROM (VALUES {marks}) AS v({names})) AS s", values)
+        return
+    driver.register(_NAME, _arrow(kinds, rows))
+    try:
+        yield Relation(f"(SELECT {wanted} FROM {_NAME}) AS s")
+    finally:
+        driver.unregister(_NAME)
+
+
+def _arrow(kinds: Sequence[Column | None], rows: Sequence[Row]) -> pa.Table:
+    arrays = []
+    for column, values in zip(kinds, zip(*rows, strict=True), strict=True):
+        try:
+            arrays.append(pa.array(values, type=_ARROW[_plain(column)]))
+        except UnicodeEncodeError as error:
+            assert column is not None
+            raise _unstorable(error.object, column) from None
+    return pa.table(arrays, names=[f"c{i}" for i in range(len(kinds))])
+
+
+def _plain(column: Column | None) -> str:
+    """The type in which the column's decoded values come."""
+    if column is None:
+        return "BIGINT"
+    if column.is_unsigned_64 or column.type == "bit":
+        return "UBIGINT"
+    if column.type in INTEGER_BITS or column.type == "year":
+        return "BIGINT"
+    if column.type in ("float", "double"):
+        return "DOUBLE"
+    return "BLOB" if is_binary(column) else "VARCHAR"
+
+
+_ARROW: Final[dict[str, Any]] = {
+    "BIGINT": pa.int64(), "UBIGINT": pa.uint64(), "DOUBLE": pa.float64(), "BLOB": pa.large_binary(),
+    "VARCHAR": pa.large_string(),
+}  # fmt: skip
+
+
+def _checked(value: Value, column: Column | None) -> Value:
+    if isinstance(value, str) and column is not None:
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise _unstorable(value, column) from None
+    return value
+
+
+def _unstorable(text: str, column: Column) -> TargetError:
+    return TargetError(
+        f"Incorrect string value: {text[:40]!r} for column '{column.name}': half a surrogate pair is no text in UTF-8",
+        errno=er.TRUNCATED_WRONG_VALUE_FOR_FIELD,
+        hint="correct the value on the source, then `rplctl skip`, which leaves the whole transaction out; or leave "
+        "the table out (replicate_ignore_table)",
+    )

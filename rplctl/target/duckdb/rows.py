@@ -1,0 +1,124 @@
+"""Row changes as SQL for DuckDB. Statements name the target's table `t` and the rows given `s` (`relation`).
+
+Generated columns that a row leaves out are computed (MINIMAL images).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import duckdb
+
+from rplctl.schema.model import Column, TableModel
+from rplctl.target.base import key_of
+from rplctl.target.ddl_parts import computed_values, quote
+from rplctl.target.duckdb.conversion import shown
+from rplctl.target.duckdb.ddl_type import table
+from rplctl.target.duckdb.relation import Relation
+
+
+def insert(model: TableModel, columns: Sequence[int], given: Relation) -> str:
+    values = _values(model, columns, "")
+    names = ", ".join(quote(model.columns[c].name) for c in values)
+    return f"INSERT INTO {table(model)} ({names}) SELECT {', '.join(values.values())} FROM {given.sql}"
+
+
+def update_by_key(model: TableModel, columns: Sequence[int], given: Relation) -> str:
+    """The relation holds the new values, then the keys."""
+    key = key_of(model)
+    if not columns:  # nothing but the key: the rows are there, that is all
+        return count_by_key(model, given)
+    where = " AND ".join(f"t.{quote(model.columns[c].name)} = s.c{len(columns) + i}" for i, c in enumerate(key))
+    return f"UPDATE {table(model)} AS t SET {_assignments(model, columns)} FROM {given.sql} WHERE {where}"
+
+
+def update_row(model: TableModel, columns: Sequence[int], given: Relation, row: int) -> str:
+    return f"UPDATE {table(model)} AS t SET {_assignments(model, columns)} FROM {given.sql} WHERE t.rowid = {row}"
+
+
+def delete_by_key(model: TableModel, given: Relation) -> str:
+    return f"DELETE FROM {table(model)} AS t USING {given.sql} WHERE {_by_key(model)}"
+
+
+def count_by_key(model: TableModel, given: Relation) -> str:
+    return f"SELECT count(*) FROM {table(model)} AS t, {given.sql} WHERE {_by_key(model)}"
+
+
+def delete_copies(model: TableModel, given: Relation) -> str:
+    """Of whole rows as many as the number behind each."""
+    width = len(model.columns)
+    same = same_row(model, range(width))
+    found = (
+        f"SELECT t.rowid AS r, s.c{width} AS n, row_number() OVER (PARTITION BY s.i) AS k FROM {table(model)} AS t,"
+        f" (SELECT *, row_number() OVER () AS i FROM {given.sql}) AS s WHERE {same}"
+    )
+    return f"DELETE FROM {table(model)} WHERE rowid IN (SELECT r FROM ({found}) WHERE k <= n)"
+
+
+def same_row(model: TableModel, columns: Sequence[int]) -> str:
+    """Rows that are equal in these columns; NULL equals NULL."""
+    key = set(key_of(model))
+    terms = []
+    for i, c in enumerate(columns):
+        operator = "=" if c in key else "IS NOT DISTINCT FROM"
+        terms.append(f"t.{quote(model.columns[c].name)} {operator} s.c{i}")
+    return " AND ".join(terms) or "TRUE"
+
+
+def identifying(model: TableModel, columns: Sequence[int]) -> tuple[int, ...]:
+    """Those of an image's columns that say which row it is: the key, else all."""
+    key = key_of(model)
+    return key if key and set(key) <= set(columns) else tuple(columns)
+
+
+def unique_keys(model: TableModel) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """MySQL's name and the columns of each that the target has."""
+    at = {column.name: i for i, column in enumerate(model.columns)}
+    for key in model.keys:
+        if key.kind in ("primary", "unique") and not key.has_expression:
+            yield "PRIMARY" if key.kind == "primary" else key.name, tuple(at[part.column] for part in key.parts)
+
+
+def hides_numbers(model: TableModel) -> bool:
+    """DuckDB numbers a table's rows as rowid, but where a column is called so."""
+    return any(column.name.lower() == "rowid" for column in model.columns)
+
+
+def decoded(column: Column, prefix: str = "") -> str:
+    """SQL of a stored value in the form in which tasks decode the column."""
+    value = prefix + quote(column.name)
+    return shown(column, value) if column.type in _SHOWN else value
+
+
+_SHOWN = frozenset({"decimal", "date", "datetime", "timestamp", "time", "json", "uuid"})
+
+
+def present_columns(driver: duckdb.DuckDBPyConnection, model: TableModel) -> dict[str, str]:
+    """Name → type of the columns of the target's table, in their order."""
+    sql = (
+        "SELECT column_name, data_type FROM duckdb_columns() WHERE database_name = current_catalog()"
+        " AND lower(schema_name) = lower(?) AND lower(table_name) = lower(?) ORDER BY column_index"
+    )
+    return dict(driver.execute(sql, [model.database, model.name]).fetchall())
+
+
+def is_all_there_is(driver: duckdb.DuckDBPyConnection, model: TableModel) -> bool:
+    """Whether the table has the model's columns only, and no trigger."""
+    sql = "SELECT 1 FROM duckdb_triggers() WHERE lower(schema_name) = lower(?) AND lower(table_name) = lower(?)"
+    if driver.execute(sql, [model.database, model.name]).fetchone() is not None:
+        return False
+    return len(present_columns(driver, model)) == len(model.columns)
+
+
+def _by_key(model: TableModel) -> str:
+    return " AND ".join(f"t.{quote(model.columns[c].name)} = s.c{i}" for i, c in enumerate(key_of(model)))
+
+
+def _assignments(model: TableModel, columns: Sequence[int]) -> str:
+    return ", ".join(f"{quote(model.columns[c].name)} = {v}" for c, v in _values(model, columns, "t.").items())
+
+
+def _values(model: TableModel, columns: Sequence[int], prefix: str) -> dict[int, str]:
+    """Column → its value in `s`, or the expression of a generated column that the source left out of the image."""
+    given = {column: f"s.c{number}" for number, column in enumerate(columns)}
+    return given | computed_values(model, given, lambda c: given.get(c, prefix + quote(model.columns[c].name)))

@@ -1,0 +1,214 @@
+"""DuckDB for SQLAlchemy, as far as our own tables go: statements, transactions, which tables and columns there are.
+
+duckdb_engine 0.17 takes DuckDB for a PostgreSQL and asks for catalogs that it has not (pg_collation), and knows no row
+counts. Invariant: BEGIN and COMMIT are SQLAlchemy's alone; a result is read whole, because a connection of DuckDB has
+only one. DuckDB has no savepoints: setting one does nothing, going back to one is refused (1235).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import duckdb
+import sqlalchemy as sa
+from sqlalchemy.engine.default import DefaultDialect
+from sqlalchemy.engine.reflection import cache
+from sqlalchemy.sql.compiler import GenericTypeCompiler
+
+from rplctl import mysql_errors as er
+from rplctl.errors import TargetError
+
+_COUNTS = re.compile(r"\s*(INSERT|UPDATE|DELETE)\b", re.IGNORECASE)
+_SAVEPOINT = re.compile(r"\s*(ROLLBACK\s+TO|SAVEPOINT|RELEASE)\b", re.IGNORECASE)
+
+
+class Cursor:
+    """PEP 249's, of a connection's last result."""
+
+    arraysize = 1
+    lastrowid = None
+
+    def __init__(self, driver: duckdb.DuckDBPyConnection) -> None:
+        self._driver = driver
+        self._rows: list[tuple[Any, ...]] = []
+        self.description: Any = None
+        self.rowcount = -1
+
+    def execute(self, sql: str, parameters: Sequence[Any] = ()) -> Cursor:
+        self._rows, self.description, self.rowcount = [], None, -1
+        if (found := _SAVEPOINT.match(sql)) is not None:
+            if found[1].upper().startswith("ROLLBACK"):
+                raise TargetError(
+                    "DuckDB has no savepoints: an error ends its transaction, and cannot be passed over",
+                    errno=er.NOT_SUPPORTED_YET,
+                    hint="`rplctl skip` leaves the source's whole transaction out",
+                )
+            return self
+        self._driver.execute(sql, list(parameters))
+        rows = self._driver.fetchall() if self._driver.description else []
+        if _COUNTS.match(sql) and [name for name, *_ in self._driver.description or ()] == ["Count"]:
+            self.rowcount = int(rows[0][0])
+        else:
+            self._rows, self.description = rows[::-1], self._driver.description
+        return self
+
+    def executemany(self, sql: str, rows: Sequence[Sequence[Any]]) -> Cursor:
+        total = 0
+        for row in rows:
+            total += self.execute(sql, row).rowcount
+        self.rowcount = total
+        return self
+
+    def fetchone(self) -> tuple[Any, ...] | None:
+        return self._rows.pop() if self._rows else None
+
+    def fetchmany(self, size: int | None = None) -> list[tuple[Any, ...]]:
+        return [self._rows.pop() for _ in range(min(len(self._rows), size or 1))]
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        rows, self._rows = self._rows[::-1], []
+        return rows
+
+    def close(self) -> None:
+        self._rows = []
+
+
+class DriverConnection:
+    """PEP 249's; `driver` is DuckDB's own."""
+
+    def __init__(self, driver: duckdb.DuckDBPyConnection) -> None:
+        self.driver = driver
+        self.in_transaction = False
+
+    def cursor(self) -> Cursor:
+        return Cursor(self.driver)
+
+    def begin(self) -> None:
+        self.driver.execute("BEGIN TRANSACTION")
+        self.in_transaction = True
+
+    def commit(self) -> None:
+        """Where it fails, DuckDB has rolled back."""
+        if self.in_transaction:
+            self.in_transaction = False
+            self.driver.execute("COMMIT")
+
+    def rollback(self) -> None:
+        if self.in_transaction:
+            self.in_transaction = False
+            self.driver.execute("ROLLBACK")
+
+    def close(self) -> None:
+        self.driver.close()
+
+
+DBAPI = SimpleNamespace(
+    paramstyle="qmark", threadsafety=1, apilevel="2.0", Binary=bytes, Error=duckdb.Error,
+    **{name: getattr(duckdb, name) for name in (
+        "InterfaceError", "DatabaseError", "DataError", "OperationalError", "IntegrityError", "InternalError",
+        "ProgrammingError", "NotSupportedError",
+    ) if hasattr(duckdb, name)},
+)  # fmt: skip
+
+
+class _Types(GenericTypeCompiler):
+    def visit_FLOAT(self, type_: Any, **_: Any) -> str:
+        return "FLOAT" if (type_.precision or 53) <= 24 else "DOUBLE"
+
+    def visit_large_binary(self, type_: Any, **_: Any) -> str:
+        return "BLOB"
+
+
+class SqlalchemyDuckdb(DefaultDialect):
+    name = "duckdb"
+    driver = "duckdb"
+    default_paramstyle = "qmark"
+    supports_statement_cache = True
+    supports_native_boolean = True
+    supports_default_values = True
+    supports_multivalues_insert = True
+    supports_comments = False
+    postfetch_lastrowid = False
+    type_compiler_cls = _Types
+    default_schema_name = "main"
+
+    @classmethod
+    def import_dbapi(cls) -> Any:
+        return DBAPI
+
+    def initialize(self, connection: Any) -> None:
+        """There is nothing to ask."""
+
+    def do_begin(self, dbapi_connection: Any) -> None:
+        getattr(dbapi_connection, "driver_connection", dbapi_connection).begin()
+
+    def is_disconnect(self, e: Any, connection: Any, cursor: Any) -> bool:
+        return isinstance(e, duckdb.FatalException)
+
+    # which tables there are: names are compared without case, as DuckDB compares them
+
+    def _asked(self, connection: Any, sql: str, *values: Any) -> list[Any]:
+        found: list[Any] = connection.exec_driver_sql(sql, values).fetchall()
+        return found
+
+    def has_table(self, connection: Any, table_name: str, schema: str | None = None, **kw: Any) -> bool:
+        return bool(self._asked(
+            connection,
+            "SELECT 1 FROM information_schema.tables WHERE table_catalog = current_catalog()"
+            " AND lower(table_schema) = lower(?) AND lower(table_name) = lower(?)",
+            schema or "main", table_name,
+        ))  # fmt: skip
+
+    def has_schema(self, connection: Any, schema_name: str, **kw: Any) -> bool:
+        return schema_name.lower() in (name.lower() for name in self.get_schema_names(connection))
+
+    def get_schema_names(self, connection: Any, **kw: Any) -> list[str]:
+        sql = "SELECT schema_name FROM duckdb_schemas() WHERE database_name = current_catalog()"
+        return [name for (name,) in self._asked(connection, sql)]
+
+    @cache
+    def get_table_names(self, connection: Any, schema: str | None = None, **kw: Any) -> list[str]:
+        sql = "SELECT table_name FROM duckdb_tables() WHERE database_name = current_catalog() AND schema_name = ?"
+        return [name for (name,) in self._asked(connection, sql, schema or "main")]
+
+    @cache
+    def get_view_names(self, connection: Any, schema: str | None = None, **kw: Any) -> list[str]:
+        sql = (
+            "SELECT view_name FROM duckdb_views() WHERE database_name = current_catalog() AND schema_name = ?"
+            " AND NOT internal"
+        )
+        return [name for (name,) in self._asked(connection, sql, schema or "main")]
+
+    @cache
+    def get_view_definition(self, connection: Any, view_name: str, schema: str | None = None, **kw: Any) -> str:
+        sql = (
+            "SELECT sql FROM duckdb_views() WHERE database_name = current_catalog() AND schema_name = ?"
+            " AND view_name = ?"
+        )
+        return "".join(text for (text,) in self._asked(connection, sql, schema or "main", view_name))
+
+    @cache
+    def get_columns(self, connection: Any, table_name: str, schema: str | None = None, **kw: Any) -> Any:
+        sql = (
+            "SELECT column_name, is_nullable, column_default FROM duckdb_columns() WHERE database_name ="
+            " current_catalog() AND schema_name = ? AND table_name = ? ORDER BY column_index"
+        )
+        found = self._asked(connection, sql, schema or "main", table_name)
+        if not found:
+            raise sa.exc.NoSuchTableError(table_name)
+        return [
+            {"name": name, "type": sa.types.NULLTYPE, "nullable": nullable, "default": default}
+            for name, nullable, default in found
+        ]
+
+    @cache
+    def get_pk_constraint(self, connection: Any, table_name: str, schema: str | None = None, **kw: Any) -> Any:
+        sql = (
+            "SELECT constraint_column_names FROM duckdb_constraints() WHERE database_name = current_catalog()"
+            " AND schema_name = ? AND table_name = ? AND constraint_type = 'PRIMARY KEY'"
+        )
+        found = self._asked(connection, sql, schema or "main", table_name)
+        return {"constrained_columns": found[0][0] if found else [], "name": None}

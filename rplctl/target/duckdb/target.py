@@ -1,0 +1,351 @@
+"""DuckDB: one file, held by one process; a schema for each of the source's databases.
+
+Invariant: data and position commit together, DDL included. An error ends DuckDB's transaction and there are no
+savepoints, so what may be expected of a single change (a duplicate, a row that is missing) is looked for before it is
+made: the transaction is still good when the applier passes over such an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import cast
+
+import duckdb
+from sqlalchemy import Connection, Engine
+
+from rplctl import mysql_errors as er
+from rplctl.errors import TargetError
+from rplctl.schema.model import TableModel
+from rplctl.schema.plan import Catalog, DdlPlan
+from rplctl.target.base import (
+    COPIES,
+    ChangeKind,
+    CountMismatch,
+    Row,
+    RowChange,
+    RowSet,
+    TableChunk,
+    Value,
+    bag_of,
+    check_columns,
+    expect_rows,
+    inserts_together,
+    key_of,
+    no_record,
+)
+from rplctl.target.duckdb import rows as sql_of
+from rplctl.target.duckdb.connection import driver_of
+from rplctl.target.duckdb.ddl import DDL
+from rplctl.target.duckdb.ddl_type import DATED, table
+from rplctl.target.duckdb.errors import change_error, mapped_errors, target_error
+from rplctl.target.duckdb.foreign_keys import ForeignKeys
+from rplctl.target.duckdb.relation import Relation, relation
+
+
+class DuckdbTarget:
+    """See target.base.Target."""
+
+    kind = "duckdb"
+    bulk_rows = 0
+    takes_frames = False
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self._connection: Connection | None = None
+        self._keys: ForeignKeys | None = None
+        self._interrupted = False
+        self._changed_tables = False
+        self._texts_of: dict[TableModel, frozenset[str]] = {}
+
+    @property
+    def connection(self) -> Connection:
+        if self._connection is None:
+            self._connection = self.engine.connect()
+            self._texts_of = {}
+            self._keys = ForeignKeys(driver_of(self._connection))
+        return self._connection
+
+    @property
+    def _driver(self) -> duckdb.DuckDBPyConnection:
+        return driver_of(self.connection)
+
+    @property
+    def _foreign_keys(self) -> ForeignKeys:
+        _ = self.connection
+        assert self._keys is not None
+        return self._keys
+
+    def begin(self, *, foreign_keys: bool) -> None:
+        with mapped_errors():
+            self._check_interrupted()
+            self.connection.begin()
+        self._foreign_keys.begin(acts=foreign_keys)
+        self._changed_tables = False
+
+    def commit(self) -> None:
+        transaction = self.connection.get_transaction()
+        assert transaction is not None
+        with mapped_errors():
+            self._foreign_keys.check()
+            transaction.commit()
+        self._changed_tables = False
+
+    def follow_foreign_keys(self, wanted: bool, models: Mapping[tuple[str, str], TableModel]) -> bool:
+        self._foreign_keys.acts = wanted
+        return True
+
+    def rollback(self) -> None:
+        self._interrupted = False
+        if self._connection is not None and (transaction := self._connection.get_transaction()) is not None:
+            with mapped_errors():
+                transaction.rollback()
+            if self._changed_tables:
+                self._foreign_keys.forget()
+                self._texts_of = {}
+
+    def fence(self, channel: str) -> None:
+        """Nothing: no other process can open the file."""
+
+    def reconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.invalidate()
+            self._connection.close()
+            self._connection = None
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+        self.engine.dispose()
+
+    def interrupt(self) -> None:
+        """The statement in work, and the next ones."""
+        self._interrupted = True
+        if self._connection is not None:
+            driver_of(self._connection).interrupt()
+
+    def sever(self) -> None:
+        """Nothing waits: who changes a row that another transaction of this process has changed is told at once."""
+        self.interrupt()
+
+    def is_idle(self) -> bool:
+        """Always: the rollback was here."""
+        return True
+
+    def check_table(self, model: TableModel) -> None:
+        check_columns(model, sql_of.present_columns(self._driver, model), table(model))
+
+    def takes_bags(self, model: TableModel) -> bool:
+        return not sql_of.hides_numbers(model) and sql_of.is_all_there_is(self._driver, model)
+
+    def apply_chunks(self, chunks: Sequence[TableChunk], models: Mapping[tuple[str, str], TableModel]) -> None:
+        work = [(chunk, models[chunk.database, chunk.table]) for chunk in chunks]
+        try:
+            for chunk, model in work:
+                self._delete(chunk, model)
+            for chunk, model in work:
+                for update in chunk.updates:
+                    self._update(model, update)
+            for chunk, model in work:
+                with bag_of(chunk, model, duckdb.Error, target_error):
+                    for insert in chunk.inserts:
+                        self._insert(model, insert)
+            for chunk, model in work:
+                for change in inserts_together(chunk.ordered):
+                    if isinstance(change, RowSet):
+                        self._insert(model, change)
+                    else:
+                        self.apply_change(change, model)
+        except duckdb.ConstraintException as error:
+            raise CountMismatch(str(error)) from error
+        except duckdb.Error as error:
+            raise target_error(error) from error
+
+    def _delete(self, chunk: TableChunk, model: TableModel) -> None:
+        if chunk.takes_copies(model):
+            copies = sum(cast(int, row[-1]) for row in chunk.deletes)
+            whole = (*range(len(model.columns)), COPIES)
+            with bag_of(chunk, model, duckdb.Error, target_error), self._given(model, whole, chunk.deletes) as given:
+                expect_rows(
+                    f"delete from {table(model)}", self._count(sql_of.delete_copies(model, given), given), copies
+                )
+            return
+        key = key_of(model)
+        if chunk.absent:
+            with self._given(model, key, chunk.absent) as given:
+                expect_rows(f"absent of {table(model)}", self._count(sql_of.count_by_key(model, given), given), 0)
+        if chunk.deletes:
+            with self._given(model, key, chunk.deletes) as given:
+                found = self._count(sql_of.delete_by_key(model, given), given)
+            expect_rows(f"delete from {table(model)}", found, len(chunk.deletes))
+            self._foreign_keys.parents_left(model)
+
+    def _update(self, model: TableModel, update: RowSet) -> None:
+        with self._given(model, update.columns + key_of(model), update.rows) as given:
+            sql = sql_of.update_by_key(model, update.columns, given)
+            expect_rows(f"update of {table(model)}", self._count(sql, given), len(update.rows))
+            self._foreign_keys.children_come(model, update.columns, given)
+        self._foreign_keys.parents_left(model, update.columns)
+
+    def _insert(self, model: TableModel, rows: RowSet) -> None:
+        if not rows.columns:
+            for _ in rows.rows:
+                self._count(f"INSERT INTO {table(model)} DEFAULT VALUES")
+            return
+        with self._given(model, rows.columns, rows.rows) as given:
+            found = self._count(sql_of.insert(model, rows.columns, given), given)
+            expect_rows(f"insert into {table(model)}", found, len(rows.rows))
+            self._foreign_keys.children_come(model, rows.columns, given)
+
+    def apply_change(self, change: RowChange, model: TableModel) -> None:
+        try:
+            self._apply_change(change, model)
+        except duckdb.Error as error:
+            raise change_error(error, change, model) from error
+
+    def _apply_change(self, change: RowChange, model: TableModel) -> None:
+        if change.before is None:
+            assert change.after is not None
+            self._refuse_duplicate(model, change.after)
+            return self._insert(model, change.after)
+        if sql_of.hides_numbers(model):
+            return self._change_unnumbered(change, model)
+        row = self._number_of(model, change.before)
+        if change.kind is ChangeKind.DELETE:
+            self._foreign_keys.follow_delete(model, row)
+            found = self._count(f"DELETE FROM {table(model)} WHERE rowid = {row}")
+        else:
+            assert change.after is not None
+            self._refuse_duplicate(model, change.after, but=row)
+            with self._given(model, change.after.columns, change.after.rows) as after:
+                self._foreign_keys.follow_update(model, row, after, change.after.columns)
+                row = self._number_of(model, change.before)  # a key to its own table may have moved it
+                found = self._count(sql_of.update_row(model, change.after.columns, after, row), after)
+                self._foreign_keys.children_come(model, change.after.columns, after)
+        expect_rows(f"change of {table(model)}", found, 1)
+        return None
+
+    def _change_unnumbered(self, change: RowChange, model: TableModel) -> None:
+        """In a table with a column called rowid, which hides the numbers of its rows."""
+        assert change.before is not None
+        columns = sql_of.identifying(model, change.before.columns)
+        if columns != key_of(model):
+            return self._change_copies(change.before, change.after, model)
+        at = {column: i for i, column in enumerate(change.before.columns)}
+        key: Row = tuple(change.before.rows[0][at[column]] for column in columns)
+        if change.after is None:
+            with self._given(model, columns, [key]) as given:
+                found = self._count(sql_of.delete_by_key(model, given), given)
+        else:
+            with self._given(model, change.after.columns + columns, [change.after.rows[0] + key]) as given:
+                found = self._count(sql_of.update_by_key(model, change.after.columns, given), given)
+        if found != 1:
+            raise no_record(change.before, model)
+        return None
+
+    def _change_copies(self, before: RowSet, after: RowSet | None, model: TableModel) -> None:
+        """All that are equal go, and all but one come back, as the image has them."""
+        if set(before.columns) != set(range(len(model.columns))) or not sql_of.is_all_there_is(self._driver, model):
+            raise TargetError(
+                f"Incorrect column name 'rowid': it hides the numbers of rows of {table(model)}, and the change's "
+                "image is not the whole row",
+                errno=er.WRONG_COLUMN_NAME,
+                hint="rename the column on the source, or leave the table out (replicate_ignore_table)",
+            )
+        with self._given(model, before.columns, before.rows) as given:
+            where = sql_of.same_row(model, before.columns)
+            found = self._count(f"DELETE FROM {table(model)} AS t USING {given.sql} WHERE {where}", given)
+        if not found:
+            raise no_record(before, model)
+        if found > 1:
+            self._insert(model, RowSet(before.columns, before.rows * (found - 1)))
+        if after is not None:
+            image = dict(zip(before.columns, before.rows[0], strict=True))
+            image |= dict(zip(after.columns, after.rows[0], strict=True))
+            self._insert(model, RowSet(tuple(image), [tuple(image.values())]))
+
+    def _number_of(self, model: TableModel, image: RowSet) -> int:
+        """Of the row that the image identifies: by key when it holds it, else any one that is equal. Raises 1032."""
+        columns = sql_of.identifying(model, image.columns)
+        at = {column: i for i, column in enumerate(image.columns)}
+        row: Row = tuple(image.rows[0][at[column]] for column in columns)
+        with self._given(model, columns, [row]) as given:
+            sql = (
+                f"SELECT t.rowid FROM {table(model)} AS t, {given.sql} WHERE {sql_of.same_row(model, columns)} LIMIT 1"
+            )
+            found = self._rows(sql, given)
+        if not found:
+            raise no_record(image, model)
+        return cast(int, found[0][0])
+
+    def _refuse_duplicate(self, model: TableModel, image: RowSet, but: int | None = None) -> None:
+        """Raises TargetError 1062 where another row than `but` has the values of a unique key."""
+        for name, columns in sql_of.unique_keys(model):
+            at = {column: i for i, column in enumerate(image.columns)}
+            if not all(column in at for column in columns):
+                continue
+            values = tuple(image.rows[0][at[column]] for column in columns)
+            if None in values:
+                continue
+            with self._given(model, columns, [values]) as given:
+                same = sql_of.same_row(model, columns)
+                other = "" if but is None else f" AND t.rowid <> {but}"
+                sql = f"SELECT 1 FROM {table(model)} AS t, {given.sql} WHERE {same}{other} LIMIT 1"
+                if self._rows(sql, given):
+                    entry = "-".join(map(str, values))
+                    raise TargetError(f"Duplicate entry '{entry}' for key '{name}'", errno=er.DUP_ENTRY)
+
+    def stored_value(self, image: RowSet, column: int, model: TableModel) -> Value:
+        try:
+            columns = sql_of.identifying(model, image.columns)
+            at = {c: i for i, c in enumerate(image.columns)}
+            with self._given(model, columns, [tuple(image.rows[0][at[c]] for c in columns)]) as given:
+                wanted = sql_of.decoded(model.columns[column], "t.")
+                where = sql_of.same_row(model, columns)
+                found = self._rows(
+                    f"SELECT {wanted} FROM {table(model)} AS t, {given.sql} WHERE {where} LIMIT 1", given
+                )
+        except duckdb.Error as error:
+            raise target_error(error) from error
+        if not found:
+            raise no_record(image, model)
+        value: Value = found[0][0]  # type: ignore[assignment]
+        return value
+
+    def execute_ddl(self, plan: DdlPlan, catalog: Catalog) -> None:
+        self._changed_tables = True
+        self._texts_of = {}
+        try:
+            DDL.carry_out(plan, catalog, self._driver.execute)
+        except duckdb.Error as error:
+            raise target_error(error) from error
+        finally:
+            self._foreign_keys.forget()
+
+    @contextmanager
+    def _given(self, model: TableModel, columns: Sequence[int], rows: Sequence[Row]) -> Iterator[Relation]:
+        self._check_interrupted()
+        with relation(self._driver, model, columns, rows, self._texts(model)) as given:
+            yield given
+
+    def _texts(self, model: TableModel) -> frozenset[str]:
+        """Dates that are text in the target; nobody else alters its tables while we have it open."""
+        if (found := self._texts_of.get(model)) is None:
+            there = sql_of.present_columns(self._driver, model)
+            dates = (column.name for column in model.columns if column.type in DATED)
+            found = self._texts_of[model] = frozenset(name for name in dates if there.get(name) == "VARCHAR")
+        return found
+
+    def _check_interrupted(self) -> None:
+        if self._interrupted:
+            raise TargetError("Query execution was interrupted", errno=er.QUERY_INTERRUPTED)
+
+    def _count(self, sql: str, given: Relation | None = None) -> int:
+        """Rows that a statement hit."""
+        (found,) = self._rows(sql, given)
+        return cast(int, found[0])
+
+    def _rows(self, sql: str, given: Relation | None = None) -> list[tuple[object, ...]]:
+        rows: list[tuple[object, ...]] = self._driver.execute(sql, given.values if given else None).fetchall()
+        return rows

@@ -1,0 +1,55 @@
+"""DuckDB's rows as SQL text: what each type prints, quoted, is what it reads.
+
+Tables are named without the catalog, which has another name where an operator opens the file.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from rplctl.schema.model import Column, TableModel
+from rplctl.target.base import Target
+from rplctl.target.ddl_parts import quote
+from rplctl.target.duckdb.connection import driver_of
+from rplctl.target.duckdb.ddl_type import literal
+from rplctl.target.duckdb.errors import mapped_errors
+from rplctl.target.duckdb.rows import present_columns
+
+
+class DuckdbUndo:
+    """See target.undo.UndoSql."""
+
+    begin = "BEGIN TRANSACTION;\n"
+    end = "COMMIT;\n"
+
+    def table(self, model: TableModel) -> str:
+        return f"{quote(model.database)}.{quote(model.name)}"
+
+    def column(self, column: Column) -> str:
+        return quote(column.name)
+
+    def literal(self, value: Any, column: Column) -> str:
+        return literal(value, column)
+
+    def literals(self, target: Target, model: TableModel) -> dict[str, str]:
+        """Text with what is no printable ASCII in it goes as bytes."""
+        with mapped_errors():
+            found = present_columns(driver_of(target.connection), model)
+        return {quote(name): _literal(quote(name), kind) for name, kind in found.items()}
+
+    def rows(self, target: Target, sql: str) -> list[tuple[Any, ...]]:
+        with mapped_errors():
+            return driver_of(target.connection).execute(sql).fetchall()
+
+
+def _literal(name: str, kind: str) -> str:
+    if kind == "BLOB":
+        return f"'unhex(''' || hex({name}) || ''')'"
+    text = f"CAST({name} AS VARCHAR)"
+    plain = f"'''' || replace({text}, '''', '''''') || ''''"
+    if kind not in ("VARCHAR", "JSON"):
+        return plain
+    return f"CASE WHEN {text} ~ '[^ -~]' THEN 'decode(unhex(''' || hex({text}) || '''))' ELSE {plain} END"
+
+
+UNDO: Final = DuckdbUndo()

@@ -1,0 +1,91 @@
+"""DuckDB beside a real source: one process holds the file, every command says so, and the rows are the source's."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from tests.kit.replica import Replica
+from tests.kit.servers import MariadbServer
+
+pytestmark = [pytest.mark.mariadb, pytest.mark.slow]
+
+SCHEMA = """
+RESET MASTER; DROP DATABASE IF EXISTS shop; CREATE DATABASE shop; USE shop;
+CREATE TABLE customer (id INT UNSIGNED PRIMARY KEY, mail VARCHAR(40) UNIQUE, since DATE, seen TIMESTAMP(3) NULL);
+CREATE TABLE orders (id BIGINT UNSIGNED PRIMARY KEY, customer INT UNSIGNED, amount DECIMAL(12,2), took TIME(2),
+  FOREIGN KEY (customer) REFERENCES customer (id) ON DELETE CASCADE ON UPDATE CASCADE);
+CREATE TABLE tree (id INT PRIMARY KEY, above INT, FOREIGN KEY (above) REFERENCES tree (id) ON DELETE CASCADE);
+INSERT INTO customer VALUES (1,'a@x','0000-00-00','2024-02-29 12:00:00.125'),(2,'b@x','2024-02-29',NULL),
+  (3,NULL,NULL,NULL);
+INSERT INTO orders VALUES (18446744073709551615,1,1.10,'-838:59:59.25'),(2,2,99.99,'00:00:01'),(3,3,NULL,NULL);
+INSERT INTO tree VALUES (1,NULL),(2,1),(3,2),(4,3),(10,NULL),(11,10);
+"""
+CHANGES = """
+USE shop;
+UPDATE customer SET id=20 WHERE id=2;
+DELETE FROM customer WHERE id=1;
+DELETE FROM tree WHERE id=1;
+ALTER TABLE customer ADD COLUMN name VARCHAR(20) NOT NULL DEFAULT 'none' AFTER id, MODIFY mail VARCHAR(80);
+ALTER TABLE orders ADD COLUMN note TEXT;
+UPDATE customer SET name=CONCAT('n', id);
+RENAME TABLE tree TO twig;
+CREATE DATABASE IF NOT EXISTS other;
+CREATE TABLE other.Orders LIKE orders;
+INSERT INTO other.Orders SELECT * FROM orders;
+"""
+
+
+def synced(replica: Replica, source: MariadbServer) -> None:
+    log, position = source.master_status()
+    replica.run("wait", "--pos", f"{log}:{position}", "--timeout", "120")
+
+
+def test_the_rows_are_the_sources_and_the_file_is_the_appliers(tmp_path: Path, mariadb: MariadbServer) -> None:
+    mariadb.sql(SCHEMA)
+    target = tmp_path / "shop.duckdb"  # a schema and the file's own catalog have one name then
+    replica = Replica(tmp_path, spark=False)
+    replica.set_up(mariadb, "--target", f"duckdb:///{target}?threads=2")
+    replica.run("start")
+    synced(replica, mariadb)
+    assert (target.stat().st_mode | target.with_name("shop.duckdb.wal").stat().st_mode) & 0o077 == 0
+
+    pid = replica.pid("applier")
+    for words, code in ((["verify"], 7), (["show-clone"], 7), (["load-schema", "--from-source"], 2)):
+        done = replica.run(*words, expect=code)
+        assert code == 2 or f"(process {pid})" in done.stderr, done.stderr
+    doctor = replica.run("doctor", expect=None).stdout
+    (line,) = [line for line in doctor.splitlines() if line.startswith("target\t")]
+    assert line.startswith("target\tOK") and f"(process {pid})" in line
+    assert replica.run("check").stdout.startswith("RPLCTL OK")
+    assert replica.status()["Exec_Master_Log_Pos"] == mariadb.master_status()[1]
+
+    mariadb.sql(CHANGES)
+    replica.kill("applier")
+    replica.run("start", "--applier")
+    synced(replica, mariadb)
+    replica.run("stop")
+    verified = json.loads(replica.run("verify", "--json").stdout)
+    assert [(row["Table_name"], row["Row_count"], row["Equal"]) for row in verified] == [
+        ("Orders", 2, 2), ("customer", 2, 2), ("orders", 2, 2), ("twig", 2, 2)
+    ]  # fmt: skip
+    with duckdb.connect(str(target)) as reader:
+        assert reader.execute("SELECT id, customer FROM shop.shop.orders ORDER BY id").fetchall() == [(2, 20), (3, 3)]
+        reader.execute("UPDATE shop.shop.customer SET name = 'other' WHERE id = 3")
+        reader.execute("DELETE FROM shop.shop.orders WHERE id = 2")
+    found = replica.run("verify", expect=None)
+    assert found.returncode == 1, found.stderr
+
+
+def test_a_table_is_no_repository_of_a_file_that_one_process_opens(tmp_path: Path) -> None:
+    replica = Replica(tmp_path, spark=False)
+    done = replica.run(
+        "init", "--target", f"duckdb:///{tmp_path / 't.duckdb'}", "--relay-log-info-repository", "TABLE", expect=78
+    )
+    assert "one process at a time" in done.stderr
+    assert not (tmp_path / "t.duckdb").exists()
+    done = replica.run("init", "--target", f"duckdb:///{tmp_path / 't.duckdb'}?colour=red", expect=78)
+    assert "no option 'colour'" in done.stderr
