@@ -396,11 +396,14 @@ class BatchApplier:
         check_permitted(run, self.info, self._config, tables.know)
         if is_several and not tables.can_share(run):
             raise Inconsistent("groups that do not fit into one transaction")
-        work = self._range(() if foreign_keys else tables.cascading_parents(), self._lake_changes(batch))
+        changes = self._lake_changes(batch)
+        work = self._range(() if foreign_keys else tables.cascading_parents(), changes)
 
         def apply() -> None:
             tables.begin_group(run)
             result = work.apply(run)
+            if changes is not None:
+                changes.finish()
             result.moves.extend(tables.take_moves())
             if result.models or result.databases or result.moves:
                 store_models(

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from pyarrow import concat_tables
 
 from rplctl.applier.apply.bulk import BulkApplier
 from rplctl.applier.decode.changes import CANNOT_UNDO, TableChanges, Transactions, table_changes
@@ -110,7 +112,8 @@ def _transaction(batch: Batch, number: int) -> Transaction:
 class LakeChanges:
     """What one group that is carried out in order (DDL, CREATE TABLE … SELECT, XA COMMIT) brings to the lake.
 
-    Its rows have the place of the group and are numbered through: the events may lie elsewhere (XA).
+    Its rows have the place of the group and are numbered through: the events may lie elsewhere (XA). Events of a table
+    share a file, up to PIECE_BYTES and the next savepoint: `finish` writes what is left.
     """
 
     def __init__(self, target: LakeTarget, batch: Batch) -> None:
@@ -119,17 +122,30 @@ class LakeChanges:
         self._start = batch.start - self._whole.shift
         self._time = int(batch.scan.timestamp[batch.first])
         self._next = 0
+        self._waiting: dict[tuple[TableModel, bool], list[Any]] = {}  # rows; whether they can be undone
         self._made: list[WrittenFile] = []  # of rows that can be undone
         self._marks: dict[str, int] = {}
 
     def savepoint(self, name: str) -> None:
+        self.finish()
         self._marks[name] = len(self._made)
 
     def roll_back_to(self, name: str) -> None:
+        self._waiting = {key: rows for key, rows in self._waiting.items() if not key[1]}
         mark = self._marks.get(name, 0)
         for file in self._made[mark:]:
             self._target.unstage(file)
         del self._made[mark:]
+
+    def finish(self) -> None:
+        """Write the rows that wait. Before the batch is decided."""
+        for (model, can_undo), rows in self._waiting.items():
+            schema = lake_schema(model)
+            file = self._target.writer.write(model, self._target.folder_of(model, schema), concat_tables(rows))
+            self._target.stage(model, schema, [file])
+            if can_undo:
+                self._made.append(file)
+        self._waiting = {}
 
     def rows(self, piece: EventRun, catalog: Catalog) -> int:
         """A rows event and its table map. The number of its changes."""
@@ -147,7 +163,7 @@ class LakeChanges:
             )
             self._next += size
             table = change_rows(part, bounds, whole.end.log_name, zero_null=self._target.writer.zero_dates_null)
-            self._write(rows.model, table, can_undo=rows.model.engine.upper() not in CANNOT_UNDO)
+            self._keep(rows.model, table, can_undo=rows.model.engine.upper() not in CANNOT_UNDO)
             count += size
         return count
 
@@ -171,14 +187,12 @@ class LakeChanges:
             number=self._next,
         )
         self._next += 1
-        self._write(model, row)
+        self._keep(model, row)
 
-    def _write(self, model: TableModel, rows: object, *, can_undo: bool = False) -> None:
-        schema = lake_schema(model)
-        file = self._target.writer.write(model, self._target.folder_of(model, schema), rows)
-        self._target.stage(model, schema, [file])
-        if can_undo:
-            self._made.append(file)
+    def _keep(self, model: TableModel, rows: Any, *, can_undo: bool = False) -> None:
+        self._waiting.setdefault((model, can_undo), []).append(rows)
+        if sum(part.nbytes for parts in self._waiting.values() for part in parts) > PIECE_BYTES:
+            self.finish()
 
 
 def _concerned(step: Step) -> Iterator[tuple[str, TableModel]]:

@@ -51,6 +51,18 @@ class Place:
     def uri(self, folder: str) -> str:
         return f"{self.root}/{folder}"
 
+    def files(self, folder: str) -> Any:
+        """What Arrow reads a table's files with. Local ones without Python: a thread of Arrow's that is in a file
+        system written in Python when the interpreter ends (before 3.14) aborts the process.
+        """
+        from pyarrow.fs import LocalFileSystem, PyFileSystem, SubTreeFileSystem
+
+        if self.is_local:
+            return SubTreeFileSystem(self.uri(folder), LocalFileSystem())
+        from deltalake.fs import DeltaStorageHandler
+
+        return PyFileSystem(DeltaStorageHandler(self.uri(folder), self.options or None))
+
     def write(self, model: TableModel, folder: str, rows: Any) -> WrittenFile:
         """See lake.FileWriter."""
         import pyarrow.parquet as parquet
@@ -60,7 +72,7 @@ class Place:
             if self.is_local:
                 size = self._write_local(folder, name, rows)
             else:
-                files = _file_system(self.uri(folder), self.options)
+                files = self.files(folder)
                 with files.open_output_stream(name) as stream:
                     parquet.write_table(rows, stream, **_AS_PARQUET)
                 size = files.get_file_info(name).size
@@ -111,7 +123,7 @@ class Place:
         if self.is_local:
             sizes = {path: (Path(self.root) / folder / path).stat().st_size for path, _, _ in files}
         else:
-            store = _file_system(self.uri(folder), self.options)
+            store = self.files(folder)
             sizes = {path: store.get_file_info(path).size for path, _, _ in files}
         for path, size, _ in files:
             if sizes[path] != size:
@@ -146,10 +158,3 @@ def place_of(url: str) -> Place:
 
 def file_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_]", lambda found: f"@{ord(found[0]):04x}", name)
-
-
-def _file_system(uri: str, options: dict[str, str]) -> Any:
-    from deltalake.fs import DeltaStorageHandler
-    from pyarrow.fs import PyFileSystem
-
-    return PyFileSystem(DeltaStorageHandler(uri, options or None))

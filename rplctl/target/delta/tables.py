@@ -47,7 +47,8 @@ class DeltaTables:
         if table is None:
             return []
         with _mapped(folder):
-            found = table.to_pyarrow_table(columns=["op", "log", "pos", "row_number"]).to_pylist()
+            rows = table.to_pyarrow_dataset(filesystem=self._place.files(folder))
+            found = rows.to_table(columns=["op", "log", "pos", "row_number"]).to_pylist()
         return [tuple(row.values()) for row in found]
 
     def publish(self, table: PendingTable, app_id: str, batch: int) -> None:
