@@ -39,7 +39,13 @@ def last_batch(connection: Connection, channel: str) -> LakeBatch | None:
         return None
     before, after = (RelayLogInfo(channel_name=channel, **json.loads(text)) for text in (row.Before_it, row.After_it))
     tables = tuple(
-        PendingTable(entry["folder"], entry["columns"], tuple((p, s, r) for p, s, r in entry["files"]))
+        PendingTable(
+            entry["folder"],
+            entry["columns"],
+            tuple((path, size, stats) for path, size, stats in entry["files"]),
+            tuple(entry["removed"]),
+            entry["replaces"],
+        )
         for entry in json.loads(row.Tables)
     )
     return LakeBatch(row.Number, before, after, tables, bool(row.Is_open))

@@ -337,6 +337,16 @@ class ForeignKeyTarget(Protocol):
         """
 
 
+@runtime_checkable
+class Savepoints(Protocol):
+    """Who keeps what is not in the target's connection, and is undone with it."""
+
+    def savepoint(self, name: str) -> None: ...
+
+    def roll_back_to(self, name: str) -> None:
+        """Rows since then, of tables that can undo; DDL stays."""
+
+
 def key_of(model: TableModel) -> tuple[int, ...]:
     """Indexes of the columns that identify a row: the primary key, else the first UNIQUE key without NULLs, else ()."""
     index = {column.name: i for i, column in enumerate(model.columns)}

@@ -56,6 +56,7 @@ class Dialect(ABC):
     view_security: ClassVar[str] = ""  # who asks a view of ours needs rights of his own on its tables
     cascade: ClassVar[str] = ""  # behind a DROP: with what depends on it
     verified_by: ClassVar[str] = ""  # word of a URL that has the server's certificate checked
+    follows_foreign_keys: ClassVar[bool] = True  # their actions, on rows of other tables
     commits_per_table: ClassVar[bool] = False  # no transaction spans two: its Target is a LakeTarget
     schema_word: ClassVar[str] = "SCHEMA"  # what holds tables, in its DROP
 

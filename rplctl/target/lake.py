@@ -27,15 +27,20 @@ class WrittenFile:
     path: str
     size: int  # bytes
     rows: int
+    stats: str  # of the rows, as the kind of lake writes them down
 
 
 @dataclass(frozen=True, slots=True)
 class PendingTable:
-    """What a batch brings to one table. `columns`: its columns then, as the kind of lake writes them down."""
+    """What a batch brings to one table. `columns`: its columns then, as the kind of lake writes them down. `removed`:
+    paths of files that go. `replaces`: the files are all there is then, and the columns are no others.
+    """
 
     folder: str
     columns: str
-    files: tuple[tuple[str, int, int], ...] = ()  # path, bytes, rows
+    files: tuple[tuple[str, int, str], ...] = ()  # path, bytes, stats
+    removed: tuple[str, ...] = ()
+    replaces: bool = False
 
 
 class FileWriter(Protocol):
@@ -43,8 +48,10 @@ class FileWriter(Protocol):
 
     zero_dates_null: bool  # a date that is none becomes NULL; else it is an error
 
-    def write(self, model: TableModel, folder: str, rows: Any) -> WrittenFile:
-        """`rows`: a table of Arrow's. Durable when this returns. Raises TargetError."""
+    def write(self, model: TableModel, folder: str, rows: Any, stats: str = "") -> WrittenFile:
+        """`rows`: a table of Arrow's. `stats`: more of them than their number. Durable when this returns. Raises
+        TargetError.
+        """
 
 
 class LakeTables(Protocol):
@@ -65,6 +72,7 @@ class LakeTables(Protocol):
 @runtime_checkable
 class LakeTarget(Target, Protocol):
     writer: FileWriter
+    keeps_changes: bool  # as rows; else its tables are those of the source
 
     def folder_of(self, model: TableModel, schema: Any) -> str:
         """Where rows of this definition go, relative to the lake. `schema`: Arrow's, of its changes. Raises

@@ -120,7 +120,7 @@ def test_a_batch_of_five_tables_killed_at_every_step_is_in_each_table_once(
     replica.run("start", "--until-synced", "--crash-points", "crash_per_table_between_tables=kill@2", expect=None)
     with pytest.raises(AssertionError):
         compare(mariadb, lake_of(replica))
-    replica.run("reset")  # it forgets the position: what is begun is finished first
+    replica.run("reset", "--yes")  # it forgets the position: what is begun is finished first
     compare(mariadb, lake_of(replica))
 
 

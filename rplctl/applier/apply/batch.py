@@ -56,10 +56,10 @@ from rplctl.schema.plan import Catalog, DatabaseModel
 from rplctl.schema.statement import TableName
 from rplctl.target import mapped_errors, statement_target
 from rplctl.target.base import BagMismatch, CountMismatch, Target
-from rplctl.target.lake import LakeTarget
 
 if TYPE_CHECKING:
     from rplctl.applier.apply.lake import LakeChanges
+    from rplctl.target.lake import LakeTarget
 
 MOST_IN_ORDER = 1000  # transactions that are gone through in order when they do not fit in bulk
 BYTES_IN_ORDER = 1 << 20  # of log, where nothing can be rolled back: what a crash repeats
@@ -99,7 +99,8 @@ class BatchApplier:
         self._unfolded_bytes = min(LARGEST_UNFOLDED, config.max_batch_bytes)
         self.info = info
         self._begun: tuple[BinlogPosition, BinlogPosition] | None = None  # a group that is open (group_begun.py)
-        self._lake = target if ledger.mode is CommitMode.PER_TABLE else None
+        lake = cast("LakeTarget", target) if ledger.mode is CommitMode.PER_TABLE else None
+        self._lake = lake if lake is not None and lake.keeps_changes else None
         kind = BulkApplier
         if self._lake is not None:
             from rplctl.applier.apply.lake import LakeApplier
@@ -431,7 +432,7 @@ class BatchApplier:
             return None
         from rplctl.applier.apply.lake import LakeChanges
 
-        return LakeChanges(cast("LakeTarget", self._lake), batch)
+        return LakeChanges(self._lake, batch)
 
     def _range(self, cascades_lost: Collection[TableName] = (), changes: LakeChanges | None = None) -> OrderedRange:
         return OrderedRange(

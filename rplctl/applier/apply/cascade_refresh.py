@@ -48,7 +48,7 @@ class Cascade:
         that the target does not have may act on rows.
         """
         for model, key in self.lost:
-            if _has_rows(target, model, key.columns):
+            if not dialect_of(target.kind).follows_foreign_keys or _has_rows(target, model, key.columns):
                 raise _lost(model, key, position)
         for model, columns in self.stale:
             keys = {name.casefold() for key in model.foreign_keys if key.acts for name in key.columns}
@@ -85,15 +85,15 @@ def _ddl(target: Target) -> Ddl:
     return found
 
 
-def cascade_of(catalog: Catalog, parent: TableModel) -> Cascade:
-    """Of changes of this table's rows."""
+def cascade_of(catalog: Catalog, parent: TableModel, *, are_followed: bool = True) -> Cascade:
+    """Of changes of this table's rows. `are_followed`: by the target, where it has the foreign key."""
     reached = {(parent.database, parent.name)}
     models = [model for model in catalog.tables.values() if any(key.acts for key in model.foreign_keys)]
     while more := {(m.database, m.name) for m in models if any(_points(k, reached) for k in m.foreign_keys)} - reached:
         reached |= more
     stale = tuple((model, found) for model in models if (found := tuple(_made_of_keys(model, reached))))
     followed = [(model, key) for model in models for key in model.foreign_keys if _points(key, reached)]
-    lost = tuple((model, key) for model, key in followed if not is_enforceable(key, model, catalog))
+    lost = tuple((model, key) for model, key in followed if not (are_followed and is_enforceable(key, model, catalog)))
     keys = [key for _, key in followed if _points(key, {(parent.database, parent.name)})]
     names = {name.casefold() for key in keys for name in key.ref_columns}
     referenced = frozenset(n for n, column in enumerate(parent.columns) if column.name.casefold() in names)
@@ -127,8 +127,9 @@ def _unknown(model: TableModel, column: str, position: str) -> RplError:
 def _lost(model: TableModel, key: ForeignKey, position: str) -> RplError:
     parent = f"{key.ref_database}.{key.ref_table}"
     return RplError(
-        f"Foreign key '{key.name}' of table {model.qualified_name} changes its rows with those of {parent}, whose "
-        f"columns ({', '.join(key.ref_columns)}) are no unique key: the target cannot have such a foreign key",
+        f"Foreign key '{key.name}' of table {model.qualified_name} changes its rows with those of {parent}, and the "
+        f"target does not follow it: it has no foreign keys, or the columns ({', '.join(key.ref_columns)}) are no "
+        "unique key",
         errno=er.ROW_IS_REFERENCED_2,
         position=position,
         hint=f"give {parent} a unique key over these columns on the source, make this transaction's changes on the "

@@ -43,7 +43,7 @@ from rplctl.schema.model import TableModel
 from rplctl.schema.parse import parse_ddl
 from rplctl.schema.plan import Catalog, DatabaseModel, DdlPlan, plan_ddl
 from rplctl.schema.statement import ACCOUNT, AlterTable, Move, NoOperation, TableName, Unreplicated, tables_of
-from rplctl.target.base import ChangeKind, ForeignKeyTarget, RowChange, Target
+from rplctl.target.base import ChangeKind, ForeignKeyTarget, RowChange, Savepoints, Target
 from rplctl.target.registry import dialect_of
 
 _XA_ASIDE = re.compile(r"XA\s+(?!COMMIT)", re.IGNORECASE)
@@ -76,18 +76,13 @@ class OrderedResult:
     passed_over: PassedOver = field(default_factory=PassedOver)
 
 
-class ChangeLog(Protocol):
+class ChangeLog(Savepoints, Protocol):
     """What a target that keeps changes, not rows, is told (lake.py)."""
 
     def rows(self, piece: EventRun, catalog: Catalog) -> int:
         """A rows event and its table map. The number of its changes."""
 
     def statement(self, plan: DdlPlan, text: str) -> None: ...
-
-    def savepoint(self, name: str) -> None: ...
-
-    def roll_back_to(self, name: str) -> None:
-        """Rows since then, of tables that can undo; DDL stays."""
 
 
 class OrderedRange:
@@ -115,6 +110,7 @@ class OrderedRange:
     ) -> None:
         self._target = target
         self._log = changes
+        self._marks = changes or (target if isinstance(target, Savepoints) else None)
         self._cascades_lost = cascades_lost
         self._rest = ReplicationFilter(waiting=waiting)  # of what is kept whole at XA PREPARE
         self._follows: bool | None = False  # foreign key actions, in a transaction that began without them
@@ -150,8 +146,8 @@ class OrderedRange:
     def _commit_was_here(self) -> None:
         if self._may_roll_back:
             self._target.connection.exec_driver_sql(f"SAVEPOINT {COMMIT_WAS_HERE}")
-            if self._log is not None:
-                self._log.savepoint(COMMIT_WAS_HERE)
+            if self._marks is not None:
+                self._marks.savepoint(COMMIT_WAS_HERE)
 
     def _event(self, run: EventRun, number: int, maps: dict[int, int]) -> None:
         code = run.types[number]
@@ -245,7 +241,9 @@ class OrderedRange:
         if self._cascades_of is not self._catalog:
             self._cascades_of, self._cascades = self._catalog, {}
         if (found := self._cascades.get(rows.model.qualified_name)) is None:
-            found = self._cascades[rows.model.qualified_name] = cascade_of(self._catalog, rows.model)
+            found = self._cascades[rows.model.qualified_name] = cascade_of(
+                self._catalog, rows.model, are_followed=dialect_of(self._target.kind).follows_foreign_keys
+            )
         return found
 
     def _changes(self, rows: TableRows, run: EventRun, number: int) -> Iterator[RowChange]:
@@ -287,15 +285,15 @@ class OrderedRange:
         if match := ROLLBACK_TO.match(sql):
             self._target.connection.exec_driver_sql(f"ROLLBACK TO SAVEPOINT {_private(match[1])}")
             self._follows = None if self._cascades_lost else False  # what was switched since is undone, too
-            if self._log is not None:
-                self._log.roll_back_to(_private(match[1]))
+            if self._marks is not None:
+                self._marks.roll_back_to(_private(match[1]))
         elif match := XA.match(sql):
             if match[1].upper() in ("COMMIT", "ROLLBACK"):
                 self._end_xa(match[1].upper(), match[2], run.end_position(number))
         elif match := SAVEPOINT.match(sql):
             self._target.connection.exec_driver_sql(f"SAVEPOINT {_private(match[1])}")
-            if self._log is not None:
-                self._log.savepoint(_private(match[1]))
+            if self._marks is not None:
+                self._marks.savepoint(_private(match[1]))
         elif self._statements is not None:
             self._run_statement(query, run, number)
         else:
@@ -309,8 +307,8 @@ class OrderedRange:
             self._statements.roll_back()
         elif self._may_roll_back:
             self._target.connection.exec_driver_sql(f"ROLLBACK TO SAVEPOINT {COMMIT_WAS_HERE}")
-            if self._log is not None:
-                self._log.roll_back_to(COMMIT_WAS_HERE)
+            if self._marks is not None:
+                self._marks.roll_back_to(COMMIT_WAS_HERE)
 
     def _run_statement(self, query: Query, run: EventRun, number: int) -> None:
         assert self._statements is not None

@@ -132,7 +132,7 @@ class LakeChanges:
 
     def roll_back_to(self, name: str) -> None:
         self._waiting = {key: rows for key, rows in self._waiting.items() if not key[1]}
-        mark = self._marks.get(name, 0)
+        mark = self._marks[name]
         for file in self._made[mark:]:
             self._target.unstage(file)
         del self._made[mark:]
@@ -190,7 +190,7 @@ class LakeChanges:
         self._keep(model, row)
 
     def _keep(self, model: TableModel, rows: Any, *, can_undo: bool = False) -> None:
-        self._waiting.setdefault((model, can_undo), []).append(rows)
+        self._waiting.setdefault((model, can_undo and bool(self._marks)), []).append(rows)
         if sum(part.nbytes for parts in self._waiting.values() for part in parts) > PIECE_BYTES:
             self.finish()
 

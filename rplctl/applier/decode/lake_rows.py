@@ -17,16 +17,15 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import types as sql
-from pyspark.sql.pandas.types import to_arrow_schema
 
-from rplctl.applier.decode.arrow import column_array, spark_type
+from rplctl.applier.decode.arrow import column_array
 from rplctl.applier.decode.changes import OPS, TableChanges, Transactions
 from rplctl.applier.decode.row_stream import TableRows
 from rplctl.event.images import NOT_IN_IMAGE
 from rplctl.event.rows import Ints
 from rplctl.event.values import decode_column
-from rplctl.schema.model import Column, TableModel
+from rplctl.schema.model import TableModel
+from rplctl.target.delta.columns import row_schema
 
 _TIME: Final = pa.timestamp("us", "UTC")
 _HEAD: Final = (
@@ -43,15 +42,8 @@ _TAIL: Final = (pa.field("is_partial", pa.bool_(), nullable=False), pa.field("st
 
 
 def lake_schema(model: TableModel) -> pa.Schema:
-    row = pa.struct([pa.field(column.name, _type(column)) for column in model.columns])
+    row = pa.struct(list(row_schema(model)))
     return pa.schema([*_HEAD, pa.field("before", row), pa.field("after", row), *_TAIL])
-
-
-def _type(column: Column) -> pa.DataType:
-    kind = spark_type(column)
-    if isinstance(kind, sql.DayTimeIntervalType):
-        return pa.string()
-    return to_arrow_schema(sql.StructType([sql.StructField("c", kind)]), timezone="UTC").types[0]
 
 
 def change_rows(part: TableChanges, transactions: Transactions, log_name: str, *, zero_null: bool) -> pa.Table:

@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 
 from rplctl import mysql_errors as er
 from rplctl.errors import ConfigError, TargetError
-from rplctl.target.delta.place import OWN_FOLDER, Place, place_of
+from rplctl.target.delta.place import MIRROR, OWN_FOLDER, Place, place_of
 from rplctl.target.delta.tables import DeltaTables
 from rplctl.target.delta.target import PLACE, DeltaTarget
 from rplctl.target.lake import LakeTables
@@ -23,6 +23,7 @@ class DeltaDialect(SqliteDialect):
     name = "delta"
     is_one_file = False
     commits_per_table = True
+    follows_foreign_keys = False
 
     @staticmethod
     def open_engine(url: str) -> Engine:
@@ -33,7 +34,11 @@ class DeltaDialect(SqliteDialect):
 
     @staticmethod
     def open_target(engine: Engine) -> DeltaTarget:
-        return DeltaTarget(engine)
+        if engine.get_execution_options()[PLACE].layer != MIRROR:
+            return DeltaTarget(engine)
+        from rplctl.target.delta.mirror import MirrorTarget  # Arrow, which nobody else wants
+
+        return MirrorTarget(engine)
 
     def lake_tables(self, engine: Engine) -> LakeTables:
         return DeltaTables(engine.get_execution_options()[PLACE])
@@ -62,6 +67,14 @@ def _make_folders(place: Place) -> None:
             if not os.access(folder, os.W_OK | os.X_OK):
                 raise PermissionError(13, "Permission denied", str(folder))
         Path(place.state).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        mark = Path(f"{place.state}.{MIRROR}")
+        if not Path(place.state).exists() and place.layer == MIRROR:
+            mark.touch(mode=0o600)
+        if mark.exists() is not (place.layer == MIRROR):
+            raise ConfigError(
+                f"the lake {place.root} has another layer than '{place.layer}'",
+                hint="each layer has a folder of its own: name another one",
+            )
 
 
 @contextmanager

@@ -3,14 +3,15 @@
     delta+file:///FOLDER            tables are FOLDER/DATABASE/TABLE; our own tables: FOLDER/_rplctl/state.db
     delta+s3://BUCKET/PREFIX?state=/FILE    the same below the prefix; our own tables in FILE, of this machine
 
-Behind `?`: `zero_dates=null|error`, `state=FILE`, and what delta-rs calls storage options (AWS_REGION,
-AWS_ENDPOINT_URL, AWS_ALLOW_HTTP, …). Keys and passwords are none of them: they come from the environment.
+Behind `?`: `layer=changes|mirror`, `zero_dates=null|error`, `state=FILE`, and what delta-rs calls storage options
+(AWS_REGION, AWS_ENDPOINT_URL, AWS_ALLOW_HTTP, …). Keys and passwords are none of them: they come from the environment.
 
 Invariant: a name is encoded as MySQL encodes file names: whatever is no ASCII letter, digit or `_` is @ and its code.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import uuid
@@ -28,10 +29,13 @@ from rplctl.target.lake import WrittenFile
 
 OWN_FOLDER: Final = "_rplctl"
 STATE_FILE: Final = "state.db"
+CHANGES: Final = "changes"
+MIRROR: Final = "mirror"
 _SECRETS: Final = re.compile(r"secret|password|token|access_key|sas", re.IGNORECASE)
 _STORES: Final = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss"})
 # a dictionary of the rows' values costs half of the time, and files that are larger
 _AS_PARQUET: Final[dict[str, Any]] = {"compression": "zstd", "use_dictionary": ["op", "log", "gtid", "end_log"]}
+_MIRRORED: Final[dict[str, Any]] = {"compression": "snappy", "use_dictionary": False}
 _USAGE: Final = "write delta+file:///FOLDER or delta+s3://BUCKET/PREFIX?state=/FILE"
 
 
@@ -43,10 +47,15 @@ class Place:
     state: str
     options: dict[str, str] = field(default_factory=dict)
     zero_dates_null: bool = False
+    layer: str = CHANGES
 
     @property
     def is_local(self) -> bool:
         return "://" not in self.root
+
+    @property
+    def _form(self) -> dict[str, Any]:
+        return _MIRRORED if self.layer == MIRROR else _AS_PARQUET
 
     def uri(self, folder: str) -> str:
         return f"{self.root}/{folder}"
@@ -63,18 +72,18 @@ class Place:
 
         return PyFileSystem(DeltaStorageHandler(self.uri(folder), self.options or None))
 
-    def write(self, model: TableModel, folder: str, rows: Any) -> WrittenFile:
+    def write(self, model: TableModel, folder: str, rows: Any, stats: str = "") -> WrittenFile:
         """See lake.FileWriter."""
         import pyarrow.parquet as parquet
 
-        name = f"{uuid.uuid4().hex}.zstd.parquet"
+        name = f"{uuid.uuid4().hex}.parquet"
         try:
             if self.is_local:
                 size = self._write_local(folder, name, rows)
             else:
                 files = self.files(folder)
                 with files.open_output_stream(name) as stream:
-                    parquet.write_table(rows, stream, **_AS_PARQUET)
+                    parquet.write_table(rows, stream, **self._form)
                 size = files.get_file_info(name).size
         except OSError as error:
             if self.is_local:
@@ -84,7 +93,8 @@ class Place:
                 errno=er.ERROR_ON_WRITE,
                 hint="rplctl doctor; rplctl start goes on where it was",
             ) from error
-        return WrittenFile(model.database, model.name, folder, name, size, rows.num_rows)
+        stats = stats or json.dumps({"numRecords": rows.num_rows})
+        return WrittenFile(model.database, model.name, folder, name, size, rows.num_rows, stats)
 
     def _write_local(self, folder: str, name: str, rows: Any) -> int:
         """Synced, with its entry in the folder: the table's log may name it then."""
@@ -92,7 +102,7 @@ class Place:
 
         path = Path(self.root) / folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        parquet.write_table(rows, path, **_AS_PARQUET)
+        parquet.write_table(rows, path, **self._form)
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             sync(descriptor, "lake file")
@@ -118,7 +128,7 @@ class Place:
         for parent in (log, *list(log.parents)[:3]):
             sync_folder(parent)
 
-    def refuse_missing(self, folder: str, files: Sequence[tuple[str, int, int]]) -> None:
+    def refuse_missing(self, folder: str, files: Sequence[tuple[str, int, str]]) -> None:
         """Raises FileNotFoundError: a table must not name what is gone (VACUUM, a removed folder)."""
         if self.is_local:
             sizes = {path: (Path(self.root) / folder / path).stat().st_size for path, _, _ in files}
@@ -135,8 +145,8 @@ def place_of(url: str) -> Place:
     parts = urlsplit(url.removeprefix("delta+"))
     words = dict(parse_qsl(parts.query))
     zero_dates, state = words.pop("zero_dates", "error"), words.pop("state", "")
-    if (layer := words.pop("layer", "changes")) != "changes":
-        raise ConfigError(f"layer={layer}: a lake has the layer 'changes' and no other", hint=_USAGE)
+    if (layer := words.pop("layer", CHANGES)) not in (CHANGES, MIRROR):
+        raise ConfigError(f"layer={layer}: it is {CHANGES} or {MIRROR}", hint=_USAGE)
     if zero_dates not in ("error", "null"):
         raise ConfigError(f"zero_dates={zero_dates}: it is error or null", hint=_USAGE)
     if secrets := [name for name in words if _SECRETS.search(name)]:
@@ -153,7 +163,7 @@ def place_of(url: str) -> Place:
         raise ConfigError(f"target '{url}' names no folder and no bucket", hint=_USAGE)
     if not state.startswith("/"):
         raise ConfigError("a lake in a bucket needs a file on this machine for positions and models", hint=_USAGE)
-    return Place(root, state, words, zero_dates == "null")
+    return Place(root, state, words, zero_dates == "null", layer)
 
 
 def file_name(name: str) -> str:

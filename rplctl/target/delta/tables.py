@@ -21,7 +21,7 @@ from rplctl.target.delta.place import Place
 from rplctl.target.lake import PendingTable
 
 if TYPE_CHECKING:
-    from deltalake import DeltaTable
+    from deltalake import CommitProperties, DeltaTable
 
 _STRUCTS: Final = ("before", "after")
 _AWAY: Final = "rplctl doctor; rplctl start goes on where it was"
@@ -53,14 +53,16 @@ class DeltaTables:
 
     def publish(self, table: PendingTable, app_id: str, batch: int) -> None:
         from deltalake import CommitProperties, Schema, Transaction
-        from deltalake.transaction import AddAction, create_table_with_add_actions
+        from deltalake.transaction import AddAction, RemoveAction, create_table_with_add_actions
 
         now = int(time.time() * 1000)
-        adds = [AddAction(p, size, {}, now, True, json.dumps({"numRecords": rows})) for p, size, rows in table.files]
+        adds = [AddAction(path, size, {}, now, True, stats) for path, size, stats in table.files]
+        removes = [RemoveAction(path, True, now) for path in table.removed]
         once = CommitProperties(
             app_transactions=[Transaction(app_id, batch), Transaction(f"{app_id}/sum", checksum(table))],
             custom_metadata={"rplctl.batch": str(batch)},
-            max_commit_retries=5,  # past OPTIMIZE; one that has the same application fails even so
+            # past OPTIMIZE, unless files go that it may have taken; one that has the same application fails even so
+            max_commit_retries=0 if table.removed or table.replaces else 5,
         )
         uri, options = self._place.uri(table.folder), self._place.options or None
         with _mapped(uri):
@@ -81,11 +83,44 @@ class DeltaTables:
                 create_table_with_add_actions(uri, columns, adds, storage_options=options, commit_properties=once)
                 self._place.sync_log(table.folder, before)
                 return
-            if not _has(_fields(found.schema().to_json()), _fields(table.columns)):
-                self._widen(found, table.columns)
-                found = self._open(table.folder) or found
-            found.create_write_transaction([*adds], "append", found.schema(), commit_properties=once)
+            if table.replaces:
+                self._replace(found, table, once)
+            else:
+                if not _has(_fields(found.schema().to_json()), _fields(table.columns)):
+                    self._widen(found, table.columns)
+                    found = self._open(table.folder) or found
+                _refuse_others_files(found, table)
+                found.create_write_transaction([*adds, *removes], "append", found.schema(), commit_properties=once)
             self._place.sync_log(table.folder, before)
+
+    def _replace(self, found: DeltaTable, table: PendingTable, once: CommitProperties) -> None:
+        """Rows and columns in one commit, which delta-rs makes of files of its own only; ours are a copy then."""
+        from deltalake import Schema, write_deltalake
+        from pyarrow import dataset, schema
+
+        columns = schema(Schema.from_json(table.columns).to_arrow())
+        files = self._place.files(table.folder)
+        rows = dataset.dataset([path for path, _, _ in table.files], schema=columns, filesystem=files, format="parquet")
+        write_deltalake(
+            found,
+            rows.scanner().to_reader() if table.files else columns.empty_table(),
+            mode="overwrite",
+            schema_mode="overwrite",
+            commit_properties=once,
+        )
+        for path, _, _ in table.files:
+            files.delete_file(path)
+
+    def snapshot(self, folder: str) -> tuple[str, dict[str, str]] | None:
+        """A table's columns, and its files: path → stats. None: there is no such table."""
+        from pyarrow import table as arrow_table
+
+        found = self._open(folder)
+        if found is None:
+            return None
+        with _mapped(folder):
+            actions = arrow_table(found.get_add_actions(flatten=True)).to_pylist()
+        return found.schema().to_json(), {action["path"]: _stats(action) for action in actions}
 
     def _widen(self, table: DeltaTable, columns: str) -> None:
         """Add columns; a crash behind it leaves columns without values, which are there already the next time."""
@@ -160,10 +195,13 @@ def _first_line(error: Exception) -> str:
 
 
 def _fields(columns: str) -> dict[str, Any]:
-    """Name → type; of the structs: name → (name → type)."""
-    found = {entry["name"]: entry["type"] for entry in json.loads(columns)["fields"]}
-    for name in _STRUCTS:
-        found[name] = {entry["name"]: entry["type"] for entry in found[name]["fields"]}
+    """Struct → (name → type), '' for what is in none."""
+    found: dict[str, Any] = {"": {}}
+    for entry in json.loads(columns)["fields"]:
+        if entry["name"] in _STRUCTS and isinstance(entry["type"], dict):
+            found[entry["name"]] = {part["name"]: part["type"] for part in entry["type"]["fields"]}
+        else:
+            found[""][entry["name"]] = entry["type"]
     return found
 
 
@@ -173,7 +211,7 @@ def fits(has: str, wanted: str) -> bool:
 
 def _fits(has: dict[str, Any], wanted: dict[str, Any]) -> bool:
     """No column of another type, and none whose name differs in case only (Delta takes them for one)."""
-    for name in _STRUCTS:
+    for name in wanted:
         folded = {column.lower(): column for column in has[name]}
         for column, kind in wanted[name].items():
             known = folded.get(column.lower())
@@ -183,4 +221,24 @@ def _fits(has: dict[str, Any], wanted: dict[str, Any]) -> bool:
 
 
 def _has(has: dict[str, Any], wanted: dict[str, Any]) -> bool:
-    return all(wanted[name].keys() <= has[name].keys() for name in _STRUCTS)
+    return all(wanted[name].keys() <= has[name].keys() for name in wanted)
+
+
+def _stats(action: dict[str, Any]) -> str:
+    """As Delta writes them down; delta-rs gives them flattened."""
+    numbers = {name: value for name, value in action.items() if type(value) is int}
+    low, high = (
+        {name.removeprefix(bound): value for name, value in numbers.items() if name.startswith(bound)}
+        for bound in ("min.", "max.")
+    )
+    return json.dumps({"numRecords": action["num_records"], "minValues": low, "maxValues": high})
+
+
+def _refuse_others_files(found: DeltaTable, table: PendingTable) -> None:
+    """Raises LockBusy: a file that was rewritten must still be the table's, else rows of it would be there twice."""
+    has = {uri.rpartition("/")[2] for uri in found.file_uris()} if table.removed else set()
+    if gone := [path for path in table.removed if path.rpartition("/")[2] not in has]:
+        raise LockBusy(
+            f"table {table.folder} has its file {gone[0]} no longer: somebody else has changed it (OPTIMIZE, DELETE)",
+            hint="delta's RESTORE to the version before that, then rplctl start; a mirror compacts its files itself",
+        )

@@ -30,6 +30,7 @@ class DeltaTarget(SqliteTarget):
 
     kind = "delta"
     bulk_rows = 1
+    keeps_changes = True
 
     def __init__(self, engine: Engine) -> None:
         super().__init__(engine)
@@ -52,7 +53,7 @@ class DeltaTarget(SqliteTarget):
     def stage(self, model: TableModel, schema: Any, files: Sequence[WrittenFile]) -> None:
         folder, columns = self._placed(model, schema)
         had = self._staged.get(folder)
-        added = tuple((file.path, file.size, file.rows) for file in files)
+        added = tuple((file.path, file.size, file.stats) for file in files)
         self._staged[folder] = PendingTable(folder, columns, (had.files if had else ()) + added)
 
     def unstage(self, file: WrittenFile) -> None:

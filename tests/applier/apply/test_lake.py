@@ -63,5 +63,5 @@ def test_programs_without_spark_read_what_is_kept(tmp_path: Path) -> None:
         assert sorted(frame[list(columns)].itertuples(index=False, name=None)) == rows
         wanted = f"SELECT {', '.join(columns)} FROM"
         files = [uri.removeprefix("file://") for uri in table.file_uris()]
-        assert sorted(duckdb.sql(f"{wanted} read_parquet({files})").fetchall()) == rows
-        assert sorted(duckdb.sql(f"{wanted} arrow").fetchall()) == rows
+        assert sorted(duckdb.execute(f"{wanted} read_parquet({files})").fetchall()) == rows
+        assert sorted(duckdb.execute(f"{wanted} arrow").fetchall()) == rows

@@ -37,7 +37,7 @@ def pending(place: Place, number: int) -> PendingTable:
     """A batch of one insert, whose file is written."""
     rows = pa.Table.from_pylist([{"op": "insert", "before": None, "after": {"id": number}}], schema=SCHEMA)
     file = place.write(MODEL, "d/t", rows)
-    return PendingTable("d/t", columns_of(SCHEMA), ((file.path, file.size, file.rows),))
+    return PendingTable("d/t", columns_of(SCHEMA), ((file.path, file.size, file.stats),))
 
 
 def ids(place: Place) -> list[int]:

@@ -1,0 +1,182 @@
+"""A mirror: Delta tables that are what the source's tables are, kept by strict copy on write.
+
+Invariant: as in `target.DeltaTarget` the open transaction changes no table. Its net changes wait in overlays; when it
+is decided, files that they hit are written anew, and each table takes its new files for its old ones in one commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy import Engine
+
+from rplctl import mysql_errors as er
+from rplctl.errors import RplError, TargetError
+from rplctl.schema.model import TableModel
+from rplctl.schema.plan import Catalog, DdlPlan
+from rplctl.target.base import (
+    ChangeKind,
+    CountMismatch,
+    Row,
+    RowChange,
+    RowSet,
+    TableChunk,
+    Value,
+    chunk_model,
+    describe_key,
+    key_of,
+    no_record,
+)
+from rplctl.target.delta.columns import row_schema
+from rplctl.target.delta.mirror_ddl import MirrorDdl
+from rplctl.target.delta.overlay import Overlay
+from rplctl.target.delta.place import file_name
+from rplctl.target.delta.rewrite import MirrorFiles
+from rplctl.target.delta.tables import columns_of
+from rplctl.target.delta.target import DeltaTarget
+from rplctl.target.lake import PendingTable
+
+
+class MirrorTarget(DeltaTarget):
+    """See lake.LakeTarget and base.Savepoints."""
+
+    bulk_rows = 0
+    keeps_changes = False
+
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(engine)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._overlays: dict[tuple[str, str], tuple[TableModel, Overlay]] = {}
+        self._files: dict[TableModel, MirrorFiles] = {}
+        self._marks: dict[str, dict[tuple[str, str], tuple[TableModel, Overlay]]] = {}
+
+    def begin(self, *, foreign_keys: bool) -> None:
+        self._forget()
+        super().begin(foreign_keys=foreign_keys)
+
+    def rollback(self) -> None:
+        self._forget()
+        super().rollback()
+
+    def savepoint(self, name: str) -> None:
+        self._marks[name] = {table: (model, overlay.copy()) for table, (model, overlay) in self._overlays.items()}
+
+    def roll_back_to(self, name: str) -> None:
+        self._overlays = {table: (model, overlay.copy()) for table, (model, overlay) in self._marks[name].items()}
+
+    def check_table(self, model: TableModel) -> None:
+        if not key_of(model):
+            raise TargetError(
+                f"Table '{model.qualified_name}' has no primary key and no unique key without NULLs: a mirror cannot "
+                "tell its rows apart",
+                errno=er.REQUIRES_PRIMARY_KEY,
+                hint="give it one on the source; or leave it out (replicate_ignore_table), and keep its changes in "
+                "a lake with layer=changes",
+            )
+
+    def takes_bags(self, model: TableModel) -> bool:
+        return False
+
+    def follow_foreign_keys(self, wanted: bool, models: Mapping[tuple[str, str], TableModel]) -> bool:
+        """There are none; what their actions would change is refused before (Dialect.follows_foreign_keys)."""
+        return True
+
+    def apply_chunks(self, chunks: Sequence[TableChunk], models: Mapping[tuple[str, str], TableModel]) -> None:
+        for chunk in chunks:
+            self._overlay(chunk_model(chunk, models)).take(chunk)
+
+    def apply_change(self, change: RowChange, model: TableModel) -> None:
+        overlay, key = self._overlay(model), key_of(model)
+        before = None if change.before is None else _key(change.before, key)
+        if change.before is not None and before is None:
+            raise _partial(model)
+        if before is not None and not self._is_there(model, before):
+            raise no_record(change.before, model)
+        if change.kind is ChangeKind.DELETE:
+            assert before is not None
+            overlay.set(before, None, expects=True)
+            return
+        assert change.after is not None
+        after = _key(change.after, key) or before
+        if after is None:
+            raise _partial(model)
+        if after != before and self._is_there(model, after):
+            entry = "-".join(map(str, after))
+            raise TargetError(
+                f"Duplicate entry '{entry}' for key '{model.name}.PRIMARY'",
+                errno=er.DUP_ENTRY,
+                position=describe_key(change.after, model),
+            )
+        try:
+            if before is None:
+                overlay.set(after, overlay.whole(change.after), expects=False)
+            else:
+                overlay.update(before, change.after)
+        except CountMismatch as error:
+            raise _partial(model) from error
+
+    def stored_value(self, image: RowSet, column: int, model: TableModel) -> Value:
+        raise _partial(model)
+
+    def execute_ddl(self, plan: DdlPlan, catalog: Catalog) -> None:
+        self._stage_rows()  # before it, in the same transaction
+        ddl = MirrorDdl(self.writer, _folder, self._files_of)
+        for table in ddl.carry_out(plan):
+            if table.folder in self._staged:
+                raise RplError("DDL and rows of one table in one transaction of a mirror")
+            self._staged[table.folder] = table
+        self._forget()
+
+    def take_staged(self) -> tuple[PendingTable, ...]:
+        self._stage_rows()
+        return super().take_staged()
+
+    def _stage_rows(self) -> None:
+        """Write files. Raises CountMismatch."""
+        for model, overlay in self._overlays.values():
+            if not overlay.entries:
+                continue
+            files, removed = self._files_of(model).rewrite(model, overlay)
+            if files or removed:
+                named = tuple((file.path, file.size, file.stats) for file in files)
+                columns = columns_of(row_schema(model))
+                self._staged[_folder(model)] = PendingTable(_folder(model), columns, named, tuple(removed))
+        self._overlays = {}
+
+    def _overlay(self, model: TableModel) -> Overlay:
+        name = (model.database, model.name)
+        if name not in self._overlays:
+            self._overlays[name] = (model, Overlay(key_of(model), len(model.columns)))
+        return self._overlays[name][1]
+
+    def _is_there(self, model: TableModel, key: Row) -> bool:
+        found = self._overlay(model).is_there(key)
+        if found is not None:
+            return found
+        return self._files_of(model).count(model, key_of(model), key, zero_null=self.writer.zero_dates_null) > 0
+
+    def _files_of(self, model: TableModel) -> MirrorFiles:
+        if model not in self._files:
+            snapshot = self._tables.snapshot(_folder(model))
+            stats: dict[str, str] = {} if snapshot is None else snapshot[1]
+            self._files[model] = MirrorFiles(self.writer, _folder(model), row_schema(model), stats)
+        return self._files[model]
+
+
+def _folder(model: TableModel) -> str:
+    return f"{file_name(model.database)}/{file_name(model.name)}"
+
+
+def _key(image: RowSet, key: Sequence[int]) -> Row | None:
+    at = {column: n for n, column in enumerate(image.columns)}
+    return tuple(image.rows[0][at[c]] for c in key) if all(c in at for c in key) else None
+
+
+def _partial(model: TableModel) -> TargetError:
+    return TargetError(
+        f"a row of {model.qualified_name} has an image that a mirror cannot complete",
+        errno=er.SLAVE_CONVERSION_FAILED,
+        hint="binlog_row_image=FULL on the source (and binlog_row_value_options='')",
+    )

@@ -1,0 +1,155 @@
+"""DDL of a mirror: which files a table has afterwards, and in which columns.
+
+Invariant: a value stays what it is or the statement is refused (1846) before a file is written. Columns that are added
+and NULL change no file; all else writes the table's files anew, and these take the old ones' place in one commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rplctl import mysql_errors as er
+from rplctl.errors import TargetError
+from rplctl.schema.context import DdlContext
+from rplctl.schema.default_value import NotComputable, default_value
+from rplctl.schema.model import INTEGER_BITS, TEXT_BYTES, Column, TableModel
+from rplctl.schema.plan import AddKeysStep, AlterStep, CreateStep, DdlPlan, DropStep, RenameStep, Step, TruncateStep
+from rplctl.target.conversion import integer_range
+from rplctl.target.delta.columns import arrow_type, row_schema
+from rplctl.target.delta.place import Place
+from rplctl.target.delta.rewrite import MirrorFiles, column_of
+from rplctl.target.delta.tables import columns_of
+from rplctl.target.lake import PendingTable
+
+_TEXTS: Final = frozenset({"varchar", "char", "enum", *TEXT_BYTES})
+_ANEW: Final = "leave the table out (replicate_ignore_table), or begin a mirror anew in another folder"
+
+
+class MirrorDdl:
+    """What one statement makes of tables. `files_of`: those that a table has, as its columns were."""
+
+    def __init__(self, place: Place, folder_of: Callable[[TableModel], str],
+                 files_of: Callable[[TableModel], MirrorFiles]) -> None:  # fmt: skip
+        self._place = place
+        self._folder_of = folder_of
+        self._files_of = files_of
+        self._now: dict[str, tuple[TableModel, list[pa.Table] | MirrorFiles | None]] = {}  # None: no rows
+
+    def carry_out(self, plan: DdlPlan) -> list[PendingTable]:
+        """Writes files. Raises TargetError."""
+        for step in plan.steps:
+            self._step(step, plan.context)
+        return [self._pending(folder, *now) for folder, now in self._now.items()]
+
+    def _step(self, step: Step, context: DdlContext) -> None:
+        match step:
+            case CreateStep(model) | DropStep(model) | TruncateStep(model):
+                if not model.is_sequence:
+                    self._now[self._folder_of(model)] = (model, None)
+            case RenameStep(old, new):
+                rows = self._rows(old)
+                self._now[self._folder_of(old)] = (old, None)
+                self._now[self._folder_of(new)] = (new, rows)
+            case AlterStep(old, new) if not new.is_sequence:
+                self._alter(step, context)
+            case AddKeysStep() | AlterStep():
+                pass
+            case _:
+                raise TargetError(
+                    "a mirror cannot tell which rows a statement about partitions or history takes away",
+                    errno=er.ALTER_OPERATION_NOT_SUPPORTED_REASON,
+                    hint=_ANEW,
+                )
+
+    def _rows(self, model: TableModel) -> list[pa.Table] | None:
+        """All of a table, a file at a time."""
+        folder = self._folder_of(model)
+        rows = self._now[folder][1] if folder in self._now else self._files_of(model)
+        return [rows.read(path) for path in rows.stats] if isinstance(rows, MirrorFiles) else rows
+
+    def _alter(self, step: AlterStep, context: DdlContext) -> None:
+        old, new, folder = step.old, step.new, self._folder_of(step.new)
+        fills = [self._filled(column, origin, old, context) for column, origin in zip(new.columns, step.origins,
+                                                                                      strict=True)]  # fmt: skip
+        is_wider = folder == self._folder_of(old) and folder not in self._now
+        is_wider &= len([origin for origin in step.origins if origin is not None]) == len(old.columns)
+        if is_wider and all(fill is None for fill in fills):
+            self._now[folder] = (new, self._files_of(old))
+            return
+        schema, made = row_schema(new), list[pa.Table]()
+        for rows in self._rows(old) or []:
+            arrays = []
+            for column, origin, fill in zip(new.columns, step.origins, fills, strict=True):
+                if origin is None:
+                    nulls = pa.nulls(len(rows), arrow_type(column))
+                    arrays.append(nulls if fill is None else pa.repeat(fill[0], len(rows)))
+                else:
+                    arrays.append(_cast(rows[origin], column, new))
+            made.append(pa.Table.from_arrays(arrays, schema=schema))
+        self._now[self._folder_of(old)] = (old, None)
+        self._now[folder] = (new, made)
+
+    def _filled(self, column: Column, origin: str | None, old: TableModel, context: DdlContext) -> pa.Array | None:
+        """One value that all rows get; None where the files may stay. Raises TargetError for what is not known here."""
+        before = old.find(origin) if origin is not None else None
+        if before is not None:
+            same = before.name == column.name and arrow_type(before) == arrow_type(column)
+            if not _is_plain(before, column):
+                raise _refused(f"column '{column.name}' of {old.qualified_name}: {before.type} to {column.type}")
+            return None if same else pa.array([None])
+        try:
+            value = default_value(column, context)
+        except NotComputable as error:
+            raise _refused(f"existing rows get values that only the source knows: {error}") from error
+        if value is None:
+            return None
+        return column_of([value], column, arrow_type(column), zero_null=self._place.zero_dates_null)
+
+    def _pending(self, folder: str, model: TableModel, rows: list[pa.Table] | MirrorFiles | None) -> PendingTable:
+        columns = columns_of(row_schema(model))
+        if isinstance(rows, MirrorFiles):
+            return PendingTable(folder, columns)
+        files = MirrorFiles(self._place, folder, row_schema(model), {})
+        written = [file for part in rows or [] for file in files.write(model, part)]
+        return PendingTable(folder, columns, tuple((f.path, f.size, f.stats) for f in written), replaces=True)
+
+
+def _is_plain(old: Column, new: Column) -> bool:
+    """Whether the source's conversion keeps every value that has a place in the new type."""
+    if old.fraction_digits > new.fraction_digits or (old.type == "time" and old.length != new.length):
+        return False
+    if old.type == new.type:
+        is_same = old.type != "binary" or old.length == new.length
+        return is_same and (old.type != "set" or new.labels[: len(old.labels)] == old.labels)
+    return {old.type, new.type} <= _TEXTS or {old.type, new.type} <= INTEGER_BITS.keys()
+
+
+def _cast(values: pa.ChunkedArray, column: Column, model: TableModel) -> pa.ChunkedArray:
+    """Raises TargetError for a value that has no place in the column: what became of it the source alone knows."""
+    try:
+        made = values.cast(arrow_type(column))
+    except pa.ArrowInvalid as error:
+        raise _refused(f"column '{column.name}' of {model.qualified_name}: {error}") from error
+    if column.type in INTEGER_BITS:
+        bounds, (low, high) = pc.min_max(made).as_py(), integer_range(column)
+        fits = bounds["min"] is None or (bounds["min"] >= low and bounds["max"] <= high)
+    elif column.type == "enum":
+        fits = bool(pc.all(pc.is_in(made.drop_null(), value_set=pa.array(column.labels))).as_py() in (True, None))
+    elif column.type in ("char", "varchar"):
+        fits = (pc.max(pc.utf8_length(made)).as_py() or 0) <= (column.length or 1)
+        fits &= column.type != "char" or not pc.any(pc.ends_with(made, " ")).as_py()
+    else:
+        fits = True
+    if not fits:
+        raise _refused(f"column '{column.name}' of {model.qualified_name} has values that do not fit")
+    return made
+
+
+def _refused(why: str) -> TargetError:
+    return TargetError(
+        f"a mirror cannot carry out ALTER TABLE: {why}", errno=er.ALTER_OPERATION_NOT_SUPPORTED_REASON, hint=_ANEW
+    )

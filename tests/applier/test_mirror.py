@@ -1,0 +1,73 @@
+"""A mirror is what the source has, after DDL and kills at every step of a batch; a row that is not there stops it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+
+from tests.applier.test_lake import TABLES, change, fill, lake_of
+from tests.kit.replica import Replica
+from tests.kit.servers import MariadbServer
+
+pytestmark = [pytest.mark.slow, pytest.mark.mariadb, pytest.mark.timeout(600)]
+POINTS = (
+    "crash_commit_before=kill",
+    "crash_per_table_after_intent=kill",
+    "crash_per_table_between_tables=kill@1",
+    "crash_per_table_between_tables=kill@3",
+    "crash_per_table_before_update_pos=kill",
+    "crash_commit_after=kill",
+)
+
+
+@pytest.fixture
+def replica(tmp_path: Path) -> Iterator[Replica]:
+    made = Replica(tmp_path, spark=False)
+    yield made
+    made.close()
+
+
+def table_of(lake: Path, name: str) -> DeltaTable:
+    return DeltaTable(str(lake / "lake" / name))
+
+
+def compare(source: MariadbServer, lake: Path, columns: str = "id, v", tables: tuple[str, ...] = TABLES) -> None:
+    for table in tables:
+        found = [tuple(map(str, row.values())) for row in table_of(lake, table).to_pyarrow_table().to_pylist()]
+        rows = source.sql(f"SELECT {columns} FROM lake.{table}")
+        assert sorted(found) == sorted(tuple(map(str, row)) for row in rows)
+
+
+def test_a_mirror_is_what_the_source_has_whatever_is_killed(replica: Replica, mariadb: MariadbServer) -> None:
+    name, position = mariadb.master_status()
+    lake = lake_of(replica)
+    replica.run("init", "--target", f"delta+file://{lake}?layer=mirror")
+    replica.change_master(mariadb, "--master-log-file", name, "--master-log-pos", str(position))
+    fill(mariadb)
+    for number, point in enumerate(POINTS):
+        change(mariadb, 100 * number)
+        killed = replica.run("start", "--until-synced", "--crash-points", point, expect=None)
+        assert killed.returncode and replica.pid("applier") is None
+        replica.run("start", "--until-synced")
+        compare(mariadb, lake)
+    mariadb.sql(
+        "USE lake; BEGIN; UPDATE t1 SET v='gone' WHERE id=3; SAVEPOINT s; UPDATE t1 SET v='undone' WHERE id=4;"
+        "ROLLBACK TO s; UPDATE t1 SET v='kept' WHERE id=5; COMMIT; XA START 'x'; UPDATE t2 SET id=id+10000 WHERE id=6;"
+        "XA END 'x'; XA PREPARE 'x'; XA COMMIT 'x'; ALTER TABLE t3 ADD COLUMN n INT NOT NULL DEFAULT 4 AFTER id;"
+        "ALTER TABLE t3 RENAME COLUMN v TO name; ALTER TABLE t3 DROP COLUMN name; INSERT INTO t3 VALUES (9000, 1);"
+        "ALTER TABLE t4 MODIFY v VARCHAR(30), MODIFY id BIGINT; TRUNCATE TABLE t5; INSERT INTO t5 VALUES (1, 'x')"
+    )
+    replica.run("start", "--until-synced")
+    compare(mariadb, lake, tables=("t1", "t2", "t4", "t5"))
+    compare(mariadb, lake, "id, n", tables=("t3",))
+    assert replica.status()["Commit_Mode"] == "per-table"
+
+    table_of(lake, "t1").delete("id = 7")
+    mariadb.sql("UPDATE lake.t2 SET v='before' WHERE id=8; UPDATE lake.t1 SET v='x' WHERE id=7")
+    stopped = replica.run("start", "--until-synced", expect=None)
+    assert stopped.returncode and replica.status()["Last_SQL_Errno"] == 1032
+    assert "id=7" in replica.status()["Last_SQL_Error"]
+    compare(mariadb, lake, tables=("t2",))
