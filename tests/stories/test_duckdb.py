@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from tests.kit.replica import Replica
+from tests.kit.replica import Replica, wait_until
 from tests.kit.servers import MariadbServer
 
 pytestmark = [pytest.mark.mariadb, pytest.mark.slow]
@@ -78,6 +78,22 @@ def test_the_rows_are_the_sources_and_the_file_is_the_appliers(tmp_path: Path, m
         reader.execute("DELETE FROM shop.shop.orders WHERE id = 2")
     found = replica.run("verify", expect=None)
     assert found.returncode == 1, found.stderr
+
+
+def test_a_clone_is_loaded_while_the_applier_has_the_file(tmp_path: Path, mariadb: MariadbServer) -> None:
+    mariadb.sql(SCHEMA)
+    mariadb.sql("USE shop; CREATE TABLE log (a INT, b TEXT); INSERT INTO log SELECT seq % 7, 'x' FROM seq_1_to_500")
+    replica = Replica(tmp_path, spark=False)
+    replica.run("init", "--target", f"duckdb:///{tmp_path / 'shop.duckdb'}")
+    replica.change_master(mariadb, "--master-use-gtid", "slave_pos")
+    replica.run("clone")
+    mariadb.sql("DELETE FROM shop.customer WHERE id = 1; DELETE FROM shop.log WHERE a = 3")
+    wait_until(lambda: "applier: copied at" in replica.logs(), timeout_s=60)
+    synced(replica, mariadb)
+    replica.run("stop")
+    verified = json.loads(replica.run("verify", "--json").stdout)
+    equal = {row["Table_name"]: (row["Row_count"], row["Equal"]) for row in verified}
+    assert equal == {"customer": (2, 2), "orders": (2, 2), "tree": (6, 6), "log": (429, 429)}
 
 
 def test_a_table_is_no_repository_of_a_file_that_one_process_opens(tmp_path: Path) -> None:

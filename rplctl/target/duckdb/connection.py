@@ -27,8 +27,6 @@ from rplctl.target.duckdb.ddl_type import CATALOG
 from rplctl.target.duckdb.errors import target_error
 from rplctl.target.duckdb.sqlalchemy_dialect import DriverConnection
 
-OPTIONS: Final = "rplctl_duckdb"  # execution option of the engine: Options
-DEFAULT_EXPORT_S: Final = 60.0
 _PRIVATE: Final = 0o077
 _SAFE: Final = {
     "autoinstall_known_extensions": "false", "autoload_known_extensions": "false",
@@ -45,8 +43,6 @@ class Options:
 
     path: Path
     settings: dict[str, str]
-    export_to: Path | None
-    export_every: float  # seconds
 
 
 def options_of(url: URL) -> Options:
@@ -55,19 +51,9 @@ def options_of(url: URL) -> Options:
         raise ConfigError("a DuckDB target needs a file", hint="write duckdb:////absolute/path/target.duckdb")
     path = Path(url.database).absolute()
     given = {name: value if isinstance(value, str) else value[-1] for name, value in url.query.items()}
-    export_to, every = given.pop("export_to", None), given.pop("export_every", str(DEFAULT_EXPORT_S))
     if unknown := next((name for name in given if name not in _SETTINGS), None):
-        known = ", ".join((*_SETTINGS, "export_to", "export_every"))
-        raise ConfigError(f"a DuckDB target has no option '{unknown}'", hint=f"it has {known}")
-    try:
-        seconds = float(every)
-    except ValueError:
-        seconds = -1.0
-    if not 1 <= seconds <= 86_400:
-        raise ConfigError(f"export_every={every}: write seconds, 1 to 86400", hint="export_every=60")
-    if export_to is not None and (not export_to or Path(export_to).absolute() == path):
-        raise ConfigError(f"export_to={export_to} is no other file", hint="export_to=/srv/readers/target.duckdb")
-    return Options(path, given, Path(export_to).absolute() if export_to else None, seconds)
+        raise ConfigError(f"a DuckDB target has no option '{unknown}'", hint=f"it has {', '.join(_SETTINGS)}")
+    return Options(path, given)
 
 
 def open_engine(url: str) -> Engine:
@@ -86,7 +72,7 @@ def open_engine(url: str) -> Engine:
         was_there = True
         return connection
 
-    return engine.execution_options(**{OPTIONS: options})
+    return engine
 
 
 def _opened(options: Options, *, may_make: bool) -> DriverConnection:
