@@ -14,7 +14,7 @@ from tests.kit.servers import MariadbServer
 pytestmark = [pytest.mark.mariadb, pytest.mark.slow]
 
 SCHEMA = """
-RESET MASTER; DROP DATABASE IF EXISTS shop; CREATE DATABASE shop; USE shop;
+RESET MASTER; DROP DATABASE IF EXISTS other; DROP DATABASE IF EXISTS shop; CREATE DATABASE shop; USE shop;
 CREATE TABLE customer (id INT UNSIGNED PRIMARY KEY, mail VARCHAR(40) UNIQUE, since DATE, seen TIMESTAMP(3) NULL);
 CREATE TABLE orders (id BIGINT UNSIGNED PRIMARY KEY, customer INT UNSIGNED, amount DECIMAL(12,2), took TIME(2),
   FOREIGN KEY (customer) REFERENCES customer (id) ON DELETE CASCADE ON UPDATE CASCADE);
@@ -93,7 +93,7 @@ def test_a_clone_is_loaded_while_the_applier_has_the_file(tmp_path: Path, mariad
     replica.run("stop")
     verified = json.loads(replica.run("verify", "--json").stdout)
     equal = {row["Table_name"]: (row["Row_count"], row["Equal"]) for row in verified}
-    assert equal == {"customer": (2, 2), "orders": (2, 2), "tree": (6, 6), "log": (429, 429)}
+    assert equal == {"customer": (2, 2), "orders": (2, 2), "tree": (6, 6), "log": (428, 428)}
 
 
 def test_a_table_is_no_repository_of_a_file_that_one_process_opens(tmp_path: Path) -> None:
