@@ -93,7 +93,7 @@ def _load(place: Path, schema: pa.Schema) -> None:
         write_deltalake(place, pa.Table.from_arrays(columns, schema=schema), mode="append")
 
 
-def _merge(table: DeltaTable, updated: np.ndarray, deleted: np.ndarray, added: np.ndarray) -> None:  # type: ignore[type-arg]
+def _merge(table: DeltaTable, updated: np.ndarray, deleted: np.ndarray, added: np.ndarray) -> None:
     ids = np.concatenate([updated, deleted, added])
     source = pa.table({
         "id": ids,
