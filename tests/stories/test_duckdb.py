@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
@@ -44,7 +45,10 @@ def synced(replica: Replica, source: MariadbServer) -> None:
     replica.run("wait", "--pos", f"{log}:{position}", "--timeout", "120")
 
 
-def test_the_rows_are_the_sources_and_the_file_is_the_appliers(tmp_path: Path, mariadb: MariadbServer) -> None:
+def test_the_rows_are_the_sources_and_the_file_is_the_appliers(
+    tmp_path: Path, mariadb_factory: Callable[..., MariadbServer]
+) -> None:
+    mariadb = mariadb_factory()  # of its own: all of it is compared
     mariadb.sql(SCHEMA)
     target = tmp_path / "shop.duckdb"  # a schema and the file's own catalog have one name then
     replica = Replica(tmp_path, spark=False)
@@ -80,7 +84,10 @@ def test_the_rows_are_the_sources_and_the_file_is_the_appliers(tmp_path: Path, m
     assert found.returncode == 1, found.stderr
 
 
-def test_a_clone_is_loaded_while_the_applier_has_the_file(tmp_path: Path, mariadb: MariadbServer) -> None:
+def test_a_clone_is_loaded_while_the_applier_has_the_file(
+    tmp_path: Path, mariadb_factory: Callable[..., MariadbServer]
+) -> None:
+    mariadb = mariadb_factory()  # of its own: all of it is compared
     mariadb.sql(SCHEMA)
     mariadb.sql("USE shop; CREATE TABLE log (a INT, b TEXT); INSERT INTO log SELECT seq % 7, 'x' FROM seq_1_to_500")
     replica = Replica(tmp_path, spark=False)
