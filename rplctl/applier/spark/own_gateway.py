@@ -46,10 +46,15 @@ class _Door:
 
 def open_gateway(conf: SparkConf) -> Any:
     """Start the JVM. Raises PySparkException, OSError."""
+    from py4j.protocol import INPUT_CONVERTER
     from pyspark.java_gateway import launch_gateway
 
     gateway: Any = launch_gateway(conf, {"umask": _PRIVATE})  # type: ignore[no-untyped-call]
     gateway.java_parameters.ssl_context = _Door()
+    # PySpark's own are for NumPy's values and dates, which we do not send; they load pyspark.testing, and pandas
+    # with it where there is one: 0.1 s in the middle of a batch, and its memory
+    own = [converter for converter in INPUT_CONVERTER if type(converter).__module__.startswith("py4j.")]
+    gateway._gateway_client.converters = own
     return gateway
 
 

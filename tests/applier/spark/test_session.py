@@ -47,6 +47,7 @@ addresses = {line.split()[1].rpartition(":")[0] for table in tables if table.exi
 spark_folder = folder / "run/@/spark"
 print(json.dumps({"result": result, "addresses": sorted(addresses), "mode": oct(spark_folder.stat().st_mode & 0o777),
                   "java": os.environ["JAVA_HOME"], "files": sorted(p.name[:6] for p in spark_folder.iterdir()),
+                  "testing": "pyspark.testing" in sys.modules,
                   "unix": any(p.is_socket() for p in spark_folder.iterdir())}))
 context.stop()
 """
@@ -72,6 +73,7 @@ def test_a_job_runs_on_a_machine_without_java(tmp_path: Path) -> None:
     assert found["result"] == [0, 1, 4, 9, 16, 25, 36, 49]
     assert found["java"] == str(instance / "run/@/java")
     assert found["mode"] == "0o700"
+    assert not found["testing"], "PySpark's tests, which load pandas where it is installed, are loaded"
     assert found["unix"], "workers are not spoken to by TCP, though the folder's name is too long for a socket's"
     files = found["files"]
     assert isinstance(files, list)
