@@ -38,8 +38,8 @@ class KeyColumn:
     behind: str = ""
 
 
-def chunk_key(model: TableModel) -> tuple[KeyColumn, ...]:
-    """The primary key, else the first UNIQUE key without NULLs, else (): then a table is one chunk."""
+def key_of(model: TableModel) -> tuple[Column, ...]:
+    """Of the primary key, else of the first UNIQUE key without NULLs, else ()."""
     for kind in ("primary", "unique"):
         for key in model.keys:
             columns = [model.find(part.column) for part in key.parts if part.column]
@@ -47,8 +47,13 @@ def chunk_key(model: TableModel) -> tuple[KeyColumn, ...]:
                 continue
             found = [column for column in columns if column is not None]
             if kind == "primary" or not any(column.nullable for column in found):
-                return tuple(_key_column(column) for column in found)
+                return tuple(found)
     return ()
+
+
+def chunk_key(model: TableModel) -> tuple[KeyColumn, ...]:
+    """(): then a table is one chunk."""
+    return tuple(map(_key_column, key_of(model)))
 
 
 def _key_column(column: Column) -> KeyColumn:

@@ -34,9 +34,11 @@ from rplctl.durable import replacing, write_all
 from rplctl.errors import RelayLogError
 from rplctl.event.jit import ByteArray, byte_view
 
+Key = tuple[int | float | str | bytes, ...]
 FORMAT: Final = 2
 _MAGIC: Final = b"rplchunk"
 _END: Final = b"knuhclpr"
+_HEX: Final = "hex"  # of bytes in JSON
 _LENGTH: Final = struct.Struct("<I")
 _LAST: Final = struct.Struct("<IQI8s")
 
@@ -62,7 +64,7 @@ class ChunkHead:
     digest: str
     wire_types: tuple[int, ...]
     low: Place
-    gone: tuple[tuple[int | str, ...], ...] = ()
+    gone: tuple[Key, ...] = ()
     format: int = FORMAT
 
     @classmethod
@@ -73,7 +75,7 @@ class ChunkHead:
             raise ValueError(f"format {found['format']}")
         bounds = {name: None if found[name] is None else tuple(found[name]) for name in ("after", "upto")}
         return cls(**{**found, **bounds, "wire_types": tuple(found["wire_types"]), "low": Place(**found["low"]),
-                      "gone": tuple(map(tuple, found["gone"]))})  # fmt: skip
+                      "gone": tuple(tuple(map(_from_json, key)) for key in found["gone"])})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,7 @@ class ChunkWriter:
         self.packet_bytes = 0
         self.high: Place | None = None
         self.rows = 0
-        text = json.dumps(asdict(head)).encode()
+        text = json.dumps(asdict(head), default=lambda raw: {_HEX: raw.hex()}).encode()
         self._write(_MAGIC + _LENGTH.pack(len(text)) + text)
 
     def add(self, piece: ByteArray) -> None:
@@ -154,6 +156,10 @@ def _parsed(view: ByteArray) -> ChunkFile:
     tail: dict[str, Any] = json.loads(view[last - tail_length : last].tobytes())
     rows = view[packets : packets + packet_length]
     return ChunkFile(head, Place(**tail["high"]), int(tail["rows"]), rows)
+
+
+def _from_json(value: Any) -> Any:
+    return bytes.fromhex(value[_HEX]) if isinstance(value, dict) else value
 
 
 def digest_of(create_table: str) -> str:

@@ -25,7 +25,7 @@ from rplctl import mysql_errors as er
 from rplctl.channel import Channel
 from rplctl.clone.chunk_file import Place
 from rplctl.clone.folder import CloneFolder, CopiedTable, Part, Snapshot
-from rplctl.clone.go_on import taken_over
+from rplctl.clone.go_on import between, taken_over
 from rplctl.clone.last_row import LastRow
 from rplctl.clone.read_from import READ_SOURCE, refuse_foreign, refuse_other, with_address
 from rplctl.clone.reading import (
@@ -111,6 +111,7 @@ class Cloner:
     def __init__(self, config: Config, channel: Channel, stop: threading.Event) -> None:
         self.stop = stop
         self._config, self._channel = config, channel
+        self._kind = target_kind(config.target_url)
         self._folder = CloneFolder(channel)
         self._report = CloneReport(channel)
         self._failing_since = math.inf  # time.monotonic()
@@ -213,7 +214,8 @@ class Cloner:
             return begun
         try:
             since = source.received.afresh()
-            parts, touched = taken_over(old, begun, since, source.relay, self.stop.wait)
+            log_between = between(old, begun, since, source.relay, self.stop.wait)
+            parts, touched = taken_over(old, begun, log_between, self._kind)
             self._folder.hold()
             log.info("family %d goes on: %s", begun.family, _kept(parts, begun))
             return replace(reader.go_on(parts, touched), continues=old.epoch)
@@ -338,7 +340,7 @@ class Cloner:
             raise _Stopped
 
     def _reader(self, begun: Snapshot, source: Source, locking: str = "") -> Reader:
-        takes_numbers = dialect_of(target_kind(self._config.target_url)).executes_statements
+        takes_numbers = dialect_of(self._kind).executes_statements
         beside = Beside(self._wait_for_room, self._throttle, self._report)
         return Reader(source, begun, beside, takes_numbers=takes_numbers, locking=locking)
 

@@ -9,7 +9,7 @@ never taken over: the statement that did it lies in (L, L'], and is no plain cha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from rplctl.clone.chunk_file import digest_of, read_chunk
@@ -25,10 +25,10 @@ _FEW: Final = 1000  # keys that are worth it in any case; else a tenth of what w
 
 
 def taken_over(
-    old: Snapshot, new: Snapshot, received: Received, applied: RelayLogInfo, wait: Callable[[float], bool]
+    old: Snapshot, new: Snapshot, log: Iterable[RelayGroups], kind: str
 ) -> tuple[list[Part | None], list[Touched]]:
-    """Of each table how much, None: nothing; and what was touched of it. `received` has begun nothing. Raises Unsure
-    when it is nothing of any, SourceError when the log does not come.
+    """Of each table how much, None: nothing; and what was touched of it, as that kind of target takes keys. `log`: what
+    is `between` them. Raises Unsure when it is nothing of any, SourceError when the log does not come.
     """
     parts = _parts(old)
     names = [[table.name for table in found.tables] for found in (old, new)]
@@ -40,7 +40,7 @@ def taken_over(
         if part.count and was.model == now.model and digest_of(was.create) == digest_of(now.create)
     ]
     try:
-        found = touched_keys(_between(old, new, received, applied, wait), old.position, new.position, models)
+        found = touched_keys(log, old.position, new.position, models, kind)
     except RelayLogError as error:
         raise Unsure(error.message) from error
     kept: list[Part | None] = [
@@ -66,10 +66,10 @@ def _parts(old: Snapshot) -> list[Part]:
     return parts
 
 
-def _between(
+def between(
     old: Snapshot, new: Snapshot, received: Received, applied: RelayLogInfo, wait: Callable[[float], bool]
 ) -> Iterator[RelayGroups]:
-    """All of it, and some more on either side. Raises Unsure."""
+    """All of the log, and some more on either side. `received` has begun nothing. Raises Unsure, SourceError."""
     if not received.begin_at(applied) or old.position.is_before(received.position):
         raise Unsure(f"the relay log begins at {received.position}, behind {old.position}")
     for groups in received.until(new.position, _PATIENCE_S, wait):

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from rplctl import mysql_errors as er
 from rplctl.clone.received import Received, changed
 from rplctl.errors import SourceError
-from rplctl.event.cells import cells_of, raw_cells
-from rplctl.event.column import ColumnFormat
+from rplctl.event.cells import cells_of, raw_cells, unsigned_cells
+from rplctl.event.column import ColumnFormat, column_formats
 from rplctl.event.format_description import FormatDescription
 from rplctl.event.gtid import MysqlGtidSet
 from rplctl.event.images import Images, walk_images
@@ -29,6 +29,7 @@ from rplctl.event.types import PLAIN_ROWS, EventType
 from rplctl.event.values import decode_column
 from rplctl.relay_log.reader import RelayGroups
 from rplctl.result_set.columns import quote
+from rplctl.schema.cell_format import known_formats
 from rplctl.schema.model import BINARY_TYPES, INTEGER_BITS, TEMPORAL_TYPES, TEXT_BYTES, Column, TableModel
 from rplctl.schema.statement import TableName
 from rplctl.source.snapshot import RowLock
@@ -36,7 +37,11 @@ from rplctl.source.snapshot import RowLock
 _SCAN_MS: Final = 1000
 _LOOKED_BACK: Final = 8  # pieces of 16 MB; a family whose last change is older is copied as one that rests
 _NOTHING: Final = MysqlGtidSet()
-_QUOTED: Final = TEMPORAL_TYPES | {*INTEGER_BITS, "decimal"}
+_DECODED: Final = (
+    TEMPORAL_TYPES
+    | BINARY_TYPES
+    | {*INTEGER_BITS, "decimal", "float", "double", "bit", "year", "inet4", "inet6", "uuid"}
+)
 
 
 class LastRow:
@@ -135,13 +140,10 @@ def table_map_of(groups: RelayGroups, events: EventIndex, at: int) -> TableMap |
 def read_images(
     groups: RelayGroups, events: EventIndex, at: int, table_map: TableMap, model: TableModel
 ) -> tuple[list[ColumnFormat], Images]:
-    """Of a rows event whose table has as many columns as the model. Text is bytes to these formats."""
+    """Of a rows event whose table has as many columns as the model."""
     description = groups.scan.description_at(int(events.offsets[at]))
     assert description is not None
-    formats = [
-        ColumnFormat(code, metadata, column.unsigned)
-        for code, metadata, column in zip(table_map.type_codes, table_map.metadata, model.columns, strict=True)
-    ]
+    formats = column_formats(table_map, known_formats(model.columns))
     return formats, walk_images(_parsed(groups, events, at, description), formats)
 
 
@@ -166,20 +168,27 @@ def _key_condition(model: TableModel, formats: Sequence[ColumnFormat], images: I
 
 
 def key_term(column: Column, fmt: ColumnFormat, images: Images, row: int, number: int) -> str:
-    """`name = literal`, or '': an image of MINIMAL may lack a column."""
+    """What is true of rows with that value and of no other, in words that open an index; '' where nothing is, or the
+    image lacks the column (MINIMAL). Raises BinlogFormatError.
+    """
     rows = np.array([row], np.int64)
     cells = cells_of(images, rows, number)
     if not len(cells):
         return ""
     name, kind = quote(column.name), column.type
-    if kind in _QUOTED:
-        return f"{name} = '{decode_column(images, rows, number, fmt)[0]}'"
     if kind in TEXT_BYTES or kind in ("char", "varchar"):
-        return f"{name} = _{column.charset or 'utf8mb4'} x'{raw_cells(cells)[0].hex()}'"
+        found = raw_cells(cells)[0].hex()
+        return f"{name} = _{column.charset or 'utf8mb4'} x'{found}' AND CAST({name} AS BINARY) = x'{found}'"
+    if kind in ("enum", "set"):
+        return f"{name} = {unsigned_cells(cells)[0]}"
+    value: Any = decode_column(images, rows, number, fmt)[0] if kind in _DECODED else None
     if kind in BINARY_TYPES:
-        raw = raw_cells(cells)[0]  # zeros at the end of a BINARY are not logged
-        return f"{name} = x'{(raw.ljust(column.length or 1, bytes(1)) if kind == 'binary' else raw).hex()}'"
-    return ""
+        return f"{name} = x'{value.hex()}'"
+    if kind in ("float", "double"):
+        return f"{name} = {value!r}" + ("e0" if "e" not in repr(value) else "")
+    if kind in ("bit", "year"):
+        return f"{name} = {value}"
+    return f"{name} = '{value}'" if kind in _DECODED else ""
 
 
 def _name(model: TableModel) -> str:

@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from rplctl.clone.bounds import Chunk, chunk_key, chunks, condition
-from rplctl.clone.chunk_file import ChunkHead, digest_of, write_chunk
+from rplctl.clone.chunk_file import ChunkHead, Key, digest_of, write_chunk
 from rplctl.clone.folder import CopiedTable, Part, Snapshot
 from rplctl.clone.received import Received, named_by_ddl
 from rplctl.clone.report import CloneReport
 from rplctl.clone.throttle import Throttle
-from rplctl.clone.touched import Key, Touched
+from rplctl.clone.touched import Touched
 from rplctl.failpoint import crash_point
 from rplctl.info import RelayLogInfo
 from rplctl.relay_log.reader import RelayGroups
@@ -31,6 +31,7 @@ from rplctl.source.survey import Query
 
 CHUNK_BYTES: Final = 16 << 20  # of a chunk, by what the source says of a table's rows
 _KEYS_AT_ONCE: Final = 500
+_MOST_CONDITIONS: Final = 512 << 10  # characters; max_allowed_packet may be 1 MiB
 
 
 class BeginAgain(Exception):
@@ -112,12 +113,8 @@ class Reader:
         """Those that lie in what is taken over; the others come with the rest."""
         chunk = Chunk(None, part.upto)
         begin = condition(chunk_key(self._begun.tables[number].model), chunk)
-        found = list(touched.values())
         word = "AND" if begin else "WHERE"
-        conditions = [
-            f"{begin} {word} ({' OR '.join(f'({one})' for one in found[at : at + _KEYS_AT_ONCE])})"
-            for at in range(0, len(found), _KEYS_AT_ONCE)
-        ]
+        conditions = [f"{begin} {word} ({' OR '.join(f'({one})' for one in some)})" for some in _in_parts(touched)]
         nothing = [" WHERE 1 = 0"]  # the columns' types are asked for in any case
         return self._read_chunk(number, part.count, chunk, conditions or nothing, tuple(touched))
 
@@ -154,6 +151,19 @@ class Reader:
             f"SELECT avg_row_length FROM information_schema.tables WHERE (table_schema, table_name) = ({names})"
         )
         return max(1000, CHUNK_BYTES // max(1, int(found[0][0] or 1))) if found else 1000
+
+
+def _in_parts(touched: Touched) -> Iterator[list[str]]:
+    """Conditions, as many as a statement takes."""
+    some, size = list[str](), 0
+    for one in touched.values():
+        if some and (len(some) == _KEYS_AT_ONCE or size + len(one) > _MOST_CONDITIONS):
+            yield some
+            some, size = [], 0
+        some.append(one)
+        size += len(one)
+    if some:
+        yield some
 
 
 def check_names(groups: RelayGroups, begun: Snapshot) -> None:

@@ -9,6 +9,7 @@
     plan                                statement and catalog → steps for a target, models to store; `naming`
     default_value, generated            values that a column takes by itself
     dump, source_catalog                models of a dump's text, of a live source
+    cell_format                         what a model says of its cells
     updated_names                       the tables that a statement updates, for filters
 
 No kind of target is known here: its DDL is made of a plan in its folder below `target`.

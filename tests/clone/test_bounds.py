@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,8 @@ KEYS = {  # definition → rows at once, rows that come later
     "a VARCHAR(20), PRIMARY KEY (a(3))": ("('abc1'),('abd0'),('ab'),('b')", "('zzz')"),
     "a INT NOT NULL, b INT, UNIQUE (b), UNIQUE (a)": ("(3,NULL),(1,NULL),(2,7)", "(9,NULL)"),
 }  # fmt: skip
+Keys = Mapping[str, tuple[str, str]]
+MODE = "SET sql_mode='ALLOW_INVALID_DATES,NO_AUTO_VALUE_ON_ZERO'"
 MARIADB_KEYS = {
     "a INET6 PRIMARY KEY": ("('::'),('::1'),('ffff::'),('::ffff:1.2.3.4')", "('1::')"),
     "a UUID PRIMARY KEY": (
@@ -68,16 +71,24 @@ def query(server: MariadbServer, tmp_path: Path) -> Iterator[Query]:
         yield ask
 
 
+def keys_of(server: MariadbServer) -> Keys:
+    return {**KEYS, **(MARIADB_KEYS if server.kind == "mariadb" else {})}
+
+
+def insert(table: str, what: str, rows: str) -> str:
+    """`what`: its columns, as in KEYS."""
+    columns = ", ".join(re.findall(r"\b([abc]) [A-Z]", what))
+    return f"INSERT INTO {table} ({columns}) VALUES {rows}"
+
+
 def make(server: MariadbServer, statements: list[str]) -> None:
-    begin = (
-        "SET sql_mode='ALLOW_INVALID_DATES,NO_AUTO_VALUE_ON_ZERO'; DROP DATABASE IF EXISTS k; CREATE DATABASE k; USE k"
-    )
-    server.sql(";\n".join([begin, *statements]))
+    begin = [MODE, "DROP DATABASE IF EXISTS k", "CREATE DATABASE k", "USE k"]
+    server.sql(";\n".join([*begin, *statements]))
 
 
 @pytest.mark.slow
 def test_each_row_lies_in_one_chunk_whatever_the_key(server: MariadbServer, query: Query) -> None:
-    keys = {**KEYS, **(MARIADB_KEYS if server.kind == "mariadb" else {})}
+    keys = keys_of(server)
     make(server, [s for n, (what, (now, _)) in enumerate(keys.items())
                   for s in (f"CREATE TABLE t{n} ({what})", f"INSERT INTO t{n} VALUES {now}")])  # fmt: skip
     catalog = read_catalog(query, ["k"])
@@ -90,8 +101,7 @@ def test_each_row_lies_in_one_chunk_whatever_the_key(server: MariadbServer, quer
             assert all(count == rows for count in counts[:-1]), (list(keys)[number], rows, counts, found)
             assert counts[-1] < rows and sum(counts) == total(query, number)
     server.sql(
-        "SET sql_mode='ALLOW_INVALID_DATES,NO_AUTO_VALUE_ON_ZERO'; USE k; "
-        + "; ".join(f"INSERT INTO t{n} VALUES {later}" for n, (_, later) in enumerate(keys.values()))
+        f"{MODE}; USE k; " + "; ".join(f"INSERT INTO t{n} VALUES {later}" for n, (_, later) in enumerate(keys.values()))
     )
     for number, ways in cut.items():
         model = catalog.tables["k", f"t{number}"]

@@ -11,7 +11,8 @@ from rplctl.clone.chunk_file import ChunkHead, Place, digest_of, read_chunk, wri
 from rplctl.errors import RelayLogError
 from rplctl.event.jit import ByteArray
 
-HEAD = ChunkHead("d", "t", 3, 17, None, ("_latin1 x'41'", "5"), "ab" * 32, (3, 253), Place("binlog.000001:4", "0-1-7"))
+HEAD = ChunkHead("d", "t", 3, 17, None, ("_latin1 x'41'", "5"), "ab" * 32, (3, 253), Place("binlog.000001:4", "0-1-7"),
+                 ((0.1, b"\xff"), (-5, "é")))  # fmt: skip
 PACKETS = [np.frombuffer(b"\x05\0\0\1\0\0abc", np.uint8), np.frombuffer(b"\x02\0\0\2\0\0", np.uint8)]
 
 

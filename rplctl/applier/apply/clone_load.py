@@ -31,12 +31,12 @@ from rplctl.applier.decode.row_stream import TableRows
 from rplctl.applier.options import Until
 from rplctl.applier.spark.pipeline import pieces_of
 from rplctl.channel import Channel
-from rplctl.clone.chunk_file import ChunkFile, digest_of, read_chunk
+from rplctl.clone.chunk_file import ChunkFile, Key, digest_of, read_chunk
 from rplctl.clone.families import parents_first
 from rplctl.clone.folder import CloneFolder, CopiedTable, Snapshot
 from rplctl.clone.late_keys import late_keys, split_create, without
 from rplctl.clone.throttle import read_limits
-from rplctl.clone.touched import Key, key_columns
+from rplctl.clone.touched import key_columns
 from rplctl.commit.position_store import Ledger
 from rplctl.commit.step import taken_over
 from rplctl.config import Config
@@ -65,7 +65,6 @@ from rplctl.target.base import (
     Target,
     no_such_table,
 )
-from rplctl.target.registry import value_form
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -446,9 +445,9 @@ def _events(images: Images) -> RowsEvents:
 
 def _delete(target: Target, model: TableModel, keys: Iterable[Key]) -> int:
     """Rows with these keys, as far as they are there; how many were."""
-    columns, form, count = key_columns(model), value_form(target.kind), 0
+    columns, count = key_columns(model), 0
     for key in keys:
-        before = RowSet(columns, [tuple(form.stored([value])[0] for value in key)])
+        before = RowSet(columns, [key])
         try:
             target.apply_change(RowChange(ChangeKind.DELETE, before, None), model)
         except TargetError as error:

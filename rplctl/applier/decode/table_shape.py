@@ -11,14 +11,14 @@ differ. Stricter than they are: where names are logged, one that stands at anoth
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Final
 
 from rplctl import mysql_errors as er
 from rplctl.errors import RplError
 from rplctl.event.column import ColumnFormat, column_formats
 from rplctl.event.table_map import ColumnType as Wire, TableMap, real_type
-from rplctl.schema.model import BINARY_TYPES, CHARACTER_TYPES, GEOMETRY_TYPES, TEMPORAL_TYPES, Column, TableModel
+from rplctl.schema.cell_format import known_formats
+from rplctl.schema.model import GEOMETRY_TYPES, Column, TableModel
 
 _BLOBS: Final = frozenset({Wire.BLOB, Wire.TINY_BLOB, Wire.MEDIUM_BLOB, Wire.LONG_BLOB, Wire.BLOB_COMPRESSED})
 _STRINGS: Final = frozenset({Wire.VARCHAR, Wire.VAR_STRING, Wire.VARCHAR_COMPRESSED, Wire.STRING})
@@ -73,7 +73,7 @@ def fitted(table_map: TableMap, model: TableModel, *, is_targets: bool) -> Table
 
 def formats_of(table_map: TableMap, model: TableModel) -> tuple[ColumnFormat, ...]:
     """How to read each column: wire type from the table map, the rest from the model where the map is silent."""
-    known = _known_formats(model.columns)[: table_map.column_count]
+    known = known_formats(model.columns)[: table_map.column_count]
     more = (ColumnFormat(code) for code in table_map.type_codes[len(known) :])
     return tuple(column_formats(table_map, (*known, *more)))
 
@@ -94,23 +94,6 @@ def _wire_types(column: Column) -> frozenset[int]:
 def _holds_json_text(column: Column) -> bool:
     """True of what MariaDB makes of a column that MySQL's statement calls JSON."""
     return column.type == "longtext" and column.charset == "utf8mb4"
-
-
-@lru_cache(maxsize=4096)
-def _known_formats(columns: tuple[Column, ...]) -> tuple[ColumnFormat, ...]:
-    return tuple(_known_format(column) for column in columns)
-
-
-def _known_format(column: Column) -> ColumnFormat:
-    charset = None
-    if column.type in CHARACTER_TYPES:
-        charset = column.charset or "utf8mb4"
-    elif column.type in BINARY_TYPES:
-        charset = "binary"
-    is_two_digits = column.type == "year" and column.length == 2
-    has_length = column.type in TEMPORAL_TYPES or is_two_digits
-    word = f"{column.type}({column.length or 0})" if has_length else column.type
-    return ColumnFormat(0, 0, column.unsigned, charset, column.labels or None, word)
 
 
 def _mismatch(model: TableModel, what: str) -> RplError:

@@ -1,0 +1,26 @@
+"""What a table's model says of its cells where a table map is silent. Invariant: no wire type: that is the log's."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from rplctl.event.column import ColumnFormat
+from rplctl.schema.model import BINARY_TYPES, CHARACTER_TYPES, TEMPORAL_TYPES, Column
+
+
+@lru_cache(maxsize=4096)
+def known_formats(columns: tuple[Column, ...]) -> tuple[ColumnFormat, ...]:
+    """As `event.column.column_formats` takes them."""
+    return tuple(_known_format(column) for column in columns)
+
+
+def _known_format(column: Column) -> ColumnFormat:
+    charset = None
+    if column.type in CHARACTER_TYPES:
+        charset = column.charset or "utf8mb4"
+    elif column.type in BINARY_TYPES:
+        charset = "binary"
+    is_two_digits = column.type == "year" and column.length == 2
+    has_length = column.type in TEMPORAL_TYPES or is_two_digits
+    word = f"{column.type}({column.length or 0})" if has_length else column.type
+    return ColumnFormat(0, 0, column.unsigned, charset, column.labels or None, word)
