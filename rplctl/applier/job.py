@@ -96,6 +96,7 @@ class Applier:
         self._target: Target | None = None
         self._is_fenced = False
         self._context: SparkContext | None = None
+        self._opening = threading.Lock()
         self._kills_before = 0
         self.stop = threading.Event()
         self._read_lock = read_lock(config.datadir)
@@ -180,7 +181,8 @@ class Applier:
                 if self._is_copying(target):
                     _warm_up_for_copy()
                 else:
-                    pipeline.begin()
+                    pipeline.begin_beside(self._woken.set)
+                    warm_up()  # while the JVM starts
             interrupter.actions = (self._spark.end, target.interrupt)
             with interrupter.expendable(GRACE_SECONDS):  # may wait for locks of the target
                 work = BatchApplier.open(self._config, self._channel, target, ledger, pipeline, interrupter)
@@ -217,12 +219,10 @@ class Applier:
         """At the first connection, or when rows of a copy no longer come first; it outlives them. Another one where its
         cluster gave it up.
         """
-        if self._context is None or is_over(self._context):
-            warming = threading.Thread(target=warm_up)  # while the JVM starts
-            warming.start()
-            self._context = self._spark.open()
-            warming.join()
-        return self._context
+        with self._opening:  # a start that an outage of the target has outrun may still be at it
+            if self._context is None or is_over(self._context):
+                self._context = self._spark.open()
+            return self._context
 
     def _cluster(self, master: MasterInfo) -> Cluster | None:
         if is_on_this_machine(self._config.spark_master):
@@ -309,7 +309,8 @@ class Applier:
                 clone = clone or self._open_clone(work, ledger, target, opened)
             if clone is not None and self._loads(clone):
                 continue
-            self._begin_spark(work, clone)
+            if clone is None or not clone.is_open:  # its rows need none, and the start of one takes a core for seconds
+                self._begin_spark(work)
             groups = self._ahead.take(feed) or feed.next(work.info, work.bulk.size.batch_bytes)
             if groups is None:
                 self._worked()
@@ -369,11 +370,14 @@ class Applier:
         self._skipped(batch, work)
         return True
 
-    def _begin_spark(self, work: BatchApplier, clone: CloneLoader | None = None) -> None:
-        """Where it does not run yet; rows of `clone` need none, and its start takes a core for seconds."""
-        if not self._pipeline.has_begun and (clone is None or not clone.is_open):
-            with work.interrupter.expendable():
-                self._pipeline.begin()
+    def _begin_spark(self, work: BatchApplier) -> None:
+        """Where it does not run yet: batches are decoded without it until it does, but a cluster is waited for. Raises
+        what its start has ended with.
+        """
+        pipeline, is_here = self._pipeline, is_on_this_machine(self._config.spark_master)
+        pipeline.begin_beside(self._woken.set)
+        with contextlib.nullcontext() if is_here or pipeline.has_begun else work.interrupter.expendable():
+            pipeline.await_begun(wanted=not is_here)
 
     def _open_clone(
         self, work: BatchApplier, ledger: Ledger, target: Target, opened: contextlib.ExitStack

@@ -37,6 +37,7 @@ from rplctl.applier.__main__ import main
 folder, what = Path(sys.argv[1]), sys.argv[2]
 really_run = pipeline.run_split
 pipeline.SMALL_JOB = -1  # all jobs are Spark's
+pipeline.Pipeline.begin_beside = lambda made, _: made.has_begun or made.begin()  # also the first
 
 def run_split(split, catalog):
     import os, signal
@@ -123,16 +124,26 @@ def test_a_session_that_dies_stops_the_applier_with_an_error_and_the_next_start_
     assert_whole(channel)
 
 
+def children_of(pid: int, word: bytes) -> list[int]:
+    """Those whose command line has it."""
+    children = [child for task in Path(f"/proc/{pid}/task").glob("*/children") for child in task.read_text().split()]
+    return [int(child) for child in children if word in Path(f"/proc/{child}/cmdline").read_bytes()]
+
+
 def test_an_idle_applier_tells_at_once_that_its_jvm_was_killed(channel: Channel) -> None:
     options = json.dumps({})
     command = [sys.executable, "-m", "rplctl.applier", str(channel.datadir), "", options]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as applier:
         path = channel.status_path("applier")
         wait_until(lambda: read_status(path).state == WAITING)
-        java = Path(f"/proc/{applier.pid}/task/{applier.pid}/children").read_text().split()
-        java = [pid for pid in java if b"SparkSubmit" in Path(f"/proc/{pid}/cmdline").read_bytes()]
-        os.kill(int(java[0]), signal.SIGKILL)
+
+        def java() -> list[int]:
+            return children_of(applier.pid, b"SparkSubmit")
+
+        wait_until(lambda: any(children_of(pid, b"worker_daemon") for pid in java()))
+        killed = java()[0]
+        os.kill(killed, signal.SIGKILL)
         said = applier.communicate(timeout=280)[1]
     assert applier.returncode == 1, said
-    assert f"Spark's Java process (pid {java[0]}) was killed by signal 9 (SIGKILL)" in read_status(path).last_error
+    assert f"Spark's Java process (pid {killed}) was killed by signal 9 (SIGKILL)" in read_status(path).last_error
     assert "Traceback" not in said and "py4j" not in said, said

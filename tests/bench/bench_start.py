@@ -1,14 +1,22 @@
-"""How long an operator waits for the first answer: `--help`, `show-status`, and Spark with its first job."""
+"""How long an operator waits for the first answer: `--help`, `show-status`, Spark with its first job, and from
+`rplctl start` to the first commit of what is in the relay log.
+"""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from rplctl.channel import Channel
+from rplctl.status import read_status
+from tests.bench.bench_apply import fetched
 from tests.bench.measurement import Measurement, seconds
+from tests.bench.workload import sysbench_workload
+from tests.kit.private_server import ServerUnavailable
 
 FIRST_JOB = """
 import sys, time; from pathlib import Path; start = time.perf_counter()
@@ -37,3 +45,25 @@ def measure() -> Iterator[Measurement]:
             yield Measurement("Spark context", context, "s", run)
             yield Measurement("first Spark job", first_job, "s")
             yield Measurement("later Spark jobs, median", later_job, "s")
+    try:
+        yield from _first_commits()
+    except ServerUnavailable as reason:
+        print(f"skipped: {reason}")
+
+
+def _first_commits() -> Iterator[Measurement]:
+    """Into SQLite, of a log that Spark would decode and of one that it would not."""
+    for rows in (500, 50_000):
+        with tempfile.TemporaryDirectory(prefix="rplctl-bench-") as name, sysbench_workload(rows, 1) as load:
+            folder = Path(name, "instance")
+            fetched(folder, load, [])
+            status = Channel("", folder).status_path("applier")
+            program = [sys.executable, "-m", "rplctl", "--datadir", str(folder)]
+            began = time.perf_counter()
+            subprocess.run([*program, "start", "--applier"], check=True, stdout=subprocess.DEVNULL)
+            while not read_status(status).row_changes:
+                time.sleep(0.01)
+            taken = time.perf_counter() - began
+            subprocess.run([*program, "stop"], check=True, stdout=subprocess.DEVNULL)
+            size = sum(phase.size for phase in load.phases)
+            yield Measurement(f"start to the first commit, {size / 1e6:.1f} MB of log", taken, "s")

@@ -16,7 +16,8 @@ from rplctl.schema.plan import Catalog
 class InProcessPipeline(Pipeline):
     def __init__(self, *_: object) -> None:
         self._cluster = None
-        self.has_begun = False
+        self.has_begun = True
+        self._beginning = None
         self.spark_jobs = self.small_jobs = 0
 
     def begin(self) -> None:

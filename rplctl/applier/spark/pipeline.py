@@ -15,6 +15,7 @@ import os
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -114,8 +115,8 @@ class UnknownTables(TargetError):
 class Pipeline:
     """Runs batches on the caller's SparkContext; the catalog travels as a broadcast that changes only with DDL.
 
-    A small job is run in this process, by the same function: a job of Spark takes longer to begin than that to end.
-    On a cluster all jobs are Spark's: the operator chose where they run.
+    A small job is run in this process, by the same function: a job of Spark takes longer to begin than that to end. So
+    are all jobs until Spark runs. On a cluster all jobs are Spark's: the operator chose where they run.
 
     `cluster`: where its tasks may run on other machines; `open_context` is called again when that gave the context up.
     """
@@ -130,6 +131,7 @@ class Pipeline:
         self._before_job = before_job
         self._cluster = cluster
         self.has_begun = False
+        self._beginning: Future[None] | None = None
         self.spark_jobs = self.small_jobs = 0
         self._catalog: Catalog | None = None
         self._broadcast: Broadcast[Catalog] | None = None
@@ -138,7 +140,7 @@ class Pipeline:
     def begin(self) -> None:
         """Before anything is decoded: with a first job, which takes 0.3 s longer than those that follow."""
         if self._cluster is None:
-            tasks = range(self.parallelism)
+            tasks = range(self._context.defaultParallelism)
             self._collect(tasks, Catalog(), lambda _, catalog: SplitResult(b"".join(pieces_of(encode_chunks([])))))
         else:
             self._cluster.await_executors(self._context)
@@ -146,8 +148,32 @@ class Pipeline:
             found = self._collect(range(2 * self.parallelism), Catalog(), lambda _, catalog: look_around(witness))
             refuse_other_versions(found, own_versions())
             self._cluster.carries = not all(executor.sees_files for executor in found)
-        self.has_begun = True
         self.spark_jobs = 0
+        self.has_begun = True
+
+    def begin_beside(self, ended: Callable[[], None] = lambda: None) -> None:
+        """As `begin`, on a thread of its own, which then calls `ended`; once. The process does not wait for it to end:
+        its JVM sees that by itself.
+        """
+        if self.has_begun or self._beginning is not None:
+            return
+        beginning = self._beginning = Future[None]()
+        beginning.add_done_callback(lambda _: ended())
+
+        def begin() -> None:
+            try:
+                self.begin()
+            except Exception as error:  # noqa: BLE001 - the thread boundary: `await_begun` raises it
+                beginning.set_exception(error)
+            else:
+                beginning.set_result(None)
+
+        threading.Thread(target=begin, daemon=True, name="rplctl-spark").start()
+
+    def await_begun(self, *, wanted: bool = True) -> None:
+        """Raises what `begin_beside` has ended with; `wanted`: when it has, else only if it has already."""
+        if self._beginning is not None and (wanted or self._beginning.done()):
+            self._beginning.result()
 
     @cached_property
     def _context(self) -> SparkContext:
@@ -169,16 +195,16 @@ class Pipeline:
         """`task` of each piece, for tasks whose results are small. On a cluster that does not see the relay log they
         are done here, one after another.
         """
-        if self._cluster is not None and self._cluster.carries:
+        if self._cluster.carries if self._cluster is not None else not self.has_begun:
             return [task(piece, catalog) for piece in pieces]
         return self._collect(pieces, catalog, task)
 
     def _results(self, splits: Sequence[Split], catalog: Catalog) -> list[SplitResult]:
-        if self._cluster is None and sum(split.end - split.start for split in splits) <= SMALL_JOB:
+        if self._cluster is None:
+            if self.has_begun and sum(split.end - split.start for split in splits) > SMALL_JOB:
+                return self._collect(splits, catalog, run_split)
             self.small_jobs += 1
             return [run_split(split, catalog) for split in splits]
-        if self._cluster is None:
-            return self._collect(splits, catalog, run_split)
         left = dict(enumerate(splits))
         found = {} if self._cluster.carries else self._of_files(left, catalog)
         self._cluster.carries = len(found) < len(left)
@@ -262,7 +288,8 @@ class Pipeline:
 
     @property
     def parallelism(self) -> int:
-        return self._context.defaultParallelism
+        """Tasks at a time. What is decoded here goes one after another, and only its memory hangs on it."""
+        return self._context.defaultParallelism if self.has_begun else os.cpu_count() or 1
 
 
 def _carrying(split: Split, piece: bytes | Archived) -> Split:

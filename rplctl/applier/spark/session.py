@@ -42,6 +42,7 @@ LOOPBACK = "127.0.0.1"
 TASK_ATTEMPTS = 4  # tasks are pure: one whose worker dies is simply run again
 # A short-lived driver that does little in the JVM: a small collector and no optimising compiler start fastest.
 FAST_START = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
+_opening = threading.Lock()  # a process has one context at a time
 _closing = threading.Lock()
 _ended_by_us: list[Any] = []  # JVMs that were killed on purpose
 
@@ -86,19 +87,24 @@ class OwnSpark:
         self._config, self._channel = config, channel
         self._context: SparkContext | None = None
         self._life = JavaLife()
+        self._has_ended = False
 
     def open(self) -> SparkContext:
-        """Again where the cluster has given up the one before."""
-        if self._context is not None:
-            end_java(self._channel.run_folder)
-        self._context = open_session(self._config, self._channel.name, self._channel.run_folder)
-        self._life.begins()
-        return self._context
+        """Again where the cluster has given up the one before. What `end` did not see yet ends here."""
+        with _opening:
+            if self._context is not None:
+                end_java(self._channel.run_folder)
+            self._context = open_session(self._config, self._channel.name, self._channel.run_folder)
+            self._life.begins()
+            if self._has_ended:
+                close_session(self._context, self._channel.run_folder)
+            return self._context
 
     def before_job(self) -> None:
         pass
 
     def end(self) -> None:
+        self._has_ended = True
         if self._context is not None:
             close_session(self._context, self._channel.run_folder)
 
@@ -143,7 +149,7 @@ def open_session(config: Config, name: str, run_folder: Path, java_options: str 
     if not is_on_this_machine(config.spark_master):
         os.environ["SPARK_LOCAL_DIRS"] = str(folder)  # of the driver; executors have folders of their own
 
-    from py4j.protocol import Py4JJavaError
+    from py4j.protocol import Py4JError, Py4JJavaError
     from pyspark import SparkConf, SparkContext  # 0.15 s: only who applies pays for it
     from pyspark.errors import PySparkException
 
@@ -164,7 +170,7 @@ def open_session(config: Config, name: str, run_folder: Path, java_options: str 
             words = words_of(error)  # while its JVM answers
             _end_gateway()
             raise _not_started(java, name, run_folder, words) from error
-        except (PySparkException, OSError) as error:
+        except (PySparkException, Py4JError, OSError) as error:  # it ended meanwhile
             failure = error
             _end_gateway()
         if more and not java_options:

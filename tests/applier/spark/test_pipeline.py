@@ -93,6 +93,7 @@ def test_a_small_job_needs_no_spark_and_a_larger_one_does(tmp_path: Path, monkey
         raise AssertionError("a job of Spark")
 
     made, split = Pipeline(no_spark), first_rows_split(tmp_path)
+    made.has_begun = True
     monkeypatch.setattr(pipeline, "SMALL_JOB", 2 * (split.end - split.start))
     with pytest.raises(UnknownTables):
         made.decode([split, split], Catalog())
