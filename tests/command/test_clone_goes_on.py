@@ -104,9 +104,12 @@ def goes_on(source: MariadbServer, replica: Replica) -> list[str]:
 
 @on(suite="sqlite")
 def test_it_goes_on_behind_the_last_chunk_that_was_read(
-    mariadb: MariadbServer, replica: Replica, compare: Compare
+    mariadb: MariadbServer, replica: Replica, compare: Compare, request: pytest.FixtureRequest
 ) -> None:
     fill(mariadb)
+    if request.node.callspec.params["compare"] == "postgresql":  # has no such date
+        number = [*keys_of(mariadb)].index("a DATE PRIMARY KEY")
+        mariadb.sql(f"DELETE FROM a_key.k{number} WHERE a = '2024-00-07'")
     replica.change_master(mariadb)
     found = goes_on(mariadb, replica)
     counts = [int(re.findall(r"afar\.t behind (\d+) chunks", text)[0]) for text in found]

@@ -7,7 +7,7 @@ the GRANT that shows it, not left out.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -24,7 +24,7 @@ from rplctl.info import MasterInfo
 from rplctl.own_tables.initial_models import stands
 from rplctl.schema.model import TableModel
 from rplctl.schema.statement import TableName
-from rplctl.target import open_target, statement_target
+from rplctl.target import dialect_of, open_target, statement_target
 
 SNAPSHOT_ENGINE = "innodb"
 _LOCKED_ENGINES = ("myisam", "aria", "memory")  # a statement locks the table, and is seen when it is logged
@@ -112,6 +112,7 @@ class _Chosen:
     begun: Collection[TableName]  # those that are being copied already
     names: Collection[TableName]  # of all, sequences too
     is_new: bool  # a channel that has not begun
+    clash: Sequence[TableName]  # those that the target takes for one
 
     @property
     def stay(self) -> set[TableName]:
@@ -128,13 +129,14 @@ def make_plan(repositories: Repositories, master: MasterInfo, choice: Choice, *,
              for name, model in source.catalog.tables.items()]  # fmt: skip
     tables = {each.name: each for each in found if not each.model.is_sequence}
     begun = {row.name for row in cloned(repositories) if row.is_open}
-    there = _those_there(config, (each.ours for name, each in tables.items() if name not in begun))
+    there, alike = _in_target(config, tables, begun)
     taken = {
         name: each
         for name, each in tables.items()
         if choice.takes(name) and name not in begun and (name not in there or choice.replace)
     }
-    chosen = _Chosen(choice, tables, taken, there, begun, {each.name for each in found}, is_new)
+    clash = next((names for names in alike if not taken.keys().isdisjoint(names)), [])
+    chosen = _Chosen(choice, tables, taken, there, begun, {each.name for each in found}, is_new, clash)
     refusal = next(_refusals(chosen, rules, source.missing), None)
     listed = [*_of_missing(source.missing, rules), *_listed(chosen, found)]
     models = {(each.model.database, each.model.name): each.model for each in taken.values()}
@@ -169,14 +171,26 @@ def _sources(database: str, rules: ReplicationFilter) -> list[str]:
             if rules.rewritten(old) == database]  # fmt: skip
 
 
-def _those_there(config: Config, models: Iterable[TableModel]) -> set[TableName]:
+def _in_target(
+    config: Config, tables: Mapping[TableName, _Found], begun: Collection[TableName]
+) -> tuple[set[TableName], list[list[TableName]]]:
+    """Tables that it has, and those of which it can have one only: where it compares names without case."""
     with closing(open_target(config.target_url)) as target:
         server = statement_target(target)
-        return {
-            (model.database, model.name)
-            for model in models
-            if (server.table_model(model.database, model.name) is not None if server else stands(target, model))
+        there = {
+            name
+            for name, each in tables.items()
+            if name not in begun and (server.table_model(*name) is not None if server else stands(target, each.ours))
         }
+        dialect = dialect_of(target.kind)
+        is_folded = dialect.is_one_file
+        if server:
+            with target.engine.connect() as connection:
+                is_folded = bool(connection.exec_driver_sql("SELECT @@lower_case_table_names").scalar())
+        alike: dict[str, list[TableName]] = {}
+        for name in tables if is_folded else ():
+            alike.setdefault(".".join(filter(None, dialect.place_of(*name))).casefold(), []).append(name)
+    return there, [names for names in alike.values() if len(names) > 1]
 
 
 def refusal_of_rights(missing: Collection[Missing]) -> RplError | None:
@@ -218,6 +232,12 @@ def _refusals(chosen: _Chosen, rules: ReplicationFilter, missing: Collection[Mis
             f"the target has tables of the source already: {some(there)}",
             hint="drop them, or leave them out with rplctl change-filter; if their rows are of a known position, "
             "name it to rplctl change-master, and clone copies what is missing",
+        )
+    if chosen.clash:
+        yield UsageError(
+            f"the target takes {some([_shown(name) for name in chosen.clash])} for one table",
+            hint=f"rplctl change-filter --replicate-ignore-table {_shown(chosen.clash[-1])} leaves one out; or another"
+            " target, that tells them apart",
         )
     known = (SNAPSHOT_ENGINE, *_LOCKED_ENGINES)
     if strange := [_shown(name) for name, each in chosen.taken.items() if each.facts.engine.lower() not in known]:

@@ -83,6 +83,9 @@ def test_rights_that_are_missing_are_told_as_statements_and_nothing_is_left_out(
     assert lines[0][-2:] == ["Seconds", "Missing_Grant"] and len({len(line) for line in lines}) == 1
     assert "Note: 6 tables, 1.0 k rows, " in done.stderr
     assert_what_cannot_be_meant_is_refused(replica)
+    mariadb.sql(f"CREATE TABLE {ODD}.SEEN (id INT PRIMARY KEY)")
+    said = replica.run("clone", expect=2).stderr
+    assert f"the target takes {ODD}.SEEN, {ODD}.seen for one table" in said and "--replicate-ignore-table" in said
     mariadb.sql(f"DROP DATABASE {ODD}; DROP USER few@'%'")
 
 
