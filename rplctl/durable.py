@@ -90,6 +90,15 @@ def replace_file(
         sync_folder(path.parent)
 
 
+def put_in_place(made: Path, path: Path) -> None:
+    """What others wrote beside `path`, whole, takes its name at once and durably. Raises OSError."""
+    with naming(path):
+        with made.open("rb") as file:
+            sync(file.fileno(), path.name)
+        os.replace(made, path)
+    sync_folder(path.parent)
+
+
 def _written(path: Path, data: bytes, *, durable: bool) -> Path:
     """The temporary file beside it, whole."""
     temporary, descriptor = _open_temporary(path)

@@ -61,6 +61,12 @@ REPAIR_POINTS = frozenset(  # as those: tests/command/test_repair.py
         "crash_repair_after_commit",
     }
 )
+EXPORT_POINTS = frozenset(  # of one kind of target: tests/target/duckdb/test_export.py
+    {
+        "crash_export_before_rename",
+        "crash_export_after_rename",
+    }
+)
 CRASH_POINTS = frozenset(
     {
         # commit (WL#3970), and its recovery
@@ -89,7 +95,7 @@ CRASH_POINTS = frozenset(
     }
 )
 
-_KNOWN = CRASH_POINTS | CLONE_POINTS | REPAIR_POINTS
+_KNOWN = CRASH_POINTS | CLONE_POINTS | REPAIR_POINTS | EXPORT_POINTS
 _armed: dict[str, int] | None = None  # point → passes left until it kills
 _watched: tuple[Path, ...] = ()  # what may arm more while we run
 _seen: tuple[int | None, ...] = ()  # their times of change when they were last read

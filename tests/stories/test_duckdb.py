@@ -45,6 +45,19 @@ def synced(replica: Replica, source: MariadbServer) -> None:
     replica.run("wait", "--pos", f"{log}:{position}", "--timeout", "120")
 
 
+def copied(copy: Path, table: str) -> int:
+    """Rows of the table in the copy for readers."""
+    if not copy.exists():
+        return 0
+    with duckdb.connect(str(copy), read_only=True) as reader:
+        try:
+            row = reader.execute(f"SELECT count(*) FROM shop.{table}").fetchone()
+        except duckdb.CatalogException:
+            return 0
+    assert row is not None
+    return int(row[0])
+
+
 def test_the_rows_are_the_sources_and_the_file_is_the_appliers(
     tmp_path: Path, mariadb_factory: Callable[..., MariadbServer]
 ) -> None:
@@ -52,9 +65,11 @@ def test_the_rows_are_the_sources_and_the_file_is_the_appliers(
     mariadb.sql(SCHEMA)
     target = tmp_path / "shop.duckdb"  # a schema and the file's own catalog have one name then
     replica = Replica(tmp_path, spark=False)
-    replica.set_up(mariadb, "--target", f"duckdb:///{target}?threads=2")
+    copy = tmp_path / "readers.duckdb"
+    replica.set_up(mariadb, "--target", f"duckdb:///{target}?threads=2&export_to={copy}")
     replica.run("start")
     synced(replica, mariadb)
+    wait_until(lambda: copied(copy, "customer") == 3, timeout_s=30)
     assert (target.stat().st_mode | target.with_name("shop.duckdb.wal").stat().st_mode) & 0o077 == 0
 
     pid = replica.pid("applier")
@@ -71,6 +86,7 @@ def test_the_rows_are_the_sources_and_the_file_is_the_appliers(
     replica.kill("applier")
     replica.run("start", "--applier")
     synced(replica, mariadb)
+    wait_until(lambda: copied(copy, "twig") == 2, timeout_s=30)
     replica.run("stop")
     verified = json.loads(replica.run("verify", "--json").stdout)
     assert [(row["Table_name"], row["Row_count"], row["Equal"]) for row in verified] == [

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import threading
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,6 +26,7 @@ from rplctl.errors import ConfigError, TargetError
 from rplctl.target.ddl_parts import quote, text_literal
 from rplctl.target.duckdb.ddl_type import CATALOG
 from rplctl.target.duckdb.errors import target_error
+from rplctl.target.duckdb.export import Export
 from rplctl.target.duckdb.sqlalchemy_dialect import DriverConnection
 
 _PRIVATE: Final = 0o077
@@ -33,8 +35,10 @@ _SAFE: Final = {
     "allow_community_extensions": "false", "python_enable_replacements": "false",
 }  # fmt: skip
 _SETTINGS: Final = ("memory_limit", "threads", "temp_directory", "checkpoint_threshold")
+_EXPORT: Final = "export_to"
 _GONE: Final = "check that the target's file system is mounted and its folder writable; the channel goes on by itself"
 _opening = threading.Lock()
+_exports: dict[tuple[Path, Path], Export] = {}  # file, copy → what makes it, for all channels of this process
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,8 @@ class Options:
     """What stands behind the file's name in the URL."""
 
     path: Path
-    settings: dict[str, str]
+    settings: dict[str, str]  # of DuckDB's
+    export_to: Path | None
 
 
 def options_of(url: URL) -> Options:
@@ -51,9 +56,25 @@ def options_of(url: URL) -> Options:
         raise ConfigError("a DuckDB target needs a file", hint="write duckdb:////absolute/path/target.duckdb")
     path = Path(url.database).absolute()
     given = {name: value if isinstance(value, str) else value[-1] for name, value in url.query.items()}
-    if unknown := next((name for name in given if name not in _SETTINGS), None):
-        raise ConfigError(f"a DuckDB target has no option '{unknown}'", hint=f"it has {', '.join(_SETTINGS)}")
-    return Options(path, given)
+    known = (*_SETTINGS, _EXPORT)
+    if unknown := next((name for name in given if name not in known), None):
+        raise ConfigError(f"a DuckDB target has no option '{unknown}'", hint=f"it has {', '.join(known)}")
+    return Options(path, given, _copy_of(path, given.pop(_EXPORT, None)))
+
+
+def _copy_of(path: Path, name: str | None) -> Path | None:
+    if name is None:
+        return None
+    copy = Path(name).absolute()
+    if not name or copy.is_dir() or copy in (path, path.with_name(f"{path.name}.wal")):
+        raise ConfigError(f"{_EXPORT}={name} names no file for a copy", hint=f"{_EXPORT}=/another/path/copy.duckdb")
+    return copy
+
+
+def export_of(engine: Engine) -> Export | None:
+    """What copies the engine's file for readers."""
+    found: Export | None = engine.get_execution_options().get(_EXPORT)
+    return found
 
 
 def open_engine(url: str) -> Engine:
@@ -62,7 +83,12 @@ def open_engine(url: str) -> Engine:
     parsed = make_url(url)
     options = options_of(parsed)
     # no pool: who asks once does not keep the file from others until it ends
-    engine = create_engine(parsed.set(query={}), poolclass=NullPool, hide_parameters=True)
+    engine = create_engine(
+        parsed.set(query={}),
+        poolclass=NullPool,
+        hide_parameters=True,
+        execution_options={_EXPORT: _export(options)},
+    )
     was_there = options.path.exists()
 
     @event.listens_for(engine, "do_connect")
@@ -73,6 +99,13 @@ def open_engine(url: str) -> Engine:
         return connection
 
     return engine
+
+
+def _export(options: Options) -> Export | None:
+    copy = options.export_to
+    if copy is None:
+        return None
+    return _exports.setdefault((options.path, copy), Export(copy, partial(_opened, options, may_make=False)))
 
 
 def _opened(options: Options, *, may_make: bool) -> DriverConnection:

@@ -86,6 +86,16 @@ def change_error(error: duckdb.Error, change: RowChange, model: TableModel) -> T
     return made
 
 
+def hidden_numbers(model: TableModel, why: str) -> TargetError:
+    """Of a table with a column called rowid."""
+    return TargetError(
+        f"Incorrect column name 'rowid' in {model.qualified_name}: it hides the numbers by which DuckDB's rows are "
+        f"found, and {why}",
+        errno=er.WRONG_COLUMN_NAME,
+        hint="rename the column on the source, or leave the table out (replicate_ignore_table)",
+    )
+
+
 def _odd_date(image: RowSet, model: TableModel) -> tuple[Column, str] | None:
     """The first date that is in no calendar."""
     pairs = ((model.columns[c], value) for c, value in zip(image.columns, image.rows[0], strict=True))

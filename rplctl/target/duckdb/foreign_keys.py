@@ -21,7 +21,9 @@ from rplctl.schema.plan import Catalog
 from rplctl.target.ddl_parts import is_enforceable, quote, text_literal
 from rplctl.target.dialect import OWN_SCHEMA
 from rplctl.target.duckdb.ddl_type import CATALOG, table
+from rplctl.target.duckdb.errors import hidden_numbers
 from rplctl.target.duckdb.relation import Relation
+from rplctl.target.duckdb.rows import hides_numbers
 
 _TABLE: Final = f"{quote(CATALOG)}.{OWN_SCHEMA}.foreign_keys"
 _MAKE: Final = (
@@ -42,6 +44,8 @@ def keep_foreign_keys(before: Catalog, after: Catalog) -> Iterator[str]:
     names = dict.fromkeys((*before.tables, *after.tables))
     first = True
     for name in names:
+        if after.tables.get(name) is not before.tables.get(name):
+            _refuse_hidden_numbers(after, name)
         had, has = (_rows(catalog, name) for catalog in (before, after))
         if had == has:
             continue
@@ -51,6 +55,17 @@ def keep_foreign_keys(before: Catalog, after: Catalog) -> Iterator[str]:
         database, plain = map(text_literal, name)
         yield f"DELETE FROM {_TABLE} WHERE child_schema = {database} AND child_table = {plain}"
         yield from (f"INSERT INTO {_TABLE} VALUES ({row})" for row in has)
+
+
+def _refuse_hidden_numbers(catalog: Catalog, name: tuple[str, str]) -> None:
+    """Raises TargetError where a key of the table, or to it, would look for rows by a number that a column hides."""
+    for model in catalog.tables.values():
+        for key in model.foreign_keys:
+            both = ((model.database, model.name), (key.ref_database, key.ref_table))
+            if name in both and is_enforceable(key, model, catalog):
+                for other in filter(None, map(catalog.tables.get, both)):
+                    if hides_numbers(other):
+                        raise hidden_numbers(other, "the table has a foreign key or is the parent of one")
 
 
 def _rows(catalog: Catalog, name: tuple[str, str]) -> list[str]:

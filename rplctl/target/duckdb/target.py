@@ -8,7 +8,7 @@ made: the transaction is still good when the applier passes over such an error.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import cast
 
 import duckdb
@@ -35,10 +35,10 @@ from rplctl.target.base import (
     no_record,
 )
 from rplctl.target.duckdb import rows as sql_of
-from rplctl.target.duckdb.connection import driver_of
+from rplctl.target.duckdb.connection import driver_of, export_of
 from rplctl.target.duckdb.ddl import DDL
 from rplctl.target.duckdb.ddl_type import DATED, table
-from rplctl.target.duckdb.errors import change_error, mapped_errors, target_error
+from rplctl.target.duckdb.errors import change_error, hidden_numbers, mapped_errors, target_error
 from rplctl.target.duckdb.foreign_keys import ForeignKeys
 from rplctl.target.duckdb.relation import Relation, relation
 
@@ -52,6 +52,7 @@ class DuckdbTarget:
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
+        self._export = export_of(engine)
         self._connection: Connection | None = None
         self._keys: ForeignKeys | None = None
         self._interrupted = False
@@ -90,6 +91,8 @@ class DuckdbTarget:
             self._foreign_keys.check()
             transaction.commit()
         self._changed_tables = False
+        if self._export is not None:
+            self._export.committed()
 
     def follow_foreign_keys(self, wanted: bool, models: Mapping[tuple[str, str], TableModel]) -> bool:
         self._foreign_keys.acts = wanted
@@ -105,7 +108,10 @@ class DuckdbTarget:
                 self._texts_of = {}
 
     def fence(self, channel: str) -> None:
-        """Nothing: no other process can open the file."""
+        """Nothing: no other process can open the file. A copy of it may be older, from before a kill."""
+        if self._export is not None:
+            _ = self.connection  # the file is there then
+            self._export.committed()
 
     def reconnect(self) -> None:
         if self._connection is not None:
@@ -114,7 +120,11 @@ class DuckdbTarget:
             self._connection = None
 
     def close(self) -> None:
+        if self._export is not None:
+            self._export.finish()  # while the file is open
         if self._connection is not None:
+            with suppress(duckdb.Error):  # another channel is in a transaction, or the disk is away: the log is kept
+                self._driver.execute("CHECKPOINT")  # DuckDB's own, at the last close, leaves a log that it only read
             self._connection.close()
             self._connection = None
         self.engine.dispose()
@@ -247,12 +257,7 @@ class DuckdbTarget:
     def _change_copies(self, before: RowSet, after: RowSet | None, model: TableModel) -> None:
         """All that are equal go, and all but one come back, as the image has them."""
         if set(before.columns) != set(range(len(model.columns))) or not sql_of.is_all_there_is(self._driver, model):
-            raise TargetError(
-                f"Incorrect column name 'rowid': it hides the numbers of rows of {table(model)}, and the change's "
-                "image is not the whole row",
-                errno=er.WRONG_COLUMN_NAME,
-                hint="rename the column on the source, or leave the table out (replicate_ignore_table)",
-            )
+            raise hidden_numbers(model, "the change's image is not the whole row")
         with self._given(model, before.columns, before.rows) as given:
             where = sql_of.same_row(model, before.columns)
             found = self._count(f"DELETE FROM {table(model)} AS t USING {given.sql} WHERE {where}", given)
