@@ -38,8 +38,9 @@ from rplctl.applier.spark.splits import SMALLEST_SPLIT
 from rplctl.channel import Channel, hold_lock
 from rplctl.clone.throttle import orders_seen
 from rplctl.commit.ambiguous_commit import heeding
-from rplctl.commit.position_store import Ledger, open_ledger, shown_mode
+from rplctl.commit.position_store import open_ledger, shown_mode
 from rplctl.commit.resolve import evict_predecessor
+from rplctl.commit.step import Ledger
 from rplctl.config import Config
 from rplctl.demo.warm_up import warm_up
 from rplctl.errors import BinlogFormatError, RelayLogError, RplError, TargetError

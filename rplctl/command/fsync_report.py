@@ -189,7 +189,7 @@ class _Run:
     """A target, a table of numbers, and the ledger of the variant (None: data alone)."""
 
     def __init__(self, config: Config, variant: str) -> None:
-        from rplctl.commit.position_store import Ledger
+        from rplctl.commit.step import Ledger
         from rplctl.own_tables.tables import create_own_tables
 
         private_folder(config.datadir)

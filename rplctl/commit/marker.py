@@ -12,15 +12,13 @@ that is ahead is told. Where this says file, a table without transactions is mea
 from __future__ import annotations
 
 import logging
-from contextlib import nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Connection, Engine, delete, insert, select, update
 
 from rplctl import mysql_errors as er
-from rplctl.commit.step import CommitMode, taken_over
-from rplctl.durable import Guard
+from rplctl.commit.step import CommitMode, Ledger, taken_over
 from rplctl.errors import TargetError
 from rplctl.info import RelayLogInfo
 from rplctl.own_tables.tables import commit_marker
@@ -28,21 +26,15 @@ from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.repository.base import InfoRepository, RepositoryKind
 from rplctl.target import dialect_of, mapped_errors
 
-if TYPE_CHECKING:
-    from rplctl.applied_log.binary_log import BinaryLog
-
 CLOSE_PATIENCE_MS = 2000  # for SQLite's write lock at STOP
 log = logging.getLogger(__name__)
 
 
-class MarkerLedger:
-    """See position_store.Ledger."""
-
+class MarkerLedger(Ledger):
     mode = CommitMode.MARKER
 
     def __init__(self, repository: InfoRepository[RelayLogInfo], channel: str, engine: Engine) -> None:
-        self.guard: Guard = nullcontext
-        self.log: BinaryLog | None = None
+        super().__init__()
         self._repository = repository
         self._channel = channel
         self._engine = engine

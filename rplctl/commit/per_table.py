@@ -18,14 +18,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from contextlib import nullcontext
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import cast
 
 from sqlalchemy import Connection, Engine
 
 from rplctl.commit.ambiguous_commit import InDoubt, until_answered
-from rplctl.commit.step import CommitMode, Step
-from rplctl.durable import Guard
+from rplctl.commit.step import CommitMode, Ledger, Step
 from rplctl.errors import LockBusy, RplError, TargetError
 from rplctl.failpoint import crash_point
 from rplctl.info import RelayLogInfo
@@ -35,30 +33,18 @@ from rplctl.target import mapped_errors
 from rplctl.target.base import Target
 from rplctl.target.lake import LakeTables, LakeTarget
 
-if TYPE_CHECKING:
-    from rplctl.applied_log.binary_log import BinaryLog
-
 log = logging.getLogger(__name__)
 
 
-class OwnLedger(Protocol):
-    """The ledger of our own tables, which are one database: position_store.Ledger of mode transaction or marker."""
-
-    def open(self) -> RelayLogInfo: ...
-    def advance(self, connection: Connection, expected: RelayLogInfo, new: RelayLogInfo) -> None: ...
-    def stored(self, connection: Connection) -> RelayLogInfo | None: ...
-    def committed(self, new: RelayLogInfo, *, force: bool = False) -> None: ...
-    def close(self, last: RelayLogInfo) -> None: ...
-
-
-class PerTableLedger:
-    """See position_store.Ledger. `unfinished`: the batch that is decided, and not in all its tables yet."""
+class PerTableLedger(Ledger):
+    """`own`: of our own tables, which are one database: of mode transaction or marker. `unfinished`: the batch that is
+    decided, and not in all its tables yet.
+    """
 
     mode = CommitMode.PER_TABLE
 
-    def __init__(self, own: OwnLedger, channel: str, engine: Engine, tables: LakeTables) -> None:
-        self.guard: Guard = nullcontext
-        self.log: BinaryLog | None = None
+    def __init__(self, own: Ledger, channel: str, engine: Engine, tables: LakeTables) -> None:
+        super().__init__()
         self.unfinished: LakeBatch | None = None
         self._own = own
         self._channel = channel

@@ -16,8 +16,6 @@ Recovery of mode marker: see marker.py.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
-from typing import Protocol
 
 from sqlalchemy import Connection, Engine, update
 
@@ -27,9 +25,8 @@ from rplctl.channel import Channel
 from rplctl.commit.marker import MarkerLedger, read_marker, remove_marker
 from rplctl.commit.per_table import PerTableLedger
 from rplctl.commit.resolve import open_two_phase
-from rplctl.commit.step import CommitMode, taken_over
+from rplctl.commit.step import CommitMode, Ledger, taken_over
 from rplctl.config import Config
-from rplctl.durable import Guard
 from rplctl.errors import ConfigError, LockBusy
 from rplctl.info import RelayLogInfo
 from rplctl.locks import gtid_map
@@ -41,29 +38,6 @@ from rplctl.repository.table import compare_and_swap, stored_relay_log_info
 from rplctl.repository.tables import KEY, info_tables
 from rplctl.source.replica_id import replica_server_id
 from rplctl.target import dialect_of, mapped_errors, target_kind
-
-
-class Ledger(Protocol):
-    mode: CommitMode
-    log: BinaryLog | None  # None: `log_bin` is off
-    guard: Guard  # held from COMMIT until `committed` returns: no GTID counts as executed while log-status looks
-
-    def open(self) -> RelayLogInfo:
-        """The position to start from, reconciled after a crash. Raises NotConfigured, RplError 1201."""
-
-    def advance(self, connection: Connection, expected: RelayLogInfo, new: RelayLogInfo) -> None:
-        """Inside the data's transaction. Raises LockBusy when the stored position is not `expected`,
-        TargetError with MySQL's number when the target fails.
-        """
-
-    def stored(self, connection: Connection) -> RelayLogInfo | None:
-        """What the target holds now: the answer to a COMMIT whose outcome is not known."""
-
-    def committed(self, new: RelayLogInfo, *, force: bool = False) -> None:
-        """After COMMIT. `force` before relay logs are purged: no repository may name a purged log."""
-
-    def close(self, last: RelayLogInfo) -> None:
-        """The applier stops in an orderly way (REQ-5 ii)."""
 
 
 def open_ledger(config: Config, channel: Channel, engine: Engine) -> Ledger:
@@ -111,12 +85,11 @@ def position_holder(config: Config, channel: Channel, engine: Engine) -> Callabl
     return holds
 
 
-class TableLedger:
+class TableLedger(Ledger):
     mode = CommitMode.TRANSACTION
 
     def __init__(self, repository: InfoRepository[RelayLogInfo], channel: str, engine: Engine) -> None:
-        self.guard: Guard = nullcontext
-        self.log: BinaryLog | None = None
+        super().__init__()
         self._repository = repository
         self._channel = channel
         self._engine = engine

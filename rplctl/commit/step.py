@@ -1,4 +1,4 @@
-"""A step is what one commit moves: the position before it and the position after it.
+"""A step is what one commit moves: the position before it and the position after it. A ledger keeps the position.
 
 Invariant: whoever takes a step has found the channel's position at `before`, or raises `taken_over` and applies nothing
 (design D4).
@@ -6,11 +6,19 @@ Invariant: whoever takes a step has found the channel's position at `before`, or
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from contextlib import nullcontext
 from enum import StrEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from rplctl.durable import Guard
 from rplctl.errors import LockBusy
 from rplctl.info import RelayLogInfo
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from rplctl.applied_log.binary_log import BinaryLog
 
 
 class CommitMode(StrEnum):
@@ -25,6 +33,40 @@ class CommitMode(StrEnum):
 class Step(NamedTuple):
     before: RelayLogInfo
     after: RelayLogInfo
+
+
+class Ledger(ABC):
+    """Who keeps the position (position_store.py). `log`: None while `log_bin` is off. `guard`: held from COMMIT until
+    `committed` returns: no GTID counts as executed while log-status looks.
+    """
+
+    mode: CommitMode
+
+    def __init__(self) -> None:
+        self.log: BinaryLog | None = None
+        self.guard: Guard = nullcontext
+
+    @abstractmethod
+    def open(self) -> RelayLogInfo:
+        """The position to start from, reconciled after a crash. Raises NotConfigured, RplError 1201."""
+
+    @abstractmethod
+    def advance(self, connection: Connection, expected: RelayLogInfo, new: RelayLogInfo) -> None:
+        """Inside the data's transaction. Raises LockBusy when the stored position is not `expected`,
+        TargetError with MySQL's number when the target fails.
+        """
+
+    @abstractmethod
+    def stored(self, connection: Connection) -> RelayLogInfo | None:
+        """What the target holds now: the answer to a COMMIT whose outcome is not known."""
+
+    @abstractmethod
+    def committed(self, new: RelayLogInfo, *, force: bool = False) -> None:
+        """After COMMIT. `force` before relay logs are purged: no repository may name a purged log."""
+
+    @abstractmethod
+    def close(self, last: RelayLogInfo) -> None:
+        """The applier stops in an orderly way (REQ-5 ii)."""
 
 
 def taken_over(expected: RelayLogInfo) -> LockBusy:

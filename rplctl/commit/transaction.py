@@ -17,8 +17,7 @@ from collections.abc import Callable
 
 from rplctl.commit.ambiguous_commit import until_answered
 from rplctl.commit.per_table import PerTableLedger, commit_per_table
-from rplctl.commit.position_store import Ledger
-from rplctl.commit.step import Step, taken_over
+from rplctl.commit.step import Ledger, Step, taken_over
 from rplctl.commit.two_phase import XaLedger, commit_in_two_phases
 from rplctl.errors import TargetError
 from rplctl.failpoint import crash_point

@@ -17,18 +17,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from typing import cast
 
 from sqlalchemy import Connection, Engine, TwoPhaseTransaction
 
-from rplctl.applied_log.binary_log import BinaryLog
 from rplctl.commit.ambiguous_commit import until_answered
 from rplctl.commit.marker import one_that_counts, read_marker, remove_marker
 from rplctl.commit.participants.base import PositionParticipant
-from rplctl.commit.step import CommitMode, Step, taken_over
+from rplctl.commit.step import CommitMode, Ledger, Step, taken_over
 from rplctl.commit.xid import xid_of
-from rplctl.durable import Guard
 from rplctl.errors import TargetError
 from rplctl.failpoint import crash_point
 from rplctl.info import RelayLogInfo
@@ -39,9 +37,7 @@ from rplctl.target.base import Target, TwoPhaseTarget, TwoPhaseVerbs
 log = logging.getLogger(__name__)
 
 
-class XaLedger:
-    """See position_store.Ledger."""
-
+class XaLedger(Ledger):
     mode = CommitMode.XA
 
     def __init__(
@@ -52,8 +48,7 @@ class XaLedger:
         prefix: str,
         verbs: TwoPhaseVerbs,
     ) -> None:
-        self.guard: Guard = nullcontext
-        self.log: BinaryLog | None = None
+        super().__init__()
         self.participant = participant
         self.prefix = prefix
         self.verbs = verbs

@@ -16,7 +16,8 @@ from rplctl.command.channel.change_options import CHANGE_OPTIONS, MasterChanges,
 from rplctl.command.channel.change_plan import new_master_info, new_relay_log_info
 from rplctl.command.channel.change_store import finish_pending_change
 from rplctl.command.channel.context import open_repositories
-from rplctl.commit.position_store import Ledger, open_ledger
+from rplctl.commit.position_store import open_ledger
+from rplctl.commit.step import Ledger
 from rplctl.config import Config
 from rplctl.errors import LockBusy, TargetError, UsageError
 from rplctl.info import MasterInfo, RelayLogInfo

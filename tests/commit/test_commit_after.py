@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from rplctl.channel import Channel
-from rplctl.commit.position_store import Ledger, open_ledger
-from rplctl.commit.step import Step
+from rplctl.commit.position_store import open_ledger
+from rplctl.commit.step import Ledger, Step
 from rplctl.commit.transaction import commit_after, commit_group
 from rplctl.config import Config
 from rplctl.errors import LockBusy, TargetError

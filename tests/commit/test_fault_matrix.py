@@ -27,9 +27,9 @@ from rplctl.command.selftest.crash_cases import COMMITTED, ONE_TRANSACTION, POSI
 from rplctl.command.selftest.crash_run import Say, in_child, leftovers, load_what_is_loaded_by
 from rplctl.commit import transaction
 from rplctl.commit.participants.line import LinePosition
-from rplctl.commit.position_store import Ledger, open_ledger
+from rplctl.commit.position_store import open_ledger
 from rplctl.commit.resolve import evict_predecessor
-from rplctl.commit.step import Step
+from rplctl.commit.step import Ledger, Step
 from rplctl.config import Config
 from rplctl.errors import TargetError
 from rplctl.failpoint import crash_point

@@ -8,7 +8,8 @@ import pytest
 from sqlalchemy import inspect, text
 
 from rplctl.channel import Channel
-from rplctl.commit.position_store import Ledger, open_ledger
+from rplctl.commit.position_store import open_ledger
+from rplctl.commit.step import Ledger
 from rplctl.info import RelayLogInfo
 from rplctl.own_tables.tables import create_own_tables
 from rplctl.position import BinlogPosition, RelayLogPosition

@@ -20,8 +20,8 @@ import pytest
 from sqlalchemy import inspect
 
 from rplctl.channel import Channel, hold_lock
-from rplctl.commit.position_store import Ledger, open_ledger
-from rplctl.commit.step import Step
+from rplctl.commit.position_store import open_ledger
+from rplctl.commit.step import Ledger, Step
 from rplctl.commit.transaction import commit_group
 from rplctl.config import Config
 from rplctl.errors import LockBusy, RplError, TargetError

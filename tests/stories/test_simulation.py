@@ -30,8 +30,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from rplctl import durable
 from rplctl.applier.feed.relay_feed import RelayFeed
 from rplctl.channel import Channel
-from rplctl.commit.position_store import Ledger, open_ledger
-from rplctl.commit.step import Step
+from rplctl.commit.position_store import open_ledger
+from rplctl.commit.step import Ledger, Step
 from rplctl.commit.transaction import commit_group
 from rplctl.config import Config, load_config, store_options
 from rplctl.errors import RplError

@@ -38,8 +38,7 @@ from rplctl.applier.log_bin.events import stage
 from rplctl.applier.spark.pipeline import Pipeline
 from rplctl.channel import Channel
 from rplctl.commit.ambiguous_commit import InDoubt
-from rplctl.commit.position_store import Ledger
-from rplctl.commit.step import CommitMode, Step
+from rplctl.commit.step import CommitMode, Ledger, Step
 from rplctl.commit.transaction import commit_after, commit_group
 from rplctl.config import Config
 from rplctl.errors import LockBusy, RplError, TargetError

@@ -37,8 +37,7 @@ from rplctl.clone.folder import CloneFolder, CopiedTable, Snapshot
 from rplctl.clone.late_keys import late_keys, split_create, without
 from rplctl.clone.throttle import read_limits
 from rplctl.clone.touched import key_columns
-from rplctl.commit.position_store import Ledger
-from rplctl.commit.step import taken_over
+from rplctl.commit.step import Ledger, taken_over
 from rplctl.config import Config
 from rplctl.errors import RelayLogError, TargetError
 from rplctl.event.gtid import MariadbGtidState, is_executed

@@ -11,8 +11,7 @@ import numpy as np
 
 from rplctl.applied_log.binary_log import LoggedEvents, no_events
 from rplctl.applier.feed.plan import Batch
-from rplctl.commit.position_store import Ledger
-from rplctl.commit.step import CommitMode, Step
+from rplctl.commit.step import CommitMode, Ledger, Step
 from rplctl.commit.transaction import commit_after, commit_group
 from rplctl.event.scan import GroupKind
 from rplctl.info import RelayLogInfo

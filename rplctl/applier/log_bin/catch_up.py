@@ -18,8 +18,7 @@ from rplctl.applier.feed.gtids import assigned, moved_by
 from rplctl.applier.feed.plan import plan_batches
 from rplctl.applier.log_bin.events import logged_events
 from rplctl.channel import Channel
-from rplctl.commit.position_store import Ledger
-from rplctl.commit.step import CommitMode, Step
+from rplctl.commit.step import CommitMode, Ledger, Step
 from rplctl.commit.transaction import commit_after
 from rplctl.config import Config
 from rplctl.errors import RelayLogError

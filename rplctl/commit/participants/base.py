@@ -9,47 +9,59 @@ that changed tables without transactions is a change like others, whose position
 
 from __future__ import annotations
 
-from typing import Protocol
+from abc import ABC, abstractmethod
 
 from rplctl.errors import RplError
 from rplctl.info import PreparedPosition, RelayLogInfo
+from rplctl.repository.base import InfoRepository, RepositoryKind
 
 
-class PositionParticipant(Protocol):
+class PositionParticipant(ABC):
     """One channel's position. `xid` is a name of xid.py."""
+
+    def __init__(self, repository: InfoRepository[RelayLogInfo]) -> None:
+        self._repository = repository
 
     def open(self) -> RelayLogInfo:
         """The committed record, at start, after `recover` was answered."""
+        return self._repository.read()
 
+    @abstractmethod
     def prepare(self, xid: str, expected: RelayLogInfo, new: RelayLogInfo) -> None:
         """Make the step durable. Raises LockBusy when the stored position is not `expected`, RplError, TargetError."""
 
+    @abstractmethod
     def commit(self) -> None:
         """The prepared position is the position. Cannot fail the transaction any more: it is decided."""
 
+    @abstractmethod
     def rollback(self) -> None:
         """Forget what was prepared, the position stays; nothing prepared is fine. Before the target's rollback."""
 
+    @abstractmethod
     def recover(self) -> str | None:
         """The transaction whose decision is stored."""
 
+    @abstractmethod
     def commit_by_xid(self, xid: str) -> None:
         """As `commit`, by name; another name than that of `recover` changes nothing."""
 
     def rollback_by_xid(self, xid: str) -> None:
         """As `rollback`, by name. Raises RplError for another name than that of `recover`."""
+        stored = self.recover()
+        if xid != stored:
+            raise RplError(f"{xid} is not the prepared position ({stored or 'there is none'})")
+        self.rollback()
 
     def write(self, info: RelayLogInfo, *, durable: bool) -> None:
         """Without a prepare: for groups in which some participant cannot do two-phase commit."""
+        is_table = self._repository.kind is RepositoryKind.TABLE  # has no cache of the system to be written into
+        self._repository.flush(info, force=durable or is_table, events=0)
 
+    @abstractmethod
     def close(self, last: RelayLogInfo) -> None:
         """The channel stops in an orderly way: the repository alone says everything."""
 
 
 def prepared_position(xid: str, new: RelayLogInfo) -> PreparedPosition:
     return PreparedPosition(xid, new.relay_log_position, new.exec_position, new.gtid_executed)
-
-
-def refuse_other_xid(xid: str, stored: str | None) -> None:
-    if xid != stored:
-        raise RplError(f"{xid} is not the prepared position ({stored or 'there is none'})")

@@ -49,8 +49,7 @@ def chosen_participant(
         return None
     with mapped_errors(engine.dialect.name), engine.connect() as connection:
         engine_name = dialect_of(engine.dialect.name).engine_of(connection, RELAY_LOG_INFO.table)
-    is_safe = engine_name.lower() in CRASH_SAFE_ENGINES
-    if not is_safe:
+    if engine_name.lower() not in CRASH_SAFE_ENGINES:
         return None
     return in_log or RowPosition(repository, engine, prefix)  # a row cannot wait for the log's decision
 
@@ -59,13 +58,8 @@ def possible_participants(config: Config, channel: Channel, engine: Engine, pref
     """All that may hold a decision, whatever the options say now."""
     file = open_repository(RELAY_LOG_INFO, RepositoryKind.FILE, config, channel, lambda: engine)
     stored = open_relay_log_info(config, channel, lambda: engine)
-    found: list[PositionParticipant] = [LinePosition(file)]
-    if pages_path(channel).exists():
-        found.append(PagePosition(file, pages_path(channel)))
-    files = binary_log_files(config, channel)
-    if files is not None and logged_path(channel).exists():
-        found.append(BinlogParticipant(stored, files, logged_path(channel)))
-    elif stored.kind is RepositoryKind.TABLE:
+    found = [LinePosition(file), *_outside(config, channel, lambda: engine)]
+    if stored.kind is RepositoryKind.TABLE and not any(isinstance(one, BinlogParticipant) for one in found):
         found.append(RowPosition(stored, engine, prefix))
     return found
 
@@ -74,15 +68,21 @@ def forget_others(
     config: Config, channel: Channel, engine: Callable[[], Engine], chosen: PositionParticipant | None = None
 ) -> None:
     """Bring the repository to what the shadow-page file or the binary log says, and do without them from here on."""
-    left: list[PositionParticipant] = []
-    if pages_path(channel).exists() and not isinstance(chosen, PagePosition):
+    for position in _outside(config, channel, engine):
+        if type(position) is not type(chosen):
+            position.close(position.open())
+
+
+def _outside(config: Config, channel: Channel, engine: Callable[[], Engine]) -> list[PositionParticipant]:
+    """Those that the repository only follows, while they are not closed."""
+    found: list[PositionParticipant] = []
+    if pages_path(channel).exists():
         file = open_repository(RELAY_LOG_INFO, RepositoryKind.FILE, config, channel, engine)
-        left.append(PagePosition(file, pages_path(channel)))
+        found.append(PagePosition(file, pages_path(channel)))
     files = binary_log_files(config, channel)
-    if logged_path(channel).exists() and files is not None and not isinstance(chosen, BinlogParticipant):
-        left.append(BinlogParticipant(open_relay_log_info(config, channel, engine), files, logged_path(channel)))
-    for position in left:
-        position.close(position.open())
+    if files is not None and logged_path(channel).exists():
+        found.append(BinlogParticipant(open_relay_log_info(config, channel, engine), files, logged_path(channel)))
+    return found
 
 
 def pages_path(channel: Channel) -> Path:

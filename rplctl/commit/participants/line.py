@@ -8,20 +8,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rplctl.commit.participants.base import prepared_position, refuse_other_xid
+from rplctl.commit.participants.base import PositionParticipant, prepared_position
 from rplctl.commit.step import taken_over
 from rplctl.info import RelayLogInfo
-from rplctl.repository.base import InfoRepository
 
 
-class LinePosition:
+class LinePosition(PositionParticipant):
     """FILE in line format."""
-
-    def __init__(self, repository: InfoRepository[RelayLogInfo]) -> None:
-        self._repository = repository
-
-    def open(self) -> RelayLogInfo:
-        return self._repository.read()
 
     def prepare(self, xid: str, expected: RelayLogInfo, new: RelayLogInfo) -> None:
         stored = self._repository.read()
@@ -44,13 +37,6 @@ class LinePosition:
     def commit_by_xid(self, xid: str) -> None:
         if self.recover() == xid:
             self.write(_committed(self._repository.read()), durable=True)
-
-    def rollback_by_xid(self, xid: str) -> None:
-        refuse_other_xid(xid, self.recover())
-        self.rollback()
-
-    def write(self, info: RelayLogInfo, *, durable: bool) -> None:
-        self._repository.flush(info, force=durable, events=0)
 
     def close(self, last: RelayLogInfo) -> None:
         stored = self._repository.read()

@@ -12,16 +12,17 @@ from pathlib import Path
 from rplctl.applied_log.end import logged_record
 from rplctl.applied_log.files import BinaryLogFiles
 from rplctl.applied_log.record import PositionRecord
+from rplctl.commit.participants.base import PositionParticipant
 from rplctl.commit.step import taken_over
 from rplctl.durable import remove_file, replace_file
 from rplctl.errors import RplError
 from rplctl.info import RelayLogInfo
-from rplctl.repository.base import InfoRepository, RepositoryKind
+from rplctl.repository.base import InfoRepository
 
 
-class BinlogParticipant:
+class BinlogParticipant(PositionParticipant):
     def __init__(self, repository: InfoRepository[RelayLogInfo], files: BinaryLogFiles, flag: Path) -> None:
-        self._repository = repository
+        super().__init__(repository)
         self._files = files
         self._flag = flag
         self._new: RelayLogInfo | None = None  # of the transaction in work
@@ -61,10 +62,6 @@ class BinlogParticipant:
     def rollback_by_xid(self, xid: str) -> None:
         if self.recover() == xid:
             raise RplError(f"the binary log holds {xid}: it is committed, not rolled back")
-
-    def write(self, info: RelayLogInfo, *, durable: bool) -> None:
-        is_table = self._repository.kind is RepositoryKind.TABLE  # has no cache of the system to be written into
-        self._repository.flush(info, force=durable or is_table, events=0)
 
     def close(self, last: RelayLogInfo) -> None:
         if self._repository.read().is_at(last):  # else a transaction is decided, and the next start carries it out

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from rplctl.commit.participants.base import prepared_position, refuse_other_xid
+from rplctl.commit.participants.base import PositionParticipant, prepared_position
 from rplctl.commit.step import taken_over
 from rplctl.commit.xid import number_of
 from rplctl.info import RelayLogInfo
@@ -17,11 +17,11 @@ from rplctl.repository.lines import format_relay_log_info, parse_relay_log_info
 from rplctl.repository.shadow_page import ShadowPageFile
 
 
-class PagePosition:
+class PagePosition(PositionParticipant):
     """relay-log.info follows as if behind a marker."""
 
     def __init__(self, repository: InfoRepository[RelayLogInfo], path: Path) -> None:
-        self._repository = repository
+        super().__init__(repository)
         self._pages = ShadowPageFile(path)
         self._is_open = False
 
@@ -68,12 +68,8 @@ class PagePosition:
             self._pages.commit()
             self._repository.flush(self._committed(), force=True)
 
-    def rollback_by_xid(self, xid: str) -> None:
-        refuse_other_xid(xid, self.recover())
-        self.rollback()
-
     def write(self, info: RelayLogInfo, *, durable: bool) -> None:
-        self._repository.flush(info, force=durable, events=0)
+        super().write(info, durable=durable)
         self._pages.create(format_relay_log_info(info))
 
     def close(self, last: RelayLogInfo) -> None:

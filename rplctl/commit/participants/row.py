@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from sqlalchemy import Engine
 
+from rplctl.commit.participants.base import PositionParticipant
 from rplctl.commit.step import taken_over
 from rplctl.commit.xid import xid_of
 from rplctl.errors import RplError
@@ -17,14 +18,11 @@ from rplctl.repository.table import compare_and_swap
 from rplctl.target import mapped_errors
 
 
-class RowPosition:
+class RowPosition(PositionParticipant):
     def __init__(self, repository: InfoRepository[RelayLogInfo], engine: Engine, prefix: str) -> None:
-        self._repository = repository
+        super().__init__(repository)
         self._engine = engine
         self._prefix = prefix
-
-    def open(self) -> RelayLogInfo:
-        return self._repository.read()
 
     def prepare(self, xid: str, expected: RelayLogInfo, new: RelayLogInfo) -> None:
         with mapped_errors(self._engine.dialect.name), self._engine.begin() as connection:
@@ -48,9 +46,6 @@ class RowPosition:
     def rollback_by_xid(self, xid: str) -> None:
         if self.recover() == xid:
             raise RplError(f"{self._repository.where} holds the position of {xid}: it is committed, not rolled back")
-
-    def write(self, info: RelayLogInfo, *, durable: bool) -> None:
-        self._repository.flush(info, force=True)
 
     def close(self, last: RelayLogInfo) -> None:
         """Nothing: the row says it."""

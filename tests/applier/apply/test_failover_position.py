@@ -13,7 +13,8 @@ from rplctl.applier.apply.failover_position import enter_new_source
 from rplctl.applier.feed.plan import Batch, plan_batches
 from rplctl.channel import Channel
 from rplctl.commit import transaction
-from rplctl.commit.position_store import Ledger, open_ledger
+from rplctl.commit.position_store import open_ledger
+from rplctl.commit.step import Ledger
 from rplctl.config import Config
 from rplctl.info import RelayLogInfo
 from rplctl.own_tables.models import load_models, store_models
