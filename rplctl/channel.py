@@ -16,15 +16,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from rplctl import mysql_errors as er
-from rplctl.durable import note, private_folder
-from rplctl.errors import LockBusy, UsageError, file_error
-from rplctl.locks import flock
+from rplctl.errors import LockBusy, UsageError, file_error, file_errors
+from rplctl.locks import FileLock, flock
 from rplctl.plain_file import UnfitFile, closing_descriptor, open_plain, read_plain
 
 MAX_CHANNEL_NAME = 64
@@ -208,33 +207,16 @@ def hold_lock(channel: Channel, role: str, patience_s: float = LOCK_PATIENCE_SEC
     The default patience is for `lock_holder` of another command, which holds it shared for an instant.
     Raises LockBusy, naming the holder, when another process has it; RplError when the disk has no room for it.
     """
-    private_folder(channel.run_folder)
-    with closing_descriptor(_opened(channel, role, os.O_RDWR | os.O_CREAT)) as descriptor:
-        deadline = time.monotonic() + patience_s
-        while not flock(descriptor, wait=False):
-            if time.monotonic() > deadline:
-                holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip() or "unknown"
+    with closing(FileLock(channel.lock_path(role))) as lock:
+        with file_errors(channel.name):
+            if not lock.acquire(patience_s=patience_s):
                 raise LockBusy(
-                    f"the {role} of channel '{channel.name}' is held by process {holder}",
+                    f"the {role} of channel '{channel.name}' is held by process {lock.noted().strip() or 'unknown'}",
                     channel=channel.name,
                     hint="rplctl show-status" if role != "admin" else "another rplctl command is running; try again",
                 )
-            time.sleep(0.01)
-        try:
-            note(descriptor, channel.lock_path(role), f"{os.getpid()}\n")
-        except OSError as error:
-            raise file_error(error, channel.name) from error
+            lock.note(f"{os.getpid()}\n")
         yield
-
-
-def _opened(channel: Channel, role: str, flags: int) -> int:
-    """Raises FileNotFoundError; RplError for what is no file, or refused."""
-    try:
-        return open_plain(channel.lock_path(role), flags, follow=False)
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise file_error(error, channel.name) from error
 
 
 def lock_holder(channel: Channel, role: str) -> int | None:
@@ -242,9 +224,11 @@ def lock_holder(channel: Channel, role: str) -> int | None:
     long.
     """
     try:
-        descriptor = _opened(channel, role, os.O_RDONLY)
+        descriptor = open_plain(channel.lock_path(role), follow=False)
     except FileNotFoundError:
         return None
+    except OSError as error:
+        raise file_error(error, channel.name) from error
     with closing_descriptor(descriptor):
         if flock(descriptor, shared=True, wait=False):
             return None

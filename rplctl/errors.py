@@ -26,6 +26,8 @@ import errno as codes
 import os
 import re
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import ClassVar
 
 from rplctl import mysql_errors as er
@@ -164,6 +166,15 @@ def file_error(error: OSError, channel: str | None = None) -> RplError:
         hint=_NEXT_STEP.get(error.errno or 0, "ls -ld {folder}; then try again").format(folder=folder) if path else "",
         transient=is_full,
     )
+
+
+@contextmanager
+def file_errors(channel: str | None = None) -> Iterator[None]:
+    """What the system refuses in the block is one of ours."""
+    try:
+        yield
+    except OSError as error:
+        raise file_error(error, channel) from error
 
 
 def told(error: RplError | OSError) -> RplError:

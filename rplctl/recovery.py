@@ -28,7 +28,7 @@ from typing import Final
 
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel
-from rplctl.errors import BinlogFormatError, RelayLogError, file_error
+from rplctl.errors import BinlogFormatError, RelayLogError, file_errors
 from rplctl.failpoint import crash_point
 from rplctl.info import SET_BY_COMMAND, MasterInfo, RelayLogInfo
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, RelayLogPosition, log_number
@@ -101,16 +101,13 @@ def recover_relay_log(
     if dry_run:
         return plan_recovery(channel, master_info, relay_log_info, thorough=thorough)
     index = RelayLogIndex(channel)
-    try:
-        with index.lock():
-            before = index.names()
-            finish_purge(channel)
-            is_changed = index.names() != before
-            plan = plan_recovery(channel, master_info, relay_log_info, thorough=thorough)
-            plan = replace(plan, is_index_repaired=plan.is_index_repaired or is_changed)
-            _carry_out(index, plan)
-    except OSError as error:
-        raise file_error(error, channel.name) from error
+    with file_errors(channel.name), index.lock():
+        before = index.names()
+        finish_purge(channel)
+        is_changed = index.names() != before
+        plan = plan_recovery(channel, master_info, relay_log_info, thorough=thorough)
+        plan = replace(plan, is_index_repaired=plan.is_index_repaired or is_changed)
+        _carry_out(index, plan)
     return plan
 
 

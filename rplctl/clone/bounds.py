@@ -18,6 +18,7 @@ from rplctl.schema.model import BINARY_TYPES, INTEGER_BITS, Column, TableModel
 
 Query = Callable[[str], Sequence[tuple[Any, ...]]]
 Bound = tuple[str, ...]
+_ROW_BYTES: Final = 16 << 10  # of a table of which nothing is known
 _NUMBERED: Final = frozenset({"bit", "enum", "set"})
 _TEXTS: Final = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext"})
 
@@ -80,6 +81,17 @@ def chunks(query: Query, model: TableModel, rows: int, after: Bound | None = Non
         yield Chunk(after, upto)
         after = upto
     yield Chunk(after, None)
+
+
+def row_bytes(query: Query, model: TableModel) -> tuple[int, int]:
+    """Bytes of a row, at least 1, and of all rows, as the source believes."""
+    names = ", ".join(f"x'{name.encode().hex()}'" for name in (model.database, model.name))
+    found = query(
+        "SELECT avg_row_length, data_length FROM information_schema.tables"
+        f" WHERE (table_schema, table_name) = ({names})"
+    )
+    row, size = found[0] if found else (_ROW_BYTES, 0)
+    return int(row or 1), int(size or 0)
 
 
 def next_bound(

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final
 
-from rplctl.clone.bounds import Chunk, chunk_key, chunks, condition
+from rplctl.clone.bounds import Chunk, chunk_key, chunks, condition, row_bytes
 from rplctl.clone.chunk_file import ChunkHead, Key, digest_of, write_chunk
 from rplctl.clone.folder import CopiedTable, Part, Snapshot
 from rplctl.clone.received import Received, named_by_ddl
@@ -93,7 +93,7 @@ class Reader:
         model, part = self._begun.tables[number].model, self._parts[number]
         if part.is_whole:
             return part.count
-        rows_of_a_chunk = self._rows_of_a_chunk(model.database, model.name)
+        rows_of_a_chunk = max(1000, CHUNK_BYTES // row_bytes(self._about, model)[0])
         for chunk in chunks(self._query, model, rows_of_a_chunk, part.upto):
             self._beside.throttle.wait(self._about)
             if not self._locking:  # else it is loaded when all of it is read
@@ -144,13 +144,6 @@ class Reader:
             self._beside.throttle.took(file.packet_bytes)
             self._beside.report.moved()
         return file.rows
-
-    def _rows_of_a_chunk(self, database: str, table: str) -> int:
-        names = ", ".join(f"x'{name.encode().hex()}'" for name in (database, table))
-        found = self._about(
-            f"SELECT avg_row_length FROM information_schema.tables WHERE (table_schema, table_name) = ({names})"
-        )
-        return max(1000, CHUNK_BYTES // max(1, int(found[0][0] or 1))) if found else 1000
 
 
 def _in_parts(touched: Touched) -> Iterator[list[str]]:

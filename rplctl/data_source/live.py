@@ -38,11 +38,13 @@ from rplctl.receiver.pull import refuse_log_begun_anew
 from rplctl.secret import PasswordSources, find_password
 from rplctl.source.base import Bytes, DumpStart, ReplicaIdentity, fatal_reading_binlog
 from rplctl.source.binlog_folder import log_names, read_head
-from rplctl.source.connection import connect
-from rplctl.source.dump import LiveStream
+from rplctl.source.dump import LiveStream, open_stream
 from rplctl.source.survey import log_end, survey
 
 SCHEMES: Final = ("mysql://", "mariadb://")
+LIVE_OPTIONS: Final = frozenset(
+    "spool password_file ssl ssl_ca ssl_cert ssl_key ssl_verify_server_cert get_public_key".split()
+)
 _CONTROLS: Final = (  # the others are in the log as they come
     EventType.ROTATE, EventType.FORMAT_DESCRIPTION, EventType.HEARTBEAT, EventType.HEARTBEAT_V2,
     EventType.START_ENCRYPTION,
@@ -183,13 +185,8 @@ class LiveLogs:
         start = DumpStart(replace(self._place, log_pos=max(FIRST_EVENT_POSITION, self._place.log_pos)))
         # Two replicas of one id end each other's dumps
         replica = ReplicaIdentity(secrets.randbelow(1 << 31) + (1 << 31), str(uuid.uuid4()))
-        connection = connect(self._server.info, password, start, replica, self._config)
-        try:
-            self._stream = LiveStream(connection, start, replica, self._config)
-            self._checksum_length = CHECKSUM_LENGTH if connection.identity.has_checksums else 0
-        except BaseException:
-            connection.close()
-            raise
+        self._stream = open_stream(self._server.info, password, start, replica, self._config)
+        self._checksum_length = CHECKSUM_LENGTH if self._stream.identity().has_checksums else 0
 
     def _whole_end(self) -> BinlogPosition:
         """Behind the last whole event of the copy; what a kill left behind it is cut off."""

@@ -7,24 +7,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final
 
-from rplctl.data_source.live import SCHEMES, LiveServer, live_server
+from rplctl.data_source.live import LIVE_OPTIONS, SCHEMES, LiveServer, live_server
 from rplctl.errors import UsageError
 from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
 from rplctl.position import BinlogPosition
 from rplctl.schema.statement import TableName
 
 PARTITION_BYTES: Final = 32 << 20
-T = TypeVar("T")
-ZERO_DATES: Final = ("error", "null")
-STATEMENTS: Final = ("error", "skip")
 _QUOTED: Final = re.compile(r"`((?:[^`]|``)+)`\.`((?:[^`]|``)+)`")
-_NAMES: Final = frozenset(
-    "path table schema_file start end start_gtid end_gtid start_time end_time zero_dates statements partition_bytes "
-    "max_bytes_per_trigger spool password_file ssl ssl_ca ssl_cert ssl_key ssl_verify_server_cert "
-    "get_public_key".split()
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,48 +57,37 @@ class Options:
 
     @classmethod
     def parse(cls, given: Mapping[str, str]) -> Options:
-        """Names ignore case, as Spark's do. Raises UsageError."""
+        """Names ignore case, as Spark's do; a text that is empty says nothing. Raises UsageError."""
         options = {name.lower(): value for name, value in given.items()}
-        if unknown := sorted(options.keys() - _NAMES):
-            raise UsageError(f"format binlog has no option {', '.join(unknown)}: {', '.join(sorted(_NAMES))}")
-        if not options.get("path"):
+        names = {"path", *_READ, *LIVE_OPTIONS}
+        if unknown := sorted(options.keys() - names):
+            raise UsageError(f"format binlog has no option {', '.join(unknown)}: {', '.join(sorted(names))}")
+        path = options.get("path")
+        if not path:
             raise UsageError(
                 "format binlog wants the option path: a folder of binary logs, its index, one log, or mysql://USER@HOST:PORT"
             )
-        path = options["path"]
         server = live_server(path, options) if path.startswith(SCHEMES) else None
-        return cls(
-            server.spool if server else Path(path.removeprefix("file://")),
-            _given(options, "table", _table),
-            _given(options, "schema_file", Path),
-            _given(options, "start", BinlogPosition.parse),
-            _given(options, "end", BinlogPosition.parse),
-            _given(options, "start_gtid", Gtids.parse),
-            _given(options, "end_gtid", Gtids.parse),
-            _given(options, "start_time", _time),
-            _given(options, "end_time", _time),
-            _one_of(options, "zero_dates", ZERO_DATES),
-            _one_of(options, "statements", STATEMENTS),
-            _given(options, "partition_bytes", _count) or PARTITION_BYTES,
-            _given(options, "max_bytes_per_trigger", _count),
-            server,
-        )
+        found = {name: _read(name, text) for name, text in options.items() if name in _READ and text}
+        return cls(server.spool if server else Path(path.removeprefix("file://")), server=server, **found)
 
 
-def _given(options: Mapping[str, str], name: str, parse: Callable[[str], T]) -> T | None:
-    text = options.get(name)
+def _read(name: str, text: str) -> Any:
     try:
-        return parse(text) if text else None
+        return _READ[name](text)
     except ValueError as error:
         raise UsageError(f"option {name}: '{text}' cannot be read") from error
     except UsageError as error:
         raise UsageError(f"option {name}: {error.message}") from error
 
 
-def _one_of(options: Mapping[str, str], name: str, words: tuple[str, ...]) -> str:
-    if (word := options.get(name, words[0]).lower()) not in words:
-        raise UsageError(f"option {name}: '{word}' is none of {', '.join(words)}")
-    return word
+def _one_of(*words: str) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if text.lower() not in words:
+            raise UsageError(f"'{text.lower()}' is none of {', '.join(words)}")
+        return text.lower()
+
+    return read
 
 
 def _count(text: str) -> int:
@@ -129,3 +110,19 @@ def _time(text: str) -> float:
     """ISO 8601; UTC where it names no zone."""
     when = datetime.fromisoformat(text)
     return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+
+
+_READ: Final[Mapping[str, Callable[[str], Any]]] = {
+    "table": _table,
+    "schema_file": Path,
+    "start": BinlogPosition.parse,
+    "end": BinlogPosition.parse,
+    "start_gtid": Gtids.parse,
+    "end_gtid": Gtids.parse,
+    "start_time": _time,
+    "end_time": _time,
+    "zero_dates": _one_of("error", "null"),
+    "statements": _one_of("error", "skip"),
+    "partition_bytes": _count,
+    "max_bytes_per_trigger": _count,
+}

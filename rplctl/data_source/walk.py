@@ -182,13 +182,13 @@ class Walk:
             start = int(scan.start[first])
             behind = max(first + 1, int(np.searchsorted(scan.end[:last], start + size, side="right")))
             end = int(scan.end[behind - 1])
-            if not scan.row_events[first:behind].any() and not scan.has_payload[first:behind].any():
+            has_payload = bool(scan.has_payload[first:behind].any())
+            if not scan.row_events[first:behind].any() and not has_payload:
                 first = behind
                 continue
-            has_payload = bool(scan.has_payload[first:behind].any())
-            models = self._models(data, start, end, self._description(scan, start), has_payload=has_payload)
+            description = self._description(scan, start)
+            models = self._models(data, start, end, description, has_payload=has_payload)
             if models is not None:
-                description = self._description(scan, start)
                 piece = Piece(path, self.place.log_name, start, end, description, _before(scan, first), models)
                 if behind == first + 1 and end - start > 2 * size:
                     yield from self._parts(data, piece, self._transaction(data, scan, first))
@@ -219,11 +219,7 @@ class Walk:
         for query in queries:
             match = XA.match(query.sql_bytes.decode("latin-1").strip())
             if match and match[1].upper() in ("COMMIT", "ROLLBACK"):
-                yield from self._end_xa(
-                    match,
-                    Transaction(self._gtid(data, scan, number), BinlogPosition(self.place.log_name, end)),
-                    is_wanted,
-                )
+                yield from self._end_xa(match, self._transaction(data, scan, number), is_wanted)
             elif not WORDS.match(query.sql_bytes.decode("latin-1").strip()):
                 is_ddl = self._carry_out(query, description, at)
                 is_about |= self._concerns(query, description) if is_ddl else False
@@ -345,12 +341,9 @@ class Walk:
         assert description is not None
         return description
 
-    @staticmethod
-    def _gtid(data: ByteArray, scan: GroupScan, number: int) -> str:
-        return gtid_texts(data, scan, np.array([number]))[0]
-
     def _transaction(self, data: ByteArray, scan: GroupScan, number: int) -> Transaction:
-        return Transaction(self._gtid(data, scan, number), BinlogPosition(self.place.log_name, int(scan.end[number])))
+        (gtid,) = gtid_texts(data, scan, np.array([number]))
+        return Transaction(gtid, BinlogPosition(self.place.log_name, int(scan.end[number])))
 
 
 def _before(scan: GroupScan, number: int) -> BinlogPosition:

@@ -7,7 +7,8 @@ not before the current one with those low 32 bits; one without it, unless artifi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -28,24 +29,15 @@ _MARIADB_GTID: Final = int(EventType.MARIADB_GTID)
 _GTID_LIST: Final = int(EventType.GTID_LIST)
 
 
-@dataclass(slots=True)
 class EventFilter:
-    """What is left out of the relay log: our own events, IGNORE_SERVER_IDS, and MariaDB's domain lists."""
+    """What is left out of the relay log: events of some servers (us, IGNORE_SERVER_IDS), and by MariaDB's domain lists.
+    `skipping`: inside a group of a domain that is left out.
+    """
 
-    own_server_id: int | None  # None = replicate_same_server_id
-    ignored_server_ids: tuple[int, ...] = ()
-    do_domain_ids: tuple[int, ...] = ()
-    ignore_domain_ids: tuple[int, ...] = ()
-    skipping: bool = False  # inside a group of a domain that is left out
-    servers: Offsets = field(init=False)
-    do_domains: Offsets = field(init=False)
-    ignored_domains: Offsets = field(init=False)
-
-    def __post_init__(self) -> None:
-        own = () if self.own_server_id is None else (self.own_server_id,)
-        self.servers = np.array([*own, *self.ignored_server_ids], np.int64)
-        self.do_domains = np.array(self.do_domain_ids or (), np.int64)
-        self.ignored_domains = np.array(self.ignore_domain_ids or (), np.int64)
+    def __init__(self, servers: Sequence[int], do_domains: Sequence[int] = (), ignored: Sequence[int] = ()) -> None:
+        self.servers, self.do_domains = np.array(servers, np.int64), np.array(do_domains, np.int64)
+        self.ignored_domains = np.array(ignored, np.int64)
+        self.skipping = False
 
 
 @dataclass(frozen=True, slots=True)

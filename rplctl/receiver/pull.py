@@ -20,7 +20,6 @@ from rplctl.errors import SourceError
 from rplctl.event.checksum import verify_events
 from rplctl.event.format_description import parse_format_description
 from rplctl.event.header import CHECKSUM_LENGTH, HEADER_LENGTH, EventHeader, parse_header
-from rplctl.event.jit import Buffer
 from rplctl.event.types import EventType
 from rplctl.failpoint import crash_point
 from rplctl.info import MasterInfo
@@ -71,8 +70,8 @@ class Pull:
         """Before the first batch: remember the source (the wrong-server guard) and where the relay log goes on."""
         known = replace(info, uuid=source.uuid, master_server_id=source.server_id)
         self._flusher = MasterInfoFlusher(repository, known)
-        own = None if self._config.replicate_same_server_id else self._server_id
-        self._filter = EventFilter(own, info.ignored_server_ids, info.do_domain_ids, info.ignore_domain_ids)
+        own = () if self._config.replicate_same_server_id else (self._server_id,)
+        self._filter = EventFilter((*own, *info.ignored_server_ids), info.do_domain_ids, info.ignore_domain_ids)
         self._gtids = RetrievedGtids(recovered.retrieved_gtid_set, is_mariadb=source.is_mariadb)
         self._algorithm = 1 if source.has_checksums else 0
         self._continues_at = recovered.continues_at
@@ -156,7 +155,8 @@ class Pull:
                 "the source sent events before their FORMAT_DESCRIPTION", errno=er.SLAVE_RELAY_LOG_WRITE_FAILURE
             )
         run = next_run(batch, first, self._position.log_pos, self._filter)
-        self._append(run.data, run.kept)
+        if run.kept:
+            self._writer.append(run.data, run.kept)
         self._position = BinlogPosition(self._position.log_name, run.position)
         self._left_out = run.ends_dropped
         self.transactions += self._gtids.add(batch, first, run.stop, self._description)
@@ -164,10 +164,6 @@ class Pull:
         if run.ends_dropped and int(batch.data[batch.offsets[run.stop - 1] + 4]) in _ENDS_TRANSACTION:
             appended += self._mark_position()
         return run.stop, appended
-
-    def _append(self, data: Buffer, events: int) -> None:
-        if events:
-            self._writer.append(data, events)
 
     def _control(self, event: bytes) -> int:
         """One ROTATE, FORMAT_DESCRIPTION or heartbeat; events appended for it."""
@@ -192,7 +188,7 @@ class Pull:
         self._position = BinlogPosition(name, position)
         if not self._is_open:
             return 0  # the new relay log begins with it
-        self._append(event, 1)
+        self._writer.append(event, 1)
         return 1
 
     def _format_description(self, event: bytes, header: EventHeader) -> int:
@@ -200,7 +196,7 @@ class Pull:
             refuse_log_begun_anew(self._known_log, event, self._position)
             self._open(event)
         else:
-            self._append(event, 1)
+            self._writer.append(event, 1)
         self._description = parse_format_description(event)
         self._algorithm = self._description.checksum_algorithm
         artificial = header.is_artificial or not header.end_log_pos
@@ -231,7 +227,7 @@ class Pull:
         self._writer.open_new(begins, format_description)
         if begins != self._position:
             algorithm = parse_format_description(format_description).checksum_algorithm
-            self._append(artificial_rotate(self._server_id, self._position, algorithm), 1)
+            self._writer.append(artificial_rotate(self._server_id, self._position, algorithm), 1)
 
     def _heartbeat(self, header: EventHeader) -> int:
         """Nothing more to send. When it is ahead of us, events were left out there: the relay log is told."""
@@ -246,7 +242,7 @@ class Pull:
 
     def _mark_position(self) -> int:
         """An artificial ROTATE to here: executed position and recovery follow past events that were left out."""
-        self._append(artificial_rotate(self._server_id, self._position, self._algorithm), 1)
+        self._writer.append(artificial_rotate(self._server_id, self._position, self._algorithm), 1)
         self._left_out = False
         return 1
 

@@ -35,8 +35,7 @@ from rplctl.repository import open_master_info, open_relay_log_info
 from rplctl.secret import reveal
 from rplctl.source import DumpStart, ReplicaIdentity, SourceStream
 from rplctl.source.binlog_folder import FolderStream
-from rplctl.source.connection import connect
-from rplctl.source.dump import LiveStream
+from rplctl.source.dump import LiveStream, open_stream
 from rplctl.source.interruption import Interruption
 from rplctl.source.replica_id import replica_identity
 from rplctl.target import open_engine
@@ -84,7 +83,8 @@ class Receiver:
         numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
         with hold_lock(self._channel, "receiver"), self._reporter.begin(), signals_to(self._on_signal, *numbers):
             copying = threading.Thread(target=self._copy, name="rplctl-cloner", daemon=True)
-            observing = threading.Thread(target=self._observe, name="rplctl-observer", daemon=True)
+            status = self._reporter.status
+            observing = threading.Thread(target=self._observer.run, args=(status,), name="rplctl-observer", daemon=True)
             try:
                 watch(self._channel.run_folder, beside_others=not self._is_alone)
                 _warm_up()
@@ -109,9 +109,6 @@ class Receiver:
                 from rplctl.clone.cloner import Cloner
 
                 Cloner(self._config, self._channel, self._ended).run()
-
-    def _observe(self) -> None:
-        self._observer.run(self._reporter.status)
 
     def _unexpected(self, error: Exception) -> RplError:
         """What the operator reads of an error that nobody foresaw: where it was, and what to do."""
@@ -297,12 +294,7 @@ def open_source(
     """Connect and ask for everything from `start` on. Raises SourceError; `transient` when another attempt may help."""
     if info.master_binlog_dir:
         return FolderStream(Path(info.master_binlog_dir), config.datadir, start)
-    connection = connect(info, password, start, replica, config)
-    try:
-        return LiveStream(connection, start, replica, config)
-    except BaseException:
-        connection.close()
-        raise
+    return open_stream(info, password, start, replica, config)
 
 
 def _warm_up() -> None:

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -22,7 +21,7 @@ from typing import Any, Generic
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel
 from rplctl.durable import Guard, is_readable_by_others, private_folder, remove_file, replace_file
-from rplctl.errors import ConfigError, NotConfigured, file_error
+from rplctl.errors import ConfigError, NotConfigured, file_errors
 from rplctl.plain_file import closing_descriptor
 from rplctl.repository.base import Info, RepositoryKind
 from rplctl.repository.fields import FieldError
@@ -119,14 +118,14 @@ class FileRepository(Generic[Info]):
             data = self._record.format(replace(info, channel_name=self._channel.name))
         except FieldError as error:
             raise self._record.damaged(self._channel.name, str(error)) from None
-        with self._mapped_errors():
+        with file_errors(self._channel.name):  # the old record is still whole: replace_file removes what it began
             private_folder(self.path.parent)
             replace_file(self.path, data, durable=due, guard=self.guard, keep=self.synced_path)
         if due:
             self._events_since_sync = 0
 
     def remove(self) -> None:
-        with self._mapped_errors():
+        with file_errors(self._channel.name):
             self.synced_path.unlink(missing_ok=True)
             remove_file(self.path)
 
@@ -148,14 +147,6 @@ class FileRepository(Generic[Info]):
             if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_FILE_BYTES:
                 raise self._record.damaged(self._channel.name, f"{self.where} is not an info file", self._repair_hint())
             return os.pread(descriptor, status.st_size, 0)  # files are replaced, never grown
-
-    @contextmanager
-    def _mapped_errors(self) -> Iterator[None]:
-        """The old record is still whole: replace_file removes what it began."""
-        try:
-            yield
-        except OSError as error:
-            raise file_error(error, self._channel.name) from error
 
     def _refuse_cut_off(self, data: bytes) -> None:
         """What we have written once has our section right behind the counted lines, up to its marker; a server's file,

@@ -2,9 +2,9 @@
 
 PyMySQL has authenticated; from the dump request on its socket is ours: recv() into one large buffer, framing stripped
 there by a kernel for all events at once, no Python per event; the buffer goes out with them. An event too large for
-memory is gathered in a file (room.py). Invariant: the buffer holds a logical packet's beginning at offset 0, and memory
-is taken only by bytes that have arrived. Silence of `replica_net_timeout` seconds (heartbeats break it) is a lost
-connection.
+memory is gathered in a file (receive_buffer.py). Invariant: the buffer holds a logical packet's beginning at offset 0,
+and memory is taken only by bytes that have arrived. Silence of `replica_net_timeout` seconds (heartbeats break it) is a
+lost connection.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from rplctl import mysql_errors as er
 from rplctl.config import Config
 from rplctl.errors import BinlogFormatError, SourceError
 from rplctl.event.scan import Deframed, PacketEnd, deframe
+from rplctl.info import MasterInfo
 from rplctl.source import flavor
 from rplctl.source.base import (
     DumpStart,
@@ -29,7 +30,7 @@ from rplctl.source.base import (
     fatal_reading_binlog,
     lost_connection,
 )
-from rplctl.source.connection import ServerConnection
+from rplctl.source.connection import ServerConnection, connect
 from rplctl.source.receive_buffer import Room
 
 BUFFER_BYTES: Final = 4 << 20
@@ -157,6 +158,18 @@ class LiveStream:
         room.extend(len(rest))
         room.buffer[: len(rest)] = rest
         self._room = room
+
+
+def open_stream(
+    info: MasterInfo, password: str, start: DumpStart, replica: ReplicaIdentity, config: Config
+) -> LiveStream:
+    """Sign in, and ask for everything from `start` on. Raises SourceError."""
+    connection = connect(info, password, start, replica, config)
+    try:
+        return LiveStream(connection, start, replica, config)
+    except BaseException:
+        connection.close()
+        raise
 
 
 def end_of_dump(payload: bytes) -> SourceError:

@@ -69,7 +69,11 @@ class Pair:
         return selected_columns(self.source.columns[: self.width], takes_numbers=self.is_of_servers)
 
     def hashed(self, *, of_target: bool) -> tuple[list[SelectedColumn], list[int]]:
-        """Of servers: what is selected so that equal values are equal bytes, and how it is hashed."""
+        """Of servers: what is selected so that equal values are equal bytes, and how it is hashed; of others how the
+        source's rows are selected, which are compared as the target will say them.
+        """
+        if not self.is_of_servers:
+            return self.selected(), []
         own, other = (self.target, self.source) if of_target else (self.source, self.target)
         found, modes = [], []
         selected = selected_columns(own.columns[: self.width], takes_numbers=True)
@@ -98,6 +102,13 @@ def batch_of_images(images: Images, pair: Pair, columns: Sequence[SelectedColumn
     keys = hash_images(images, pair.key, [modes[c] for c in pair.key]) if pair.key else rows
     formats = [column.format for column in columns]
     return Batch(keys, rows, lambda numbers: keys_of_images(images, formats, pair, numbers))
+
+
+def batch_of_source(images: Images, pair: Pair, columns: Sequence[SelectedColumn], modes: Sequence[int]) -> Batch:
+    """`columns`, `modes`: see Pair.hashed."""
+    if pair.is_of_servers:
+        return batch_of_images(images, pair, columns, modes)
+    return batch_of_values(plain_rows(images, pair, columns), pair)
 
 
 def batch_of_values(rows: list[tuple[Any, ...]], pair: Pair) -> Batch:

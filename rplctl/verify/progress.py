@@ -20,7 +20,7 @@ from rplctl.channel import Channel
 from rplctl.clone.bounds import Bound
 from rplctl.durable import private_folder, replace_file
 from rplctl.plain_file import parsed_json, read_plain
-from rplctl.verify.report_file import Difference, Header, Totals, line, write_report
+from rplctl.verify.report_file import Difference, Header, Totals, line, of_record, write_report
 
 
 class Progress:
@@ -33,8 +33,8 @@ class Progress:
         try:
             stored = parsed_json(read_plain(self._path))
             if stored["request"] == request:
-                self.header = Header(**{**stored["header"], "tables": tuple(stored["header"]["tables"])})
-                found = [Totals(**{**totals, "drift": tuple(totals["drift"])}) for totals in stored["done"]]
+                self.header = of_record(Header, stored["header"])
+                found = [of_record(Totals, totals) for totals in stored["done"]]
                 self.done = {(totals.database, totals.table): totals for totals in found}
         except (FileNotFoundError, ValueError, KeyError, TypeError):
             self.header, self.done = None, {}
@@ -79,9 +79,7 @@ class Progress:
         for name, totals in self.done.items():
             if totals.differences and self._differences(name).exists():
                 with self._differences(name).open("rb") as lines:
-                    for text in lines:
-                        record = json.loads(text)
-                        yield Difference(**{**record, "columns": tuple(record["columns"])})
+                    yield from (of_record(Difference, json.loads(text)) for text in lines)
 
     def _differences(self, name: tuple[str, str]) -> Path:
         return self._of_table(name, "differences")

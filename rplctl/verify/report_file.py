@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
 from rplctl.durable import replacing, write_all
 from rplctl.errors import UsageError
@@ -22,6 +22,7 @@ from rplctl.errors import UsageError
 FORMAT: Final = 1
 Kind = Literal["missing", "extra", "different"]
 KeyValue = str | dict[str, str]
+T = TypeVar("T")
 _BUFFER_BYTES: Final = 1 << 20
 _LAST_BYTES: Final = 1 << 10  # the last line is in them
 
@@ -91,7 +92,7 @@ class Report:
                 record = _record(self.path, text)
                 if "kind" not in record:
                     return
-                yield Difference(**{**record, "columns": tuple(record["columns"])})
+                yield of_record(Difference, record)
 
 
 def write_report(path: Path, header: Header, differences: Iterable[Difference], totals: Sequence[Totals]) -> None:
@@ -121,12 +122,16 @@ def read_report(path: Path) -> Report:
             raise _unfit(path, "is not whole")
         file.seek(last["totals"])
         *totals, _ = (_record(path, text) for text in file)
-    header = Header(**{**head, "tables": tuple(head["tables"])})
-    return Report(path, header, tuple(Totals(**{**one, "drift": tuple(one["drift"])}) for one in totals))
+    return Report(path, of_record(Header, head), tuple(of_record(Totals, one) for one in totals))
 
 
 def line(record: Mapping[str, Any]) -> bytes:
     return json.dumps(record, ensure_ascii=False).encode() + b"\n"
+
+
+def of_record(kind: Callable[..., T], record: Mapping[str, Any]) -> T:
+    """What `asdict` has made a record of, back again: its lists are tuples. Raises TypeError for another's."""
+    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in record.items()})
 
 
 def _record(path: Path, text: bytes) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from rplctl.clone.bounds import Bound, Chunk, chunk_key, chunks, condition
+from rplctl.clone.bounds import Bound, Chunk, chunk_key, chunks, condition, row_bytes
 from rplctl.config import Config
 from rplctl.event.images import Images
 from rplctl.info import MasterInfo
@@ -27,16 +27,7 @@ from rplctl.source.select import SelectedRows
 from rplctl.source.snapshot import Step, step_of
 from rplctl.source.survey import Query, session, survey
 from rplctl.verify.key_values import Key, where_keys
-from rplctl.verify.pair import (
-    Batch,
-    Pair,
-    batch_of_images,
-    batch_of_values,
-    chosen_rows,
-    keys_of_images,
-    plain_rows,
-    stream_images,
-)
+from rplctl.verify.pair import Batch, Pair, batch_of_source, chosen_rows, keys_of_images, stream_images
 
 _PIECE_BYTES: Final = 256 << 20
 _KEYS_AT_ONCE: Final = 500
@@ -71,13 +62,10 @@ def open_source(config: Config, master: MasterInfo, at: BinlogPosition | None = 
 
 def scan_source(source: Source, pair: Pair, max_load: int, wheres: Iterable[str] | None = None) -> Iterator[Batch]:
     """Hashes of all rows, or of those. Raises SourceError, RplError for a value that cannot be read."""
-    columns, modes = pair.hashed(of_target=False) if pair.is_of_servers else (pair.selected(), [])
+    columns, modes = pair.hashed(of_target=False)
     for where in (piece.where for piece in pieces(source, pair.source, max_load)) if wheres is None else wheres:
         for images in _select(source, pair.source, columns, where):
-            if pair.is_of_servers:
-                yield batch_of_images(images, pair, columns, modes)
-            else:
-                yield batch_of_values(plain_rows(images, pair, columns), pair)
+            yield batch_of_source(images, pair, columns, modes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,15 +80,10 @@ def pieces(source: Source, model: TableModel, max_load: int, after: Bound | None
     """Each piece of a table behind `after`, as it is when it is asked for and the source has no more load than that;
     only `about` asks. Raises SourceError.
     """
-    names = ", ".join(f"x'{name.encode().hex()}'" for name in (model.database, model.name))
-    found = source.about(
-        "SELECT avg_row_length, data_length FROM information_schema.tables"
-        f" WHERE (table_schema, table_name) = ({names})"
-    )
-    row_bytes, size = (int(cell or 1) for cell in (found[0] if found else (1, 1)))
+    one, size = row_bytes(source.about, model)
     key = chunk_key(model)
     is_one = not key or (size <= _PIECE_BYTES and after is None)  # to look for a bound takes a pass over the key
-    rows = max(1000, _PIECE_BYTES // row_bytes)
+    rows = max(1000, _PIECE_BYTES // one)
     for chunk in [Chunk(None, None)] if is_one else chunks(source.about, model, rows, after):
         wait_for_load(source.about, max_load)
         yield TablePiece(condition(key, chunk), chunk.upto)
@@ -132,17 +115,14 @@ def rows_of_keys(source: Source, pair: Pair, keys: Sequence[Key], locking: str) 
 def rows_with_hashes(source: Source, pair: Pair, wanted: set[int], locking: str) -> Iterator[Images]:
     """Of a table without a key: rows as the encoders take them that have one of these hashes."""
     plain = pair.selected()
-    columns, modes = pair.hashed(of_target=False) if pair.is_of_servers else (plain, [])
+    columns, modes = pair.hashed(of_target=False)
     is_alike = [how.expression for how in columns] == [how.expression for how in plain]  # else all are taken
     for images in _select(source, pair.source, plain, "", locking):
         if not is_alike:
             yield images
             continue
-        if pair.is_of_servers:
-            batch = batch_of_images(images, pair, columns, modes)
-        else:
-            batch = batch_of_values(plain_rows(images, pair, plain), pair)
-        numbers = np.flatnonzero([value in wanted for value in batch.rows.tolist()])
+        hashes = batch_of_source(images, pair, columns, modes).rows
+        numbers = np.flatnonzero([value in wanted for value in hashes.tolist()])
         if len(numbers):
             yield chosen_rows(images, numbers)
 

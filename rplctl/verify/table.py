@@ -14,6 +14,7 @@ from typing import Final
 
 import numpy as np
 
+from rplctl.clone.bounds import row_bytes
 from rplctl.verify.hashes import BUCKETS, Buckets
 from rplctl.verify.key_values import Key
 from rplctl.verify.pair import Batch, Pair
@@ -111,11 +112,7 @@ def _settled(
 
 
 def at_once(settler: Settler, pair: Pair) -> int:
-    names = ", ".join(f"x'{name.encode().hex()}'" for name in (pair.source.database, pair.source.name))
-    found = settler.source.about(
-        f"SELECT avg_row_length FROM information_schema.tables WHERE (table_schema, table_name) = ({names})"
-    )
-    return min(_MOST_AT_ONCE, max(10, _BYTES_AT_ONCE // max(1, int((found and found[0][0]) or 1))))
+    return min(_MOST_AT_ONCE, max(10, _BYTES_AT_ONCE // row_bytes(settler.source.about, pair.source)[0]))
 
 
 def _keyless(  # noqa: PLR0913 - what one table takes
