@@ -17,8 +17,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from rplctl import mysql_errors as er
 from rplctl.applied_log.files import binary_log_files, existing_names
@@ -49,17 +50,16 @@ _MAX_TEXT = 192
 Document = dict[str, Any]
 
 
-class LogResource(Protocol):
-    """What takes part (the worklog's Instance_log_resource). `lock` says whether it was to be had in that time."""
+@dataclass(frozen=True, slots=True)
+class LogResource:
+    """What takes part (the worklog's Instance_log_resource). `lock`: whether it was to be had in that time. `collect`
+    raises RplError.
+    """
 
     column: str
-
-    def lock(self, patience_s: float) -> bool: ...
-
-    def collect(self) -> None:
-        """Raises RplError."""
-
-    def unlock(self) -> None: ...
+    lock: Callable[[float], bool]
+    collect: Callable[[], None]
+    unlock: Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,97 +118,63 @@ def _binary_log(log: ChannelLog) -> Document:
     return {"binary_log_file": log.binary_log_file, "binary_log_position": log.binary_log_position}
 
 
-class _ChannelResource:
-    column = CHANNELS
+def _channel_resource(
+    channel: Channel, records: RecordsAtOnce[MasterInfo], into: ChannelLog, opened: ExitStack
+) -> LogResource:
+    index, lock = RelayLogIndex(channel), FileLock(channel.lock_path("data"))
+    names_in = lru_cache(1)(index.names_in)  # an index that is byte for byte as it was is not taken apart again
+    opened.callback(lock.close)  # also when no round came to it
+    lock.open()
+    names_in(index.read())
 
-    def __init__(
-        self, channel: Channel, records: RecordsAtOnce[MasterInfo], into: ChannelLog, opened: ExitStack
-    ) -> None:
-        self._records = records
-        self._index = RelayLogIndex(channel)
-        self._listed, self._names = b"", list[str]()
-        self._lock = FileLock(channel.lock_path("data"))
-        opened.callback(self._lock.close)  # also when no round came to it
-        self._lock.open()
-        self._into = into
-        self._relay_logs()
-
-    def lock(self, patience_s: float) -> bool:
-        return self._lock.acquire(patience_s=patience_s)
-
-    def unlock(self) -> None:
-        self._lock.close()
-
-    def _relay_logs(self) -> list[str]:
-        """An index that is byte for byte as it was is not taken apart again."""
-        if (listed := self._index.read()) != self._listed:
-            self._listed, self._names = listed, self._index.names_in(listed)
-        return self._names
-
-    def collect(self) -> None:
-        info = self._records.find(self._into.name)
-        into, names = self._into, self._relay_logs()
+    def collect() -> None:
+        info = records.find(into.name)
+        names = names_in(index.read())
         into.master_info = info
         if info is None or info.flushed_relay_log_name not in names:
             return  # nothing was received yet, or recovery has removed it and it is fetched again
-        size = self._index.path(info.flushed_relay_log_name).stat().st_size
+        size = index.path(info.flushed_relay_log_name).stat().st_size
         into.relay_log_file = info.flushed_relay_log_name
         into.relay_log_position = min(info.flushed_relay_log_pos, size)  # less after recovery cut a torn tail
         into.relay_logs = tuple(names[: names.index(info.flushed_relay_log_name) + 1])
 
+    return LogResource(CHANNELS, lambda patience_s: lock.acquire(patience_s=patience_s), collect, lock.close)
 
-class _GtidResource:
-    column = MASTER
 
-    def __init__(
-        self, datadir: Path, configs: Mapping[str, Config], records: RecordsAtOnce[RelayLogInfo], into: Collected
-    ) -> None:
-        self._into = into
-        self._records = records
-        self._lock = gtid_map(datadir)
-        self._binary_logs = [
-            (log, files)
-            for log in into.channels
-            if (files := binary_log_files(configs[log.name], Channel(log.name, datadir))) is not None
-        ]
+def _gtid_resource(
+    datadir: Path, configs: Mapping[str, Config], records: RecordsAtOnce[RelayLogInfo], into: Collected
+) -> LogResource:
+    lock = gtid_map(datadir)
+    found = [(log, binary_log_files(configs[log.name], Channel(log.name, datadir))) for log in into.channels]
+    binary_logs = [(log, files) for log, files in found if files is not None]
 
-    def lock(self, patience_s: float) -> bool:
-        return self._lock.acquire_exclusive(patience_s)
-
-    def unlock(self) -> None:
-        self._lock.close()
-
-    def collect(self) -> None:
-        stored = [self._records.find(log.name) for log in self._into.channels]
-        self._into.executed = [info for info in stored if info is not None and RELAY_LOG_INFO.has_data(info)]
-        for into, files in self._binary_logs:  # written under this lock only
+    def collect() -> None:
+        stored = [records.find(log.name) for log in into.channels]
+        into.executed = [info for info in stored if info is not None and RELAY_LOG_INFO.has_data(info)]
+        for log, files in binary_logs:  # written under this lock only
             if names := existing_names(files):
-                into.binary_logs, into.binary_log_file = tuple(names), names[-1]
-                into.binary_log_position = RelayLogIndex(files).path(names[-1]).stat().st_size
+                log.binary_logs, log.binary_log_file = tuple(names), names[-1]
+                log.binary_log_position = RelayLogIndex(files).path(names[-1]).stat().st_size
+
+    return LogResource(MASTER, lock.acquire_exclusive, collect, lock.close)
 
 
-class _EngineResource:
-    column = STORAGE_ENGINES
+def _engine_resource(target: TargetLog, into: Document) -> LogResource:
+    """Its snapshot is kept when it is unlocked; the log's owner closes it."""
 
-    def __init__(self, target: TargetLog, into: Document) -> None:
-        self._target, self._log = target, target.log
-        self._into = into
-
-    def lock(self, patience_s: float) -> bool:
-        self._log.lock()
+    def lock(_: float) -> bool:
+        target.log.lock()
         return True
 
-    def unlock(self) -> None:
-        """A snapshot is kept for `and_then`; the log's owner closes it."""
-
-    def collect(self) -> None:
+    def collect() -> None:
         """A channel's own target comes behind the default one, under TARGETS, with its channels."""
-        figures = {self._log.name: self._log.collect()}
-        if self._target.is_default:
-            self._into |= figures
+        figures = {target.log.name: target.log.collect()}
+        if target.is_default:
+            into.update(figures)
         else:
-            names = list(self._target.channels)
-            self._into.setdefault(TARGETS, []).append({"channel_names": names, **figures})
+            into.setdefault(TARGETS, []).append({"channel_names": list(target.channels), **figures})
+
+    return LogResource(STORAGE_ENGINES, lock, collect, lambda: None)
 
 
 def executed_by_all(records: Sequence[RelayLogInfo]) -> str:
@@ -297,11 +263,11 @@ def _resources(
         for name, options in configs.items():
             if masters.find(name) is None:
                 open_master_info(options, Channel(name, datadir), engine_of(options)).read()  # says what is missing
-        channels = [_ChannelResource(Channel(log.name, datadir), masters, log, opened) for log in into.channels]
+        channels = [_channel_resource(Channel(log.name, datadir), masters, log, opened) for log in into.channels]
     with _named(MASTER):
-        gtids = _GtidResource(datadir, configs, open_records(RELAY_LOG_INFO, configs, reader), into)
+        gtids = _gtid_resource(datadir, configs, open_records(RELAY_LOG_INFO, configs, reader), into)
     masters.expire()
-    return [*channels, gtids, *(_EngineResource(target, into.storage_engines) for target in logs)]
+    return [*channels, gtids, *(_engine_resource(target, into.storage_engines) for target in logs)]
 
 
 def _collect(resources: Sequence[LogResource], patience: float) -> bool:

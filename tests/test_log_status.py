@@ -356,27 +356,15 @@ def test_11_the_read_lock_of_a_server_holds_a_receivers_flush_but_not_the_collec
 
 
 def test_13_a_resource_is_locked_collected_and_unlocked(instance: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Any object with the three verbs takes part, in its place of the list."""
+    """What has the three verbs takes part, in its place of the list."""
     calls: list[str] = []
 
-    class Extra:
-        column = "MASTER"
+    def lock(patience_s: float) -> bool:
+        calls.append("lock")
+        return len(calls) > 1  # the first round is given up, and taken again from the start
 
-        def __init__(self, *_: object) -> None: ...
-
-        def lock(self, patience_s: float) -> bool:
-            calls.append("lock")
-            return len(calls) > 1  # the first round is given up, and taken again from the start
-
-        def collect(self) -> None:
-            calls.append("collect")
-
-        def unlock(self) -> None:
-            calls.append("unlock")
-
-    resource: LogResource = Extra()
-    assert resource.column == "MASTER"
-    monkeypatch.setattr(rplctl.log_status, "_GtidResource", Extra)
+    extra = LogResource("MASTER", lock, lambda: calls.append("collect"), lambda: calls.append("unlock"))
+    monkeypatch.setattr(rplctl.log_status, "_gtid_resource", lambda *_: extra)
     instance.collect()
     assert calls == ["lock", "lock", "collect", "unlock"]
 

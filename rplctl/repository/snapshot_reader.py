@@ -27,9 +27,7 @@ def open_records(
     """`configs`: channel → its options, which say FILE or TABLE; `reader` gives the one of a channel's target and is
     called at the first TABLE there. Raises what `find` does, TargetError.
     """
-    records = RecordsAtOnce(record)
-    for name, config in configs.items():
-        records.add(name, config, reader)
+    records = RecordsAtOnce(record, configs, reader)
     for name in configs:
         records.find(name)
     records.expire()
@@ -39,22 +37,23 @@ def open_records(
 class RecordsAtOnce(Generic[Info]):
     """Made by `open_records`."""
 
-    def __init__(self, record: Record[Info]) -> None:
+    def __init__(
+        self, record: Record[Info], configs: Mapping[str, Config], reader: Callable[[Config], TableReader]
+    ) -> None:
         self._record: Record[Info] = record
         self._known: dict[str, tuple[Any, Info | None]] = {}
         self._files: dict[str, FileRepository[Info]] = {}
         self._readers: dict[str, TableReader] = {}
         self._has_table: dict[TableReader, bool] = {}
         self._rows: dict[TableReader, dict[str, Any]] = {}
-
-    def add(self, name: str, config: Config, reader: Callable[[Config], TableReader]) -> None:
-        if self._record.kind(config) is RepositoryKind.FILE:
-            sync_period = self._record.sync_period(config)
-            self._files[name] = FileRepository(self._record, Channel(name, config.datadir), sync_period)
-            return
-        its = self._readers[name] = reader(config)
-        if its not in self._has_table:
-            self._has_table[its] = its.check(self._record, name)
+        for name, config in configs.items():
+            if record.kind(config) is RepositoryKind.FILE:
+                channel = Channel(name, config.datadir)
+                self._files[name] = FileRepository(record, channel, record.sync_period(config))
+                continue
+            its = self._readers[name] = reader(config)
+            if its not in self._has_table:
+                self._has_table[its] = its.check(record, name)
 
     def expire(self) -> None:
         """What was read is old from now on."""
@@ -64,17 +63,15 @@ class RecordsAtOnce(Generic[Info]):
 
     def find(self, name: str) -> Info | None:
         """None when there is no record, or no table. Raises what its repository's `read` raises besides."""
-        if (file := self._files.get(name)) is not None:
-            stored: Any = file.load()
-            return self._taken_apart(name, stored, lambda: file.parsed(stored))
+        file = self._files.get(name)
+        stored = file.load() if file else self._row(name)
+        if name not in self._known or self._known[name][0] != stored:
+            info = file.parsed(stored) if file else self._readers[name].parsed(self._record, name, stored)
+            self._known[name] = stored, info
+        return self._known[name][1]
+
+    def _row(self, name: str) -> Any:
         reader = self._readers[name]
         if reader not in self._rows:
             self._rows[reader] = reader.rows(self._record) if self._has_table[reader] else {}
-        row = self._rows[reader].get(name.casefold())
-        return self._taken_apart(name, row, lambda: reader.parsed(self._record, name, row))
-
-    def _taken_apart(self, name: str, stored: Any, parse: Callable[[], Info | None]) -> Info | None:
-        known = self._known.get(name)
-        if known is None or known[0] != stored:
-            known = self._known[name] = (stored, parse())
-        return known[1]
+        return self._rows[reader].get(name.casefold())
