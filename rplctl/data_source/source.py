@@ -20,13 +20,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql import datasource as api, types as sql
-from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from rplctl.applier.decode.arrow import column_array, spark_type
-from rplctl.applier.decode.changes import OPS, Changes, TableChanges, changes_of
+from rplctl.applier.decode.change_columns import HEAD, columns_of, head_of, tail_of
+from rplctl.applier.decode.changes import Changes, TableChanges, changes_of
 from rplctl.applier.decode.piece import Piece
 from rplctl.applier.decode.row_stream import TableRows
 from rplctl.data_source.json_rows import dict_rows, json_text
@@ -34,7 +34,6 @@ from rplctl.data_source.live import LiveLogs
 from rplctl.data_source.options import Options
 from rplctl.data_source.walk import Walk
 from rplctl.errors import RplError, UsageError
-from rplctl.event.images import NOT_IN_IMAGE
 from rplctl.event.rows import Ints
 from rplctl.position import BinlogPosition
 from rplctl.schema.model import Column, TableModel
@@ -48,18 +47,8 @@ except ImportError:  # Spark 4.1: such a query is one batch
         pass
 
 
-_HEAD: Final = [
-    sql.StructField("op", sql.StringType(), nullable=False),
-    sql.StructField("log", sql.StringType(), nullable=False),
-    sql.StructField("pos", sql.LongType(), nullable=False),
-    sql.StructField("row_number", sql.LongType(), nullable=False),
-    sql.StructField("gtid", sql.StringType(), nullable=False),
-    sql.StructField("end_log", sql.StringType(), nullable=False),
-    sql.StructField("end_pos", sql.LongType(), nullable=False),
-    sql.StructField("ts", sql.TimestampType(), nullable=False),
-    sql.StructField("database", sql.StringType()),
-    sql.StructField("table", sql.StringType()),
-]
+_TABLE: Final = (pa.field("database", pa.string()), pa.field("table", pa.string()))
+_HEAD: Final = from_arrow_schema(pa.schema([*HEAD, *_TABLE])).fields
 _TAIL: Final = [sql.StructField("is_partial", sql.BooleanType()), sql.StructField("statement", sql.StringType())]
 _BATCH_ROWS: Final = 100_000
 _NEVER: Final = object()
@@ -288,30 +277,14 @@ def _struct(versions: Sequence[TableModel]) -> sql.StructType:
 def _batch(  # noqa: PLR0913 - what a batch is made of
     piece: Piece, found: Changes, part: TableChanges, of: slice, schema: pa.Schema, options: Options, row: Any
 ) -> pa.RecordBatch:
-    images, rows, transaction = part.rows.images, part.rows, part.transaction[of]
-    count = len(transaction)
-    partial = np.zeros(count, np.bool_)
-    for numbers in (images.before[of], images.after[of]):
-        partial |= (numbers >= 0) & (images.cell_start[numbers] == NOT_IN_IMAGE).any(axis=1)
-    log, end_log = pa.scalar(piece.log_name), pa.scalar(found.transactions.end_log)
-    before, after = row(rows, images.before[of], schema, options), row(rows, images.after[of], schema, options)
-    model = rows.model
+    rows, images = part.rows, part.rows.images
     return pa.RecordBatch.from_arrays(
         [
-            pa.array(OPS).take(pa.array(images.ops[of])),
-            pa.repeat(log, count),
-            pa.array(part.position[of]),
-            pa.array(part.number[of]),
-            pa.array(found.transactions.gtid, pa.string()).take(pa.array(transaction)),
-            pa.repeat(end_log, count),
-            pa.array(found.transactions.end[transaction]),
-            pa.array(part.time[of] * 1_000_000).cast(pa.timestamp("us", "UTC")),
-            pa.repeat(pa.scalar(model.database), count),
-            pa.repeat(pa.scalar(model.name), count),
-            before,
-            after,
-            pa.array(partial),
-            pa.nulls(count, pa.string()),
+            *head_of(part, found.transactions, piece.log_name, of),
+            *(pa.repeat(pa.scalar(name), len(images.ops[of])) for name in (rows.model.database, rows.model.name)),
+            row(rows, images.before[of], schema, options),
+            row(rows, images.after[of], schema, options),
+            *tail_of(images, of),
         ],
         schema=schema,
     )
@@ -351,28 +324,16 @@ def _typed_rows(rows: TableRows, images: Ints, schema: pa.Schema, options: Optio
 
 
 def _statement_batch(piece: Piece, found: Changes, schema: pa.Schema) -> pa.RecordBatch:
-    rows, transactions = found.statements, found.transactions
-    count = len(rows)
-    none = pa.nulls(count, schema.field("before").type)
-    return pa.RecordBatch.from_arrays(
-        [
-            pa.array([row.kind for row in rows]),
-            pa.repeat(pa.scalar(piece.log_name), count),
-            pa.array([row.position for row in rows], pa.int64()),
-            pa.array([0] * count, pa.int64()),
-            pa.array([transactions.gtid[row.transaction] for row in rows], pa.string()),
-            pa.repeat(pa.scalar(transactions.end_log), count),
-            pa.array([int(transactions.end[row.transaction]) for row in rows], pa.int64()),
-            pa.array([row.time * 1_000_000 for row in rows], pa.int64()).cast(pa.timestamp("us", "UTC")),
-            pa.array([row.database for row in rows], pa.string()),
-            pa.array([row.table or None for row in rows], pa.string()),
-            none,
-            none,
-            pa.array([False] * count),
-            pa.array([row.text for row in rows], pa.string()),
-        ],
-        schema=schema,
-    )
+    gtids, ends = found.transactions.gtid, found.transactions.end
+    rows = [
+        (
+            *(one.kind, piece.log_name, one.position, 0, gtids[one.transaction]),
+            *(found.transactions.end_log, int(ends[one.transaction]), one.time * 1_000_000),
+            *(one.database, one.table or None, None, None, False, one.text),
+        )
+        for one in found.statements
+    ]
+    return pa.RecordBatch.from_arrays(columns_of(rows, schema), schema=schema)
 
 
 def _in_order(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -15,60 +15,35 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
 import pyarrow as pa
 
 from rplctl.applier.decode.arrow import column_array
-from rplctl.applier.decode.changes import OPS, TableChanges, Transactions
+from rplctl.applier.decode.change_columns import HEAD, columns_of, head_of, tail_of
+from rplctl.applier.decode.changes import TableChanges, Transactions
 from rplctl.applier.decode.row_stream import TableRows
-from rplctl.event.images import NOT_IN_IMAGE
 from rplctl.event.rows import Ints
 from rplctl.event.values import decode_column
 from rplctl.schema.model import TableModel
 from rplctl.target.delta.columns import row_schema
 
-_TIME: Final = pa.timestamp("us", "UTC")
-_HEAD: Final = (
-    pa.field("op", pa.string(), nullable=False),
-    pa.field("log", pa.string(), nullable=False),
-    pa.field("pos", pa.int64(), nullable=False),
-    pa.field("row_number", pa.int64(), nullable=False),
-    pa.field("gtid", pa.string(), nullable=False),
-    pa.field("end_log", pa.string(), nullable=False),
-    pa.field("end_pos", pa.int64(), nullable=False),
-    pa.field("ts", _TIME, nullable=False),
-)
 _TAIL: Final = (pa.field("is_partial", pa.bool_(), nullable=False), pa.field("statement", pa.string()))
 
 
 def lake_schema(model: TableModel) -> pa.Schema:
     row = pa.struct(list(row_schema(model)))
-    return pa.schema([*_HEAD, pa.field("before", row), pa.field("after", row), *_TAIL])
+    return pa.schema([*HEAD, pa.field("before", row), pa.field("after", row), *_TAIL])
 
 
 def change_rows(part: TableChanges, transactions: Transactions, log_name: str, *, zero_null: bool) -> pa.Table:
     """All changes of one table in a piece, in the order of the log. Raises as arrow.column_array."""
-    rows, images, number = part.rows, part.rows.images, part.transaction
-    count = len(number)
-    shift = transactions.shift if isinstance(transactions.shift, int) else transactions.shift[number]
-    partial = np.zeros(count, np.bool_)
-    for chosen in (images.before, images.after):
-        partial |= (chosen >= 0) & (images.cell_start[chosen] == NOT_IN_IMAGE).any(axis=1)
+    rows, images = part.rows, part.rows.images
     schema = lake_schema(rows.model)
     return pa.Table.from_arrays(
         [
-            pa.array(OPS).take(pa.array(images.ops)),
-            pa.repeat(pa.scalar(log_name), count),
-            pa.array(part.position - shift),
-            pa.array(part.number),
-            pa.array(transactions.gtid, pa.string()).take(pa.array(number)),
-            pa.repeat(pa.scalar(transactions.end_log), count),
-            pa.array(transactions.end[number]),
-            pa.array(part.time * 1_000_000).cast(_TIME),
+            *head_of(part, transactions, log_name),
             _structs(rows, images.before, schema.field("before").type, zero_null=zero_null),
             _structs(rows, images.after, schema.field("after").type, zero_null=zero_null),
-            pa.array(partial),
-            pa.nulls(count, pa.string()),
+            *tail_of(images),
         ],
         schema=schema,
     )
@@ -94,8 +69,4 @@ def statement_rows(  # noqa: PLR0913 - a statement and where it stood
     """One row: DDL that the table met."""
     values = (op, log_name, position, number, gtid, log_name, end, time * 1_000_000, None, None, False, text)
     schema = lake_schema(model)
-    arrays = [
-        pa.array([value], pa.int64()).cast(_TIME) if field.name == "ts" else pa.array([value], field.type)
-        for value, field in zip(values, schema, strict=True)
-    ]
-    return pa.Table.from_arrays(arrays, schema=schema)
+    return pa.Table.from_arrays(columns_of([values], schema), schema=schema)
