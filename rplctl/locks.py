@@ -27,7 +27,7 @@ from pathlib import Path
 from rplctl import mysql_errors as er
 from rplctl.durable import note, private_folder
 from rplctl.errors import LockBusy
-from rplctl.plain_file import open_plain, read_plain
+from rplctl.plain_file import open_plain, read_if_there
 
 PATIENCE_S = 50.0  # innodb_lock_wait_timeout's default
 _FIRST_PAUSE_S = 0.0002
@@ -112,10 +112,7 @@ class FileLock:
 
     def noted(self) -> str:
         """What its holder wrote last; '' when there never was one."""
-        try:
-            return read_plain(self.path, follow=False).decode("utf-8", "replace")
-        except FileNotFoundError:
-            return ""
+        return read_if_there(self.path, follow=False).decode("utf-8", "replace")
 
     @contextmanager
     def held(self) -> Iterator[None]:

@@ -44,6 +44,22 @@ def read_plain(path: Path, largest: int = LARGEST, *, follow: bool = True) -> by
     return data
 
 
+def read_if_there(path: Path, largest: int = LARGEST, *, follow: bool = True) -> bytes:
+    """As `read_plain`; b'' where there is no file."""
+    try:
+        return read_plain(path, largest, follow=follow)
+    except FileNotFoundError:
+        return b""
+
+
+def size_of(path: Path) -> int:
+    """0 where there is no file, or no longer one."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
 def open_plain(path: Path, flags: int = os.O_RDONLY, *, follow: bool = True) -> int:
     """A descriptor of a regular file; never waits for somebody at the other end. Raises OSError, UnfitFile."""
     flags |= os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY | (0 if follow else os.O_NOFOLLOW)

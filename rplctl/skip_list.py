@@ -13,16 +13,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rplctl.durable import replace_file
-from rplctl.plain_file import read_plain
+from rplctl.plain_file import read_if_there
 
 _LARGEST = 1 << 20  # bytes
 
 
 def read_count(run_folder: Path) -> int:
-    try:
-        text = read_plain(run_folder / "skip_counter", _LARGEST).decode("ascii", "replace").strip()
-    except FileNotFoundError:
-        return 0
+    text = read_if_there(run_folder / "skip_counter", _LARGEST).decode("ascii", "replace").strip()
     return int(text) if text.isdecimal() and len(text) < 20 else 0
 
 
@@ -31,10 +28,7 @@ def write_count(run_folder: Path, count: int) -> None:
 
 
 def read_gtids(run_folder: Path) -> tuple[str, ...]:
-    try:
-        return tuple(read_plain(run_folder / "skip_gtids", _LARGEST).decode("ascii", "replace").split())
-    except FileNotFoundError:
-        return ()
+    return tuple(read_if_there(run_folder / "skip_gtids", _LARGEST).decode("ascii", "replace").split())
 
 
 def write_gtids(run_folder: Path, gtids: Sequence[str]) -> None:

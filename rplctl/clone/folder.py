@@ -31,7 +31,7 @@ from rplctl.channel import Channel
 from rplctl.clone.bounds import Bound
 from rplctl.clone.chunk_file import Place
 from rplctl.durable import private_folder, replace_file
-from rplctl.plain_file import parsed_json, read_plain
+from rplctl.plain_file import parsed_json, read_plain, size_of
 from rplctl.position import BinlogPosition
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import DatabaseModel
@@ -195,13 +195,7 @@ class CloneFolder:
 
     def size(self) -> int:
         """Bytes that wait to be loaded."""
-        total = 0
-        for path in self.path.glob("*/*.rows"):
-            try:
-                total += path.stat().st_size
-            except FileNotFoundError:
-                continue
-        return total
+        return sum(map(size_of, self.path.glob("*/*.rows")))
 
 
 def _read(path: Path) -> Any:

@@ -20,7 +20,7 @@ from pathlib import Path
 from rplctl.channel import Channel
 from rplctl.durable import private_folder, replace_file
 from rplctl.info import RelayLogInfo
-from rplctl.plain_file import read_plain
+from rplctl.plain_file import read_if_there
 
 INSTANCE_FILE = "xid.instance"
 _INSTANCE = re.compile(r"[0-9a-f]{12}\n")
@@ -37,10 +37,7 @@ def xid_prefix(channel: Channel) -> str:
 
 def instance_name(datadir: Path) -> str:
     """'' while the instance never began a transaction in two phases."""
-    try:
-        text = read_plain(datadir / INSTANCE_FILE).decode("ascii", "replace")
-    except FileNotFoundError:
-        return ""
+    text = read_if_there(datadir / INSTANCE_FILE).decode("ascii", "replace")
     return text.strip() if _INSTANCE.fullmatch(text) else ""
 
 

@@ -19,11 +19,10 @@ from rplctl.channel import Channel
 from rplctl.durable import private_folder, replace_file
 from rplctl.errors import RelayLogError
 from rplctl.locks import flock
-from rplctl.plain_file import closing_descriptor, open_plain, read_plain
+from rplctl.plain_file import closing_descriptor, open_plain, read_if_there
 from rplctl.position import log_number, numbered_log_name
 
 MAX_LOG_NUMBER = 2**31 - 1  # the server's own limit
-_MAX_INDEX_BYTES = 64 << 20
 _NUMBER = re.compile("[0-9]{6,10}")
 
 
@@ -45,10 +44,7 @@ class RelayLogIndex:
 
     def read(self) -> bytes:
         """The index as it is; empty when there is none."""
-        try:
-            return read_plain(self.channel.relay_log_index_path, _MAX_INDEX_BYTES)
-        except FileNotFoundError:
-            return b""
+        return read_if_there(self.channel.relay_log_index_path)
 
     def is_canonical(self) -> bool:
         """True when the stored bytes are exactly what we would write for `names()` in order."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from rplctl.channel import Channel
 from rplctl.durable import remove_file, replace_file, sync_folder
 from rplctl.failpoint import crash_point
-from rplctl.plain_file import read_plain
+from rplctl.plain_file import read_if_there, size_of
 from rplctl.position import RelayLogPosition
 from rplctl.relay_log.index import RelayLogIndex
 
@@ -50,7 +50,7 @@ def purge_all(channel: Channel) -> list[str]:
 def relay_log_space(channel: Channel) -> int:
     """`Relay_Log_Space`: bytes of all relay logs in the index."""
     index = RelayLogIndex(channel)
-    return sum(_size(index.path(name)) for name in index.names())
+    return sum(size_of(index.path(name)) for name in index.names())
 
 
 def purge_names(channel: Channel, names: Sequence[str]) -> None:
@@ -79,20 +79,10 @@ def finish_purge(channel: Channel) -> list[str]:
 
 def registered_names(channel: Channel) -> list[str]:
     """Relay logs that an interrupted purge still has to remove. Only our own names are ever among them."""
-    try:
-        lines = read_plain(register_path(channel)).decode("utf-8", "surrogateescape").splitlines()
-    except FileNotFoundError:
-        return []
+    lines = read_if_there(register_path(channel)).decode("utf-8", "surrogateescape").splitlines()
     index = RelayLogIndex(channel)
     return sorted({line.removeprefix("./") for line in lines} & {*index.names(), *index.files()})
 
 
 def register_path(channel: Channel) -> Path:
     return channel.datadir / f"{channel.relay_log_base}.~rec~"
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:  # purged meanwhile
-        return 0

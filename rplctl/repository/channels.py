@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from rplctl.channel import Channel, decode_channel_name, encode_channel_name
 from rplctl.config import INSTANCE_FILE, Config, channel_sections, load_config, read_file
 from rplctl.errors import RplError
-from rplctl.plain_file import read_plain
+from rplctl.plain_file import read_plain, size_of
 from rplctl.repository.base import RepositoryKind
 from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO, Record
 from rplctl.target_url import url_without_password
@@ -165,17 +165,9 @@ def _channels_in_files(datadir: Path) -> Iterator[str]:
             name = decode_channel_name(suffix[1:])
         except ValueError:
             continue
-        if Channel(name, datadir).master_info_path == path and _has_bytes(path):
+        if Channel(name, datadir).master_info_path == path and size_of(path):
             written = _written_name(path)
             yield written if written.casefold() == name.casefold() else name
-
-
-def _has_bytes(path: Path) -> bool:
-    """False, too, when RESET ALL of another process has just removed it."""
-    try:
-        return path.stat().st_size > 0
-    except FileNotFoundError:
-        return False
 
 
 def _written_name(path: Path) -> str:

@@ -10,8 +10,6 @@ Mode 0600; a file that others may read and that holds a password is refused (des
 
 from __future__ import annotations
 
-import os
-import stat
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache
@@ -22,13 +20,11 @@ from rplctl import mysql_errors as er
 from rplctl.channel import Channel
 from rplctl.durable import Guard, is_readable_by_others, private_folder, remove_file, replace_file
 from rplctl.errors import ConfigError, NotConfigured, file_errors
-from rplctl.plain_file import closing_descriptor
+from rplctl.plain_file import UnfitFile, read_plain
 from rplctl.repository.base import Info, RepositoryKind
 from rplctl.repository.fields import FieldError
 from rplctl.repository.lines import END_MARKER
 from rplctl.repository.record import Record
-
-MAX_FILE_BYTES = 64 << 20  # a GTID set can be long; more than this is not ours
 
 _BLOCK = 4096  # of every file system there is, or a multiple
 
@@ -135,18 +131,16 @@ class FileRepository(Generic[Info]):
     def _load(self, path: Path) -> bytes | None:
         """The file's bytes, None when there is none. A pipe or device in its place is refused, not waited for."""
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            return read_plain(path)
         except FileNotFoundError:
             return None
+        except UnfitFile:
+            why = f"{self.where} is not an info file"
+            raise self._record.damaged(self._channel.name, why, self._repair_hint()) from None
         except PermissionError:
             raise ConfigError(
                 f"{self.where} cannot be read: permission denied", hint=f"run as the owner of {self.path.parent}"
             ) from None
-        with closing_descriptor(descriptor):
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_FILE_BYTES:
-                raise self._record.damaged(self._channel.name, f"{self.where} is not an info file", self._repair_hint())
-            return os.pread(descriptor, status.st_size, 0)  # files are replaced, never grown
 
     def _refuse_cut_off(self, data: bytes) -> None:
         """What we have written once has our section right behind the counted lines, up to its marker; a server's file,

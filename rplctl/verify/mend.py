@@ -198,8 +198,9 @@ class Mender:
         touched = staged.touched
         with self.lock.shared():
             try:
-                self._begin()
-                if self.hold is not None:
+                self.target.begin(foreign_keys=False)
+                if self.hold is not None:  # the position stays as it is until we end
+                    self.hold(self.target.connection)
                     self._follow(staged)
                 ours, theirs = self.settler.side.read(staged.pair, list(keys))
                 if self.hold is None:
@@ -227,12 +228,6 @@ class Mender:
         sql, room = undo_sql(self.target.kind), (self.dry_run or 0) - len(out.statements)
         for fault in sorted(faults, key=lambda one: (one.row is not None, bool(one.columns)))[:room]:
             out.statements.append(shown_statement(sql, pair, fault.key, fault.row, fault.columns))
-
-    def _begin(self) -> None:
-        """At a position that stays as it is until we end."""
-        self.target.begin(foreign_keys=False)
-        if self.hold is not None:
-            self.hold(self.target.connection)
 
     def _follow(self, staged: _Staged) -> None:
         """To the target's place, which is held."""

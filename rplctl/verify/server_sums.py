@@ -22,16 +22,9 @@ from rplctl.verify.pair import Pair
 from rplctl.verify.progress import PiecesDone
 from rplctl.verify.source_side import Source, pieces
 
+UnequalRows = tuple[str, int]  # ` WHERE …` of them on both sides, and how many are read of both
 Ask = Callable[[str], Sequence[tuple[Any, ...]]]
 _MOST_BUCKETS = 2048  # of a piece, before all of its rows are read
-
-
-@dataclass(frozen=True, slots=True)
-class UnequalRows:
-    """` WHERE …` of them on both sides, and how many are read of both."""
-
-    where: str
-    rows: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +54,7 @@ def unequal_rows(  # noqa: PLR0913 - what a comparison takes
     verify that was killed. Raises SourceError, TargetError.
     """
     pair = by.pair
-    rows, found = done.rows, [UnequalRows(where, count) for where, count in done.unlike]
+    rows, found = done.rows, list(done.unlike)
     names = [f"{quote(model.database)}.{quote(model.name)}" for model in (pair.source, pair.target)]
     todo = pieces(source, pair.source, max_load, done.upto)
     with ThreadPoolExecutor(2, "rplctl-verify") as threads:
@@ -80,7 +73,7 @@ def unequal_rows(  # noqa: PLR0913 - what a comparison takes
                 what = f"{by.key} & 4095, COUNT(*), BIT_XOR({by.row})"
                 found += _unequal(*both(what, f"{piece.where} GROUP BY 1"), piece.where, by)
             if piece.upto is not None:
-                done.keep(piece.upto, rows, [(part.where, part.rows) for part in found])
+                done.keep(piece.upto, rows, found)
             piece = following.result()
     return rows, found
 
@@ -95,9 +88,9 @@ def _unequal(
         return []
     rows = sum(side[bucket][0] for side in (one, other) for bucket in buckets if bucket in side)
     if len(buckets) > _MOST_BUCKETS:
-        return [UnequalRows(where, rows)]
+        return [(where, rows)]
     chosen = f"({by.key} & 4095) IN ({', '.join(map(str, sorted(buckets)))})"
-    return [UnequalRows(f"{where} AND {chosen}" if where else f" WHERE {chosen}", rows)]
+    return [(f"{where} AND {chosen}" if where else f" WHERE {chosen}", rows)]
 
 
 def _are_alike(one: Column, other: Column) -> bool:

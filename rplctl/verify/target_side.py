@@ -11,7 +11,7 @@ import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
 
@@ -46,6 +46,8 @@ Row = tuple[Key, tuple[Any, ...]]  # and its cells, alike where the target keeps
 
 class TargetSide(ABC):
     """Of one thread; `scan` has a connection of its own."""
+
+    _stage_commits = True  # what is loaded into a stage needs a transaction
 
     def __init__(self, url: str) -> None:
         self._engine = open_engine(url)
@@ -86,11 +88,11 @@ class TargetSide(ABC):
                 chunk = chunk_of_rows(images, columns, model, self.target)
                 self.target.apply_chunks([chunk], {(model.database, model.name): model})
 
-    def _staging(self) -> AbstractContextManager[None]:
-        return self._transaction()
-
     @contextmanager
-    def _transaction(self) -> Iterator[None]:
+    def _staging(self) -> Iterator[None]:
+        if not self._stage_commits:
+            yield
+            return
         self.target.begin(foreign_keys=False)
         try:
             yield
@@ -115,7 +117,7 @@ class ValuesSide(TargetSide):
 
     def __init__(self, url: str, compared: ComparedRows) -> None:
         super().__init__(url)
-        self._compared = compared
+        self._compared, self._stage_commits = compared, compared.stage_commits
 
     def drift(self, source: TableModel, create: str, known: TableModel) -> tuple[str, ...]:
         return tuple(self._compared.drift(self.target, known))
@@ -128,9 +130,6 @@ class ValuesSide(TargetSide):
         self.target.check_table(pair.target)
         model = self._compared.make_stage(self.target, pair.target, pair.target.columns[: pair.width])
         self._load(model, pair.selected(), rows)
-
-    def _staging(self) -> AbstractContextManager[None]:
-        return super()._staging() if self._compared.stage_commits else nullcontext()
 
     def read(self, pair: Pair, keys: Sequence[Key]) -> tuple[list[Row], list[Row]]:
         columns = pair.target.columns[: pair.width]
@@ -232,10 +231,10 @@ class ServerSide(TargetSide):
         with self._raw() as driver:
             for images in self._staged(pair, columns):
                 wanted.update(batch_of_images(images, pair, columns, modes).rows.tolist())
-                staged.update(_cells(images, row, len(columns)) for row in range(len(images.cell_start)))
+                staged.update(_cells(images, row) for row in range(len(images.cell_start)))
             for images in _images(driver, columns, _name(pair), ""):
                 rows = enumerate(batch_of_images(images, pair, columns, modes).rows.tolist())
-                found.update(_cells(images, row, len(columns)) for row, value in rows if value in wanted)
+                found.update(_cells(images, row) for row, value in rows if value in wanted)
         return staged, found
 
     def _staged(self, pair: Pair, columns: Sequence[SelectedColumn]) -> Iterator[Images]:
@@ -289,19 +288,12 @@ def _of_target(pair: Pair) -> Pair:
 def _rows_of(images: Images, pair: Pair, columns: Sequence[SelectedColumn]) -> list[Row]:
     formats = [column.format for column in columns]
     keys = keys_of_images(images, formats, _of_target(pair), np.arange(len(images.cell_start)))
-    return [(key, _cells(images, row, len(columns))) for row, key in enumerate(keys)]
+    return [(key, _cells(images, row)) for row, key in enumerate(keys)]
 
 
-def _cells(images: Images, row: int, count: int) -> tuple[bytes | None, ...]:
-    return tuple(_cell(images, row, column) for column in range(count))
-
-
-def _cell(images: Images, row: int, column: int) -> bytes | None:
-    start = int(images.cell_start[row, column])
-    if start < 0:
-        return None
-    raw: bytes = images.data[start : start + int(images.cell_length[row, column])].tobytes()
-    return raw
+def _cells(images: Images, row: int) -> tuple[bytes | None, ...]:
+    cells = zip(images.cell_start[row].tolist(), images.cell_length[row].tolist(), strict=True)
+    return tuple(images.data[start : start + length].tobytes() if start >= 0 else None for start, length in cells)
 
 
 def open_side(url: str) -> TargetSide:
