@@ -290,7 +290,8 @@ def check_value(name: str, value: object, where: str) -> Value:
             )
     converted = _convert(o, value)
     if converted is None or (isinstance(converted, str) and not _is_clean(converted)):
-        raise ConfigError(f"{where}: {name} = {_shown(o, value)}: expected {o.range_text}", hint="man 5 rplctl.toml")
+        shown = "(not shown)" if name in ("target", "target_password") else repr(value)
+        raise ConfigError(f"{where}: {name} = {shown}: expected {o.range_text}", hint="man 5 rplctl.toml")
     return converted
 
 
@@ -370,10 +371,6 @@ def _integer(value: object) -> int | None:
 
 def _is_clean(text: str) -> bool:
     return all(ord(c) >= 0x20 and ord(c) != 0x7F for c in text)
-
-
-def _shown(o: Option, value: object) -> str:
-    return "(not shown)" if o.name in ("target", "target_password") else repr(value)
 
 
 def _did_you_mean(name: str) -> str:

@@ -6,8 +6,8 @@ prints. A column that the image does not hold is left out; NULL is null.
 
 from __future__ import annotations
 
-import base64
 import json
+from base64 import b64encode
 from collections.abc import Iterator
 from typing import Any
 
@@ -35,8 +35,6 @@ def dict_rows(rows: TableRows, images: Ints) -> Iterator[dict[str, Any] | None]:
 
 
 def json_text(row: dict[str, Any] | None) -> str | None:
-    return None if row is None else json.dumps(row, ensure_ascii=False, default=_bytes, separators=(",", ":"))
-
-
-def _bytes(value: Any) -> str:
-    return base64.b64encode(value).decode("ascii")
+    if row is None:
+        return None
+    return json.dumps(row, ensure_ascii=False, default=lambda raw: b64encode(raw).decode(), separators=(",", ":"))

@@ -127,7 +127,8 @@ class LiveLogs:
 
     def all_there_is(self, end: BinlogPosition | None = None) -> Path:
         """Copies what the source has logged by now, at most to `end`. Raises SourceError, ConfigError, OSError."""
-        info, password = self._server.info, self._password()
+        info = self._server.info
+        password = find_password(PasswordSources(self._server.password_file), info.user_name) or ""
         with _own_hints(), survey(info, password, self._config) as query:
             now = log_end(query)
             self._first = self._first or str(query("SHOW BINARY LOGS")[0][0])
@@ -160,10 +161,6 @@ class LiveLogs:
         if self._stream is not None:
             self._stream.close()
         self._stream = None
-
-    def _password(self) -> str:
-        found = find_password(PasswordSources(self._server.password_file), self._server.info.user_name)
-        return found or ""
 
     @contextmanager
     def _lock(self) -> Iterator[None]:

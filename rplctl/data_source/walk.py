@@ -191,15 +191,13 @@ class Walk:
             if models is not None:
                 piece = Piece(path, self.place.log_name, start, end, description, _before(scan, first), models)
                 if behind == first + 1 and end - start > 2 * size:
-                    yield from self._parts(data, piece, self._transaction(data, scan, first))
+                    transaction = self._transaction(data, scan, first)
+                    for part in split_rows(data, start, end, size, description):
+                        maps = part.table_map_offsets
+                        yield replace(piece, start=part.start, end=part.end, table_maps=maps, transaction=transaction)
                 else:
                     yield piece
             first = behind
-
-    def _parts(self, data: ByteArray, piece: Piece, transaction: Transaction) -> Iterator[Piece]:
-        for part in split_rows(data, piece.start, piece.end, self._options.partition_bytes, piece.description):
-            maps = part.table_map_offsets
-            yield replace(piece, start=part.start, end=part.end, table_maps=maps, transaction=transaction)
 
     def _special(self, data: ByteArray, path: str, scan: GroupScan, number: int, *, is_wanted: bool) -> Iterator[Piece]:
         kind = GroupKind(int(scan.kind[number]))

@@ -161,7 +161,8 @@ class Receiver:
 
     def _session(self, info: MasterInfo) -> None:
         """One connection, from recovery to its end. Returns when told to stop."""
-        executed = self._read_relay_log_info()
+        has_applied = self._relay_log_info.exists()
+        executed = self._relay_log_info.read() if has_applied else RelayLogInfo()
         is_first = self._connections == 0
         recovered = recover_relay_log(self._channel, info, executed, thorough=is_first)
         for note in recovered.notes:
@@ -251,10 +252,6 @@ class Receiver:
                 hint="rplctl change-master --master-host …",
             )
         return info
-
-    def _read_relay_log_info(self) -> RelayLogInfo:
-        """Empty when the applier never ran."""
-        return self._relay_log_info.read() if self._relay_log_info.exists() else RelayLogInfo()
 
     def _engine(self) -> Engine:
         """The target's engine, opened once and only when a repository is a TABLE (design D16)."""

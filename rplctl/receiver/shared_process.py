@@ -48,21 +48,15 @@ class SharedReceivers:
     def run(self) -> int:
         """Until the last channel has ended; the exit code of the first that ended with an error."""
         threads = [threading.Thread(target=self._serve, args=(channel,)) for channel in self._receivers]
-        over = threading.Event()
-
-        def wait_for_all() -> None:
-            for thread in threads:
-                thread.join()
-            over.set()
-
         with (
             signals_to(lambda *_: self.stop(), signal.SIGTERM, signal.SIGINT),
             signals_to(lambda *_: self.flush_logs(), signal.SIGHUP),
         ):
-            for thread in [*threads, threading.Thread(target=wait_for_all)]:
+            for thread in threads:
                 thread.start()
-            while not over.wait(_TICK_S):
-                pass
+            for thread in threads:
+                while thread.is_alive():
+                    thread.join(_TICK_S)  # signals are heeded between two steps
         return next(iter(self._exit_codes), 0)
 
     def stop(self) -> None:

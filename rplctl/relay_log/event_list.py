@@ -122,17 +122,13 @@ def _user_var(variable: events.UserVar) -> str:
     return f"@`{variable.name}`={value}"
 
 
-def _xa_prepare(event: events.XaPrepare) -> str:
-    return f"XA COMMIT {event.xid} ONE PHASE" if event.one_phase else f"XA PREPARE {event.xid}"
-
-
 _TEXTS: dict[type[events.Event], Callable[[Any], str]] = {
     FormatDescription: lambda e: f"Server ver: {e.server_version}, Binlog ver: {e.binlog_version}",
     events.Rotate: lambda e: f"{e.log_name};pos={e.log_pos}",
     Query: _query,
     ExecuteLoadQuery: lambda e: f"{_query(e.query)} ;file_id={e.file_id}",
     events.XidEvent: lambda e: f"COMMIT /* xid={e.xid} */",
-    events.XaPrepare: _xa_prepare,
+    events.XaPrepare: lambda e: f"XA COMMIT {e.xid} ONE PHASE" if e.one_phase else f"XA PREPARE {e.xid}",
     MysqlGtid: lambda e: f"SET @@SESSION.GTID_NEXT= '{e}'",
     MariadbGtid: _mariadb_gtid,
     events.PreviousGtids: lambda e: str(e.gtids),

@@ -162,15 +162,11 @@ def stream_images(rows: SelectedRows, columns: Sequence[SelectedColumn]) -> Iter
     held = bytearray()
     for piece in rows.pieces():
         held += piece.data
-        if len(held) >= _PIECE_BYTES and (end := _whole_rows(held)):
+        if len(held) >= _PIECE_BYTES and (end := int(_end_of_rows(byte_view(held)))):
             whole = bytes(memoryview(held)[:end])
             del held[:end]
             yield from read_images(whole, columns, rows.wire_types)
     yield from read_images(bytes(held), columns, rows.wire_types)
-
-
-def _whole_rows(held: bytearray) -> int:
-    return int(_end_of_rows(byte_view(held)))
 
 
 @lean_kernel
