@@ -56,7 +56,6 @@ class ThreadStatus:
     lost: float = 0.0  # since when there is no connection; 0 while there is one
     master_server_id: int = 0
     master_uuid: str = ""
-    master_version: str = ""
     read_log_name: str = ""  # live view of Read_Master_Log_Pos; MasterInfo is the authority
     read_log_pos: int = 0
     retrieved_gtid_set: str = ""

@@ -66,7 +66,6 @@ class Reporter:
         status.connected, status.is_waiting, status.lost = True, True, 0.0
         status.last_errno, status.last_error, status.last_error_timestamp = 0, "", 0.0
         status.master_server_id, status.master_uuid = identity.server_id, identity.uuid
-        status.master_version = identity.version
         status.clock_difference, status.clock_error = identity.clock_difference, identity.clock_error
         self._connected_at = time.monotonic()
         self.state(WAITING)

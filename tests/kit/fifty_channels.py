@@ -78,7 +78,7 @@ def _tell(channels: list[Channel], over: threading.Event) -> None:
             ThreadStatus(
                 state="Waiting for master to send event", connected=True, is_waiting=True, worked=now,
                 clock_error=0.001,
-                master_version="10.11.6-MariaDB", read_log_name="binlog.000003", read_log_pos=1170,
+                read_log_name="binlog.000003", read_log_pos=1170,
             ).write(channel.status_path("receiver"))  # fmt: skip
             ThreadStatus(
                 state="Slave has read all relay log; waiting for more updates", is_waiting=True, worked=now,
