@@ -148,11 +148,8 @@ def remove_leftovers(folder: Path) -> list[str]:
     for path in folder.glob(".*.tmp*"):
         pid = path.name.rpartition(".tmp")[2].partition(".")[0]
         try:
-            if (
-                pid.isdecimal()
-                and not Path("/proc", pid).exists()
-                and time.time() - path.stat().st_mtime > LEFT_AFTER_S
-            ):
+            is_dead = pid.isdecimal() and not Path("/proc", pid).exists()
+            if is_dead and time.time() - path.stat().st_mtime > LEFT_AFTER_S:
                 path.unlink()
                 left.append(path.name)
         except FileNotFoundError:  # another start removed it

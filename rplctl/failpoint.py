@@ -55,11 +55,7 @@ CLONE_POINTS = frozenset(  # they need a living source, which `crash-test` has n
     }
 )
 REPAIR_POINTS = frozenset(  # as those: tests/command/test_repair.py
-    {
-        "crash_repair_after_undo",
-        "crash_repair_before_commit",
-        "crash_repair_after_commit",
-    }
+    {"crash_repair_after_undo", "crash_repair_before_commit", "crash_repair_after_commit"}
 )
 EXPORT_POINTS = frozenset(  # of one kind of target: tests/target/duckdb/test_export.py
     {

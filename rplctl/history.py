@@ -49,14 +49,7 @@ class Event:
 
 
 def note_event(  # noqa: PLR0913 - the columns
-    datadir: Path,
-    channel: str | None,
-    event: str,
-    text: str,
-    *,
-    thread: str = "",
-    errno: int = 0,
-    position: str = "",
+    datadir: Path, channel: str | None, event: str, text: str, *, thread: str = "", errno: int = 0, position: str = ""
 ) -> None:
     """Append one line. Raises nothing."""
     info = masked(text)[:_MOST_WORDS]

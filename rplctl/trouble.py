@@ -72,15 +72,8 @@ class Trouble:
     def ends(self, error: RplError, status: ThreadStatus, hint: str) -> None:
         """The thread stops with it."""
         known = self._known
-        if (
-            known
-            and known.has_ended
-            and (known.errno, _words(known.message))
-            == (
-                status.last_errno,
-                _words(error.message),
-            )
-        ):
+        now = status.last_errno, _words(error.message)
+        if known and known.has_ended and (known.errno, _words(known.message)) == now:
             return
         self._known = _Known(known.since if known else time.time(), status.last_errno, error.message, True)
         self._call("error", "stopped", hint, error.position)

@@ -28,9 +28,8 @@ from rplctl.event.header import BINLOG_MAGIC
 from rplctl.event.jit import ByteArray
 from rplctl.event.types import EventType
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition
-from rplctl.relay_log.header import OWN_SERVER_VERSION
 from rplctl.relay_log.index import RelayLogIndex
-from rplctl.relay_log.log_file import Boundary
+from rplctl.relay_log.log_file import OWN_SERVER_VERSION, Boundary
 from rplctl.relay_log.writer import RelayLogWriter
 from rplctl.source.own_log import VERSION_SUFFIX
 

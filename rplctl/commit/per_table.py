@@ -128,8 +128,8 @@ class PerTableLedger(Ledger):
         crash_point("crash_commit_after")
         crash_point("crash_after_commit_before_update_pos")
 
-    def _refuse_stranger(self, folder: str, most: int) -> int:
-        """The batch that the table has. Raises LockBusy where it is none of ours."""
+    def _refuse_stranger(self, folder: str, most: int) -> None:
+        """Raises LockBusy where the table has a batch that is none of ours."""
         found = self._tables.version(folder, self.app_id)
         if found > most:
             raise LockBusy(
@@ -138,7 +138,6 @@ class PerTableLedger(Ledger):
                 channel=self._channel,
                 hint="stop the other one; for a new replica: another --channel name, or another folder",
             )
-        return found
 
 
 def commit_per_table(target: Target, ledger: PerTableLedger, step: Step, apply: Callable[[], None]) -> None:

@@ -28,8 +28,8 @@ from rplctl.receiver.event_runs import EventFilter, follow, next_run
 from rplctl.receiver.reporter import Reporter
 from rplctl.receiver.retrieved_gtids import RetrievedGtids
 from rplctl.recovery import RecoveryResult
-from rplctl.relay_log.header import artificial_rotate
 from rplctl.relay_log.index import RelayLogIndex
+from rplctl.relay_log.log_file import artificial_rotate
 from rplctl.relay_log.purge import relay_log_space
 from rplctl.relay_log.writer import RelayLogWriter
 from rplctl.repository.base import InfoRepository

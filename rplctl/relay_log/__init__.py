@@ -5,7 +5,7 @@ source's positions. A file only grows, or is cut once at a transaction end; afte
 (WL#4621, design D7).
 
 index.py       which files there are
-log_file.py    one file as bytes: its start, its transactions, how far it is intact;  header.py  its first events
+log_file.py    one file as bytes: its first events, its transactions, how far it is intact
 writer.py      appending and rotating;  purge.py  removing
 reader.py      complete groups for the applier;  locate.py, gtid.py  the place of a position, of GTIDs
 event_list.py  SHOW RELAYLOG EVENTS

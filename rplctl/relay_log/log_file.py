@@ -8,6 +8,9 @@
     then    another ROTATE when the source goes on elsewhere: a dump by GTID, or another source (failover)
     then    events, byte for byte as the source sent them
 
+None of the first events moves the source position by its end_log_pos: our FORMAT_DESCRIPTION carries the relay log
+flag, the other two are artificial with end_log_pos 0 and `created` 0, as a dump thread sends them amid a log.
+
 Invariant: a mapped file is not cut under the reader (that would be a SIGBUS): a mapping is scanned under a shared
 flock, `cut_file` takes the exclusive one. What was handed out as a complete, intact group is never cut.
 """
@@ -16,6 +19,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
@@ -28,8 +32,22 @@ from rplctl.errors import BinlogFormatError
 from rplctl.event.bytes_at import u32
 from rplctl.event.checksum import verify_events
 from rplctl.event.checksum_trailer import has_valid_checksum
-from rplctl.event.format_description import FormatDescription, parse_format_description
-from rplctl.event.header import FLAG_RELAY_LOG, HEADER_LENGTH, check_magic, format_error, parse_header
+from rplctl.event.events import build_rotate
+from rplctl.event.format_description import (
+    FormatDescription,
+    build_format_description,
+    parse_format_description,
+    resent,
+)
+from rplctl.event.header import (
+    BINLOG_MAGIC,
+    FLAG_ARTIFICIAL,
+    FLAG_RELAY_LOG,
+    HEADER_LENGTH,
+    check_magic,
+    format_error,
+    parse_header,
+)
 from rplctl.event.jit import ByteArray, byte_view, kernel
 from rplctl.event.scan import EventIndex, GroupScan, scan_events, scan_groups
 from rplctl.event.types import EventType
@@ -37,6 +55,7 @@ from rplctl.locks import flock, unlock
 from rplctl.plain_file import closing_descriptor, open_plain
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, is_log_name
 
+OWN_SERVER_VERSION = "8.0.40-rplctl"
 SCAN_BYTES = 64 << 20  # groups are found in steps, so that their arrays stay small whatever the file's size
 _ROTATE_FIXED = 8
 
@@ -58,6 +77,26 @@ class Boundary:
         """The event in force when it is the source's; b'' while only our own was written."""
         event = self.format_description
         return b"" if not event or parse_header(event).flags & FLAG_RELAY_LOG else event
+
+
+def relay_log_header(server_id: int, source: BinlogPosition, description: bytes, checksum_algorithm: int) -> bytes:
+    """Magic and first events. `description` is the source's FORMAT_DESCRIPTION event, b'' when it is not known yet.
+
+    Its checksum algorithm wins over `checksum_algorithm`. Raises BinlogFormatError when it is no such event.
+    """
+    version = OWN_SERVER_VERSION
+    if description:
+        parsed = parse_format_description(description)
+        checksum_algorithm = parsed.checksum_algorithm
+        version = parsed.server_version if parsed.is_mariadb else version
+    own = build_format_description(server_id, int(time.time()), checksum_algorithm, version)
+    rotate = artificial_rotate(server_id, source, checksum_algorithm) if source.log_name else b""
+    return BINLOG_MAGIC + own + rotate + (resent(description, flags=FLAG_ARTIFICIAL) if description else b"")
+
+
+def artificial_rotate(server_id: int, source: BinlogPosition, checksum_algorithm: int) -> bytes:
+    """A ROTATE event that says: what follows was read at this position of the source's log."""
+    return build_rotate(server_id, source.log_name, source.log_pos, checksum_algorithm)
 
 
 @contextmanager

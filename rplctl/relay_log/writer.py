@@ -25,9 +25,8 @@ from rplctl.event.format_description import CHECKSUM_CRC32
 from rplctl.event.jit import Buffer, byte_view
 from rplctl.failpoint import crash_point
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, RelayLogPosition
-from rplctl.relay_log.header import relay_log_header
 from rplctl.relay_log.index import RelayLogIndex
-from rplctl.relay_log.log_file import Boundary, cut_file, last_boundary, mapped_file, read_start
+from rplctl.relay_log.log_file import Boundary, cut_file, last_boundary, mapped_file, read_start, relay_log_header
 from rplctl.relay_log.purge import finish_purge
 
 DEFAULT_MAX_SIZE = 1 << 30

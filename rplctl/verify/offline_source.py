@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -54,13 +54,14 @@ def place_of(folder: Path, given: BinlogPosition | None) -> BinlogPosition:
     except (OSError, ValueError) as error:
         raise UsageError(f"{folder} is no data folder of a server: {error}"[:_LONGEST]) from error
     checkpoints = folder / "xtrabackup_checkpoints"
-    if checkpoints.is_file() and any(word in checkpoints.read_text() for word in _NOT_PREPARED):
+    if checkpoints.is_file() and any(word in checkpoints.read_text(errors="replace") for word in _NOT_PREPARED):
         raise UsageError(f"{folder} is a backup that is not prepared", hint="mariadb-backup --prepare, or xtrabackup's")
     if given:
         return given
     for name in _OF_BACKUP:
-        if (folder / name).is_file() and len(words := (folder / name).read_text().split()) > 1 and words[1].isdecimal():
-            return BinlogPosition(words[0], int(words[1]))
+        if (folder / name).is_file():
+            with suppress(UsageError):
+                return BinlogPosition.parse(":".join((folder / name).read_text(errors="replace").split()[:2]))
     try:
         for name in reversed(log_names(folder)):
             if found := _last_transaction(folder / name):
@@ -120,8 +121,8 @@ def _copy(folder: Path, copy: Path) -> None:
     except shutil.Error as error:
         raise SourceError(f"{folder} cannot be copied: {error.args[0][0][2]}", errno=er.CR_CONN_HOST_ERROR) from error
     for index in copy.glob("*.index"):
-        names = [Path(line).name for line in index.read_text().splitlines()]
-        index.write_text("".join(f"./{name}\n" for name in names if (copy / name).is_file()))
+        names = [Path(line).name for line in index.read_text(errors="surrogateescape").splitlines()]
+        index.write_text("".join(f"./{name}\n" for name in names if (copy / name).is_file()), errors="surrogateescape")
 
 
 def _copy_file(source: str, target: str) -> None:

@@ -112,6 +112,13 @@ def write_report(path: Path, header: Header, differences: Iterable[Difference], 
 
 def read_report(path: Path) -> Report:
     """Without its differences. Raises UsageError for what is no report, of a later format, or not whole; OSError."""
+    try:
+        return _read(path)
+    except (TypeError, LookupError) as error:  # records of ours have these keys, and lines
+        raise _unfit(path, "is no report of rplctl verify") from error
+
+
+def _read(path: Path) -> Report:
     with path.open("rb") as file:
         head = _record(path, file.readline())
         if head.pop("format", None) != FORMAT:

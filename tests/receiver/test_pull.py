@@ -23,9 +23,9 @@ from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.receiver.pull import MasterInfoFlusher, Pull
 from rplctl.receiver.reporter import Reporter
 from rplctl.recovery import RecoveryResult
-from rplctl.relay_log.header import artificial_rotate
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.relay_log.locate import out_of_order
+from rplctl.relay_log.log_file import artificial_rotate
 from rplctl.relay_log.writer import FULL_STEPS, RelayLogWriter
 from rplctl.repository import open_master_info
 from rplctl.repository.base import InfoRepository

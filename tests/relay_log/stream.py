@@ -15,7 +15,7 @@ from rplctl.event.header import EventHeader, build_header
 from rplctl.event.types import EventType
 from rplctl.info import RelayLogInfo
 from rplctl.position import BinlogPosition, RelayLogPosition
-from rplctl.relay_log.header import artificial_rotate
+from rplctl.relay_log.log_file import artificial_rotate
 from rplctl.relay_log.reader import RelayGroups, RelayLogReader
 from rplctl.relay_log.writer import RelayLogWriter
 

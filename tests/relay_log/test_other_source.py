@@ -11,8 +11,8 @@ from rplctl.errors import RelayLogError
 from rplctl.info import SET_BY_COMMAND, MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.recovery import RecoveryResult, recover_relay_log
-from rplctl.relay_log.header import artificial_rotate
 from rplctl.relay_log.index import RelayLogIndex
+from rplctl.relay_log.log_file import artificial_rotate
 from rplctl.relay_log.reader import RelayLogReader
 from tests.relay_log.stream import SOURCE_UUID, FakeSource, new_writer, read_everything, transactions_of
 

@@ -13,8 +13,8 @@ from rplctl.event.header import parse_header
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition
 from rplctl.recovery import recover_relay_log
-from rplctl.relay_log.header import artificial_rotate
 from rplctl.relay_log.index import RelayLogIndex
+from rplctl.relay_log.log_file import artificial_rotate
 from rplctl.relay_log.reader import RelayLogReader
 from tests.relay_log.stream import executed, new_writer, read_everything, transactions_of
 

@@ -15,6 +15,11 @@ def test_a_backup_says_its_place_and_an_operator_knows_better(tmp_path: Path) ->
     (tmp_path / "ibdata1").touch()
     with pytest.raises(UsageError, match="does not tell which place"):
         place_of(tmp_path, None)
+    for junk in (b"", b"mysql-bin.000003", b"\xff\xfe \x80", b"mysql-bin.000003 1e9", b"../mysql-bin.000003 4"):
+        (tmp_path / "xtrabackup_binlog_info").write_bytes(junk)
+        (tmp_path / "xtrabackup_checkpoints").write_bytes(b"\xff")
+        with pytest.raises(UsageError, match="does not tell which place"):
+            place_of(tmp_path, None)
     (tmp_path / "xtrabackup_binlog_info").write_text("mysql-bin.000003\t4711\t0-1-5\n")
     assert place_of(tmp_path, None) == BinlogPosition("mysql-bin.000003", 4711)
     (tmp_path / "xtrabackup_checkpoints").write_text("backup_type = log-applied\n")

@@ -32,7 +32,8 @@ def test_one_that_is_not_whole_or_of_another_kind_is_refused(tmp_path: Path) -> 
     write_report(path, HEADER, FOUND, TOTALS)
     lines = path.read_text().splitlines(keepends=True)
     later = json.dumps({**json.loads(lines[0]), "format": 2}) + "\n"
-    for text in ("".join(lines[:-1]), "".join(lines)[:-9], later + "".join(lines[1:]), "[]\n", "", "x"):
+    others = ('{"format": 1}\n', lines[0] + '{"whole": true}\n', '{"format": 1, "tables": []}\n' + "".join(lines[1:]))
+    for text in ("".join(lines[:-1]), "".join(lines)[:-9], later + "".join(lines[1:]), "[]\n", "", "x", *others):
         path.write_text(text)
         with pytest.raises(UsageError):
             read_report(path)

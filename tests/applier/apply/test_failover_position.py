@@ -20,7 +20,7 @@ from rplctl.info import RelayLogInfo
 from rplctl.own_tables.models import load_models, store_models
 from rplctl.own_tables.tables import create_own_tables
 from rplctl.position import BinlogPosition, RelayLogPosition
-from rplctl.relay_log.header import artificial_rotate
+from rplctl.relay_log.log_file import artificial_rotate
 from rplctl.relay_log.reader import RelayLogReader
 from rplctl.repository import create_tables, open_relay_log_info
 from rplctl.schema.plan import Catalog, DatabaseModel
