@@ -272,31 +272,27 @@ def _resources(
 
 def _collect(resources: Sequence[LogResource], patience: float) -> bool:
     """False when a lock was not to be had. All are given back, whatever happens."""
-    locked: list[LogResource] = []
     collects_garbage = gc.isenabled()
     gc.disable()
     try:
-        is_complete = _lock_all(resources, locked, patience)
-        if is_complete:
+        with ExitStack() as locked:
+            for resource in resources:
+                with _named(resource.column):
+                    if not resource.lock(patience):
+                        return False
+                locked.callback(_unlock, resource)
             for resource in resources:
                 with _named(resource.column):
                     resource.collect()
     finally:
-        for resource in reversed(locked):
-            with suppress(OSError):
-                resource.unlock()
         if collects_garbage:
             gc.enable()
-    return is_complete
-
-
-def _lock_all(resources: Sequence[LogResource], locked: list[LogResource], patience: float) -> bool:
-    for resource in resources:
-        with _named(resource.column):
-            if not resource.lock(patience):
-                return False
-        locked.append(resource)
     return True
+
+
+def _unlock(resource: LogResource) -> None:
+    with suppress(OSError):
+        resource.unlock()
 
 
 @contextmanager

@@ -99,6 +99,14 @@ def refuse_unfit(path: Path, found: os.stat_result | None = None) -> None:
             raise UnfitFile(f"{path} is {words}, not a file", hint=f"ls -l {path}; move it away, then try again")
 
 
+def stored_json(path: Path) -> Any:
+    """None for what is not there, and for what is cut or junk: of files that may be lost. Raises UnfitFile."""
+    try:
+        return parsed_json(read_plain(path))
+    except (FileNotFoundError, ValueError):
+        return None
+
+
 def parsed_json(data: bytes) -> Any:
     """Raises ValueError for all that is no JSON we can hold."""
     try:

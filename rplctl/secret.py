@@ -15,7 +15,7 @@ from __future__ import annotations
 import configparser
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,14 +61,14 @@ def find_password(sources: PasswordSources, user: str, *, option_files: tuple[st
     folder = os.environ.get(CREDENTIALS_VARIABLE)
     if folder and (Path(folder) / CREDENTIAL_NAME).exists():
         return read_secret_file(Path(folder) / CREDENTIAL_NAME)
-    for found_user, password in _passwords_of_option_files(option_files):
-        if found_user in ("", user):
-            return password
+    found = _from_option_files(option_files)
+    if "password" in found and found.get("user", "") in ("", user):
+        return found["password"]
     return os.environ.get(PASSWORD_VARIABLE)
 
 
-def _passwords_of_option_files(option_files: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """(user, password) of the merged groups of all files that exist, the last file's word counting."""
+def _from_option_files(option_files: tuple[str, ...]) -> dict[str, str]:
+    """The merged groups of all files that exist, the last file's word counting."""
     merged: dict[str, str] = {}
     for name in option_files:
         path = Path(name).expanduser()
@@ -77,8 +77,7 @@ def _passwords_of_option_files(option_files: tuple[str, ...]) -> Iterator[tuple[
             if "password" in found and is_readable_by_others(path):
                 raise ConfigError(f"{path} holds a password and others can read it", hint=f"chmod 600 {path}")
             merged |= found
-    if "password" in merged:
-        yield merged.get("user", ""), merged["password"]
+    return merged
 
 
 def read_option_file(path: Path) -> dict[str, str]:

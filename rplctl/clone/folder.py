@@ -25,13 +25,12 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from rplctl.channel import Channel
 from rplctl.clone.bounds import Bound
 from rplctl.clone.chunk_file import Place
 from rplctl.durable import private_folder, replace_file
-from rplctl.plain_file import parsed_json, read_plain, size_of
+from rplctl.plain_file import size_of, stored_json
 from rplctl.position import BinlogPosition
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import DatabaseModel
@@ -91,7 +90,7 @@ class Snapshot:
 
     def chunk_counts(self) -> list[int] | None:
         """Of each table; None while it is read."""
-        found: list[int] | None = _read(self.folder / "complete.json")
+        found: list[int] | None = stored_json(self.folder / "complete.json")
         return found
 
     def claim(self) -> None:
@@ -109,7 +108,7 @@ class Snapshot:
 
     def parts(self) -> list[Part]:
         """[] when it is not known."""
-        found = _read(self.folder / "read.json") or []
+        found = stored_json(self.folder / "read.json") or []
         return [Part(int(count), tuple(upto) if upto is not None else None, int(rows)) for count, upto, rows in found]
 
     def complete(self, counts: list[int]) -> None:
@@ -131,7 +130,7 @@ class CloneFolder:
 
     def read_plan(self) -> Plan:
         """{} when there is nothing to copy."""
-        stored = _read(self._plan) or {}
+        stored = stored_json(self._plan) or {}
         return {int(family): [(str(d), str(t)) for d, t in tables] for family, tables in stored.items()}
 
     def write_plan(self, plan: Plan) -> None:
@@ -184,7 +183,7 @@ class CloneFolder:
 
     def _snapshots(self) -> Iterator[Snapshot]:
         for path in self.path.glob("*/claim.json"):
-            if (stored := _read(path)) is not None:
+            if (stored := stored_json(path)) is not None:
                 family, _, epoch = path.parent.name.partition("-")
                 tables = [
                     CopiedTable(TableModel.from_json(t["model"]), DatabaseModel(**t["database"]), t["create"])
@@ -196,14 +195,6 @@ class CloneFolder:
     def size(self) -> int:
         """Bytes that wait to be loaded."""
         return sum(map(size_of, self.path.glob("*/*.rows")))
-
-
-def _read(path: Path) -> Any:
-    """None for what is not there, and for what is cut or junk: all of the folder may be lost. Raises UnfitFile."""
-    try:
-        return parsed_json(read_plain(path))
-    except (FileNotFoundError, ValueError):
-        return None
 
 
 def _write(path: Path, content: object) -> None:

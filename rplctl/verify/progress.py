@@ -11,7 +11,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from threading import Lock
@@ -19,7 +19,7 @@ from threading import Lock
 from rplctl.channel import Channel
 from rplctl.clone.bounds import Bound
 from rplctl.durable import private_folder, replace_file
-from rplctl.plain_file import parsed_json, read_plain
+from rplctl.plain_file import stored_json
 from rplctl.verify.report_file import Difference, Header, Totals, line, of_record, write_report
 
 
@@ -30,13 +30,13 @@ class Progress:
         self._folder, self._request, self._lock = channel.verify_folder, request, Lock()
         self.header: Header | None = None
         self.done: dict[tuple[str, str], Totals] = {}
+        stored = stored_json(self._path)
         try:
-            stored = parsed_json(read_plain(self._path))
             if stored["request"] == request:
                 self.header = of_record(Header, stored["header"])
                 found = [of_record(Totals, totals) for totals in stored["done"]]
                 self.done = {(totals.database, totals.table): totals for totals in found}
-        except (FileNotFoundError, ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError):
             self.header, self.done = None, {}
 
     @property
@@ -104,13 +104,11 @@ class PiecesDone:
         self.upto: Bound | None = None
         self.rows = 0
         self.unlike: list[tuple[str, int]] = []
-        try:
-            stored = parsed_json(read_plain(path))
+        stored = stored_json(path)
+        with suppress(ValueError, KeyError, TypeError):  # then from its first row on
             if stored["definition"] == definition:
                 found = tuple(stored["upto"]), int(stored["rows"]), [(str(w), int(n)) for w, n in stored["unlike"]]
                 self.upto, self.rows, self.unlike = found
-        except (FileNotFoundError, ValueError, KeyError, TypeError):
-            pass  # from its first row on
 
     def keep(self, upto: Bound, rows: int, unlike: list[tuple[str, int]]) -> None:
         """Raises OSError."""
