@@ -45,7 +45,7 @@ from rplctl.clone.shown_end import ShownEnd, shown_by
 from rplctl.clone.throttle import Throttle, read_limits
 from rplctl.clone.touched import Unsure
 from rplctl.config import Config
-from rplctl.errors import RplError, SourceError, file_error
+from rplctl.errors import RplError, SourceError, told
 from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
 from rplctl.failpoint import crash_point
 from rplctl.info import MasterInfo, RelayLogInfo
@@ -128,7 +128,7 @@ class Cloner:
             except BeginAgain as reason:
                 log.info("%s: read again", reason)
             except (RplError, OSError) as error:  # a full disk, too: the receiver goes on
-                shown = file_error(error) if isinstance(error, OSError) else error
+                shown = told(error)
                 log.warning("the copy waits %g s: %s%s", _PAUSE_S, shown.message, f" ({shown.hint})" * bool(shown.hint))
                 self._report.failed(shown)
                 self._failing_since = min(self._failing_since, time.monotonic())

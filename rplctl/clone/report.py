@@ -31,22 +31,15 @@ class CloneReport:
         self._status.clone_step = words
 
     def state(self, words: str) -> None:
-        changed = words != self._status.state
-        self._status.state = words
-        if changed:
-            self._file.write()
-        else:
-            self._file.write_if_older(_INTERVAL_S)
+        is_news, self._status.state = words != self._status.state, words
+        self._file.write_if_older(0.0 if is_news else _INTERVAL_S)
 
     def moved(self) -> None:
         """Rows have come."""
         status = self._status
         status.clone_moved = time.time()
         had_error, status.last_errno, status.last_error = bool(status.last_errno), 0, ""
-        if had_error:
-            self._file.write()
-        else:
-            self._file.write_if_older(_INTERVAL_S)
+        self._file.write_if_older(0.0 if had_error else _INTERVAL_S)
 
     def failed(self, error: RplError) -> None:
         """It waits and tries again."""
