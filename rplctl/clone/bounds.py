@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from rplctl.result_set.columns import quote
 from rplctl.schema.model import BINARY_TYPES, INTEGER_BITS, Column, TableModel
+from rplctl.schema.source_catalog import quote
 
 Query = Callable[[str], Sequence[tuple[Any, ...]]]
 Bound = tuple[str, ...]

@@ -52,8 +52,8 @@ from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition
 from rplctl.relay_log.reader import RelayGroups
 from rplctl.repository import open_master_info, open_relay_log_info
-from rplctl.result_set.columns import SESSION, quote
-from rplctl.schema.source_catalog import read_table
+from rplctl.result_set.columns import SESSION
+from rplctl.schema.source_catalog import quote, read_table
 from rplctl.schema.statement import TableName
 from rplctl.secret import reveal
 from rplctl.source.select import SelectedRows

@@ -28,9 +28,9 @@ from rplctl.event.table_map import TableMap, parse_table_map
 from rplctl.event.types import PLAIN_ROWS, EventType
 from rplctl.event.values import decode_column
 from rplctl.relay_log.reader import RelayGroups
-from rplctl.result_set.columns import quote
 from rplctl.schema.cell_format import known_formats
 from rplctl.schema.model import BINARY_TYPES, INTEGER_BITS, TEMPORAL_TYPES, TEXT_BYTES, Column, TableModel
+from rplctl.schema.source_catalog import quote
 from rplctl.schema.statement import TableName
 from rplctl.source.snapshot import RowLock
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from rplctl.result_set.columns import quote
 from rplctl.schema.model import Key, TableModel
+from rplctl.schema.source_catalog import quote
 
 
 def late_keys(model: TableModel, others: Iterable[TableModel]) -> tuple[Key, ...]:

@@ -23,8 +23,8 @@ from rplctl.clone.touched import Touched
 from rplctl.failpoint import crash_point
 from rplctl.info import RelayLogInfo
 from rplctl.relay_log.reader import RelayGroups
-from rplctl.result_set.columns import quote, selected_columns
-from rplctl.schema.source_catalog import read_table
+from rplctl.result_set.columns import selected_columns
+from rplctl.schema.source_catalog import quote, read_table
 from rplctl.source.select import SelectedRows
 from rplctl.source.snapshot import LogPlace, Step
 from rplctl.source.survey import Query

@@ -14,9 +14,8 @@ from rplctl.config import Config
 from rplctl.errors import SourceError
 from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition
-from rplctl.result_set.columns import quote
 from rplctl.schema.plan import Catalog
-from rplctl.schema.source_catalog import SYSTEM_DATABASES, read_catalog, unless_gone
+from rplctl.schema.source_catalog import SYSTEM_DATABASES, quote, read_catalog, unless_gone
 from rplctl.schema.statement import TableName
 from rplctl.secret import reveal
 from rplctl.source.rights import Rights, may_select, read_rights

@@ -44,8 +44,8 @@ from rplctl.own_tables.clones import ClonedTable, add_clones, read_clones
 from rplctl.own_tables.models import load_models, store_models
 from rplctl.own_tables.tables import create_own_tables
 from rplctl.position import BinlogPosition
-from rplctl.result_set.columns import quote
 from rplctl.schema.plan import DatabaseModel
+from rplctl.schema.source_catalog import quote
 from rplctl.target import open_target, statement_target
 from rplctl.target.base import committed
 

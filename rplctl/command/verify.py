@@ -44,9 +44,8 @@ from rplctl.own_tables.clones import LEFT_OUT
 from rplctl.own_tables.models import load_models
 from rplctl.position import BinlogPosition
 from rplctl.repository.base import RepositoryKind
-from rplctl.result_set.columns import quote
 from rplctl.schema.model import TableModel
-from rplctl.schema.source_catalog import read_table
+from rplctl.schema.source_catalog import quote, read_table
 from rplctl.schema.statement import TableName
 from rplctl.target import mapped_errors, statement_target
 from rplctl.verify.offline_source import offline_source, place_of

@@ -19,6 +19,7 @@ from rplctl.event.column import ColumnFormat
 from rplctl.event.decimal import decimal_size
 from rplctl.event.table_map import ColumnType
 from rplctl.schema.model import BINARY_TYPES, BLOB_BYTES, CHARACTER_TYPES, GEOMETRY_TYPES, TEXT_BYTES, Column
+from rplctl.schema.source_catalog import quote
 
 SESSION: Final = (
     "SET SESSION sql_mode='', SESSION time_zone='+00:00', SESSION character_set_results=NULL, "
@@ -158,8 +159,3 @@ def _other(column: Column, name: str) -> SelectedColumn:
         is_uuid = kind == "uuid"
         return SelectedColumn(f"CAST({name} AS BINARY({size}))", fmt, Action.UUID if is_uuid else Action.TRIM, size)
     raise RplError(f"column {name} is {kind}, which cannot be copied", errno=er.SLAVE_CONVERSION_FAILED)
-
-
-def quote(name: str) -> str:
-    """A name of the source, as it stands in a statement."""
-    return "`" + name.replace("`", "``") + "`"

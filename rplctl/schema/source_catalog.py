@@ -44,12 +44,12 @@ def read_catalog(
     tables = {}
     context = DdlContext(sql_mode=0, server_version=version)
     for database in names:
-        listing = f"SHOW FULL TABLES FROM {_quote(database)}"
+        listing = f"SHOW FULL TABLES FROM {quote(database)}"
         for table, kind in query(listing) if given else unless_gone(query, listing) or ():
             if kind not in ("BASE TABLE", "SYSTEM VERSIONED", "SEQUENCE"):
                 continue
             if unless_gone(is_wanted, database, str(table)) and (
-                found := unless_gone(query, f"SHOW CREATE TABLE {_quote(database)}.{_quote(table)}")
+                found := unless_gone(query, f"SHOW CREATE TABLE {quote(database)}.{quote(table)}")
             ):
                 text = str(found[0][1])
                 defaults = databases_known.get(database) or DatabaseModel(database, context.charset)
@@ -63,7 +63,7 @@ def read_table(query: Query, database: str, table: str) -> tuple[TableModel, Dat
     version = str(query("SELECT @@version")[0][0])
     context = DdlContext(sql_mode=0, server_version=version)
     defaults = _defaults(query, [database]).get(database) or DatabaseModel(database, context.charset)
-    text = str(query(f"SHOW CREATE TABLE {_quote(database)}.{_quote(table)}")[0][1])
+    text = str(query(f"SHOW CREATE TABLE {quote(database)}.{quote(table)}")[0][1])
     return load_table(text, defaults, context), defaults, text
 
 
@@ -93,8 +93,9 @@ def _utf8(name: str) -> str:
 
 def _as_table(text: str, kind: str, table: str) -> str:
     """MariaDB prints a sequence as CREATE TABLE … SEQUENCE=1; its model is made from its name."""
-    return f"CREATE SEQUENCE {_quote(table)}" if kind == "SEQUENCE" else text
+    return f"CREATE SEQUENCE {quote(table)}" if kind == "SEQUENCE" else text
 
 
-def _quote(name: str) -> str:
+def quote(name: str) -> str:
+    """A name of the source, as it stands in a statement."""
     return "`" + name.replace("`", "``") + "`"

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 from rplctl import mysql_errors as er
 from rplctl.errors import SourceError
-from rplctl.result_set.columns import quote
-from rplctl.schema.source_catalog import SYSTEM_DATABASES
+from rplctl.schema.source_catalog import SYSTEM_DATABASES, quote
 from rplctl.source.survey import Query
 
 _GRANT = re.compile(r"GRANT (.+?) ON (\*|`(?:[^`]|``)+`)\.(\*|`(?:[^`]|``)+`) TO ", re.DOTALL)

@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from rplctl.result_set.columns import quote
 from rplctl.schema.model import INTEGER_BITS, Column, Key, TableModel
+from rplctl.schema.source_catalog import quote
 
 _COLUMN = re.compile(r"  `((?:[^`]|``)+)` (.+?),?$")
 _KEY = re.compile(r"  ((?:PRIMARY |UNIQUE |FULLTEXT |SPATIAL )?KEY .+?),?$")

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from rplctl.result_set.columns import quote
 from rplctl.schema.model import BINARY_TYPES, CHARACTER_TYPES, GEOMETRY_TYPES, INTEGER_BITS, TEMPORAL_TYPES, Column
+from rplctl.schema.source_catalog import quote
 from rplctl.target.registry import value_form
 from rplctl.verify.report_file import KeyValue
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from rplctl.clone.bounds import chunk_key
-from rplctl.result_set.columns import quote
 from rplctl.schema.model import BINARY_TYPES, CHARACTER_TYPES, INTEGER_BITS, TEMPORAL_TYPES, Column
+from rplctl.schema.source_catalog import quote
 from rplctl.verify.pair import Pair
 from rplctl.verify.progress import PiecesDone
 from rplctl.verify.source_side import Source, pieces

@@ -20,8 +20,9 @@ from rplctl.config import Config
 from rplctl.event.images import Images
 from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition
-from rplctl.result_set.columns import SESSION, SelectedColumn, quote
+from rplctl.result_set.columns import SESSION, SelectedColumn
 from rplctl.schema.model import TableModel
+from rplctl.schema.source_catalog import quote
 from rplctl.secret import reveal
 from rplctl.source.select import SelectedRows
 from rplctl.source.snapshot import Step, step_of

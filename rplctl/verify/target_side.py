@@ -20,8 +20,9 @@ import numpy as np
 from rplctl.applier.apply.clone_load import chunk_of_rows
 from rplctl.errors import SourceError, TargetError
 from rplctl.event.images import Images
-from rplctl.result_set.columns import SESSION, SelectedColumn, quote, selected_columns
+from rplctl.result_set.columns import SESSION, SelectedColumn, selected_columns
 from rplctl.schema.model import Column, TableModel
+from rplctl.schema.source_catalog import quote
 from rplctl.schema.structure import END_OF_TIME, LATER_END_OF_TIME, ROW_END, row_end
 from rplctl.source.select import SelectedRows
 from rplctl.target import dialect_of, mapped_errors, open_engine, target_kind

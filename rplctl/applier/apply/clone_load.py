@@ -47,11 +47,12 @@ from rplctl.failpoint import crash_point
 from rplctl.own_tables.clones import COPYING, DONE, LEFT_OUT, ClonedTable, forget_clone, move_clone, read_clones
 from rplctl.own_tables.initial_models import stands
 from rplctl.own_tables.models import store_models
-from rplctl.result_set.columns import SelectedColumn, quote, selected_columns
+from rplctl.result_set.columns import SelectedColumn, selected_columns
 from rplctl.result_set.rows import read_images
 from rplctl.schema.context import DdlContext
 from rplctl.schema.model import Key as TableKey, TableModel
 from rplctl.schema.plan import AddKeysStep, CreateStep, DatabaseModel, DdlPlan, DropStep
+from rplctl.schema.source_catalog import quote
 from rplctl.schema.statement import TableName
 from rplctl.target import mapped_errors, statement_target
 from rplctl.target.base import (

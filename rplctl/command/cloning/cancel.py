@@ -21,9 +21,9 @@ from rplctl.failpoint import crash_point
 from rplctl.own_tables.clones import COPYING, DONE, LEFT_OUT, ClonedTable, move_clone
 from rplctl.own_tables.models import load_models, store_models
 from rplctl.position import BinlogPosition
-from rplctl.result_set.columns import quote
 from rplctl.schema.context import DdlContext
 from rplctl.schema.plan import DdlPlan, DropStep
+from rplctl.schema.source_catalog import quote
 from rplctl.status import read_status
 from rplctl.target import open_target, statement_target
 from rplctl.target.base import committed
