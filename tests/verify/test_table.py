@@ -17,7 +17,7 @@ ENUM = Column("e", "enum", labels=("1", "a"), charset="latin1")
 
 
 class Settles:
-    source = type("About", (), {"about": staticmethod(lambda _: [(100,)])})()
+    source = type("About", (), {"about": staticmethod(lambda _: [(100, 900)])})()
 
     def settle(self, pair: Pair, keys: list[Any]) -> Settlement:
         return Settlement([Difference("d", "t", "missing", {"id": str(key[0])}) for key in keys[::2]], keys[1::2])
