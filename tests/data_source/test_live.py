@@ -51,6 +51,19 @@ def logs(folder: Path) -> dict[str, bytes]:
 def write(server: MariadbServer | MysqlServer, number: int) -> None:
     server.sql(f"INSERT INTO t SELECT {number} + id, REPEAT('x', 1000) FROM ten; FLUSH BINARY LOGS", "s")
     server.sql(f"UPDATE t SET v = '{number}' WHERE id > {number}; DELETE FROM t WHERE id = {number + 3}", "s")
+    if not isinstance(server, MysqlServer):
+        _await_checkpoint(server)
+
+
+def _await_checkpoint(server: MariadbServer) -> None:
+    """A thread of MariaDB's own writes into a new log, some time after FLUSH, that no older one is needed."""
+    name, _ = server.master_status()
+    done = ("Binlog_checkpoint", name)
+    for _ in range(500):
+        if done in [(row[2], row[5]) for row in server.sql(f"SHOW BINLOG EVENTS IN '{name}'")]:
+            return
+        time.sleep(0.02)
+    raise AssertionError(f"no checkpoint in {name}")
 
 
 def prepare(server: MariadbServer | MysqlServer) -> None:
