@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rplctl.channel import Channel
-from rplctl.commit.step import CommitMode, Step
+from rplctl.commit.step import CommitMode, Ledger, Step
 from rplctl.config import Config
 from rplctl.durable import private_folder, sync_count
 from rplctl.errors import RplError, UsageError
@@ -189,7 +189,6 @@ class _Run:
     """A target, a table of numbers, and the ledger of the variant (None: data alone)."""
 
     def __init__(self, config: Config, variant: str) -> None:
-        from rplctl.commit.step import Ledger
         from rplctl.own_tables.tables import create_own_tables
 
         private_folder(config.datadir)
