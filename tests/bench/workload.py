@@ -46,10 +46,10 @@ def sysbench_workload(rows: int, transactions: int) -> Iterator[Workload]:
         raise ServerUnavailable("sysbench is not installed (apt-get install sysbench)")
     with MariadbServer(SOURCE_OPTIONS) as source:
         source.sql(f"CREATE DATABASE {DATABASE}")
-        phases = [_phase(source, "prepare", [f"--table-size={rows}", "--threads=2", "prepare"])]
+        phases = [sysbench_phase(source, "prepare", [f"--table-size={rows}", "--threads=2", "prepare"])]
         for distribution in ("special", "uniform"):
             words = [f"--table-size={rows}", f"--rand-type={distribution}", "--threads=4"]
-            phases.append(_phase(source, distribution, [*words, f"--events={transactions}", "--time=0", "run"]))
+            phases.append(sysbench_phase(source, distribution, [*words, f"--events={transactions}", "--time=0", "run"]))
         yield Workload(source, phases, DATABASE, TABLES, checksums(source, DATABASE, TABLES))
 
 
@@ -67,7 +67,7 @@ def phase_of(source: MariadbServer, name: str, work: Callable[[], object]) -> Ph
     return Phase(name, file, end, sum(int(row[1]) for row in earlier) + end - begin)
 
 
-def _phase(source: MariadbServer, name: str, words: list[str]) -> Phase:
+def sysbench_phase(source: MariadbServer, name: str, words: list[str]) -> Phase:
     where = [f"--mysql-socket={source.socket}", f"--mysql-user={USER}", f"--mysql-password={PASSWORD}"]
     command = ["sysbench", "oltp_write_only", "--tables=4", f"--mysql-db={DATABASE}", *where, *words]
     return phase_of(source, name, lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL))
