@@ -48,16 +48,16 @@ def compare(
     for flush in flushes:
         durable = f"innodb_flush_log_at_trx_commit={flush}"
         ours = _rplctl(load, "mariadb", flush)
-        yield from _rows(load, "rplctl into MariaDB", ours, None, durable)
+        yield from rows_of(load, "rplctl into MariaDB", ours, None, durable)
         for number in threads:
             name = "MariaDB replica, " + (f"{number} optimistic threads" if number else "one SQL thread")
-            yield from _rows(load, name, _replica(load, number, flush), ours, durable)
-        yield from _rows(load, "mariadb-binlog | mariadb", _replayed(load, flush), ours, durable)
+            yield from rows_of(load, name, _replica(load, number, flush), ours, durable)
+        yield from rows_of(load, "mariadb-binlog | mariadb", _replayed(load, flush), ours, durable)
     for kind in ("sqlite", "postgresql"):
-        yield from _rows(load, f"rplctl into {kind}", _rplctl(load, kind, "1"), ours, "ratio: to rplctl into MariaDB")
+        yield from rows_of(load, f"rplctl into {kind}", _rplctl(load, kind, "1"), ours, "ratio: to rplctl into MariaDB")
 
 
-def _rows(
+def rows_of(
     load: Workload, name: str, seconds: list[float], ours: list[float] | None, note: str
 ) -> Iterator[Measurement]:
     for number, phase in enumerate(load.phases):
@@ -122,7 +122,7 @@ def _rplctl(load: Workload, kind: str, flush: str) -> list[float]:
     with tempfile.TemporaryDirectory(prefix="rplctl-bench-") as name:
         folder = Path(name)
         if kind == "sqlite":
-            seconds = _drain(folder / "instance", load, [])
+            seconds = drained(folder / "instance", load, [])
             with contextlib.closing(sqlite3.connect(folder / "instance" / "target.db")) as connection:
                 found = {t: connection.execute(f"SELECT * FROM {load.database}__{t}").fetchall() for t in load.tables}
             _compare_rows(load, found)
@@ -133,7 +133,7 @@ def _rplctl(load: Workload, kind: str, flush: str) -> list[float]:
             else MariadbServer((*SERVER, f"--innodb-flush-log-at-trx-commit={flush}"))
         )
         with server:
-            seconds = _drain(folder / "instance", load, target_options(server, folder))
+            seconds = drained(folder / "instance", load, target_options(server, folder))
             if isinstance(server, MariadbServer):
                 assert _checksums(server, load) == load.checksums
             else:
@@ -160,7 +160,7 @@ def _compare_rows(load: Workload, found: Mapping[str, Sequence[tuple[Any, ...]]]
         assert sorted(rows) == sorted(load.source.rows(load.database, table)), f"{table} differs from the source's"
 
 
-def _drain(folder: Path, load: Workload, target: list[str]) -> list[float]:
+def drained(folder: Path, load: Workload, target: list[str]) -> list[float]:
     fetched(folder, load, target)
     ends = [f"{phase.file}:{phase.end}" for phase in load.phases]
     seconds: list[float] = json.loads(_run([sys.executable, "-m", "tests.bench.drain", str(folder), *ends]))

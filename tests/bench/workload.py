@@ -40,11 +40,13 @@ class Workload:
 
 
 @contextmanager
-def sysbench_workload(rows: int, transactions: int) -> Iterator[Workload]:
-    """The source keeps running. Raises ServerUnavailable without MariaDB or sysbench."""
+def sysbench_workload(
+    rows: int, transactions: int, server: Callable[[], MariadbServer] = lambda: MariadbServer(SOURCE_OPTIONS)
+) -> Iterator[Workload]:
+    """The source keeps running. Raises ServerUnavailable without the server or sysbench."""
     if not shutil.which("sysbench"):
         raise ServerUnavailable("sysbench is not installed (apt-get install sysbench)")
-    with MariadbServer(SOURCE_OPTIONS) as source:
+    with server() as source:
         source.sql(f"CREATE DATABASE {DATABASE}")
         phases = [sysbench_phase(source, "prepare", [f"--table-size={rows}", "--threads=2", "prepare"])]
         for distribution in ("special", "uniform"):
