@@ -23,6 +23,7 @@ import json
 import shutil
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -129,9 +130,11 @@ class CloneFolder:
         self.path, self._plan = channel.clone_folder, channel.clone_plan
 
     def read_plan(self) -> Plan:
-        """{} when there is nothing to copy."""
-        stored = stored_json(self._plan) or {}
-        return {int(family): [(str(d), str(t)) for d, t in tables] for family, tables in stored.items()}
+        """{} when there is nothing to copy, and for junk."""
+        stored = stored_json(self._plan)
+        with suppress(AttributeError, TypeError, ValueError):
+            return {int(family): [(str(d), str(t)) for d, t in tables] for family, tables in stored.items()}
+        return {}
 
     def write_plan(self, plan: Plan) -> None:
         if plan:

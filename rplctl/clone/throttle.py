@@ -39,12 +39,13 @@ class Limits:
 
 
 def read_limits(channel: Channel) -> Limits:
-    """Raises UnfitFile."""
+    """The usual ones where the file is junk. Raises UnfitFile."""
     try:
         stored = parsed_json(read_plain(channel.clone_orders_path))
+        load, rate = int(stored["max_load"]), float(stored["max_rate"])
         threads, read_from = int(stored.get("load_threads", LOAD_THREADS)), str(stored.get("read_from", ""))
-        return Limits(int(stored["max_load"]), float(stored["max_rate"]), max(1, threads), read_from)
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return Limits(load, rate, max(1, threads), read_from)
+    except (FileNotFoundError, ValueError, KeyError, TypeError, OverflowError):
         return Limits()
 
 

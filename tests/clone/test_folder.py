@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -97,6 +98,10 @@ def test_a_claim_or_a_plan_that_is_cut_at_any_byte_is_none(tmp_path: Path) -> No
             path.write_bytes(whole[:size])
             assert (folder.snapshots() if path == claim else folder.read_plan()) in ([], {})
         path.write_bytes(whole)
+    for junk in (b"[]", b"7", b'{"1": 2}', b'{"x": [["d", "t"]]}'):
+        plan.write_bytes(junk)
+        assert folder.read_plan() == {}
+    plan.write_bytes(json.dumps({1: [("d", "t")]}).encode())
     assert folder.read_plan() and len(folder.snapshots()) == 1
 
 
