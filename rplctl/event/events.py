@@ -44,7 +44,6 @@ __all__ = [
     "parse_execute_load",
     "parse_gtid",
     "parse_query",
-    "parse_rotate",
 ]
 
 
@@ -194,13 +193,6 @@ def parse_event(event: bytes, description: FormatDescription) -> Event:
     raise format_error("Event of a type that is not expected here", event)
 
 
-def parse_rotate(event: bytes, description: FormatDescription) -> Rotate:
-    """u64 position, then the name of the next log to the end."""
-    if event[4:5] != bytes([EventType.ROTATE]):
-        raise format_error("A ROTATE event was expected", event)
-    return _rotate(open_event(event, description.checksum_length), parse_header(event))
-
-
 def build_rotate(server_id: int, log_name: str, log_pos: int, checksum_algorithm: int = CHECKSUM_CRC32) -> bytes:
     """A ROTATE as a dump thread makes it: artificial, without a time; it sets the source position of what follows."""
     name = log_name.encode("utf-8", "surrogateescape")
@@ -212,6 +204,7 @@ def build_rotate(server_id: int, log_name: str, log_pos: int, checksum_algorithm
 
 
 def _rotate(body: EventCursor, header: EventHeader) -> Rotate:
+    """u64 position, then the name of the next log to the end."""
     log_pos = body.unsigned(8)
     if not body.remaining:
         raise body.error("ROTATE without a log name")

@@ -11,7 +11,7 @@ import pytest
 from rplctl.errors import RelayLogError, SourceError
 from rplctl.event.checksum import verify_events
 from rplctl.event.checksum_trailer import has_valid_checksum
-from rplctl.event.events import parse_rotate
+from rplctl.event.events import Rotate, parse_event
 from rplctl.event.format_description import parse_format_description
 from rplctl.event.header import BINLOG_MAGIC, ENCRYPTED_MAGIC, FLAG_BINLOG_IN_USE, parse_header
 from rplctl.event.types import EventType
@@ -65,8 +65,7 @@ def test_a_rotate_names_its_log_and_is_checksummed_as_that_is(tmp_path: Path, cr
     batch = stream.read_batch(0)
     stream.close()
     assert batch is not None
-    rotate = parse_rotate(batch.event(0), parse_format_description(head))
-    assert (rotate.log_name, rotate.log_pos) == ("bin.000007", 4)
+    assert parse_event(batch.event(0), parse_format_description(head)) == Rotate("bin.000007", 4)
     assert parse_header(batch.event(0)).is_artificial and has_valid_checksum(batch.event(0)) is crc
 
 
