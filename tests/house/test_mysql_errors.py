@@ -7,24 +7,19 @@ from collections import Counter
 from pathlib import Path
 from typing import TypeGuard
 
-import rplctl
 from rplctl import mysql_errors
+from tests.house.code import MODULES, short, tree
 
-PACKAGE = Path(rplctl.__file__).parent
+OTHERS = [path for path in MODULES if path.stem != "mysql_errors"]
 NUMBERS = {value: name for name, value in vars(mysql_errors).items() if isinstance(value, int)}
 SENTENCES = [value for name, value in vars(mysql_errors).items() if isinstance(value, str) and name.endswith("_TEXT")]
 TWO_NAMES = {4091}  # with MySQL and with MariaDB
 
 
-def trees() -> list[tuple[Path, ast.Module]]:
-    paths = [path for path in sorted(PACKAGE.rglob("*.py")) if path.stem != "mysql_errors"]
-    return [(path, ast.parse(path.read_text())) for path in paths]
-
-
-def bare(tree: ast.Module) -> set[tuple[int, object]]:
+def bare(module: ast.Module) -> set[tuple[int, object]]:
     """(line, number) of what is an error number, or is said to be one."""
     found: set[tuple[int, object]] = set()
-    for node in ast.walk(tree):
+    for node in ast.walk(module):
         if isinstance(node, ast.keyword) and node.arg in ("errno", "last_errno"):
             found |= {(n.lineno, n.value) for n in ast.walk(node.value) if is_number(n) and n.value}
         elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("Note"):
@@ -39,7 +34,7 @@ def is_number(node: ast.AST) -> TypeGuard[ast.Constant]:
 
 
 def test_no_module_writes_an_error_number() -> None:
-    assert [(path.relative_to(PACKAGE).as_posix(), *seen) for path, tree in trees() for seen in bare(tree)] == []
+    assert [(short(path), *seen) for path in OTHERS for seen in bare(tree(path))] == []
 
 
 def test_a_written_number_is_seen() -> None:
@@ -50,13 +45,13 @@ def test_a_written_number_is_seen() -> None:
 def test_each_number_has_one_name_and_each_name_is_used() -> None:
     names = [(name, value) for name, value in vars(mysql_errors).items() if isinstance(value, int)]
     assert {number for number, count in Counter(v for _, v in names).items() if count > 1} == TWO_NAMES
-    text = "".join(path.read_text() for path, _ in trees())
+    text = "".join(path.read_text() for path in OTHERS)
     own = ast.parse(Path(mysql_errors.__file__).read_text())
     in_sets = {node.id for node in ast.walk(own) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     assert [name for name, _ in names if f"er.{name}" not in text and name not in in_sets] == []
 
 
 def test_a_sentence_is_written_once() -> None:
-    text = "".join(path.read_text() for path, _ in trees())
+    text = "".join(path.read_text() for path in OTHERS)
     assert [sentence for sentence in SENTENCES if sentence in text] == []
     assert "This operation cannot be performed with" not in text
