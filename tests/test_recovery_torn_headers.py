@@ -116,7 +116,7 @@ def applied_states(written: Written) -> list[int]:
 
 @pytest.mark.parametrize("by_gtid", [False, True], ids=["by position", "by GTID"])
 @pytest.mark.parametrize("earlier", [0, 1, 2])
-@pytest.mark.parametrize("step", [pytest.param(5, marks=pytest.mark.slow), pytest.param(1, marks=pytest.mark.torture)])
+@pytest.mark.parametrize("step", [pytest.param(29, marks=pytest.mark.slow), pytest.param(1, marks=pytest.mark.torture)])
 def test_a_header_damaged_anywhere_loses_and_repeats_nothing(
     memory: Path, earlier: int, by_gtid: bool, step: int
 ) -> None:

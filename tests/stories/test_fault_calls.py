@@ -220,7 +220,7 @@ def some(first: int, step: int) -> Iterator[int]:
 def test_killed_at_its_nth_call_it_goes_on(base: Path, name: str, everything: bool) -> None:
     cases, wrong = 0, list[str]()
     for call in KILL_AT:
-        numbers = count(1) if everything else some(1, 13)
+        numbers = count(1) if everything else some(1, 31)
         done, found = sweep(base, name, call, "signal=SIGKILL", numbers)
         cases, wrong = cases + done, wrong + found
     assert wrong == [] and cases >= 3
@@ -231,7 +231,7 @@ def test_killed_at_its_nth_call_it_goes_on(base: Path, name: str, everything: bo
 def test_refused_its_nth_call_it_says_so_and_goes_on(base: Path, name: str, everything: bool) -> None:
     cases, wrong = 0, list[str]()
     for call, error in REFUSED:
-        numbers = count(1) if everything else some(2, 17)
+        numbers = count(1) if everything else some(2, 41)
         done, found = sweep(base, name, call, f"error={error}", numbers)
         cases, wrong = cases + done, wrong + found
     assert wrong == [] and cases > 1
