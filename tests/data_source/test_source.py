@@ -9,7 +9,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -43,9 +43,21 @@ except Exception as error:
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_spark_finds_the_format_by_itself_and_typed_rows_are_those_of_the_json(tmp_path: Path) -> None:
+def test_spark_finds_the_format_by_itself_typed_rows_are_those_of_the_json_and_the_manual_pages_queries_run(
+    mariadb_factory: Callable[..., MariadbServer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one Spark: its start is most of the time."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))  # where a copy lies by default
     unpacked_log("ma1011-sysbench-mix-small", tmp_path)
-    ops, rows, keys, schema, typed, untyped, error = query(READ.format(path=str(tmp_path)), tmp_path / "spark")
+    server = mariadb_factory()
+    server.sql("CREATE DATABASE sbtest; CREATE TABLE sbtest.sbtest1 (id INT PRIMARY KEY)")
+    (tmp_path / "password").touch(0o600)
+    (tmp_path / "password").write_text(PASSWORD)
+    of_page = f"{shown_code(server, tmp_path)}\ntell(latest.count())\ntell(ids.where('id > 0').count())\n"
+    of_page += f"tell(spark.read.parquet('{tmp_path}/lake/orders').count())\n"
+    told = query(of_page + "spark.sql('DROP VIEW log')\n" + READ.format(path=str(tmp_path)), tmp_path / "spark")
+    assert min(told[:3]) > 100
+    ops, rows, keys, schema, typed, untyped, error = told[3:]
     assert ops["insert"] > 1000 and ops["update"] > 100 and ops["delete"] > 10 and ops["ddl"] > 3
     assert rows == keys > 100
     assert "after:struct<id:int,k:int,c:string,pad:string>" in schema
@@ -53,27 +65,50 @@ def test_spark_finds_the_format_by_itself_and_typed_rows_are_those_of_the_json(t
     assert "say nothing of a table sbtest.nope" in error and "schema_file" in error
 
 
+def shown_code(server: MariadbServer, folder: Path) -> str:
+    """The Python of the manual page, with names that are there."""
+    page = (Path(__file__).parents[2] / "man/rplctl-dataframe.7").read_text()
+    blocks = [block.partition(".EE")[0] for block in page.split(".EX\n")[1:]]
+    code = "\n".join(block.replace("\\-", "-") for block in blocks if "spark" in block)
+    for shown, real in {
+        "/archive/binlogs": f"{folder}",
+        "/lake": f"{folder}/lake",
+        "shop.orders": "sbtest.sbtest1",
+        "'orders'": "'sbtest1'",
+        "/etc/rplctl/password": f"{folder}/password",
+        "mysql://repl@db1:3306": f"mysql://{USER}@{server.host}:{server.port}",
+    }.items():
+        code = code.replace(shown, real)
+    return code
+
+
 STREAM = """
-log = spark.readStream.format("binlog").option("table", "s.t").option("max_bytes_per_trigger", 50000)
-log = log.option("spool", {folder!r} + "/spool").option("password_file", {folder!r} + "/password").load({path!r})
-rows = log.selectExpr("op", "log", "pos", "row_number", "gtid", "before.id AS was", "after.id AS id", "after.n AS n")
-written = rows.writeStream.format("json").option("checkpointLocation", {folder!r} + "/at").start({folder!r} + "/out")
+begun = []
+for name, path in {paths!r}.items():
+    log = spark.readStream.format("binlog").option("table", "s.t").option("max_bytes_per_trigger", 50000)
+    log = log.option("spool", {folder!r} + "/spool").option("password_file", {folder!r} + "/password").load(path)
+    told = ("op", "log", "pos", "row_number", "gtid", "before.id AS was", "after.id AS id", "after.n AS n")
+    written = log.selectExpr(*told).writeStream.format("json").option("checkpointLocation", {folder!r} + "/at/" + name)
+    begun.append(written.start({folder!r} + "/out/" + name))
 tell("started")
-written.awaitTermination()
+for stream in begun:
+    stream.awaitTermination()
 """
-
-
 TELL = """
-tell([row[0] for row in spark.read.json({!r} + "/out").selectExpr("to_json(struct(*))").collect()])
+for name in {paths!r}:
+    rows = spark.read.json({folder!r} + "/out/" + name)
+    tell([row[0] for row in rows.selectExpr("to_json(struct(*))").collect()])
 """
 
 
-def killed_stream(
-    server: MariadbServer, folder: Path, kills: int, chance: random.Random, *, live: bool = False
-) -> list[dict[str, Any]]:
-    """A stream beside a writer, killed so often; all that it wrote in the end."""
+def killed_streams(
+    server: MariadbServer, folder: Path, kills: int, chance: random.Random
+) -> Iterator[list[dict[str, Any]]]:
+    """Streams beside a writer, of a server's folder and of the server itself, in one Spark that is killed so often;
+    all that each of them wrote in the end.
+    """
     server.sql("CREATE DATABASE s; CREATE TABLE s.t (id INT PRIMARY KEY, n INT)")
-    path = f"mysql://{USER}@{server.host}:{server.port}" if live else str(server.binlog_files[0].parent)
+    paths = {"folder": str(server.binlog_files[0].parent), "live": f"mysql://{USER}@{server.host}:{server.port}"}
     over = threading.Event()
     (folder / "password").touch(0o600)
     (folder / "password").write_text(PASSWORD)
@@ -87,23 +122,33 @@ def killed_stream(
             number += 50
             time.sleep(0.2)
 
-    code = STREAM.format(path=path, folder=str(folder))
+    code = STREAM.format(paths=paths, folder=str(folder))
     writer = threading.Thread(target=write)
     writer.start()
     try:
         for _ in range(kills):
+            done = {name: len(batches(folder, name)) for name in paths}
             stream = started(code, folder)
-            time.sleep(chance.uniform(0.5, 5))
-            os.killpg(stream.pid, signal.SIGKILL)
-            stream.wait()
+            try:
+                while any(len(batches(folder, name)) == done[name] for name in paths):
+                    assert stream.poll() is None
+                    time.sleep(0.05)
+                time.sleep(chance.uniform(0, 3))
+            finally:
+                os.killpg(stream.pid, signal.SIGKILL)
+                stream.wait()
     finally:
         over.set()
         writer.join()
-    told = query(
-        code.replace(".start(", ".trigger(availableNow=True).start(") + TELL.format(str(folder)), folder / "spark"
-    )
-    rows: list[dict[str, Any]] = [json.loads(line) for line in told[-1]]
-    return rows
+    last = code.replace("written.start(", "written.trigger(availableNow=True).start(")
+    told = query(last + TELL.format(paths=[*paths], folder=str(folder)), folder / "spark")
+    for lines in told[-len(paths) :]:
+        yield [json.loads(line) for line in lines]
+
+
+def batches(folder: Path, name: str) -> list[Path]:
+    """Those that a stream has committed."""
+    return [*(folder / "at" / name / "commits").glob("[0-9]*")]
 
 
 def started(code: str, folder: Path) -> subprocess.Popen[str]:
@@ -132,58 +177,12 @@ def check_each_change_once(rows: list[dict[str, Any]], server: MariadbServer) ->
 
 
 @pytest.mark.spark
-@pytest.mark.slow
-def test_the_query_of_the_manual_page_runs(
-    mariadb_factory: Callable[..., MariadbServer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TMPDIR", str(tmp_path))  # where a copy lies by default
-    unpacked_log("ma1011-sysbench-mix-small", tmp_path)
-    server = mariadb_factory()
-    server.sql("CREATE DATABASE sbtest; CREATE TABLE sbtest.sbtest1 (id INT PRIMARY KEY)")
-    (tmp_path / "password").touch(0o600)
-    (tmp_path / "password").write_text(PASSWORD)
-    page = (Path(__file__).parents[2] / "man/rplctl-dataframe.7").read_text()
-    blocks = [block.partition(".EE")[0] for block in page.split(".EX\n")[1:]]
-    code = "\n".join(block.replace("\\-", "-") for block in blocks if "spark" in block)
-    for shown, real in {
-        "/archive/binlogs": f"{tmp_path}",
-        "/lake": f"{tmp_path}/lake",
-        "shop.orders": "sbtest.sbtest1",
-        "'orders'": "'sbtest1'",
-        "/etc/rplctl/password": f"{tmp_path}/password",
-        "mysql://repl@db1:3306": f"mysql://{USER}@{server.host}:{server.port}",
-    }.items():
-        code = code.replace(shown, real)
-    counts = query(
-        f"{code}\ntell(latest.count())\ntell(ids.where('id > 0').count())\n"
-        f"tell(spark.read.parquet('{tmp_path}/lake/orders').count())",
-        tmp_path / "spark",
-    )
-    assert min(counts) > 100
-
-
-@pytest.mark.spark
-@pytest.mark.slow
-def test_a_stream_that_is_killed_tells_each_change_once(
-    mariadb_factory: Callable[..., MariadbServer], tmp_path: Path
+@pytest.mark.parametrize(
+    "kills", [pytest.param(1, marks=pytest.mark.slow), pytest.param(50, marks=pytest.mark.torture)]
+)
+def test_streams_of_logs_and_of_a_live_server_that_are_killed_tell_each_change_once(
+    kills: int, mariadb_factory: Callable[..., MariadbServer], tmp_path: Path
 ) -> None:
     server = mariadb_factory()
-    check_each_change_once(killed_stream(server, tmp_path, 2, random.Random(1)), server)
-
-
-@pytest.mark.spark
-@pytest.mark.slow
-def test_a_stream_from_a_live_server_that_is_killed_tells_each_change_once(
-    mariadb_factory: Callable[..., MariadbServer], tmp_path: Path
-) -> None:
-    server = mariadb_factory()
-    check_each_change_once(killed_stream(server, tmp_path, 1, random.Random(1), live=True), server)
-
-
-@pytest.mark.spark
-@pytest.mark.torture
-def test_a_stream_killed_fifty_times_tells_each_change_once(
-    mariadb_factory: Callable[..., MariadbServer], tmp_path: Path
-) -> None:
-    server = mariadb_factory()
-    check_each_change_once(killed_stream(server, tmp_path, 50, random.Random(run_seed())), server)
+    for rows in killed_streams(server, tmp_path, kills, random.Random(1 if kills == 1 else run_seed())):
+        check_each_change_once(rows, server)
