@@ -21,7 +21,7 @@ from typing import Any
 from sqlalchemy import BigInteger, Boolean, Column, Connection, Engine, Integer, MetaData, String, Table, inspect, text
 from sqlalchemy.schema import CreateSchema
 
-from rplctl.repository.next_event import create_next_event_view
+from rplctl.repository.next_event import create_next_event_view, lacks_next_event_view
 from rplctl.target import dialect_of, mapped_errors
 
 
@@ -143,17 +143,32 @@ def create_own_tables(engine: Engine) -> None:
     """CREATE IF NOT EXISTS; never touches rows. Raises TargetError.
 
     One at a time, and the lock comes first: a transaction of MySQL keeps what it has looked at, so two that looked and
-    then wanted to alter would wait for each other (1213, 3058).
+    then wanted to alter would wait for each other (1213, 3058). Where all is there nobody waits: hundreds of channels
+    that start at once look at the same time.
     """
     dialect = engine.dialect.name
+    with mapped_errors(dialect), engine.connect() as connection:
+        if _is_complete(connection):
+            return
     with mapped_errors(dialect), engine.begin() as connection:
         dialect_of(dialect).lock_installation(connection)
+        if _is_complete(connection):  # somebody was first
+            return
         if schema := dialect_of(dialect).own_schema:
             connection.execute(CreateSchema(schema, if_not_exists=True))
         for make in _ALL:
             make(dialect).create(connection, checkfirst=True)
         add_pieces(connection)
         create_next_event_view(connection)
+
+
+def _is_complete(connection: Connection) -> bool:
+    schema, inspector = dialect_of(connection.dialect.name).own_schema, inspect(connection)
+    if schema is not None and schema not in inspector.get_schema_names():
+        return False
+    names = inspector.get_table_names(schema)
+    wanted = {make(connection.dialect.name).name for make in _ALL}
+    return wanted <= set(names) and not _lacks_pieces(connection) and not lacks_next_event_view(connection)
 
 
 def add_pieces(connection: Connection) -> None:

@@ -27,6 +27,19 @@ log = logging.getLogger(__name__)
 
 def create_next_event_view(connection: Connection) -> None:
     """Make the view of the tables that are there, unless it is as it should be. In the caller's transaction."""
+    if not (there := lacks_next_event_view(connection)):
+        return
+    try:
+        # where DDL commits there is nothing to undo, and no savepoint left
+        with nullcontext() if dialect_of(connection.dialect.name).ddl_commits else connection.begin_nested():
+            drop_next_event_view(connection)
+            _create(connection, there)
+    except DBAPIError as error:
+        log.warning("the view %s is not there: %s", VIEW, error.orig)
+
+
+def lacks_next_event_view(connection: Connection) -> list[str]:
+    """The tables that it is to be made of; [] where it is as it should be, or there is none of them."""
     schema = dialect_of(connection.dialect.name).own_schema
     inspector = inspect(connection)
     there = []
@@ -35,19 +48,11 @@ def create_next_event_view(connection: Connection) -> None:
             names = {str(column["name"]).lower() for column in inspector.get_columns(table, schema)}
             if {name.lower() for name in COLUMNS} <= names:
                 there.append(table)
-    if not there:
-        return
-    if VIEW in inspector.get_view_names(schema):
+    if there and VIEW in inspector.get_view_names(schema):
         definition = str(inspector.get_view_definition(VIEW, schema))
         if [table for table in (_MARKER, _INFO) if table in definition] == there:
-            return
-    try:
-        # where DDL commits there is nothing to undo, and no savepoint left
-        with nullcontext() if dialect_of(connection.dialect.name).ddl_commits else connection.begin_nested():
-            drop_next_event_view(connection)
-            _create(connection, there)
-    except DBAPIError as error:
-        log.warning("the view %s is not there: %s", VIEW, error.orig)
+            return []
+    return there
 
 
 def drop_next_event_view(connection: Connection) -> None:
