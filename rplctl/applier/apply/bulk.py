@@ -160,7 +160,7 @@ class BulkApplier:
             framed=self._target.takes_frames,
             in_order=self._one_by_one_tables,
         )
-        return jobs(events, self.size, self._pipeline.parallelism, task)
+        return jobs(events, self.size, self._pipeline.parallelism, task, self._pipeline.largest_job)
 
     def _begin(self, job: list[Split]) -> None:
         catalog = self._tables.catalog

@@ -68,6 +68,8 @@ if TYPE_CHECKING:
 SPOOL_THRESHOLD = 1 << 20  # bytes
 SMALL_JOB = 4 << 20  # bytes of relay log, no more than one task would get: decoded here sooner (bench_crossover)
 LARGEST_CARRIED = 64 << 20  # bytes; a message of Spark's has room for 128 MB. What is larger is decoded here.
+NO_LIMIT = 1 << 62
+CARRIED_JOB = 128 << 20  # bytes of a job whose bytes or results travel: they lie in the driver's JVM, which has 1 GB
 _LENGTH = 8
 
 
@@ -285,6 +287,11 @@ class Pipeline:
                 self._broadcast = None
                 self._context = self._open_context()
             return self._context is not given_up
+
+    @property
+    def largest_job(self) -> int:
+        """Bytes of relay log."""
+        return CARRIED_JOB if self._cluster is not None and self._cluster.carries else NO_LIMIT
 
     @property
     def parallelism(self) -> int:

@@ -13,22 +13,25 @@ import numpy as np
 
 from rplctl.applier.feed.batch_size import BatchSize
 from rplctl.applier.feed.event_range import EventRange
-from rplctl.applier.spark.pipeline import Split
+from rplctl.applier.spark.pipeline import NO_LIMIT, Split
 from rplctl.event.split import RowSplit, refuse_short_table_ids, split_rows
 
 SMALLEST_SPLIT = 4 << 20  # bytes of relay log worth a task of their own
 LARGEST_SPLIT = 64 << 20  # bytes that a task holds decoded
 
 
-def jobs(events: EventRange, batch_size: BatchSize, cores: int, task: Callable[..., Split]) -> Iterator[list[Split]]:
-    """Splits for each job: one for each core, or more where a core would hold too much at a time.
+def jobs(
+    events: EventRange, batch_size: BatchSize, cores: int, task: Callable[..., Split], most: int = NO_LIMIT
+) -> Iterator[list[Split]]:
+    """Splits for each job, of at most `most` bytes: one for each core, or more where a core would hold too much at a
+    time.
 
     `task` makes a Split of (path, start, end, table maps, description, source=).
     """
     pieces = list(_pieces(events))
     while pieces:
         start = pieces[0].start
-        size = batch_size.job_bytes(events.end - start, is_first=start == events.start)
+        size = min(most, batch_size.job_bytes(events.end - start, is_first=start == events.start))
         count = sum(piece.start < start + size for piece in pieces)
         taken, pieces = pieces[:count], pieces[count:]
         each = -(-count // max(cores, -(-size // LARGEST_SPLIT)))

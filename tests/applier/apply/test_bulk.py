@@ -52,7 +52,7 @@ class Parts:
         self.has_no_more = True
         self.parents: set[tuple[str, str]] = set()
         self.bulk_rows = bulk_rows
-        self.pipeline: Any = SimpleNamespace(parallelism=1)
+        self.pipeline: Any = SimpleNamespace(parallelism=1, largest_job=1 << 62)
         self.tables: Any = self
         config = Config(datadir=folder, max_batch_bytes=max_bytes)
         parts: Any = (config, Channel("", folder), self, self, self.pipeline, Interrupter(threading.Event()))

@@ -55,6 +55,9 @@ def test_jobs_cover_the_batch_in_order_and_no_task_gets_too_much(
         assert len(found[0]) >= 2, "one for each core"
     if job_bytes == 1000:
         assert len(found) > 3
+    task = partial(Split, spool_folder="")
+    small = list(jobs(replace(RANGE, groups=groups), BatchSize(job_bytes, job_bytes, 1000), 2, task, 1000))
+    assert len(small) > 3, "the limit of a job whose bytes travel"
 
 
 def test_the_next_job_is_as_large_as_the_pace_says_when_its_turn_comes(monkeypatch: pytest.MonkeyPatch) -> None:
