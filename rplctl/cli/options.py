@@ -63,6 +63,16 @@ def names_of(options: Globals, given: str | Sequence[str] | None, *, every: bool
     return names
 
 
+def members(options: Globals, group: str, given: Sequence[str] | None, *, every: bool) -> list[str]:
+    """The channels whose channel_group it is. Raises UsageError where there is none, or others are named, too."""
+    if given or every:
+        raise UsageError("--group excludes --channel and --all", hint="leave one of them out")
+    found = [name for name in names_of(options, None) if options.config(name).channel_group == group]
+    if not found:
+        raise UsageError(f"no channel has channel_group = '{group}'", hint="man 5 rplctl.toml")
+    return found
+
+
 def each_channel(options: Globals, given: str | None) -> list[tuple[str, Config]]:
     """As `names_of`, with the options of each."""
     return [(name, options.config(name)) for name in names_of(options, given)]

@@ -17,6 +17,7 @@ from rplctl.cli.options import (
     SEVERAL_CHANNELS,
     end,
     for_each,
+    members,
     names_of,
     option,
     roles_of,
@@ -84,7 +85,7 @@ def start(
         insecure_cluster=insecure_cluster,
     )
     if group:
-        channel = _members(options, group, channel, every=every)
+        channel = members(options, group, channel, every=every)
     if shared_session or group:
         with one_list(options):
             failed = _start_shared(options, names_of(options, channel, every=every), request)
@@ -102,14 +103,6 @@ def start(
         _say_started(options, result)
 
     end(for_each(options, channel, start_one, every=every))
-
-
-def _members(options: Globals, group: str, channel: list[str] | None, *, every: bool) -> list[str]:
-    from rplctl.command.process.start_shared import members_of
-
-    if channel or every:
-        raise UsageError("--group excludes --channel and --all", hint="leave one of them out")
-    return members_of(group, options.config, names_of(options, None))
 
 
 class Turns:
@@ -152,16 +145,19 @@ def _say_begun(options: Globals, result: StartResult, foreground: bool) -> None:
 
 
 def _start_shared(options: Globals, names: list[str], request: StartRequest) -> int:
-    from rplctl.command.process.start_shared import start_shared
+    from rplctl.command.process.start_shared import Outcome, start_shared
 
-    failed = 0
-    for name, outcome in start_shared(options.config, names, request).items():
-        if isinstance(outcome, RplError):
-            report(outcome, name)
-            failed = failed or outcome.exit_code
-        else:
-            _say_started(options, outcome)
-    return failed
+    def say_all(outcome: Outcome) -> None:
+        for name, one in outcome.items():
+            if isinstance(one, RplError):
+                report(one, name)
+            else:
+                _say_started(options, one)
+
+    outcome = start_shared(options.config, names, request, say_all)
+    if not request.foreground:
+        say_all(outcome)
+    return next((one.exit_code for one in outcome.values() if isinstance(one, RplError)), 0)
 
 
 def _say_started(options: Globals, result: StartResult) -> None:

@@ -10,6 +10,7 @@ from rplctl.cli.options import (
     SEVERAL_CHANNELS,
     end,
     for_each,
+    members,
     names_of,
     option,
     roles_of,
@@ -25,6 +26,7 @@ def stop(
     every: bool = ALL_CHANNELS,
     receiver: bool = ONLY_RECEIVER,
     applier: bool = ONLY_APPLIER,
+    group: str = option("--group", "NAME", "The channels whose channel_group is NAME.", ""),
     timeout: str = option("--timeout", "SECONDS", "Wait this long for a transaction end, then kill.", "60"),
 ) -> None:
     """Stop both at a transaction end (STOP SLAVE)."""
@@ -32,6 +34,8 @@ def stop(
     from rplctl.command.stop import stop as run
 
     limit = seconds(timeout, "--timeout") or 0.0
+    if group:
+        channel = members(options, group, channel, every=every)
     left: list[str] = []  # in a process that others keep alive: again once those have ended
 
     def stop_one(name: str, config: Config) -> None:

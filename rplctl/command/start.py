@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from rplctl.command.channel.context import APPLIER, administer
+from rplctl.command.channel.context import APPLIER, Note, administer
 from rplctl.command.check.sync_record import note_synced
 from rplctl.command.process.child import Child, leave_running, terminate, wait_until_it_runs
 from rplctl.command.process.preparation import Prepared, note_started, prepare
@@ -95,7 +95,17 @@ def _bring_up(config: Config, channel_name: str, request: StartRequest) -> tuple
             ready.take_back()
             raise
     note_started(ready.config, ready.channel, request, [child.role for child in started])
+    if started and ready.config.channel_group:
+        ready = replace(ready, notes=(*ready.notes, _apart(ready.config.channel_group, channel_name)))
     return ready, started
+
+
+def _apart(group: str, channel: str) -> Note:
+    text = (
+        f"channel '{channel}' has processes of its own; rplctl stop --group {group} and rplctl start --group {group} "
+        "bring it into the group's"
+    )
+    return Note(text)
 
 
 @contextmanager

@@ -115,8 +115,8 @@ def test_start_of_several_channels_wants_one_named_where_it_would_stay(archive: 
         assert done.code == 2 and done.err.startswith("ERROR 3079") and "hint: add --channel NAME" in done.err
 
 
-def test_a_shared_session_stays_with_no_command_and_stops_at_no_position(archive: Program) -> None:
-    for flags in (["--foreground"], ["--until-synced"], ["--until-sql-after-gtids", "0-1-1"]):
+def test_a_shared_session_stops_at_no_position(archive: Program) -> None:
+    for flags in (["--until-synced"], ["--until-sql-after-gtids", "0-1-1"]):
         done = archive("start", "--shared-session", *flags)
         assert (done.code, done.err.splitlines()[0][:22]) == (2, "ERROR 1277: --shared-s")
     done = archive("start", "--shared-session", "--channel", "nope", "--channel", "neither")

@@ -1,11 +1,14 @@
 """START SLAVE of several channels whose appliers share one process and one Spark (`--shared-session`).
 
-Their receivers share another process. An error of one channel stops none of the others.
+Their receivers share another process. An error of one channel stops none of the others. In the foreground it stays as
+long as both processes live; the end of one ends all channels, and what starts us anew (systemd, Kubernetes) starts all.
 """
 
 from __future__ import annotations
 
 import resource
+import signal
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
@@ -15,6 +18,7 @@ from rplctl.command.channel.context import ADMIN, APPLIER, RECEIVER, channels_st
 from rplctl.command.process.child import (
     STOP_TIMEOUT_S,
     Child,
+    error_of,
     leave_running,
     spawn_shared,
     stop_running,
@@ -22,23 +26,59 @@ from rplctl.command.process.child import (
     wait_until_it_runs,
 )
 from rplctl.command.process.preparation import Prepared, note_started, prepare
+from rplctl.command.process.service import Service
 from rplctl.command.process.start_request import StartRequest, StartResult, Until, check_request, environment_of
 from rplctl.config import Config
 from rplctl.errors import RplError, UsageError, file_error
+from rplctl.own_process import signals_to
 
+_LOOK_S = 0.5
 Outcome = dict[str, StartResult | RplError]
 
 
-def start_shared(config_of: Callable[[str], Config], names: Sequence[str], request: StartRequest) -> Outcome:
-    """As `start` for each channel; an error comes in the place of its channel's result. Raises UsageError 1277,
-    LockBusy 1205.
+def start_shared(
+    config_of: Callable[[str], Config],
+    names: Sequence[str],
+    request: StartRequest,
+    begun: Callable[[Outcome], None] = lambda outcome: None,
+) -> Outcome:
+    """As `start` for each channel; an error comes in the place of its channel's result. `begun` is called when it
+    stays. Raises UsageError 1277, LockBusy 1205; in the foreground RplError when a process ended by itself.
     """
-    if request.until != Until() or request.foreground or request.until_synced:
-        raise UsageError(
-            "--shared-session goes with none of --foreground, --until-synced and UNTIL", errno=er.BAD_SLAVE_UNTIL_COND
-        )
+    if request.until != Until() or request.until_synced:
+        raise UsageError("--shared-session goes with neither --until-synced nor UNTIL", errno=er.BAD_SLAVE_UNTIL_COND)
     check_request(request)
     _allow_descriptors()
+    if not request.foreground:
+        outcome, children = _bring_up(config_of, names, request)
+        leave_running(children)
+        return outcome
+    told: list[int] = []
+    with signals_to(lambda number, _: told.append(number), signal.SIGTERM, signal.SIGINT):
+        outcome, children = _bring_up(config_of, names, request)
+        begun(outcome)
+        _stay(children, told)
+    return outcome
+
+
+def _stay(children: Sequence[Child], told: Sequence[int]) -> None:
+    """Until a signal or the end of a process; then the other one is ended, too. Raises RplError as `start_shared`."""
+    service, each = Service(), {child.popen.pid: child for child in children}
+    service.say(READY="1")
+    while not told and not any(child.exit_code() is not None for child in each.values()):
+        service.say(WATCHDOG="1")
+        time.sleep(_LOOK_S)
+    first = next((child for child in each.values() if child.exit_code() is not None), None)
+    for child in each.values():
+        terminate(child)
+    if first is not None and not told:
+        if code := first.exit_code():
+            raise error_of(first, code)
+
+
+def _bring_up(
+    config_of: Callable[[str], Config], names: Sequence[str], request: StartRequest
+) -> tuple[Outcome, list[Child]]:
     datadir = config_of(names[0]).datadir
     outcome: Outcome = {}
     started: dict[str, list[Child]] = {}
@@ -67,20 +107,12 @@ def start_shared(config_of: Callable[[str], Config], names: Sequence[str], reque
             for name, one in ready.items():
                 if name in outcome or name not in started:
                     _end(one, started.get(name, []))
-    leave_running([child for children in started.values() for child in children])
     for name in started:
         if name not in outcome:
             note_started(ready[name].config, ready[name].channel, request, [child.role for child in started[name]])
     results = {name: one.result(started.get(name, [])) for name, one in ready.items()}
-    return {name: outcome.get(name) or results[name] for name in dict.fromkeys(names)}
-
-
-def members_of(group: str, config_of: Callable[[str], Config], names: Sequence[str]) -> list[str]:
-    """Those of the channels whose channel_group it is. Raises UsageError when there is none."""
-    members = [name for name in names if config_of(name).channel_group == group]
-    if not members:
-        raise UsageError(f"no channel has channel_group = '{group}'", hint="man 5 rplctl.toml")
-    return members
+    outcome = {name: outcome.get(name) or results[name] for name in dict.fromkeys(names)}
+    return outcome, [child for children in started.values() for child in children]
 
 
 def _allow_descriptors() -> None:
