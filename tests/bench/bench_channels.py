@@ -3,7 +3,7 @@
 One real source; each channel writes its transactions into a database of its own (replicate_rewrite_db) of one target,
 so each transaction of the source is applied by every channel. The lag is that of a row: from the source's clock when it
 is written to the target's when it is inserted, on one machine. RPLCTL_BENCH_CHANNELS and RPLCTL_BENCH_GROUPS set how
-many channels (12) and groups (2).
+many channels (12) and groups (2). What 1,000 channels in groups of that size take is calculated from it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from rplctl.channel import Channel, lock_holder
@@ -22,12 +22,13 @@ from rplctl.command.change_master import change_master
 from rplctl.command.channel.change_options import MasterChanges
 from rplctl.config import load_config
 from tests.bench.measurement import Measurement
-from tests.kit.process_memory import anonymous_bytes, family_of
+from tests.kit.process_memory import anonymous_bytes, cpu_seconds, family_of
 from tests.kit.replica import Replica, wait_until
 from tests.kit.servers import MariadbServer
 
 CHANNELS = int(os.environ.get("RPLCTL_BENCH_CHANNELS", "12"))
 GROUPS = int(os.environ.get("RPLCTL_BENCH_GROUPS", "2"))
+MANY = 1000
 REST_S = 30
 TRANSACTIONS = 12
 PAUSE_S = 5  # between two of them
@@ -89,14 +90,19 @@ def _measured(
         for role in ("receiver", "applier")
     }
     time.sleep(5)
+    each_mb = {role: anonymous_bytes(pids) / 1e6 / len(channels) for role, pids in roots.items()}
     for role, pids in roots.items():
-        note = f"{len(pids)} processes"
-        yield Measurement(f"memory, {role}s of {what}", anonymous_bytes(pids) / 1e6 / len(channels), "MB each", note)
-    before = {role: _cpu_s(pids) for role, pids in roots.items()}
+        family = family_of(pids)
+        note = f"{len(pids)} processes; {_threads(family)} threads and {_descriptors(family)} descriptors in all"
+        yield Measurement(f"memory, {role}s of {what}", each_mb[role], "MB each", note)
+    before = {role: cpu_seconds(pids) for role, pids in roots.items()}
     time.sleep(REST_S)
-    for role, pids in roots.items():
-        percent = 100 * (_cpu_s(pids) - before[role]) / REST_S
-        yield Measurement(f"CPU at rest, {role}s of {what}", percent, "% core", "all together")
+    percent = {role: 100 * (cpu_seconds(pids) - before[role]) / REST_S for role, pids in roots.items()}
+    for role in roots:
+        yield Measurement(f"CPU at rest, {role}s of {what}", percent[role], "% core", "all together")
+    note = f"calculated, in groups of {len(channels) // GROUPS}; 256 of an instance at most"
+    yield Measurement(f"memory of {MANY} channels", sum(each_mb.values()) * MANY / 1e3, "GB", note)
+    yield Measurement(f"CPU at rest of {MANY} channels", sum(percent.values()) * MANY / len(channels), "% core", note)
     for verb in (["show-status", "--json"], ["check"], ["show-channels"]):
         command = [*verb, "--datadir", os.fspath(replica.datadir)]
         yield Measurement(f"{' '.join(verb)}, {what}", _seconds(command), "s")
@@ -118,15 +124,19 @@ def _lag(source: MariadbServer, target: MariadbServer, channels: list[Channel], 
     yield Measurement(f"lag p99, {what}", lags[int(len(lags) * 0.99)], "ms")
 
 
-def _cpu_s(pids: list[int]) -> float:
-    ticks = 0
-    for pid in family_of(pids):
-        try:
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        ticks += int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
+def _threads(pids: Iterable[int]) -> int:
+    return sum(_entries(f"/proc/{pid}/task") for pid in pids)
+
+
+def _descriptors(pids: Iterable[int]) -> int:
+    return sum(_entries(f"/proc/{pid}/fd") for pid in pids)
+
+
+def _entries(folder: str) -> int:
+    try:
+        return len(os.listdir(folder))
+    except OSError:  # the process has ended meanwhile
+        return 0
 
 
 def _seconds(arguments: list[str]) -> float:

@@ -1,7 +1,8 @@
-"""How much memory processes hold that is theirs alone: pages of mapped files belong to the system's cache."""
+"""What processes take: memory that is theirs alone (pages of mapped files belong to the system's cache), CPU time."""
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -19,6 +20,18 @@ def family_of(pids: list[int], found: dict[int, tuple[int, int]] | None = None) 
     while more := {pid for pid, parent in parents.items() if parent in family} - family:
         family |= more
     return family
+
+
+def cpu_seconds(pids: list[int], *, with_children: bool = True) -> float:
+    """Of these processes and all their descendants that live, since each began."""
+    ticks = 0
+    for pid in family_of(pids) if with_children else pids:
+        try:
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _processes() -> dict[int, tuple[int, int]]:

@@ -73,6 +73,9 @@ class StandaloneCluster:
         return [int(pid) for pid in found]
 
     def start_master(self) -> None:
+        """Nothing where it runs."""
+        if self.master is not None and self.master.poll() is None:
+            return
         self.master = self._start("master.Master", ["--port", str(self.port)])
         wait_until(lambda: "I have been elected leader" in self._log(self.master), timeout_s=120)
 
@@ -89,10 +92,15 @@ class StandaloneCluster:
         os.killpg(daemon.pid, signal.SIGKILL)
         daemon.wait()
 
+    def kill_workers(self) -> None:
+        for worker in self.workers:
+            if worker.poll() is None:
+                self.kill(worker)
+
     def close(self) -> None:
-        for daemon in filter(None, [self.master, *self.workers]):
-            if daemon.poll() is None:
-                self.kill(daemon)
+        self.kill_workers()
+        if self.master is not None and self.master.poll() is None:
+            self.kill(self.master)
 
     def _start(self, name: str, words: list[str], hidden: Sequence[Path] = ()) -> subprocess.Popen[bytes]:
         home = Path(pyspark.__file__).parent

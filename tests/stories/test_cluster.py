@@ -43,12 +43,20 @@ WRITE = (
 )
 
 
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[StandaloneCluster]:
-    made = StandaloneCluster(tmp_path / "cluster")
-    made.start_master()
+@pytest.fixture(scope="module")
+def one_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandaloneCluster]:
+    made = StandaloneCluster(tmp_path_factory.mktemp("cluster"))
     yield made
     made.close()
+
+
+@pytest.fixture
+def cluster(one_cluster: StandaloneCluster, replica: Replica) -> Iterator[StandaloneCluster]:
+    """The module's, without a worker."""
+    one_cluster.start_master()
+    yield one_cluster
+    replica.close()
+    one_cluster.kill_workers()
 
 
 def state(replica: Replica) -> str:
@@ -72,7 +80,7 @@ def test_workers_that_see_no_file_of_ours_apply_a_log_and_a_live_load_though_all
     cluster: StandaloneCluster, source: MariadbServer, replica: Replica
 ) -> None:
     replica.set_up(source)
-    source.sql("INSERT INTO big SELECT seq, REPEAT(MD5(seq), 4000) FROM seq_1_to_400", "shop")  # 50 MB
+    source.sql("INSERT INTO big SELECT seq, REPEAT(MD5(seq), 4000) FROM seq_1_to_100", "shop")  # 13 MB
     workers = [cluster.start_worker([replica.datadir]) for _ in range(2)]
     assert not os.listdir(f"/proc/{workers[0].pid}/root{replica.datadir}")
     replica.run("start", *cluster.start_options)
@@ -122,6 +130,7 @@ def test_workers_that_see_no_file_of_ours_apply_a_recorded_log_though_one_is_los
     replica.run("stop")
 
 
+@pytest.mark.torture
 def test_workers_that_see_the_archive_read_it_and_no_bytes_of_it_travel(
     cluster: StandaloneCluster, source: MariadbServer, replica: Replica, tmp_path: Path
 ) -> None:
@@ -151,6 +160,7 @@ tell([changes.where("after IS NOT NULL").count(), spark.sparkContext.master])
     assert query(code, tmp_path / "query", cluster.properties) == [[100, cluster.url]]
 
 
+@pytest.mark.torture
 def test_a_worker_without_rplctl_is_told_as_such(
     cluster: StandaloneCluster, source: MariadbServer, replica: Replica
 ) -> None:
@@ -163,6 +173,28 @@ def test_a_worker_without_rplctl_is_told_as_such(
     assert "man 7 rplctl-cluster" in told["Last_SQL_Error"]
     assert replica.pid("applier") is None
     assert replica.query("SELECT name FROM sqlite_master WHERE name = 'shop__t'") == []
+
+
+@pytest.mark.torture
+def test_jobs_that_travel_fit_into_the_memory_of_the_applier_and_of_an_executor(
+    cluster: StandaloneCluster, mariadb_factory: Callable[..., MariadbServer], replica: Replica
+) -> None:
+    """600 MB behind, of which rows of few keys are changed again and again: decoded in jobs as large as they may be."""
+    source, target = mariadb_factory("--max-binlog-size=1G"), mariadb_factory()
+    source.sql(SCHEMA)
+    source.sql("INSERT INTO big SELECT seq, REPEAT(MD5(seq), 400) FROM seq_1_to_1000", "shop")
+    for round in range(24):
+        source.sql(f"UPDATE big SET v = CONCAT('{round}', SUBSTR(v, 2))", "shop")
+    replica.set_up(source, *replica.into(target))
+    cluster.start_worker([replica.datadir])
+    replica.run("start", "--receiver")
+    end = source.master_status()[1]
+    assert end > 600 << 20
+    wait_until(lambda: replica.status()["Read_Master_Log_Pos"] == end)
+    replica.run("start", *cluster.start_options)
+    replica.wait_synced(source)
+    assert source.sql("CHECKSUM TABLE big", "shop") == target.sql("CHECKSUM TABLE big", "shop")
+    assert "bytes of the relay log travel" in replica.logs() and "memory" not in replica.logs()
 
 
 @pytest.mark.torture
@@ -211,6 +243,7 @@ def test_a_cluster_without_a_secret_is_refused_before_anything_is_started(
     assert "Spark did not start" in told and "spark.driver.memory" in told and "unexpectedly" not in told
 
 
+@pytest.mark.torture
 def test_the_commands_of_the_manual_page_make_a_cluster_that_applies(
     source: MariadbServer, replica: Replica, tmp_path: Path
 ) -> None:
