@@ -1,7 +1,7 @@
 """Reads the rows of pt-heartbeat in the target while an applier runs, for its status file (man rplctl, heartbeat).
 
-On a connection of its own: the applier's is in transactions most of the time. A table that is not there, as in most
-instances, is looked for now and then. Invariant: nothing here ends or holds up the applier.
+On a connection of its own, one for all appliers of a process: theirs are in transactions most of the time. A table that
+is not there, as in most instances, is looked for now and then. Invariant: nothing here ends or holds up the applier.
 """
 
 from __future__ import annotations
@@ -31,34 +31,59 @@ log = logging.getLogger(__name__)
 @contextmanager
 def reading_heartbeats(config: Config, status: ThreadStatus) -> Iterator[None]:
     """For the block; `status.heartbeats` is what was read last."""
-    ended = threading.Event()
-    reading = threading.Thread(target=_read, args=(config, status, ended), name="rplctl-heartbeat", daemon=True)
-    if config.heartbeat_table:
-        reading.start()
+    if not config.heartbeat_table:
+        yield
+        return
+    table = config.target_url, config.heartbeat_table, config.heartbeat_utc
+    with _changing:
+        reader = _readers.setdefault(table, _Reader(config))
+        reader.told[id(status)] = status
+        if len(reader.told) == 1:
+            reader.start()
     try:
         yield
     finally:
-        ended.set()
-        if reading.ident is not None:
-            reading.join(READ_S)  # one that hangs in a target that is away ends with the process
+        with _changing:
+            del reader.told[id(status)]
+            if is_last := not reader.told:
+                del _readers[table]
+                reader.ended.set()
+        if is_last:
+            reader.join(READ_S)  # one that hangs in a target that is away ends with the process
 
 
-def _read(config: Config, status: ThreadStatus, ended: threading.Event) -> None:
-    from sqlalchemy.exc import SQLAlchemyError
+class _Reader(threading.Thread):
+    """Of one table for all appliers of the process."""
 
-    pause, engine = _FIRST_S, None
-    while not ended.wait(pause):
-        try:
-            engine = engine or open_engine(config.target_url)
-            status.heartbeats = read_heartbeats(engine, config.heartbeat_table, is_utc=config.heartbeat_utc)
-            pause = READ_S
-        except (SQLAlchemyError, RplError, OSError, ValueError, TypeError) as error:
-            log.debug("no heartbeat: %s", error)
-            pause = MISSING_S
-            if engine is not None:
-                engine.dispose()
-    if engine is not None:
-        engine.dispose()
+    def __init__(self, config: Config) -> None:
+        super().__init__(name="rplctl-heartbeat", daemon=True)
+        self.told: dict[int, ThreadStatus] = {}
+        self.ended = threading.Event()
+        self._config = config
+
+    def run(self) -> None:
+        from sqlalchemy.exc import SQLAlchemyError
+
+        config, pause, engine = self._config, _FIRST_S, None
+        while not self.ended.wait(pause):
+            try:
+                engine = engine or open_engine(config.target_url)
+                found = read_heartbeats(engine, config.heartbeat_table, is_utc=config.heartbeat_utc)
+                with _changing:
+                    for status in self.told.values():
+                        status.heartbeats = found
+                pause = READ_S
+            except (SQLAlchemyError, RplError, OSError, ValueError, TypeError) as error:
+                log.debug("no heartbeat: %s", error)
+                pause = MISSING_S
+                if engine is not None:
+                    engine.dispose()
+        if engine is not None:
+            engine.dispose()
+
+
+_changing = threading.Lock()
+_readers: dict[tuple[str, str, bool], _Reader] = {}
 
 
 def read_heartbeats(engine: Engine, name: str, *, is_utc: bool) -> str:

@@ -23,6 +23,8 @@ from rplctl.target import dialect_of, open_target
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
+    from rplctl.schema.model import TableModel
+
 LOADED = "rplctl load-schema --rows-loaded all"
 PURGED = "provision the target again from a backup, then rplctl change-master with the backup's position"
 
@@ -51,12 +53,16 @@ def check_target(config: Config, channel: Channel, stored: Stored) -> Iterator[F
     if empty:
         text = f"load-schema made these tables empty, and their rows were never copied: {', '.join(empty)}"
         yield found("rows_never_copied", text, "copy the rows (INITIAL COPY in rplctl(1)), then " + LOADED)
+    yield from _write(engine)
+    # a server's own sequences have no model here, and others have none
+    if models := [model for model in catalog.tables.values() if not model.is_sequence]:
+        yield from _tables(config, models)
+
+
+def _tables(config: Config, models: list[TableModel]) -> Iterator[Finding]:
     target = open_target(config.target_url)
     try:
-        yield from _write(target)
-        for model in catalog.tables.values():
-            if model.is_sequence:  # a server's own have no model here, and others have none
-                continue
+        for model in models:
             try:
                 target.check_table(model)
             except TargetError as error:
@@ -75,14 +81,13 @@ def _version(engine: Engine) -> Iterator[Finding]:
         yield found("tables_newer", text, "install the rplctl that made them: no start goes on with them")
 
 
-def _write(target: object) -> Iterator[Finding]:
+def _write(engine: Engine) -> Iterator[Finding]:
     """A write that hits no row: rights and read-only modes show, nothing changes."""
     from sqlalchemy import false, update
     from sqlalchemy.exc import SQLAlchemyError
 
     from rplctl.own_tables.tables import commit_marker
 
-    engine = target.engine  # type: ignore[attr-defined]
     marker = commit_marker(engine.dialect.name)
     try:
         with engine.begin() as connection:
