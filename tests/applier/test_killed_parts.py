@@ -22,10 +22,11 @@ from rplctl.config import Config
 from rplctl.status import read_status
 from tests.applier.demo_log import demo_groups
 from tests.applier.test_job import channel, rows
+from tests.kit.no_spark import without_spark
 from tests.kit.replica import wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
-__all__ = ["channel"]
+__all__ = ["channel", "without_spark"]
 
 # The program is the process's __main__, so what it puts in the place of the task travels to the workers whole.
 PROGRAM = """
@@ -113,8 +114,9 @@ LONG = [pytest.param(what, marks=pytest.mark.torture) for what in ("always", "me
 
 @pytest.mark.parametrize("what", ["jvm", *LONG])
 def test_a_session_that_dies_stops_the_applier_with_an_error_and_the_next_start_goes_on(
-    channel: Channel, what: str
+    channel: Channel, what: str, without_spark: None
 ) -> None:
+    """The next one without Spark: what it finds is what matters."""
     code, said = applied(channel, what)
     assert code not in (0, -9), said
     status = read_status(channel.status_path("applier"))

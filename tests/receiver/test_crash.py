@@ -80,9 +80,10 @@ def received(channel: Channel) -> list[bytes]:
     "failpoints",
     [
         ("crash_before_flush_master_info=kill@1",),  # a new relay log, whose record is not written
-        ("crash_before_flush_master_info=kill@3",),  # behind a rotation
-        ("crash_after_relay_log_append=kill@1",),
-        ("crash_after_relay_log_append=kill@4",),
+        # behind a rotation
+        pytest.param(("crash_before_flush_master_info=kill@3",), marks=pytest.mark.torture),
+        pytest.param(("crash_after_relay_log_append=kill@1",), marks=pytest.mark.torture),
+        pytest.param(("crash_after_relay_log_append=kill@4",), marks=pytest.mark.torture),
         # one after another: what the second start repaired is torn again
         ("crash_after_relay_log_append=kill@2", "crash_before_flush_master_info=kill@2"),
     ],
