@@ -13,12 +13,14 @@ from rplctl.command.channel.context import ask_source, engine_of
 from rplctl.command.check.ahead import judge_purge, judge_skew
 from rplctl.command.check.findings import Finding, found
 from rplctl.command.check.repository import Stored
+from rplctl.command.process.thread_report import threads_of
 from rplctl.config import Config
 from rplctl.errors import RplError, SourceError, TargetError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition, log_number
 from rplctl.status import read_status
 from rplctl.target import dialect_of, open_target
+from rplctl.target_url import url_without_password
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -38,6 +40,11 @@ def check_target(config: Config, channel: Channel, stored: Stored) -> Iterator[F
 
     try:
         engine = engine_of(config)()
+        if dialect_of(engine.dialect.name).is_missing(engine):  # a question would make it
+            if threads_of(channel).applier.has_run:
+                shown = url_without_password(config.target_url)
+                yield found("target_away", f"the file of {shown} is no longer there", "mount or restore it")
+            return
         yield from _version(engine)
         has_models = inspect(engine).has_table("rplctl_table_models", schema=dialect_of(engine.dialect.name).own_schema)
     except (SQLAlchemyError, RplError) as error:

@@ -57,17 +57,21 @@ STEPS_BETWEEN_CHECKS = 50_000  # of SQLite's machine: a few milliseconds
 
 
 def open_engine(url: str) -> Engine:
-    """An engine on the file; a new file is created 0600 (it may hold the stored password)."""
+    """An engine on the file, which its first connection makes: a look that asks first (`is_missing`) makes none."""
     path = make_url(url).database
     if not path or path == ":memory:":
         raise TargetError("a SQLite target needs a file", hint="write sqlite:////absolute/path/target.db")
-    _make_file(path)
+    was_there = os.path.exists(path)
     engine = create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_MS / 1000}, hide_parameters=True)
 
     @event.listens_for(engine, "do_connect")
     def _refuse_a_new_file(*_: object) -> None:
-        """It was made above: where it is gone, its file system is, and an empty one must not take its place."""
-        if not os.path.exists(path):
+        """Where it was and is gone, its file system is, and an empty one must not take its place."""
+        nonlocal was_there
+        if not was_there or os.path.exists(path):
+            _make_file(path)
+            was_there = True
+        else:
             raise TargetError(
                 f"the target's file {path} is no longer there", errno=er.FILE_NOT_FOUND, transient=True, hint=GONE
             )
@@ -90,8 +94,9 @@ def open_engine(url: str) -> Engine:
 
 
 def _make_file(path: str) -> None:
-    """Create it 0600 where it is missing. One that is there is not opened: with the first descriptor that a process
-    closes go all fcntl locks that SQLite holds on the file in it, and a reader may lose its write-ahead log.
+    """Create it 0600 (it may hold the stored password) where it is missing. One that is there is not opened: with the
+    first descriptor that a process closes go all fcntl locks that SQLite holds on the file in it, and a reader may lose
+    its write-ahead log.
     """
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))

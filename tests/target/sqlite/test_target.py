@@ -86,4 +86,4 @@ def test_a_target_in_memory_is_refused(url: str) -> None:
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(TargetError, match="nowhere"):
-        open_engine(f"sqlite:///{tmp_path / 'nowhere' / 'target.db'}")
+        open_engine(f"sqlite:///{tmp_path / 'nowhere' / 'target.db'}").connect()
