@@ -30,7 +30,7 @@ from rplctl.locks import read_lock
 from rplctl.own_tables.clones import LEFT_OUT
 from rplctl.schema.source_catalog import read_table
 from rplctl.schema.statement import TableName
-from rplctl.target import open_target, statement_target
+from rplctl.target import dialect_of, open_target, statement_target, target_kind
 from rplctl.target.base import ForeignKeyTarget
 from rplctl.verify.key_values import Key, from_json
 from rplctl.verify.mend import AT_ONCE, Mender, Outcome
@@ -100,7 +100,8 @@ def repair(
     with hold_lock(channel, "verify"), ExitStack() as opened:
         found = _report_of(channel, report)
         applied = Applied(repositories)
-        if not applied.runs():
+        is_held = dialect_of(target_kind(config.target_url)).is_held  # then nobody applies while we have it
+        if not is_held and not applied.runs():
             raise NotRunning("rows are mended while the channel runs, and its threads do not", hint="rplctl start")
         rows = cloned(repositories)
         away = {row.name for row in rows if row.is_open or row.State == LEFT_OUT}

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import duckdb
 import pytest
 
+from tests.command.test_repair import differences
+from tests.command.test_verify import ALL_TYPES, FAULTS, FILL, PLAIN, ROWS
 from tests.kit.replica import Replica, wait_until
 from tests.kit.servers import MariadbServer
 
@@ -38,6 +41,15 @@ CREATE DATABASE IF NOT EXISTS other;
 CREATE TABLE other.Orders LIKE orders;
 INSERT INTO other.Orders SELECT * FROM orders;
 """
+MORE_FAULTS = (
+    "UPDATE words SET v = 0 WHERE v = 9",
+    "DELETE FROM words WHERE v = 10",
+    "UPDATE types SET p = 'it''s é', t = unhex('00ff'), k = '-infinity', l = '-00:00:01' WHERE id = 3",
+    "UPDATE types SET h = 0.5, x = '[1]', z = uuid(), i = 511, m = '1999-12-31 23:59:59.125' WHERE id = 4",
+    "UPDATE types SET n = '2024-01-01 00:00:00.000002+00', f = 0.2, q = NULL WHERE id = 101",
+    "DELETE FROM types WHERE id = 18446744073709551615",
+    "UPDATE types SET id = 501 WHERE id = 1",
+)
 
 
 def synced(replica: Replica, source: MariadbServer) -> None:
@@ -100,12 +112,14 @@ def test_the_rows_are_the_sources_and_the_file_is_the_appliers(
     assert found.returncode == 1, found.stderr
 
 
-def test_a_clone_is_loaded_while_the_applier_has_the_file(
+def test_a_clone_is_loaded_while_the_applier_has_the_file_and_repair_mends_it(
     tmp_path: Path, mariadb_factory: Callable[..., MariadbServer]
 ) -> None:
     mariadb = mariadb_factory()  # of its own: all of it is compared
     mariadb.sql(SCHEMA)
     mariadb.sql("USE shop; CREATE TABLE log (a INT, b TEXT); INSERT INTO log SELECT seq % 7, 'x' FROM seq_1_to_500")
+    more = "INSERT INTO types (id) SELECT 100 + seq FROM seq_1_to_40"
+    mariadb.sql("; ".join(("USE shop; SET sql_mode=''", ALL_TYPES, *PLAIN[:2], ROWS, *FILL[:2], more)))
     replica = Replica(tmp_path, spark=False)
     replica.run("init", "--target", f"duckdb:///{tmp_path / 'shop.duckdb'}")
     replica.change_master(mariadb, "--master-use-gtid", "slave_pos")
@@ -116,7 +130,34 @@ def test_a_clone_is_loaded_while_the_applier_has_the_file(
     replica.run("stop")
     verified = json.loads(replica.run("verify", "--json").stdout)
     equal = {row["Table_name"]: (row["Row_count"], row["Equal"]) for row in verified}
-    assert equal == {"customer": (2, 2), "orders": (2, 2), "tree": (6, 6), "log": (428, 428)}
+    great = {"types": (44, 44), "plain": (3000, 3000), "words": (300, 300)}
+    assert equal == {"customer": (2, 2), "orders": (2, 2), "tree": (6, 6), "log": (428, 428), **great}
+    mended(replica, tmp_path / "shop.duckdb")
+
+
+def mended(replica: Replica, target: Path) -> None:
+    """What is wrong is found and mended, row by row; the undo SQL, run by DuckDB alone, brings it back."""
+
+    def run(statements: Iterable[str]) -> None:
+        with duckdb.connect() as other:
+            other.execute(f"ATTACH '{target}' AS replica; USE replica.shop")
+            for sql in statements:
+                other.execute(sql)
+
+    def found(name: str) -> Counter[str]:
+        replica.run("verify", "--report", str(replica.datadir.parent / name), expect=1)
+        return differences(replica.datadir.parent / name)
+
+    run([*(sql.format(t="plain") for sql in FAULTS), *MORE_FAULTS])
+    planted = found("planted")
+    rows = json.loads(replica.run("repair", "--json").stdout)
+    written = {row["Table_name"]: (row["Inserted"], row["Deleted"], row["Updated"]) for row in rows}
+    assert written == {"plain": (1, 1, 12), "words": (1, 0, 1), "types": (2, 1, 3)}
+    assert {row["Left_over"] for row in rows} == {0}
+    replica.run("verify")
+    (undo,) = replica.channel.undo_folder.iterdir()
+    run(path.read_text() for path in sorted(undo.iterdir()))
+    assert found("again") == planted
 
 
 def test_a_table_is_no_repository_of_a_file_that_one_process_opens(tmp_path: Path) -> None:

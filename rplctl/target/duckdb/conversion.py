@@ -26,7 +26,8 @@ _FORMATS = {"date": "%Y-%m-%d", "datetime": "%Y-%m-%d %H:%M:%S", "timestamp": "%
 
 class DuckdbModify(Modify):
     def literal(self, value: Value) -> str:
-        return literal(value, self.new)
+        """Of the new column, or one of the old labels."""
+        return literal(value, self.old if self.old.type == "enum" and isinstance(value, str) else self.new)
 
     def nothing(self) -> str:
         return self.value if declared(self.old) == declared(self.new) else f"CAST(NULL AS {declared(self.new)})"

@@ -75,16 +75,22 @@ def is_odd_date(value: Value, column: Column) -> bool:
 
 
 def literal(value: Value, column: Column) -> str:
-    """A value of the column as SQL."""
+    """A value of the column as SQL: a constant, for with any other default DuckDB adds a column by an update, and then
+    makes no index and no NOT NULL in the same transaction.
+    """
     match value:
         case None:
             return "NULL"
         case bytes():
-            return f"unhex('{value.hex()}')"
+            text = "'" + "".join(f"\\x{byte:02X}" for byte in value) + "'"
+        case str() if column.type in DATED:
+            is_zero = value.startswith("0000-00-00")
+            text = text_literal(ZERO_DATE if is_zero else value + "+00" * (column.type == "timestamp"))
         case str():
-            return typed(column, text_literal(value))
+            text = text_literal(value)
         case _:
-            return f"CAST({value!r} AS {declared(column)})"
+            text = repr(value)
+    return f"CAST({text} AS {declared(column)})"
 
 
 def table(model: TableModel) -> str:

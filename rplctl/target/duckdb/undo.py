@@ -1,6 +1,7 @@
 """DuckDB's rows as SQL text: what each type prints, quoted, is what it reads.
 
-Tables are named without the catalog, which has another name where an operator opens the file.
+Tables are named with the catalog that the file has for us, and each text says how to open it so: under the file's own
+name a database of the same name would be ambiguous.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from rplctl.schema.model import Column, TableModel
 from rplctl.target.base import Target
 from rplctl.target.ddl_parts import quote
 from rplctl.target.duckdb.connection import driver_of
-from rplctl.target.duckdb.ddl_type import literal
+from rplctl.target.duckdb.ddl_type import CATALOG, literal, table
 from rplctl.target.duckdb.errors import mapped_errors
 from rplctl.target.duckdb.rows import present_columns
 
@@ -19,11 +20,11 @@ from rplctl.target.duckdb.rows import present_columns
 class DuckdbUndo:
     """See target.undo.UndoSql."""
 
-    begin = "BEGIN TRANSACTION;\n"
+    begin = f"-- in DuckDB, first: ATTACH 'FILE' AS {CATALOG};\nBEGIN TRANSACTION;\n"
     end = "COMMIT;\n"
 
     def table(self, model: TableModel) -> str:
-        return f"{quote(model.database)}.{quote(model.name)}"
+        return table(model)
 
     def column(self, column: Column) -> str:
         return quote(column.name)
@@ -35,7 +36,7 @@ class DuckdbUndo:
         """Text with what is no printable ASCII in it goes as bytes."""
         with mapped_errors():
             found = present_columns(driver_of(target.connection), model)
-        return {quote(name): _literal(quote(name), kind) for name, kind in found.items()}
+        return {quote(name): f"coalesce({_literal(quote(name), kind)}, 'NULL')" for name, kind in found.items()}
 
     def rows(self, target: Target, sql: str) -> list[tuple[Any, ...]]:
         with mapped_errors():

@@ -1,0 +1,75 @@
+"""Rows given to a statement, few or many, have the column's types and are the same values both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import duckdb
+import pytest
+
+from rplctl import mysql_errors as er
+from rplctl.errors import TargetError
+from rplctl.schema.model import Column, TableModel
+from rplctl.target.base import COPIES
+from rplctl.target.duckdb.relation import relation
+from rplctl.target.duckdb.rows import decoded
+
+MODEL = TableModel(
+    "shop",
+    "t",
+    (
+        Column("a", "bigint", unsigned=True), Column("b", "bit", 64), Column("c", "tinyint"), Column("d", "year"),
+        Column("e", "double"), Column("f", "decimal", 30, scale=4), Column("g", "date"), Column("h", "datetime", 6),
+        Column("i", "timestamp"), Column("j", "time"), Column("k", "varchar", 9), Column("l", "blob"),
+        Column("m", "json"), Column("n", "uuid"),
+    ),
+)  # fmt: skip
+ROW: tuple[Any, ...] = (
+    2**64 - 1, 2**64 - 1, -128, 2155, -1.7e308, "-12345678901234567890123456.0001", "0001-01-01",
+    "9999-12-31 23:59:59.999999", "2038-01-19 03:14:07", "-838:59:59", "a\0é\U0001f600", b"\0\xff", '{"a": 1}',
+    "123e4567-e89b-12d3-a456-426655440000",
+)  # fmt: skip
+ZERO = (0, 0, 0, 0, -0.0, "0.0000", "0000-00-00", "0000-00-00 00:00:00.000000", "0000-00-00 00:00:00", "00:00:00", "",
+        b"", "[]", "00000000-0000-0000-0000-000000000000")  # fmt: skip
+TYPES = ["UBIGINT", "UBIGINT", "TINYINT", "SMALLINT", "DOUBLE", "DECIMAL(30,4)", "DATE", "TIMESTAMP",
+         "TIMESTAMP WITH TIME ZONE", "INTERVAL", "VARCHAR", "BLOB", "JSON", "UUID"]  # fmt: skip
+
+
+@pytest.fixture
+def driver() -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        yield connection
+
+
+@pytest.mark.parametrize("copies", [1, 20])
+def test_few_and_many_are_the_same_values_of_the_same_types(driver: duckdb.DuckDBPyConnection, copies: int) -> None:
+    rows = [ROW, ZERO, (None,) * len(ROW)] * copies
+    with relation(driver, MODEL, range(len(ROW)), rows) as given:
+        named = ", ".join(f'c{i} AS "{column.name}"' for i, column in enumerate(MODEL.columns))
+        shown = ", ".join(map(decoded, MODEL.columns))
+        found = driver.execute(f"SELECT {shown} FROM (SELECT {named} FROM {given.sql})", given.values).fetchall()
+        kinds = driver.execute(f"DESCRIBE SELECT * FROM {given.sql}", given.values).fetchall()
+    assert sorted(found, key=repr) == sorted(rows, key=repr)
+    assert [kind for _, kind, *_ in kinds] == TYPES
+    assert driver.execute("SELECT count(*) FROM duckdb_views() WHERE NOT internal").fetchone() == (0,)
+
+
+@pytest.mark.parametrize("copies", [1, 20])
+def test_what_an_operator_made_text_stays_as_it_comes_and_copies_are_numbers(
+    driver: duckdb.DuckDBPyConnection, copies: int
+) -> None:
+    rows = [("2024-00-07", 3)] * copies
+    with relation(driver, MODEL, (6, COPIES), rows, frozenset({"g"})) as given:
+        assert driver.execute(f"SELECT * FROM {given.sql}", given.values).fetchall() == rows
+
+
+@pytest.mark.parametrize("copies", [1, 20])
+def test_half_a_surrogate_pair_is_an_error_that_names_the_column(
+    driver: duckdb.DuckDBPyConnection, copies: int
+) -> None:
+    rows = [("x",)] * copies + [("a\ud800",)]
+    with pytest.raises(TargetError, match="column 'k'") as caught, relation(driver, MODEL, (10,), rows):
+        pass
+    assert caught.value.errno == er.TRUNCATED_WRONG_VALUE_FOR_FIELD and "rplctl skip" in caught.value.hint

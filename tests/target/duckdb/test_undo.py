@@ -1,0 +1,61 @@
+"""A value of any type, written as SQL text and run, is the same value of the same type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from rplctl.errors import TargetError
+from rplctl.schema.model import Column, TableModel
+from rplctl.target import open_target
+from rplctl.target.duckdb.connection import driver_of
+from rplctl.target.duckdb.ddl import create_table
+from rplctl.target.duckdb.target import DuckdbTarget
+from rplctl.target.duckdb.undo import UNDO
+
+VALUES: list[tuple[Column, Any]] = [  # as a key's plain value has them
+    (Column("v", "bigint", unsigned=True), 2**64 - 1), (Column("v", "bit", 64), 2**63), (Column("v", "tinyint"), -128),
+    (Column("v", "double"), 5e-324), (Column("v", "double"), -1.7976931348623157e308), (Column("v", "float"), 0.1),
+    (Column("v", "decimal", 38, scale=10), "-1234567890123456789012345678.0000000001"),
+    (Column("v", "decimal", 65, scale=2), "-" + "9" * 63 + ".99"), (Column("v", "date"), "0000-00-00"),
+    (Column("v", "date"), "9999-12-31"), (Column("v", "datetime", 6), "0001-01-01 00:00:00.000001"),
+    (Column("v", "timestamp"), "2038-01-19 03:14:07"), (Column("v", "timestamp"), "0000-00-00 00:00:00"),
+    (Column("v", "time"), "-838:59:59"), (Column("v", "varchar", 9), "it's\t"),
+    (Column("v", "varchar", 9), "é\U0001f600"),
+    (Column("v", "longtext"), "a\0b"), (Column("v", "longtext"), ""), (Column("v", "blob"), b"\0\xff'"),
+    (Column("v", "blob"), b""), (Column("v", "json"), '{"a": "é"}'), (Column("v", "year"), 2024),
+    (Column("v", "uuid"), "123e4567-e89b-12d3-a456-426655440000"), (Column("v", "varchar", 9), None),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DuckdbTarget]:
+    found = open_target(f"duckdb:///{tmp_path_factory.mktemp('duckdb') / 't.duckdb'}")
+    assert isinstance(found, DuckdbTarget)
+    yield found
+    found.close()
+
+
+@pytest.mark.parametrize(("column", "value"), VALUES, ids=repr)
+def test_literals_are_lossless(target: DuckdbTarget, column: Column, value: Any) -> None:
+    model = TableModel("d", "t", (column,))
+    driver = driver_of(target.connection)
+    driver.execute("DROP SCHEMA IF EXISTS d CASCADE")
+    for sql in create_table(model):
+        driver.execute(sql)
+    driver.execute(f"INSERT INTO d.t VALUES ({UNDO.literal(value, column)})")
+    literals = UNDO.literals(target, model)
+    assert [*literals] == ['"v"']
+    ((text,),) = UNDO.rows(target, f"SELECT {', '.join(literals.values())} FROM {UNDO.table(model)}")
+    assert (text == "NULL") == (value is None)
+    driver.execute(f"INSERT INTO d.t VALUES ({text})")
+    found = driver.execute(f"SELECT count(*), count(DISTINCT v), count(v) FROM {UNDO.table(model)}").fetchone()
+    assert found == ((2, 0, 0) if value is None else (2, 1, 2))
+
+
+def test_what_the_driver_refuses_is_an_error_of_the_target(target: DuckdbTarget) -> None:
+    with pytest.raises(TargetError, match="absent") as caught:
+        UNDO.rows(target, "SELECT 1 FROM d.absent")
+    assert caught.value.errno == 1146
