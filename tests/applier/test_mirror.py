@@ -14,11 +14,14 @@ from tests.kit.servers import MariadbServer
 
 pytestmark = [pytest.mark.slow, pytest.mark.mariadb, pytest.mark.timeout(600)]
 POINTS = (
-    "crash_commit_before=kill",
     "crash_per_table_after_intent=kill",
     "crash_per_table_between_tables=kill@1",
-    "crash_per_table_between_tables=kill@3",
     "crash_per_table_before_update_pos=kill",
+)
+ALL_POINTS = (
+    *POINTS,
+    "crash_commit_before=kill",
+    "crash_per_table_between_tables=kill@3",
     "crash_commit_after=kill",
 )
 
@@ -41,13 +44,16 @@ def compare(source: MariadbServer, lake: Path, columns: str = "id, v", tables: t
         assert sorted(found) == sorted(tuple(map(str, row)) for row in rows)
 
 
-def test_a_mirror_is_what_the_source_has_whatever_is_killed(replica: Replica, mariadb: MariadbServer) -> None:
+@pytest.mark.parametrize("points", [POINTS, pytest.param(ALL_POINTS, marks=pytest.mark.torture)], ids=["some", "all"])
+def test_a_mirror_is_what_the_source_has_whatever_is_killed(
+    replica: Replica, mariadb: MariadbServer, points: tuple[str, ...]
+) -> None:
     name, position = mariadb.master_status()
     lake = lake_of(replica)
     replica.run("init", "--target", f"delta+file://{lake}?layer=mirror")
     replica.change_master(mariadb, "--master-log-file", name, "--master-log-pos", str(position))
     fill(mariadb)
-    for number, point in enumerate(POINTS):
+    for number, point in enumerate(points):
         change(mariadb, 100 * number)
         killed = replica.run("start", "--until-synced", "--crash-points", point, expect=None)
         assert killed.returncode and replica.pid("applier") is None

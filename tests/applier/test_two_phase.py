@@ -127,7 +127,12 @@ def rows(server: MariadbServer, name: str) -> list[Any]:
 @pytest.mark.mariadb
 @pytest.mark.parametrize(
     ("kind", "point"),
-    [(kind, point) for kind in GROUPS for point in POINTS if kind == "rows" or point in KEY_POINTS],
+    [
+        pytest.param(kind, point, marks=[] if point in KEY_POINTS else pytest.mark.torture)
+        for kind in GROUPS
+        for point in POINTS
+        if kind == "rows" or point in KEY_POINTS
+    ],
 )
 def test_each_kind_of_group_is_whole_after_each_crash_point(
     target: MariadbServer, recorded: dict[str, Recorded], tmp_path: Path, kind: str, point: str

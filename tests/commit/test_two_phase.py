@@ -38,6 +38,10 @@ COMMITTED = (
     "crash_commit_after",
 )
 KINDS = [pytest.param(kind, marks=getattr(pytest.mark, kind)) for kind in ("mariadb", "mysql", "postgresql")]
+EACH_SIDE = [  # of the decision; test_fault_matrix has the others
+    pytest.param(point, marks=[] if point.endswith(("_prepare", "_log")) else pytest.mark.torture)
+    for point in ROLLED_BACK + COMMITTED
+]
 FOREIGN = "someone-else"  # a prepared transaction that is not ours
 
 
@@ -102,7 +106,7 @@ def test_killed_at_a_crash_point_it_is_rolled_back_or_committed_everywhere(
 
 
 @pytest.mark.mariadb
-@pytest.mark.parametrize("point", ROLLED_BACK + COMMITTED)
+@pytest.mark.parametrize("point", EACH_SIDE)
 def test_a_shadow_page_file_decides_as_the_line_does(mariadb: MariadbServer, tmp_path: Path, point: str) -> None:
     config = config_of(tmp_path, mariadb.url(), prepared_position="pages")
     prepare(config)

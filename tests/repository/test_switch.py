@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from threading import Timer
 from typing import Any
@@ -194,17 +195,19 @@ def test_what_reset_left_of_the_settings_survives_a_switch(channel: Channel, sql
 
 
 @pytest.mark.parametrize("wanted", [TABLE, FILE])
-@pytest.mark.parametrize("point", CRASH_POINTS)
 def test_killed_at_each_named_point_ends_in_the_old_or_the_new_state(
-    point: str, record: Record[Any], wanted: RepositoryKind, datadir: Path, target: Target
+    record: Record[Any], wanted: RepositoryKind, datadir: Path, target: Target
 ) -> None:
-    channel = Channel("East 1/ä", datadir)
-    info = put(record, FILE if wanted is TABLE else TABLE, channel, target)
-    store_options(channel.datadir, channel.name, {record.option: str(other(wanted))}, only_this_channel=True)
-    status = in_child(lambda: armed_switch(record, wanted, channel, target, point))
-    assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
-    is_new = point not in ("switch_after_journal", "switch_after_write")
-    assert assert_settles(record, wanted, channel, target, info) is (wanted if is_new else other(wanted))
+    """A channel for each: making the tables takes longer than a switch."""
+    for number, point in enumerate(CRASH_POINTS):
+        channel = Channel(f"East {number}/ä", datadir)
+        info = put(record, FILE if wanted is TABLE else TABLE, channel, target)
+        store_options(channel.datadir, channel.name, {record.option: str(other(wanted))}, only_this_channel=True)
+        status = in_child(partial(armed_switch, record, wanted, channel, target, point))
+        assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+        is_new = point not in ("switch_after_journal", "switch_after_write")
+        assert assert_settles(record, wanted, channel, target, info) is (wanted if is_new else other(wanted)), point
+        place(record, wanted, channel, target).remove()
 
 
 @pytest.mark.slow
