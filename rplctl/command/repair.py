@@ -92,7 +92,7 @@ def repair(
     """`report`: without, the last verify's. `dry_run`: nothing is written, and so many statements of each table told.
     Raises UsageError, SourceError, TargetError, NotRunning, LockBusy; WaitTimeout for an applier that stands still.
     """
-    refuse_lake(config, "rplctl show-changes --table DB.TABLE lists what the logs say of a table")
+    refuse_lake(config, "rplctl show-changes --table DB.TABLE tells a table's changes; a mirror is begun anew")
     repositories = open_repositories(config, channel_name)
     channel, master = repositories.channel, repositories.master()
     if master.master_binlog_dir:

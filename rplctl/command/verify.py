@@ -30,7 +30,7 @@ from rplctl.command.channel.context import (
     Repositories,
     one_engine,
     open_repositories,
-    refuse_lake,
+    refuse_changes,
     running,
 )
 from rplctl.command.channel.position_applied import is_applied
@@ -124,7 +124,7 @@ def verify(
 ) -> VerifyResult:
     """Raises UsageError, SourceError, TargetError, NotRunning; WaitTimeout for an applier that stands still."""
     request = request or VerifyRequest()
-    refuse_lake(config, "rplctl show-changes --table DB.TABLE lists what the logs say of a table")
+    refuse_changes(config)
     repositories = open_repositories(config, channel_name)
     channel, master = repositories.channel, repositories.master()
     if master.master_binlog_dir:

@@ -80,6 +80,10 @@ class Dialect(ABC):
     def open_log(self, engine: Engine) -> EngineLog | None:
         """Its own log (WL#9452); None when there is none yet. Raises TargetError 1227 without the privilege."""
 
+    def has_rows(self, url: str) -> bool:
+        """Whether its tables hold the source's rows, not their changes. Raises ConfigError."""
+        return True
+
     def lake_tables(self, engine: Engine) -> LakeTables:
         """Of a kind that commits per table."""
         raise NotImplementedError

@@ -47,7 +47,7 @@ KINDS: dict[str, Kind] = {
         compared="rplctl.target.duckdb.compared",
         undo="rplctl.target.duckdb.undo",
     ),
-    "delta": Kind("rplctl.target.delta.dialect", "rplctl.target.delta.form"),
+    "delta": Kind("rplctl.target.delta.dialect", "rplctl.target.delta.form", compared="rplctl.target.delta.compared"),
     "mysql": Kind(
         "rplctl.target.mysql.dialect", "rplctl.target.mysql.form", ("mariadb",), undo="rplctl.target.mysql.undo"
     ),

@@ -169,9 +169,16 @@ def ask_source(config: Config, master: MasterInfo) -> AbstractContextManager[Que
 
 
 def refuse_lake(config: Config, hint: str) -> None:
-    """For what looks at rows of the target: a lake has only their changes. Raises UsageError."""
+    """For what writes rows of the target beside the applier. Raises UsageError."""
     if dialect_of(target_kind(config.target_url)).commits_per_table:
-        raise UsageError("a lake keeps changes, not rows that could be copied or compared", hint=hint)
+        raise UsageError("a lake takes its rows from the log only", hint=hint)
+
+
+def refuse_changes(config: Config) -> None:
+    """For what looks at rows of the target: a lake may have only their changes. Raises UsageError."""
+    if not dialect_of(target_kind(config.target_url)).has_rows(config.target_url):
+        hint = "rplctl show-changes --table DB.TABLE lists what the logs say of a table; layer=mirror has rows"
+        raise UsageError("a lake keeps changes, not rows that could be compared", hint=hint)
 
 
 def no_engine() -> Engine:

@@ -40,6 +40,9 @@ class DeltaDialect(SqliteDialect):
 
         return MirrorTarget(engine)
 
+    def has_rows(self, url: str) -> bool:
+        return place_of(url).layer == MIRROR
+
     def lake_tables(self, engine: Engine) -> LakeTables:
         return DeltaTables(engine.get_execution_options()[PLACE])
 

@@ -30,9 +30,9 @@ from rplctl.target.base import (
 from rplctl.target.delta.columns import row_schema
 from rplctl.target.delta.mirror_ddl import MirrorDdl
 from rplctl.target.delta.overlay import Overlay
-from rplctl.target.delta.place import file_name
+from rplctl.target.delta.place import Place, file_name
 from rplctl.target.delta.rewrite import MirrorFiles
-from rplctl.target.delta.tables import columns_of
+from rplctl.target.delta.tables import DeltaTables, columns_of
 from rplctl.target.delta.target import DeltaTarget
 from rplctl.target.lake import PendingTable
 
@@ -122,7 +122,7 @@ class MirrorTarget(DeltaTarget):
 
     def execute_ddl(self, plan: DdlPlan, catalog: Catalog) -> None:
         self._stage_rows()  # before it, in the same transaction
-        ddl = MirrorDdl(self.writer, _folder, self._files_of)
+        ddl = MirrorDdl(self.writer, folder_of, self._files_of)
         for table in ddl.carry_out(plan):
             if table.folder in self._staged:
                 raise RplError("DDL and rows of one table in one transaction of a mirror")
@@ -142,7 +142,7 @@ class MirrorTarget(DeltaTarget):
             if files or removed:
                 named = tuple((file.path, file.size, file.stats) for file in files)
                 columns = columns_of(row_schema(model))
-                self._staged[_folder(model)] = PendingTable(_folder(model), columns, named, tuple(removed))
+                self._staged[folder_of(model)] = PendingTable(folder_of(model), columns, named, tuple(removed))
         self._overlays = {}
 
     def _overlay(self, model: TableModel) -> Overlay:
@@ -159,14 +159,24 @@ class MirrorTarget(DeltaTarget):
 
     def _files_of(self, model: TableModel) -> MirrorFiles:
         if model not in self._files:
-            snapshot = self._tables.snapshot(_folder(model))
-            stats: dict[str, str] = {} if snapshot is None else snapshot[1]
-            self._files[model] = MirrorFiles(self.writer, _folder(model), row_schema(model), stats)
+            self._files[model] = open_files(self.writer, model)
         return self._files[model]
 
+    def changed_rows(self, database: str, table: str) -> list[Row]:
+        """Those that the open transaction has changed or inserted."""
+        found = self._overlays.get((database, table))
+        return [] if found is None else [row for _, row in found[1].entries.values() if row is not None]
 
-def _folder(model: TableModel) -> str:
+
+def folder_of(model: TableModel) -> str:
     return f"{file_name(model.database)}/{file_name(model.name)}"
+
+
+def open_files(place: Place, model: TableModel) -> MirrorFiles:
+    """Those that the table has now; none where there is no table. Raises TargetError."""
+    snapshot = DeltaTables(place).snapshot(folder_of(model))
+    stats: dict[str, str] = {} if snapshot is None else snapshot[1]
+    return MirrorFiles(place, folder_of(model), row_schema(model), stats)
 
 
 def _key(image: RowSet, key: Sequence[int]) -> Row | None:

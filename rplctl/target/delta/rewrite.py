@@ -60,6 +60,17 @@ class MirrorFiles:
             found += int((find(entries, self.read(path, names).columns) >= 0).sum())
         return found
 
+    def of_keys(
+        self, model: TableModel, key: Sequence[int], values: Sequence[Row], *, zero_null: bool
+    ) -> Iterator[pa.Table]:
+        """The rows that have one of these keys, which are each another and one at least."""
+        entries = _key_arrays(model, self._schema, key, values, zero_null=zero_null)
+        names = [model.columns[c].name for c in key]
+        for path in self._hit(names[0], entries[0]):
+            has = find(entries, self.read(path, names).columns) >= 0
+            if has.any():
+                yield self.read(path).filter(pa.array(has))
+
     def rewrite(self, model: TableModel, overlay: Overlay) -> tuple[list[WrittenFile], list[str]]:
         """New files, and the paths of those that they replace. Raises CountMismatch, RplError 1292, TargetError."""
         zero_null, key = self._place.zero_dates_null, overlay.key
@@ -168,7 +179,7 @@ def _lacks(held: npt.NDArray[np.bool_] | None, entries: Ints) -> bool:
 
 
 def _key_arrays(
-    model: TableModel, schema: pa.Schema, key: Sequence[int], keys: list[Row], *, zero_null: bool
+    model: TableModel, schema: pa.Schema, key: Sequence[int], keys: Sequence[Row], *, zero_null: bool
 ) -> list[pa.Array]:
     columns = [model.columns[c] for c in key]
     return [

@@ -46,7 +46,7 @@ class DeltaTables:
         table = self._open(folder)
         if table is None:
             return []
-        with _mapped(folder):
+        with mapped(folder):
             rows = table.to_pyarrow_dataset(filesystem=self._place.files(folder))
             found = rows.to_table(columns=["op", "log", "pos", "row_number"]).to_pylist()
         return [tuple(row.values()) for row in found]
@@ -65,7 +65,7 @@ class DeltaTables:
             max_commit_retries=0 if table.removed or table.replaces else 5,
         )
         uri, options = self._place.uri(table.folder), self._place.options or None
-        with _mapped(uri):
+        with mapped(uri):
             found = self._open(table.folder)
             if found is not None and (found.transaction_version(app_id) or 0) >= batch:
                 if found.transaction_version(f"{app_id}/sum") != checksum(table):
@@ -118,7 +118,7 @@ class DeltaTables:
         found = self._open(folder)
         if found is None:
             return None
-        with _mapped(folder):
+        with mapped(folder):
             actions = arrow_table(found.get_add_actions(flatten=True)).to_pylist()
         return found.schema().to_json(), {action["path"]: _stats(action) for action in actions}
 
@@ -141,7 +141,7 @@ class DeltaTables:
         from deltalake.exceptions import TableNotFoundError
 
         uri = self._place.uri(folder)
-        with _mapped(uri):
+        with mapped(uri):
             try:
                 return DeltaTable(uri, storage_options=self._place.options or None)
             except TableNotFoundError:
@@ -162,7 +162,7 @@ def columns_of(schema: Any) -> str:
 
 
 @contextmanager
-def _mapped(uri: str) -> Iterator[None]:
+def mapped(uri: str) -> Iterator[None]:
     """delta-rs's errors. What another committed meanwhile is no error of the storage."""
     from deltalake.exceptions import CommitFailedError, DeltaError, SchemaMismatchError
 

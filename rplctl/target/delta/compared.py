@@ -1,0 +1,138 @@
+"""A mirror's rows as `rplctl verify` compares them: texts of numbers and times as the log has them, which Arrow made.
+
+A stage is rows of an open transaction that is never decided. Invariant: no file and no table's log is written. The
+source's values go through the column's type in Arrow, too; a date that is none is NULL on both sides.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rplctl import mysql_errors as er
+from rplctl.errors import TargetError
+from rplctl.schema.model import Column, TableModel
+from rplctl.target.base import Target
+from rplctl.target.compared import Cells, PlainRow, staged_model
+from rplctl.target.delta.columns import arrow_type, row_schema
+from rplctl.target.delta.mirror import MirrorTarget, folder_of, open_files
+from rplctl.target.delta.rewrite import column_of
+from rplctl.target.delta.tables import DeltaTables, columns_of, mapped
+from rplctl.target.delta.target import PLACE
+from rplctl.target.dialect import OWN_SCHEMA
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+_STAGE: Final = "verify"
+_ROWS: Final = 20_000
+_WHOLE_SECONDS: Final = 19  # characters of a time without a fraction
+
+
+class MirrorRows:
+    """See target.compared.ComparedRows."""
+
+    stage_commits = False
+
+    def of_source(self, values: list[Any], column: Column) -> list[Any]:
+        return _plain(column_of(values, column, arrow_type(column), zero_null=True), column)
+
+    def drift(self, target: Target, model: TableModel) -> list[str]:
+        found = DeltaTables(_mirror(target).writer).snapshot(folder_of(model))
+        if found is None:
+            return [f"-- {model.qualified_name}: it is not in the lake; begin the mirror anew in another folder"]
+        there, wanted = _types(found[0]), _types(columns_of(row_schema(model)))
+        return [
+            f"-- {model.qualified_name}: {name} is {there.get(name, 'not there')}, not {kind}"
+            for name, kind in wanted.items()
+            if there.get(name) != kind
+        ]
+
+    def scan(self, engine: Engine, model: TableModel, columns: Sequence[Column]) -> Iterator[list[PlainRow]]:
+        with _mapped(model):
+            files = open_files(engine.get_execution_options()[PLACE], model)
+            for path in files.stats:
+                yield from _pieces(files.read(path, [column.name for column in columns]), columns)
+
+    def make_stage(self, target: Target, model: TableModel, columns: Sequence[Column]) -> TableModel:
+        target.rollback()  # what was staged before
+        return staged_model(model, OWN_SCHEMA, _STAGE)
+
+    def staged(self, target: Target, columns: Sequence[Column]) -> Iterable[tuple[PlainRow, Cells]]:
+        rows = _mirror(target).changed_rows(OWN_SCHEMA, _STAGE)
+        values = [self.of_source([row[n] for row in rows], column) for n, column in enumerate(columns)]
+        return _celled(zip(*values, strict=True))
+
+    def all_rows(
+        self, target: Target, model: TableModel, columns: Sequence[Column]
+    ) -> Iterable[tuple[PlainRow, Cells]]:
+        for rows in self.scan(target.engine, model, columns):
+            yield from _celled(rows)
+
+    def of_keys(
+        self,
+        target: Target,
+        model: TableModel,
+        columns: Sequence[Column],
+        key: Sequence[int],
+        keys: Sequence[PlainRow],
+    ) -> Iterable[tuple[PlainRow, Cells]]:
+        if not keys:
+            return
+        with _mapped(model):
+            files = open_files(_mirror(target).writer, model)
+            for table in files.of_keys(model, key, keys, zero_null=True):
+                for rows in _pieces(table.select([column.name for column in columns]), columns):
+                    yield from _celled(rows)
+
+
+def _mirror(target: Target) -> MirrorTarget:
+    return cast(MirrorTarget, target)
+
+
+def _types(columns: str) -> dict[str, Any]:
+    return {field["name"]: field["type"] for field in json.loads(columns)["fields"]}
+
+
+def _celled(rows: Iterable[PlainRow]) -> Iterator[tuple[PlainRow, Cells]]:
+    return ((row, tuple(map(repr, row))) for row in rows)
+
+
+def _pieces(table: pa.Table, columns: Sequence[Column]) -> Iterator[list[PlainRow]]:
+    for at in range(0, len(table), _ROWS):
+        part = table.slice(at, _ROWS)
+        values = [_plain(part[n].combine_chunks(), column) for n, column in enumerate(columns)]
+        yield list(zip(*values, strict=True))
+
+
+def _plain(values: pa.Array, column: Column) -> list[Any]:
+    if pa.types.is_timestamp(values.type):
+        fraction = column.length or 0
+        values = values.cast(pa.timestamp("us")).cast(pa.string())
+        values = pc.utf8_slice_codeunits(values, 0, _WHOLE_SECONDS + fraction + bool(fraction))
+    elif pa.types.is_date(values.type):
+        values = values.cast(pa.string())
+    found: list[Any] = values.to_pylist()
+    if column.is_unsigned_64:
+        return [None if value is None else int(value) for value in found]
+    if pa.types.is_decimal(values.type):
+        return [None if value is None else f"{value:f}" for value in found]
+    return found
+
+
+@contextmanager
+def _mapped(model: TableModel) -> Iterator[None]:
+    """Columns of another type than the model's, as while DDL is carried out, are errors of the table."""
+    try:
+        with mapped(model.qualified_name):
+            yield
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise TargetError(f"{model.qualified_name}: {error}", errno=er.TABLE_DEF_CHANGED) from error
+
+
+COMPARED: Final = MirrorRows()
