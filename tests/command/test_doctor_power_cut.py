@@ -23,7 +23,9 @@ def answers(config: Config) -> list[tuple[str, str, str]]:
 
 def test_sqlite_keeps_what_it_committed_and_the_relay_log_is_fetched_again(tmp_path: Path) -> None:
     config = Config(tmp_path)
-    open_target(config.target_url).close()
+    target = open_target(config.target_url)
+    target.connection.exec_driver_sql("CREATE TABLE t (id int)")
+    target.close()
     assert answers(config) == [(OK, "takes no committed row from the target, nor its position", "")]
     said = {f.Check: f.Detail for f in doctor(replace(config, sync_relay_log=0), [])}
     assert "since its last rotation" in said["power cut, relay log"]

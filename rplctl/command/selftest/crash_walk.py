@@ -199,10 +199,12 @@ class Walk:
         settled = in_child(partial(crash_steps.settle, config))
         if settled.error:
             return settled.error
-        after = _said(in_child(partial(crash_steps.records, config)))
-        if after["records"] != before["records"]:
+        after = in_child(partial(crash_steps.records, config))
+        if after.error:
+            return after.error
+        if _said(after)["records"] != before["records"]:
             return "the records differ"
-        return FINISHED if after["kind"] == to.upper() else UNDONE
+        return FINISHED if _said(after)["kind"] == to.upper() else UNDONE
 
 
 def _compare(restarted: Outcome, first: State, after: State) -> str:

@@ -61,20 +61,20 @@ def open_engine(url: str) -> Engine:
     path = make_url(url).database
     if not path or path == ":memory:":
         raise TargetError("a SQLite target needs a file", hint="write sqlite:////absolute/path/target.db")
-    was_there = os.path.exists(path)
+    was_there, is_checked = os.path.exists(path), False
     engine = create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_MS / 1000}, hide_parameters=True)
 
     @event.listens_for(engine, "do_connect")
     def _refuse_a_new_file(*_: object) -> None:
         """Where it was and is gone, its file system is, and an empty one must not take its place."""
-        nonlocal was_there
-        if not was_there or os.path.exists(path):
-            _make_file(path)
-            was_there = True
-        else:
+        nonlocal was_there, is_checked
+        if was_there and not os.path.exists(path):
             raise TargetError(
                 f"the target's file {path} is no longer there", errno=er.FILE_NOT_FOUND, transient=True, hint=GONE
             )
+        if not is_checked:  # later, SQLite says itself what is wrong: a file system that is read-only now
+            _make_file(path)
+        was_there = is_checked = True
 
     @event.listens_for(engine, "connect")
     def _configure(connection: sqlite3.Connection, _record: object) -> None:
