@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -200,6 +201,15 @@ def _kernels() -> None:
 
     if not is_compiled():
         warm_up()
+
+
+@pytest.fixture(autouse=True)
+def _no_half_started_spark() -> Iterator[None]:
+    """An applier in a test's own process does not wait for the Spark that it starts; the next test must not meet it."""
+    yield
+    for thread in threading.enumerate():
+        if thread.name == "rplctl-spark":
+            thread.join()
 
 
 @pytest.fixture(autouse=True)

@@ -21,6 +21,8 @@ from typing import Any
 from sqlalchemy import BigInteger, Boolean, Column, Connection, Engine, Integer, MetaData, String, Table, inspect, text
 from sqlalchemy.schema import CreateSchema
 
+from rplctl import mysql_errors as er
+from rplctl.errors import TargetError
 from rplctl.repository.next_event import create_next_event_view, lacks_next_event_view
 from rplctl.target import dialect_of, mapped_errors
 
@@ -147,9 +149,13 @@ def create_own_tables(engine: Engine) -> None:
     that start at once look at the same time.
     """
     dialect = engine.dialect.name
-    with mapped_errors(dialect), engine.connect() as connection:
-        if _is_complete(connection):
-            return
+    try:
+        with mapped_errors(dialect), engine.connect() as connection:
+            if _is_complete(connection):
+                return
+    except TargetError as error:
+        if error.errno != er.WARN_I_S_SKIPPED_TABLE:  # else somebody alters it now
+            raise
     with mapped_errors(dialect), engine.begin() as connection:
         dialect_of(dialect).lock_installation(connection)
         if _is_complete(connection):  # somebody was first

@@ -165,7 +165,7 @@ def heat(cursor: Any) -> None:
 def killed_and_repeated(replica: Replica, source: MariadbServer) -> None:
     """Under three writers; the report is an old one by then."""
     works: list[Work] = [heat, *(partial(write, random.Random(number)) for number in range(2))]
-    with working(source, "living", works, harmless=(1213, 1205, 1020, 1062), pause_s=0.004):
+    with working(source, "living", works, harmless=(1213, 1205, 1020, 1062), pause_s=0.02):
         assert {*POINTS} == REPAIR_POINTS
         for number, point in enumerate(POINTS, 1):
             replica.run("repair", expect=-9, environment={"RPLCTL_FAILPOINTS": f"{point}=kill@{number}"})

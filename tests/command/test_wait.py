@@ -112,12 +112,12 @@ def befall(place: Place, what: str) -> None:
 
 
 def outcome(place: Place, goal: str) -> RplError | None:
-    with patch("time.sleep", wraps=time.sleep) as pauses:
+    with patch("rplctl.command.wait.time", wraps=time) as clock:
         try:
             wait(place.config, "", timeout_s=0.3, **GOALS[goal])
         except (NotRunning, WaitTimeout) as error:
             if isinstance(error, NotRunning):
-                assert not pauses.called, "told at once"
+                assert not clock.sleep.called, "told at once"
             return error
     return None
 
