@@ -176,6 +176,38 @@ def test_a_worker_without_rplctl_is_told_as_such(
 
 
 @pytest.mark.torture
+@pytest.mark.parametrize(
+    ("factory", "option"),
+    [("mysql_factory", "--binlog-transaction-compression=ON"), ("mariadb_factory", "--log-bin-compress=ON")],
+)
+def test_compressed_transactions_and_what_a_large_one_unfolds_to_travel(
+    cluster: StandaloneCluster, request: pytest.FixtureRequest, replica: Replica, monkeypatch: pytest.MonkeyPatch,
+    factory: str, option: str,
+) -> None:  # fmt: skip
+    """MySQL's payloads, MariaDB's compressed rows and queries. 13 MB of one transaction, 4 MB of them at a time, lie in
+    no relay log: what they unfold to is a file of the applier's own."""
+    monkeypatch.setenv("RPLCTL_MAX_BATCH_BYTES", str(4 << 20))
+    source: MariadbServer = request.getfixturevalue(factory)(option)
+    source.sql(f"{SCHEMA} INSERT INTO big VALUES (1, '')")
+    for power in range(9):
+        source.sql(f"INSERT INTO big SELECT id + {1 << power}, '' FROM big", "shop")
+    source.sql("UPDATE big SET v = REPEAT(SHA2(id, 256), 400)", "shop")
+    replica.set_up(source)
+    for _ in range(2):
+        cluster.start_worker([replica.datadir])
+    replica.run("start", *cluster.start_options)
+    replica.wait_synced(source)
+    load = Load(source, WRITE, pause_s=0.02, database="shop")
+    seen = replica.query("SELECT n FROM shop__counter")[0][0]
+    wait_until(lambda: replica.query(f"SELECT n > {seen + 10} FROM shop__counter") == [(1,)])
+    load.finish()
+    replica.wait_synced(source)
+    assert_same_tables(source, replica, "shop")
+    assert "bytes of the relay log travel" in replica.logs()
+    replica.run("stop")
+
+
+@pytest.mark.torture
 def test_jobs_that_travel_fit_into_the_memory_of_the_applier_and_of_an_executor(
     cluster: StandaloneCluster, mariadb_factory: Callable[..., MariadbServer], replica: Replica
 ) -> None:
