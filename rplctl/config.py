@@ -191,12 +191,16 @@ class Config:
     config_file: Path | None = field(default=None, kw_only=True, compare=False)  # --config, to read the options again
 
     @property
+    def target_place(self) -> str:
+        """The URL as it is named, which tells kind and server; `target_url` is to connect with."""
+        return self.target or f"sqlite:///{self.datadir / 'target.db'}"
+
+    @property
     def target_url(self) -> str:
         """The URL to connect with. It may hold the password in clear text: never show or pass it on."""
-        url = self.target or f"sqlite:///{self.datadir / 'target.db'}"
         if not self.target_password:
-            return url
-        return url_with_password(url, reveal(self.target_password, self.datadir))
+            return self.target_place
+        return url_with_password(self.target_place, reveal(self.target_password, self.datadir))
 
 
 def _option_table() -> dict[str, Option]:

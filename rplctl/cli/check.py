@@ -37,7 +37,7 @@ def check(
     Exit code 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.
     """
     from rplctl.command.channel.context import one_engine
-    from rplctl.command.check.verb import WORDS, Scope, check as run, limits_of, worst, worst_first
+    from rplctl.command.check.verb import WORDS, Scope, check_each, limits_of, worst, worst_first
 
     if offline and online:
         raise UsageError("--offline and --online exclude each other")
@@ -49,10 +49,8 @@ def check(
         age = seconds(max_sync_age, "--max-sync-age")
         verified = seconds(max_verify_age, "--max-verify-age")
         with one_engine():
-            verdicts = [
-                run(config, name, limits_of(config, low, high, age, verified), scope)
-                for name, config in each_channel(options, channel)
-            ]
+            channels = each_channel(options, channel)
+            verdicts = check_each(channels, lambda config: limits_of(config, low, high, age, verified), scope)
     except UsageError:
         raise
     except (RplError, OSError) as error:  # its exit code is a verdict: 1 would be a warning

@@ -111,7 +111,7 @@ class Cloner:
     def __init__(self, config: Config, channel: Channel, stop: threading.Event) -> None:
         self.stop = stop
         self._config, self._channel = config, channel
-        self._kind = target_kind(config.target_url)
+        self._kind = target_kind(config.target_place)
         self._folder = CloneFolder(channel)
         self._report = CloneReport(channel)
         self._failing_since = math.inf  # time.monotonic()

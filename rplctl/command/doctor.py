@@ -203,7 +203,7 @@ def _target(config: Config) -> Iterator[DoctorLine]:
 
 def _is_our_applier(config: Config, error: TargetError) -> bool:
     """Whether the process that the error names, which has the target's file to itself, is one of this instance's."""
-    if not dialect_of(target_kind(config.target_url)).is_held or error.errno != er.LOCK_WAIT_TIMEOUT:
+    if not dialect_of(target_kind(config.target_place)).is_held or error.errno != er.LOCK_WAIT_TIMEOUT:
         return False
     pids = (running(Channel(name, config.datadir)).get(APPLIER) for name in known_channels(config))
     return any(pid is not None and f"(process {pid})" in error.message for pid in pids)

@@ -93,7 +93,7 @@ def fsync_report(config: Config, transactions: int = 50, *, on_target: bool = Fa
     """Measure on a SQLite file of its own, or on the configured target. Raises UsageError, TargetError."""
     if not 1 <= transactions <= 10_000:
         raise UsageError(f"--transactions {transactions}: write 1 to 10000")
-    is_file = not on_target or dialect_of(target_kind(config.target_url)).is_one_file
+    is_file = not on_target or dialect_of(target_kind(config.target_place)).is_one_file
     with tempfile.TemporaryDirectory(prefix="rplctl-fsync-") as name:
         scratch = Config(Path(name), target="" if is_file else config.target_url)  # its password: in memory only
         return _measured(scratch, transactions, _with_strace if is_file else _with_engine_counter)
@@ -124,7 +124,7 @@ def _measured(config: Config, transactions: int, measure: Measure) -> list[Fsync
 
 def _prepares_twice(config: Config) -> bool:
     """Measured on MySQL 9.7; MariaDB and PostgreSQL sync once."""
-    if not dialect_of(target_kind(config.target_url)).executes_statements:
+    if not dialect_of(target_kind(config.target_place)).executes_statements:
         return False
     engine = open_engine(config.target_url)
     try:

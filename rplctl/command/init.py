@@ -47,13 +47,13 @@ def init(
             hint="leave it out of the URL and give --target-password-file FILE",
         )
     planned = load_config(datadir, "", given, config_file=config_file)
-    if planned.commit_mode == "xa" and two_phase_verbs(kind := target_kind(planned.target_url)) is None:
+    if planned.commit_mode == "xa" and two_phase_verbs(kind := target_kind(planned.target_place)) is None:
         from rplctl.commit.resolve import no_two_phase
 
         raise no_two_phase(kind)  # what a server refuses shows at start
     if "TABLE" in (planned.master_info_repository, planned.relay_log_info_repository):
         refuse_held_table(planned)
-    if "?" in planned.target or _is_lake(planned) or dialect_of(target_kind(planned.target_url)).is_held:
+    if "?" in planned.target or _is_lake(planned) or dialect_of(target_kind(planned.target_place)).is_held:
         open_engine(planned.target_url).dispose()  # its words are judged; nothing connects
     if datadir.is_dir():
         _refuse_stranding(load_config(datadir, config_file=config_file), planned)
@@ -87,7 +87,7 @@ def _store(
 
 
 def _is_lake(config: Config) -> bool:
-    return dialect_of(target_kind(config.target_url)).commits_per_table
+    return dialect_of(target_kind(config.target_place)).commits_per_table
 
 
 def _notes(planned: Config, config: Config) -> Iterator[Note]:

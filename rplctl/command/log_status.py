@@ -110,7 +110,7 @@ def _open_log(config: Config, whose: str) -> EngineLog | None:
 
 def sqlite_file(config: Config) -> Path | None:
     """The target's file when it is SQLite."""
-    is_file = dialect_of(target_kind(config.target_url)).is_one_file
+    is_file = dialect_of(target_kind(config.target_place)).is_one_file
     return Path(config.target_url.partition(":///")[2].partition("?")[0]) if is_file else None
 
 

@@ -100,7 +100,7 @@ def repair(
     with hold_lock(channel, "verify"), ExitStack() as opened:
         found = _report_of(channel, report)
         applied = Applied(repositories)
-        is_held = dialect_of(target_kind(config.target_url)).is_held  # then nobody applies while we have it
+        is_held = dialect_of(target_kind(config.target_place)).is_held  # then nobody applies while we have it
         if not is_held and not applied.runs():
             raise NotRunning("rows are mended while the channel runs, and its threads do not", hint="rplctl start")
         rows = cloned(repositories)

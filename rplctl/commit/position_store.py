@@ -46,7 +46,7 @@ def open_ledger(config: Config, channel: Channel, engine: Engine) -> Ledger:
     kind = TableLedger if repository.kind is RepositoryKind.TABLE and repository.is_transactional() else MarkerLedger
     two_phase = open_two_phase(config, channel, engine, repository)
     ledger: Ledger = two_phase or kind(repository, channel.name, engine)
-    dialect = dialect_of(target_kind(config.target_url))
+    dialect = dialect_of(target_kind(config.target_place))
     if dialect.commits_per_table:
         _refuse_log(config)
         ledger = PerTableLedger(ledger, channel.name, engine, dialect.lake_tables(engine))

@@ -61,7 +61,9 @@ class RelayLogIndex:
             entries = list(os.scandir(self.channel.datadir))
         except FileNotFoundError:
             return []
-        found = [e.name for e in entries if self._own_name(e.name) and e.is_file(follow_symlinks=False)]
+        base = f"{self.channel.relay_log_base}."  # of up to 256 channels' files
+        own = [e for e in entries if e.name.startswith(base) and self._own_name(e.name)]
+        found = [e.name for e in own if e.is_file(follow_symlinks=False)]
         return sorted(found, key=log_number)
 
     def next_name(self) -> str:

@@ -80,6 +80,8 @@ def finish_purge(channel: Channel) -> list[str]:
 def registered_names(channel: Channel) -> list[str]:
     """Relay logs that an interrupted purge still has to remove. Only our own names are ever among them."""
     lines = read_if_there(register_path(channel)).decode("utf-8", "surrogateescape").splitlines()
+    if not lines:
+        return []
     index = RelayLogIndex(channel)
     return sorted({line.removeprefix("./") for line in lines} & {*index.names(), *index.files()})
 

@@ -78,7 +78,7 @@ def open_repository(
 
 def refuse_held_table(config: Config) -> None:
     """Raises ConfigError where a TABLE would be in a target that only one process can open."""
-    kind = target_kind(config.target_url)
+    kind = target_kind(config.target_place)
     if dialect_of(kind).is_held:
         raise ConfigError(
             f"a repository cannot be a TABLE of a {kind} target: one process at a time can open it, and receiver, "

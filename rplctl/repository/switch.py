@@ -306,12 +306,12 @@ def _read_intent(channel: Channel, record: Record[Any]) -> _Intent | None:
 
 def may_have_table(config: Config) -> bool:
     """False where no record can be a row: there is no target yet, or one that only one process can open."""
-    return may_have_target(config) and not dialect_of(target_kind(config.target_url)).is_held
+    return may_have_target(config) and not dialect_of(target_kind(config.target_place)).is_held
 
 
 def may_have_target(config: Config) -> bool:
     """False when the target is a SQLite file that is not there yet: then FILE need not load SQLAlchemy."""
-    if config.target_url != f"sqlite:///{config.datadir / 'target.db'}":
+    if config.target_place != f"sqlite:///{config.datadir / 'target.db'}":
         return True
     return (config.datadir / "target.db").exists()
 

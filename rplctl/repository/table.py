@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import Any, Generic
 
 from sqlalchemy import Connection, Engine, Select, Table, Update, bindparam, delete, func, insert, select, text, update
@@ -34,6 +34,7 @@ from rplctl.repository.tables import (
     qualified_name,
     table_exists,
 )
+from rplctl.target.asked_once import answer
 from rplctl.target.registry import dialect_of
 
 _FIELDS = {field.column: field for field in RELAY_LOG_INFO.fields}
@@ -110,8 +111,13 @@ class TableRepository(Generic[Info]):
 
     def is_transactional(self) -> bool:
         """Asked of the server each time: a super user may ALTER TABLE … ENGINE (REQ-1)."""
-        with self._connect() as connection:
-            return dialect_of(connection.dialect.name).is_crash_safe(connection, self._record.table)
+        engine, table = self._open_engine(), self._record.table
+
+        def ask() -> bool:
+            with self._connect() as connection:
+                return dialect_of(engine.dialect.name).is_crash_safe(connection, table)
+
+        return answer(engine, f"is {table} crash-safe", ask)
 
     @cached_property
     def _is_always_written(self) -> bool:
@@ -123,7 +129,8 @@ class TableRepository(Generic[Info]):
     def _check(self, connection: Connection) -> None:
         """Check the definition once per repository object: the tables do not change under a running channel."""
         if not self._is_checked:
-            check_definition(connection, self._record, self._channel)
+            definition = partial(check_definition, connection, self._record, self._channel)
+            answer(connection.engine, f"definition of {self._record.table}", definition)
             self._is_checked = True
 
     def _select(self, connection: Connection) -> Info | None:

@@ -16,6 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from rplctl.repository.base import Info
 from rplctl.repository.fields import Field, Number, Seconds, Switch
 from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO, Record
+from rplctl.target.asked_once import answer
 from rplctl.target.registry import dialect_of
 
 NUMBER_OF_LINES = "Number_of_lines"
@@ -52,7 +53,8 @@ def qualified_name(dialect: str, table: str) -> str:
 
 
 def table_exists(connection: Connection, record: Record[Info]) -> bool:
-    return inspect(connection).has_table(record.table, schema=dialect_of(connection.dialect.name).own_schema)
+    schema = dialect_of(connection.dialect.name).own_schema
+    return answer(connection.engine, record.table, lambda: inspect(connection).has_table(record.table, schema=schema))
 
 
 def has_channels(connection: Connection, record: Record[Info]) -> bool:

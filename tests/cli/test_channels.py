@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine
+from sqlalchemy import Engine, event
 
 from rplctl.channel import Channel, hold_lock
 from rplctl.command.process.child import ServesOthers
 from rplctl.command.stop import StopResult
 from rplctl.config import Config
 from rplctl.info import MasterInfo
+from rplctl.own_tables.tables import create_own_tables
 from rplctl.repository.file import FileRepository
 from rplctl.repository.record import MASTER_INFO
 from rplctl.target import open_engine
@@ -239,3 +240,32 @@ def test_many_channels_of_one_target_are_one_connection_which_is_closed_after(
     assert [verdict["channel"] for verdict in verdicts] == ["a", "b", "c"]
     assert len(opened) == 2
     assert [engine.pool.checkedin() for engine in opened] == [0, 0]  # type: ignore[attr-defined]
+
+
+def test_check_asks_a_target_once_for_what_its_channels_share(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which tables of ours there are, and whether it takes our writes; a channel asks for its own rows only."""
+    monkeypatch.setenv("RPLCTL_MASTER_INFO_REPOSITORY", "TABLE")
+    monkeypatch.setenv("RPLCTL_RELAY_LOG_INFO_REPOSITORY", "TABLE")
+    asked: list[str] = []
+
+    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        asked.append(statement)
+
+    def shared_questions() -> list[str]:
+        asked.clear()
+        assert "never_started" in program("check").out
+        return sorted(sql for sql in asked if "Channel_name" not in sql and not sql.startswith("BEGIN"))
+
+    make(program, "a")
+    target = open_engine(f"sqlite:///{program.datadir / 'target.db'}")
+    create_own_tables(target)
+    target.dispose()
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        of_one = shared_questions()
+        make(program, "b", "c")
+        assert shared_questions() == of_one and any(sql.startswith("UPDATE") for sql in of_one)
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ from rplctl.repository.channels import find_channels
 from rplctl.repository.switch import may_have_table
 from rplctl.secret import reveal
 from rplctl.target import dialect_of, open_engine, target_kind
+from rplctl.target.asked_once import answer
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -77,8 +79,9 @@ class Repositories:
         engine = self.engine()
         if is_file_missing(engine):
             return False
+        schema = dialect_of(engine.dialect.name).own_schema
         with mapped_errors(table, None):
-            return inspect(engine).has_table(table, schema=dialect_of(engine.dialect.name).own_schema)
+            return answer(engine, table, lambda: inspect(engine).has_table(table, schema=schema))
 
     def marker(self) -> tuple[RelayLogInfo | None, bool]:
         """The position that the transactions themselves moved; see commit.marker.read_marker. Raises TargetError."""
@@ -152,6 +155,7 @@ def engine_of(config: Config) -> Callable[[], Engine]:
     shared = _shared.get()
     opened: dict[str, Engine] = {} if shared is None else shared
 
+    @cache
     def engine() -> Engine:
         url = config.target_url
         if url not in opened:
@@ -170,13 +174,13 @@ def ask_source(config: Config, master: MasterInfo) -> AbstractContextManager[Que
 
 def refuse_lake(config: Config, hint: str) -> None:
     """For what writes rows of the target beside the applier. Raises UsageError."""
-    if dialect_of(target_kind(config.target_url)).commits_per_table:
+    if dialect_of(target_kind(config.target_place)).commits_per_table:
         raise UsageError("a lake takes its rows from the log only", hint=hint)
 
 
 def refuse_changes(config: Config) -> None:
     """For what looks at rows of the target: a lake may have only their changes. Raises UsageError."""
-    if not dialect_of(target_kind(config.target_url)).has_rows(config.target_url):
+    if not dialect_of(target_kind(config.target_place)).has_rows(config.target_place):
         hint = "rplctl show-changes --table DB.TABLE lists what the logs say of a table; layer=mirror has rows"
         raise UsageError("a lake keeps changes, not rows that could be compared", hint=hint)
 
@@ -271,7 +275,7 @@ def running(channel: Channel) -> dict[str, int]:
 
 def is_held_by_applier(config: Config, channel: Channel) -> bool:
     """Whether nobody but the channel's applier, which runs, can look at the target; that it runs says enough of it."""
-    return dialect_of(target_kind(config.target_url)).is_held and APPLIER in running(channel)
+    return dialect_of(target_kind(config.target_place)).is_held and APPLIER in running(channel)
 
 
 def refuse_while_running(channel: Channel, role: str = "") -> None:

@@ -11,14 +11,15 @@ from collections.abc import Iterator
 from typing import Final
 
 from rplctl.channel import Channel
-from rplctl.command.channel.context import one_engine, open_repositories
+from rplctl.command.channel.context import Repositories, one_engine, open_repositories
 from rplctl.command.check.findings import Finding, found
 from rplctl.command.process.thread_report import Threads, clock, threads_of
 from rplctl.command.show_clone import cloned
 from rplctl.config import Config
 from rplctl.errors import RplError
-from rplctl.own_tables.clones import DONE, LEFT_OUT, ClonedTable, percent_of
+from rplctl.own_tables.clones import DONE, LEFT_OUT, ClonedTable, channels_with_clones, percent_of
 from rplctl.status import ThreadStatus, read_status
+from rplctl.target.asked_once import answer
 
 STUCK_S: Final = 600.0
 _MOST_NAMED: Final = 10
@@ -28,7 +29,9 @@ def check_clone(config: Config, channel: Channel) -> Iterator[Finding]:
     """Nothing when the target does not answer: that is said already."""
     try:
         with one_engine():
-            rows = cloned(open_repositories(config, channel.name))
+            repositories = open_repositories(config, channel.name)
+            known = answer(repositories.engine(), "channels with clones", lambda: _channels(repositories))
+            rows = cloned(repositories) if channel.name.casefold() in known else []
     except RplError:
         return
     if left_out := [".".join(row.name) for row in rows if row.State == LEFT_OUT]:
@@ -41,6 +44,14 @@ def check_clone(config: Config, channel: Channel) -> Iterator[Finding]:
         if reader.last_errno:
             text = f"the copy cannot read since {clock(reader.last_error_timestamp)}: {reader.last_error}"
             yield found("clone_reader_error", text, "mend that: it is tried again every few seconds")
+
+
+def _channels(repositories: Repositories) -> frozenset[str]:
+    """Those that the ledger names, in lower case."""
+    if not repositories.target_has("rplctl_clone"):
+        return frozenset()
+    with repositories.engine().connect() as connection:
+        return channels_with_clones(connection)
 
 
 def _open(rows: list[ClonedTable], threads: Threads, reader: ThreadStatus) -> Finding:

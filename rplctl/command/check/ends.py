@@ -20,6 +20,7 @@ from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition, log_number
 from rplctl.status import read_status
 from rplctl.target import dialect_of, open_target
+from rplctl.target.asked_once import answer
 from rplctl.target_url import url_without_password
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ PURGED = "provision the target again from a backup, then rplctl change-master wi
 
 def check_target(config: Config, channel: Channel, stored: Stored) -> Iterator[Finding]:
     """Tables of the models known at the executed position, and whether a write is taken (and rolled back)."""
-    from sqlalchemy import inspect
     from sqlalchemy.exc import SQLAlchemyError
 
     from rplctl.own_tables.models import load_models, tables_made_empty
@@ -46,12 +46,15 @@ def check_target(config: Config, channel: Channel, stored: Stored) -> Iterator[F
                 yield found("target_away", f"the file of {shown} is no longer there", "mount or restore it")
             return
         yield from _version(engine)
-        has_models = inspect(engine).has_table("rplctl_table_models", schema=dialect_of(engine.dialect.name).own_schema)
+        with_models = answer(engine, "channels with models", lambda: _channels_with_models(engine))
     except (SQLAlchemyError, RplError) as error:
         text = error.message if isinstance(error, RplError) else f"the target does not answer: {_reason(error)}"
         yield found("target_away", text, "rplctl doctor; rplctl init --target URL")
         return
-    if not has_models:
+    if with_models is None:
+        return
+    yield from answer(engine, "write", lambda: list(_write(engine)))
+    if channel.name.casefold() not in with_models:
         return
     position = stored.relay.exec_position if stored.relay else BinlogPosition("", 0)
     with engine.connect() as connection:
@@ -60,10 +63,21 @@ def check_target(config: Config, channel: Channel, stored: Stored) -> Iterator[F
     if empty:
         text = f"load-schema made these tables empty, and their rows were never copied: {', '.join(empty)}"
         yield found("rows_never_copied", text, "copy the rows (INITIAL COPY in rplctl(1)), then " + LOADED)
-    yield from _write(engine)
     # a server's own sequences have no model here, and others have none
     if models := [model for model in catalog.tables.values() if not model.is_sequence]:
         yield from _tables(config, models)
+
+
+def _channels_with_models(engine: Engine) -> frozenset[str] | None:
+    """In lower case; None where the target has no such table of ours."""
+    from sqlalchemy import inspect
+
+    from rplctl.own_tables.models import channels_with_models
+
+    if not inspect(engine).has_table("rplctl_table_models", schema=dialect_of(engine.dialect.name).own_schema):
+        return None
+    with engine.connect() as connection:
+        return channels_with_models(connection)
 
 
 def _tables(config: Config, models: list[TableModel]) -> Iterator[Finding]:
@@ -83,7 +97,7 @@ def _tables(config: Config, models: list[TableModel]) -> Iterator[Finding]:
 def _version(engine: Engine) -> Iterator[Finding]:
     from rplctl.repository.install import SCHEMA_VERSION, is_newer
 
-    if version := is_newer(engine):
+    if version := answer(engine, "version", lambda: is_newer(engine)):
         text = f"our tables in the target are of version {version}, this rplctl knows up to {SCHEMA_VERSION}"
         yield found("tables_newer", text, "install the rplctl that made them: no start goes on with them")
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from rplctl.channel import Channel
-from rplctl.command.channel.context import is_held_by_applier, running
+from rplctl.command.channel.context import is_held_by_applier, one_engine, running
 from rplctl.command.check.ahead import check_ahead
 from rplctl.command.check.ends import check_source, check_target
 from rplctl.command.check.findings import Finding, found
@@ -31,8 +31,9 @@ from rplctl.command.show_status import SlaveStatus, status_and_threads
 from rplctl.config import Config
 from rplctl.errors import RplError, told
 from rplctl.repository.switch import may_have_target
+from rplctl.target.asked_once import asked_once
 
-__all__ = ["Limits", "Scope", "Verdict", "check", "limits_of", "worst", "worst_first"]
+__all__ = ["Limits", "Scope", "Verdict", "check", "check_each", "limits_of", "worst", "worst_first"]
 
 WORDS = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
 UNKNOWN = 3
@@ -55,6 +56,14 @@ class Verdict:
     findings: tuple[Finding, ...] = ()
     delay_s: int = 0  # MASTER_DELAY, which is part of lag_s and no lag
     sync_age_s: int | None = None  # of a channel that runs from cron
+
+
+def check_each(
+    channels: Iterable[tuple[str, Config]], limits: Callable[[Config], Limits], scope: Scope = Scope.LOCAL
+) -> list[Verdict]:
+    """`check` of each; what does not hang on the channel is asked once of each target."""
+    with one_engine(), asked_once():
+        return [check(config, name, limits(config), scope) for name, config in channels]
 
 
 def check(config: Config, channel_name: str, limits: Limits, scope: Scope = Scope.LOCAL) -> Verdict:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from rplctl.command.channel.context import one_engine
-from rplctl.command.check.verb import Verdict, check, limits_of
+from rplctl.command.check.verb import Verdict, check_each, limits_of
 from rplctl.command.history import history as events_of
 from rplctl.command.watching.seen import Seen, seen
 from rplctl.config import Config
@@ -96,7 +96,8 @@ class Watch:
         channels = tuple(seen(config, name) for name, config in named)
         verdicts = self.latest.verdicts
         if self._checks and time.monotonic() - self._checked >= CHECK_S:
-            verdicts = {name: check(config, name, limits_of(config, *_LAG_S)) for name, config in named}
+            found = check_each(named, lambda config: limits_of(config, *_LAG_S))
+            verdicts = {verdict.channel: verdict for verdict in found}
             self._checked = time.monotonic()
             self._events = tuple(_events(named))
         for each in channels:
