@@ -102,9 +102,8 @@ class Pieces(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EncodedRows:
-    """Rows as text (`event.fields`: delimited, framed). `columns` as in RowSet; in updates the key's are last. `text`:
-    pieces in the task that makes them, `view` behind it. `keys`: of rows that others of the same batch may make good
-    (`applier.superseded`), 8 bytes for each; else empty.
+    """Rows as text (`event.fields`: delimited, framed). `columns` as in RowSet; the key's are last in updates. `text` is
+    pieces where it is made. `keys`: 8 bytes of each row that others may make good (`applier.superseded`), or none.
     """
 
     columns: tuple[int, ...]
@@ -120,6 +119,10 @@ class EncodedRows:
     def view(self) -> memoryview:
         assert isinstance(self.text, bytes | memoryview)
         return memoryview(self.text)
+
+    @property
+    def pieces(self) -> Iterable[bytes | memoryview]:
+        return (self.text,) if isinstance(self.text, bytes | memoryview) else self.text
 
 
 @dataclass(frozen=True, slots=True)

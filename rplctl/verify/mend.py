@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from rplctl import mysql_errors as er
-from rplctl.applier.apply.clone_load import rows_of_images
+from rplctl.applier.apply.clone_rows import rows_of_images
 from rplctl.errors import LockBusy, RplError, TargetError
 from rplctl.event.images import Images
 from rplctl.failpoint import crash_point

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from rplctl.applier.apply.clone_load import chunk_of_rows
+from rplctl.applier.apply.clone_rows import chunk_of_rows
 from rplctl.errors import SourceError, TargetError
 from rplctl.event.images import Images
 from rplctl.result_set.columns import SESSION, SelectedColumn, selected_columns

@@ -17,6 +17,7 @@ import pytest
 
 from rplctl.channel import lock_holder
 from rplctl.own_tables.prepared import PIECE_BYTES
+from tests.command.test_clone import wait_cloned
 from tests.conftest import servers_of
 from tests.kit.private_server import PrivateServer
 from tests.kit.process_memory import anonymous_bytes
@@ -227,6 +228,46 @@ def test_one_row_up_to_the_servers_limit_goes_through(
         replica.close()
     record_property("measured", f"{memory.peak / MB:.0f} MB")
     assert memory.peak < 1_000 * MB, f"{memory.peak / MB:.0f} MB"
+
+
+@pytest.mark.huge
+@pytest.mark.timeout(4000)
+@pytest.mark.parametrize("target", ["sqlite", "mariadb"])
+def test_a_row_of_500_mb_is_copied(
+    tmp_path: Path,
+    mariadb_factory: Callable[..., MariadbServer],
+    record_property: Callable[[str, object], None],
+    target: str,
+) -> None:
+    """By `rplctl clone`, and its processes take little more for it than for the same without it."""
+    large, size = ("--max-allowed-packet=1G", "--innodb-log-file-size=3G"), 500 * MB
+    source = mariadb_factory(*large)
+    source.sql("CREATE DATABASE huge; CREATE TABLE huge.big (id INT PRIMARY KEY, body LONGBLOB)")
+    peaks = []
+    for number, body in enumerate(("'small'", NOISE.format(size=size))):
+        source.sql(f"REPLACE INTO huge.big VALUES (1, {body})")
+        server = mariadb_factory(large[1]) if target == "mariadb" else None
+        replica = Replica(tmp_path / str(number))
+        replica.datadir.parent.mkdir()
+        try:
+            replica.run("init", *(target_options(tmp_path / str(number), server) if server else ()))
+            replica.change_master(source)
+            with PeakMemory(replica) as memory:
+                replica.run("clone")
+                wait_cloned(replica)
+            peaks.append(memory.peak)
+            expected = digests(source.sql, "SUBSTRING(body, {at}, {length})", size)
+            if server is not None:
+                assert digests(server.sql, "SUBSTRING(body FROM {at} FOR {length})", size) == expected
+            else:
+                ((found,),) = replica.query("SELECT body FROM huge__big")
+                pieces = (found[at : at + PIECE] for at in range(0, size, PIECE))
+                assert [len(found), *(hashlib.md5(piece).hexdigest() for piece in pieces)] == expected
+        finally:
+            replica.close()
+    more = peaks[1] - peaks[0]
+    record_property("measured", f"{more / MB:.0f} MB more than {peaks[0] / MB:.0f}")
+    assert more < 200 * MB, peaks
 
 
 @pytest.mark.huge

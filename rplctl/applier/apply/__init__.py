@@ -9,6 +9,7 @@ tolerance.py           what may be passed over (replica_exec_mode, replica_skip_
 cascade_refresh.py     generated columns of rows that foreign keys changed
 live_tables.py         the source's own statements on a server;  target_catalog.py  its tables as they are
 binlog_statement.py    a rows event for the server's BINLOG statement
-clone_load.py          rows of a copy of the source's tables (rplctl clone);  clone_speed.py  how fast they come
+clone_load.py          rows of a copy of the source's tables (rplctl clone);  clone_rows.py  as a target takes them
+clone_speed.py         how fast they come
 failover_position.py   after a failover by GTID: the step without data to a lower position
 """

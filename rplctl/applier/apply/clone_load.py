@@ -4,8 +4,6 @@ A snapshot's rows are loaded while the applier stands at its place L exactly, wi
 left out: rows and events never meet, so what follows is strict from the first event on, foreign keys included. By GTID
 a channel is at L when it has applied all that was logged before L, and nothing else, whichever server it came from.
 Invariant: a chunk and its ledger row are one transaction, which looks at the position itself; a crash loads none twice.
-Rows take the encoders that row events take, in threads and not in Spark's tasks: 16 MB (80,000 rows) take 0.1 s here,
-and 0.2 to 0.3 s as a Spark job (measured on two busy cores, for a MariaDB target).
 """
 
 from __future__ import annotations
@@ -18,20 +16,16 @@ from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
 from rplctl import mysql_errors as er
 from rplctl.applier.apply.batch import BatchApplier
 from rplctl.applier.apply.clone_loaders import Loaders
 from rplctl.applier.apply.clone_pieces import KEYS, Piece, Pieces
+from rplctl.applier.apply.clone_rows import chunks_of_file
 from rplctl.applier.apply.clone_speed import CloneSpeed
 from rplctl.applier.decode.filter_rules import ReplicationFilter, moved
-from rplctl.applier.decode.net_changes import inserted_chunk
-from rplctl.applier.decode.row_stream import TableRows
 from rplctl.applier.options import Until
-from rplctl.applier.spark.pipeline import pieces_of
 from rplctl.channel import Channel
-from rplctl.clone.chunk_file import ChunkFile, Key, digest_of, read_chunk
+from rplctl.clone.chunk_file import Key, digest_of, read_chunk
 from rplctl.clone.families import parents_first
 from rplctl.clone.folder import CloneFolder, CopiedTable, Snapshot
 from rplctl.clone.late_keys import late_keys, split_create, without
@@ -41,30 +35,17 @@ from rplctl.commit.step import Ledger, taken_over
 from rplctl.config import Config
 from rplctl.errors import RelayLogError, TargetError
 from rplctl.event.gtid import MariadbGtidState, is_executed
-from rplctl.event.images import Images
-from rplctl.event.rows import NO_FOREIGN_KEY_CHECKS, RowsEvents
 from rplctl.failpoint import crash_point
 from rplctl.own_tables.clones import COPYING, DONE, LEFT_OUT, ClonedTable, forget_clone, move_clone, read_clones
 from rplctl.own_tables.initial_models import stands
 from rplctl.own_tables.models import store_models
-from rplctl.result_set.columns import SelectedColumn, selected_columns
-from rplctl.result_set.rows import read_images
 from rplctl.schema.context import DdlContext
 from rplctl.schema.model import Key as TableKey, TableModel
 from rplctl.schema.plan import AddKeysStep, CreateStep, DatabaseModel, DdlPlan, DropStep
 from rplctl.schema.source_catalog import quote
 from rplctl.schema.statement import TableName
 from rplctl.target import mapped_errors, statement_target
-from rplctl.target.base import (
-    BulkRows,
-    ChangeKind,
-    CountMismatch,
-    RowChange,
-    RowSet,
-    TableChunk,
-    Target,
-    no_such_table,
-)
+from rplctl.target.base import ChangeKind, CountMismatch, RowChange, RowSet, Target, no_such_table
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -199,6 +180,8 @@ class CloneLoader:
         except FileNotFoundError:  # the reading end has just begun again
             return False
         except RelayLogError as error:
+            if error.transient:  # no room for a large row
+                raise
             log.warning("%s; its tables are copied again", error.message)
             found.remove()
             return True
@@ -336,7 +319,7 @@ class CloneLoader:
         )
 
     def _load(self, target: Target, found: Snapshot, piece: Piece, name: TableName, pieces: Pieces) -> None:
-        """Raises RelayLogError for a file that is not whole, or not this table's; GivenUp."""
+        """Raises RelayLogError for a file that is not whole, or not this table's, transient without room; GivenUp."""
         table, path = found.tables[piece[0]], found.chunk_path(*piece)
         file = read_chunk(path)
         if (file.head.epoch, file.head.chunk) != (found.epoch, piece[1]) or file.head.digest != digest_of(table.create):
@@ -344,7 +327,7 @@ class CloneLoader:
         model = self._models[name]
         with self._transaction(target) as connection:
             gone = _delete(target, model, file.head.gone)
-            for chunk in _chunks(file, table, model, target):
+            for chunk in chunks_of_file(file, table.model.columns, model, target, path.parent):
                 try:
                     target.apply_chunks([chunk], {name: model})
                 except CountMismatch as error:
@@ -434,15 +417,6 @@ def _is_within(gtids: str, others: str, *, exactly: bool = False) -> bool:
     return not gtids or is_executed(gtids, others)
 
 
-def _events(images: Images) -> RowsEvents:
-    """Of rows that no event brought: foreign keys rest, for parents and children come one after the other."""
-    none = np.zeros(0, np.int64)
-    flags = np.array([NO_FOREIGN_KEY_CHECKS], np.uint16)
-    return RowsEvents(
-        images.data, none, none.astype(np.uint8), none, flags, none, none, none, none, none, none.astype(np.bool_)
-    )
-
-
 def _delete(target: Target, model: TableModel, keys: Iterable[Key]) -> int:
     """Rows with these keys, as far as they are there; how many were."""
     columns, count = key_columns(model), 0
@@ -465,29 +439,6 @@ def _keeps_half(model: TableModel) -> bool:
 
 def _late(table: CopiedTable, found: Snapshot) -> tuple[TableKey, ...]:
     return late_keys(table.model, [other.model for other in found.tables])
-
-
-def _chunks(file: ChunkFile, table: CopiedTable, model: TableModel, target: Target) -> Iterator[TableChunk]:
-    """Its rows as the target takes them, piece by piece."""
-    columns = selected_columns(table.model.columns, takes_numbers=statement_target(target) is not None)
-    for images in read_images(file.packets, columns, file.head.wire_types):
-        yield chunk_of_rows(images, columns, model, target)
-
-
-def chunk_of_rows(images: Images, columns: Sequence[SelectedColumn], model: TableModel, target: Target) -> TableChunk:
-    """Rows that were selected so, to be inserted."""
-    rows = TableRows(model, tuple(c.format for c in columns), images, _events(images), target.kind)
-    chunk = inserted_chunk(rows, target.bulk_rows, framed=target.takes_frames)
-    if chunk.bulk is None:
-        return chunk
-    parts = (replace(part, text=b"".join(pieces_of([part.text]))) for part in chunk.bulk.parts)
-    return replace(chunk, bulk=BulkRows(*parts))
-
-
-def rows_of_images(images: Images, columns: Sequence[SelectedColumn], model: TableModel, kind: str) -> RowSet:
-    """As `chunk_of_rows`, as that kind of target takes one by one."""
-    rows = TableRows(model, tuple(c.format for c in columns), images, _events(images), kind)
-    return inserted_chunk(rows, 0, framed=False).inserts[0]
 
 
 def _has_other_rows(name: TableName) -> TargetError:

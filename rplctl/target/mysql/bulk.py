@@ -123,7 +123,7 @@ class BulkLoader:
                 sets.append(quote(column.name) + b"=" + value)
         if table not in _STAGES:
             sets += [quote(column.name) + b"=" + value for column, value in implicit_zeros(model, rows.columns)]
-        return _whole(load_local(self._driver(), table, places, [rows.view], sets=sets, how=how), rows, model)
+        return _whole(load_local(self._driver(), table, places, rows.pieces, sets=sets, how=how), rows, model)
 
     def _insert_framed(self, table: bytes, rows: EncodedRows, model: TableModel, how: bytes = b"") -> Loaded:
         columns = [model.columns[number] for number in rows.columns if number != COPIES]

@@ -126,7 +126,7 @@ class RowWriter:
 
     def insert_encoded(self, model: TableModel, rows: EncodedRows) -> None:
         if rows:
-            found = self._copy(table(model), rows_sql.select_list(model, rows.columns), [rows.view])
+            found = self._copy(table(model), rows_sql.select_list(model, rows.columns), rows.pieces)
             expect_rows(f"insert into {model.qualified_name}", found, len(rows))
 
     def run_change(self, change: RowChange, model: TableModel) -> int:
@@ -187,7 +187,7 @@ class RowWriter:
             name = self._stages[asked] = f"rplctl_stage_{len(self._stages)}"
             self.run(rows_sql.stage(model, columns, name))
         names = ", ".join(f"c{i}" for i in range(len(columns)))
-        lines = [rows.view] if isinstance(rows, EncodedRows) else self._lines(model, RowSet(columns, list(rows)))
+        lines = rows.pieces if isinstance(rows, EncodedRows) else self._lines(model, RowSet(columns, list(rows)))
         self._copy(name, names, lines)
         return name
 

@@ -1,0 +1,72 @@
+"""Rows of a result set → rows as a target takes them, by the encoders that row events take.
+
+In threads and not in Spark's tasks: 16 MB (80,000 rows) take 0.1 s here, and 0.2 to 0.3 s as a Spark job (measured on
+two busy cores, for a MariaDB target). Invariant: a row larger than IN_MEMORY lies in a nameless file that is mapped,
+and its text is made while it is sent, so memory holds a few pieces of it, whatever its size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from rplctl.applier.decode.net_changes import inserted_chunk
+from rplctl.applier.decode.row_stream import TableRows
+from rplctl.clone.chunk_file import ChunkFile
+from rplctl.event.images import Images
+from rplctl.event.jit import ByteArray
+from rplctl.event.rows import NO_FOREIGN_KEY_CHECKS, RowsEvents
+from rplctl.result_set.columns import SelectedColumn, selected_columns
+from rplctl.result_set.rows import read_images
+from rplctl.schema.model import Column, TableModel
+from rplctl.source.receive_buffer import Room
+from rplctl.target import statement_target
+from rplctl.target.base import BulkRows, RowSet, TableChunk, Target
+
+IN_MEMORY: Final = 16 << 20  # bytes of a batch; only one large row has more
+
+
+def chunks_of_file(
+    file: ChunkFile, columns: Sequence[Column], model: TableModel, target: Target, folder: Path
+) -> Iterator[TableChunk]:
+    """Its rows piece by piece. `columns`: the source's; `folder`: has room for a large row. Raises BinlogFormatError,
+    RelayLogError 1595, transient when the disk is full.
+    """
+    selected = selected_columns(columns, takes_numbers=statement_target(target) is not None)
+
+    def room(size: int) -> ByteArray:
+        found = Room(size, folder, IN_MEMORY)
+        found.extend(size)
+        return found.buffer
+
+    for images in read_images(file.packets, selected, file.head.wire_types, allocate=room):
+        yield chunk_of_rows(images, selected, model, target)
+
+
+def chunk_of_rows(images: Images, columns: Sequence[SelectedColumn], model: TableModel, target: Target) -> TableChunk:
+    """Rows that were selected so, to be inserted."""
+    rows = TableRows(model, tuple(c.format for c in columns), images, _events(images), target.kind)
+    chunk = inserted_chunk(rows, target.bulk_rows, framed=target.takes_frames)
+    if chunk.bulk is None or not chunk.bulk.inserts.framed:
+        return chunk
+    parts = (replace(part, text=b"".join(part.pieces)) for part in chunk.bulk.parts)  # frames are looked for in it
+    return replace(chunk, bulk=BulkRows(*parts))
+
+
+def rows_of_images(images: Images, columns: Sequence[SelectedColumn], model: TableModel, kind: str) -> RowSet:
+    """As `chunk_of_rows`, as that kind of target takes one by one."""
+    rows = TableRows(model, tuple(c.format for c in columns), images, _events(images), kind)
+    return inserted_chunk(rows, 0, framed=False).inserts[0]
+
+
+def _events(images: Images) -> RowsEvents:
+    """Of rows that no event brought: foreign keys rest, for parents and children come one after the other."""
+    none = np.zeros(0, np.int64)
+    flags = np.array([NO_FOREIGN_KEY_CHECKS], np.uint16)
+    return RowsEvents(
+        images.data, none, none.astype(np.uint8), none, flags, none, none, none, none, none, none.astype(np.bool_)
+    )
