@@ -215,7 +215,8 @@ class Cloner:
         try:
             since = source.received.afresh()
             log_between = between(old, begun, since, source.relay, self.stop.wait)
-            parts, touched = taken_over(old, begun, log_between, self._kind)
+            (folds_names,) = source.log("SELECT @@GLOBAL.lower_case_table_names <> 0")[0]
+            parts, touched = taken_over(old, begun, log_between, self._kind, folds_names=bool(int(folds_names)))
             self._folder.hold()
             log.info("family %d goes on: %s", begun.family, _kept(parts, begun))
             return replace(reader.go_on(parts, touched), continues=old.epoch)

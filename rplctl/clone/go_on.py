@@ -25,10 +25,11 @@ _FEW: Final = 1000  # keys that are worth it in any case; else a tenth of what w
 
 
 def taken_over(
-    old: Snapshot, new: Snapshot, log: Iterable[RelayGroups], kind: str
+    old: Snapshot, new: Snapshot, log: Iterable[RelayGroups], kind: str, *, folds_names: bool
 ) -> tuple[list[Part | None], list[Touched]]:
     """Of each table how much, None: nothing; and what was touched of it, as that kind of target takes keys. `log`: what
-    is `between` them. Raises Unsure when it is nothing of any, SourceError when the log does not come.
+    is `between` them; `folds_names`: as of `touched_keys`. Raises Unsure when it is nothing of any, SourceError when
+    the log does not come.
     """
     parts = _parts(old)
     names = [[table.name for table in found.tables] for found in (old, new)]
@@ -40,7 +41,7 @@ def taken_over(
         if part.count and was.model == now.model and digest_of(was.create) == digest_of(now.create)
     ]
     try:
-        found = touched_keys(log, old.position, new.position, models, kind)
+        found = touched_keys(log, old.position, new.position, models, kind, folds_names=folds_names)
     except RelayLogError as error:
         raise Unsure(error.message) from error
     kept: list[Part | None] = [

@@ -8,7 +8,7 @@ finds one key: where a collation calls two keys the same, one row does not come 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
@@ -59,25 +59,41 @@ def _is_sure(column: Column) -> bool:
     return column.type in _SURE and not (column.type == "year" and column.length == 2)
 
 
-def touched_keys(
-    batches: Iterable[RelayGroups], low: BinlogPosition, high: BinlogPosition, models: Iterable[TableModel], kind: str
+def touched_keys(  # noqa: PLR0913 - a piece of the log, and how it is read
+    batches: Iterable[RelayGroups],
+    low: BinlogPosition,
+    high: BinlogPosition,
+    models: Iterable[TableModel],
+    kind: str,
+    *,
+    folds_names: bool,
 ) -> dict[TableName, Touched]:
-    """Behind `low`, up to and with `high`; keys as that kind of target takes them. Raises Unsure; errors of `batches`
-    pass through.
+    """Behind `low`, up to and with `high`; keys as that kind of target takes them. `folds_names`: to the source names
+    in other letters are the same. Raises Unsure; errors of `batches` pass through.
     """
-    tables = {alike((model.database, model.name)): model for model in models if key_columns(model)}
+    logged = alike if folds_names else _as_it_is
+    tables = {logged((model.database, model.name)): model for model in models if key_columns(model)}
     found: dict[TableName, Touched] = {name: {} for name in tables}
     for groups in batches:
         for number in range(count_up_to(groups, high)):
             is_due = found and low.is_before(groups.scan.source_position(number))
-            if is_due and changed(groups, number, frozenset(found), _NOTHING):
-                if not _has_added(groups, number, tables, found, kind):
+            if is_due and changed(groups, number, frozenset(map(alike, found)), _NOTHING):
+                if not _has_added(groups, number, tables, found, kind, logged):
                     raise Unsure(f"what ends at {groups.scan.source_position(number)} is not plain rows")
     return {(tables[name].database, tables[name].name): keys for name, keys in found.items()}
 
 
-def _has_added(
-    groups: RelayGroups, number: int, tables: Mapping[TableName, TableModel], found: dict[TableName, Touched], kind: str
+def _as_it_is(name: TableName) -> TableName:
+    return name
+
+
+def _has_added(  # noqa: PLR0913 - as `touched_keys`
+    groups: RelayGroups,
+    number: int,
+    tables: Mapping[TableName, TableModel],
+    found: dict[TableName, Touched],
+    kind: str,
+    logged: Callable[[TableName], TableName],
 ) -> bool:
     scan = groups.scan
     if scan.kind[number] != GroupKind.ROWS or scan.has_payload[number]:
@@ -87,7 +103,7 @@ def _has_added(
         table_map = table_map_of(groups, events, at) if int(events.type_codes[at]) not in COMPRESSED_ROWS else None
         if table_map is None:
             return False
-        name = alike((table_map.database, table_map.table))
+        name = logged((table_map.database, table_map.table))
         if name not in found:
             continue
         more: Touched = {}
