@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.command.test_clone import only, wait_cloned
+from rplctl.config import load_config
+from rplctl.target import open_engine
+from tests.command.test_clone import Compare, compare, only, wait_cloned
 from tests.kit.replica import Replica, assert_same_tables, purge_logs, wait_until
 from tests.kit.servers import MariadbServer
 from tests.stories.test_gtid_failover import Pair, gtids_of, mariadb_pair, wait_for_gtids
 
-__all__ = ["mariadb_pair"]
+__all__ = ["compare", "mariadb_pair"]
 pytestmark = [pytest.mark.slow, pytest.mark.mariadb]
 
 
@@ -100,3 +102,49 @@ def test_it_goes_on_after_a_wrong_password_a_source_that_was_away_and_a_failover
     wait_cloned(replica)
     wait_for_gtids(replica, two)
     assert_same_tables(two, replica, "away")
+
+
+@pytest.mark.postgresql
+@pytest.mark.parametrize("compare", ["postgresql"], indirect=True)
+def test_a_value_that_the_target_cannot_store_is_told_with_its_row_and_nothing_is_loaded(
+    mariadb: MariadbServer, replica: Replica, compare: Compare
+) -> None:
+    mariadb.sql("DROP DATABASE IF EXISTS odd; CREATE DATABASE odd; SET sql_mode=''; USE odd;"
+                "CREATE TABLE d (id INT PRIMARY KEY, day DATE); INSERT INTO d SELECT seq, NOW() FROM seq_1_to_9000;"
+                "UPDATE d SET day = '2024-00-07' WHERE id = 8123;"
+                "CREATE TABLE s (id INT PRIMARY KEY, t TEXT); INSERT INTO s VALUES (1, 'x'), (2, CHAR(0))")  # fmt: skip
+    replica.change_master(mariadb)
+    only(replica, "odd")
+    replica.run("clone")
+    told = stopped(replica)
+    assert "odd.d is not copied: Incorrect date value: '2024-00-07' for column 'day'" in told
+    assert "(row id=8123)" in told and "ALTER COLUMN" in told and "rplctl start" in told
+    assert [*replica.channel.clone_folder.glob("*/*.rows")]
+    rows = {row["Table_name"]: row for row in json.loads(replica.run("show-clone", "--json").stdout)}
+    assert rows["d"]["Row_count"] == 0
+    column = told.partition("on the target: ")[2].partition(";")[0]
+    sql_on_target(replica, column)
+    replica.run("start")
+    told = stopped(replica)
+    assert "odd.s is not copied: " in told and "for column 't'" in told and "(row id=2)" in told
+    assert "rplctl clone --cancel" in told and "--replicate-ignore-table odd.s" in told and "skip" not in told
+    mariadb.sql("UPDATE odd.s SET t = 'y' WHERE id = 2; UPDATE odd.d SET day = '2024-01-07' WHERE id = 8123")
+    replica.run("stop")
+    replica.run("clone", "--cancel", "--yes")
+    replica.run("clone")
+    wait_cloned(replica)
+    replica.wait_synced(mariadb, 60)
+    replica.run("verify")
+
+
+def stopped(replica: Replica) -> str:
+    """What the applier ends with."""
+    wait_until(lambda: replica.status()["Last_SQL_Errno"] and not replica.pid("applier"), 120)
+    return str(replica.status()["Last_SQL_Error"])
+
+
+def sql_on_target(replica: Replica, sql: str) -> None:
+    engine = open_engine(load_config(replica.datadir, "").target_url)
+    with engine.begin() as connection:
+        connection.exec_driver_sql(sql)
+    engine.dispose()

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 from rplctl import mysql_errors as er
 from rplctl.applier.apply.batch import BatchApplier
 from rplctl.applier.apply.clone_loaders import Loaders
-from rplctl.applier.apply.clone_pieces import KEYS, Piece, Pieces
-from rplctl.applier.apply.clone_rows import chunks_of_file
+from rplctl.applier.apply.clone_pieces import KEYS, GivenUp, Piece, Pieces
+from rplctl.applier.apply.clone_rows import load_file
 from rplctl.applier.apply.clone_speed import CloneSpeed
 from rplctl.applier.decode.filter_rules import ReplicationFilter, moved
 from rplctl.applier.options import Until
@@ -235,10 +235,13 @@ class CloneLoader:
                     self._add_keys(target, found, piece[0], names[piece[0]])
                 else:
                     self._load(target, found, piece, names[piece[0]], pieces)
+            except GivenUp as given_up:  # what the other one failed with is raised
+                return pieces.end(piece, given_up)
             except BaseException as error:
                 pieces.end(piece, error)
                 raise
             pieces.end(piece)
+        return None
 
     def _begin(self, found: Snapshot, by_source: dict[TableName, ClonedTable]) -> None:
         """Empty tables; what an earlier snapshot had brought goes, but for tables that this one takes over."""
@@ -327,11 +330,10 @@ class CloneLoader:
         model = self._models[name]
         with self._transaction(target) as connection:
             gone = _delete(target, model, file.head.gone)
-            for chunk in chunks_of_file(file, table.model.columns, model, target, path.parent):
-                try:
-                    target.apply_chunks([chunk], {name: model})
-                except CountMismatch as error:
-                    raise _has_other_rows(name) from error
+            try:
+                load_file(file, table.model.columns, model, target, path.parent)
+            except CountMismatch as error:
+                raise _has_other_rows(name) from error
             pieces.await_turn(piece)
             row = self._waiting[name]
             more = replace(row, Chunks=row.Chunks + 1, Row_count=row.Row_count + file.rows - gone,

@@ -7,7 +7,7 @@ and its text is made while it is sent, so memory holds a few pieces of it, whate
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -17,6 +17,7 @@ import numpy as np
 from rplctl.applier.decode.net_changes import inserted_chunk
 from rplctl.applier.decode.row_stream import TableRows
 from rplctl.clone.chunk_file import ChunkFile
+from rplctl.errors import TargetError
 from rplctl.event.images import Images
 from rplctl.event.jit import ByteArray
 from rplctl.event.rows import NO_FOREIGN_KEY_CHECKS, RowsEvents
@@ -25,16 +26,15 @@ from rplctl.result_set.rows import read_images
 from rplctl.schema.model import Column, TableModel
 from rplctl.source.receive_buffer import Room
 from rplctl.target import statement_target
-from rplctl.target.base import BulkRows, RowSet, TableChunk, Target
+from rplctl.target.base import BulkRows, ChangeKind, RowChange, RowSet, TableChunk, Target
 
 IN_MEMORY: Final = 16 << 20  # bytes of a batch; only one large row has more
 
 
-def chunks_of_file(
-    file: ChunkFile, columns: Sequence[Column], model: TableModel, target: Target, folder: Path
-) -> Iterator[TableChunk]:
-    """Its rows piece by piece. `columns`: the source's; `folder`: has room for a large row. Raises BinlogFormatError,
-    RelayLogError 1595, transient when the disk is full.
+def load_file(file: ChunkFile, columns: Sequence[Column], model: TableModel, target: Target, folder: Path) -> None:
+    """Its rows, piece by piece, within the target's transaction. `columns`: the source's; `folder`: has room for a
+    large row. Raises CountMismatch, TargetError, which tells the row that it is about; BinlogFormatError, RelayLogError
+    1595, transient when the disk is full.
     """
     selected = selected_columns(columns, takes_numbers=statement_target(target) is not None)
 
@@ -44,7 +44,37 @@ def chunks_of_file(
         return found.buffer
 
     for images in read_images(file.packets, selected, file.head.wire_types, allocate=room):
-        yield chunk_of_rows(images, selected, model, target)
+        try:
+            target.apply_chunks([chunk_of_rows(images, selected, model, target)], {(model.database, model.name): model})
+        except TargetError as error:
+            if error.transient:
+                raise
+            rows = rows_of_images(images, selected, model, target.kind)
+            raise _refusal(_of_row(error, rows, model, target), model) from error
+
+
+def _of_row(error: TargetError, rows: RowSet, model: TableModel, target: Target) -> TargetError:
+    """What the target says of the first row that it does not take alone; it has undone the others."""
+    target.rollback()
+    target.begin(foreign_keys=False)
+    for row in rows.rows:
+        try:
+            target.apply_change(RowChange(ChangeKind.INSERT, None, RowSet(rows.columns, [row])), model)
+        except TargetError as found:
+            return found
+    return error
+
+
+def _refusal(error: TargetError, model: TableModel) -> TargetError:
+    where = f" (row {error.position})" if error.position else ""
+    again = (
+        "correct the row on the source, then rplctl clone --cancel and rplctl clone, which copies anew what is not"
+        f" copied; or leave the table out: rplctl change-filter --replicate-ignore-table {model.database}.{model.name}"
+    )
+    hint = error.hint if "rplctl start" in error.hint else again  # skip is for transactions of the source
+    return TargetError(
+        f"{model.database}.{model.name} is not copied: {error.message}{where}", errno=error.errno, hint=hint
+    )
 
 
 def chunk_of_rows(images: Images, columns: Sequence[SelectedColumn], model: TableModel, target: Target) -> TableChunk:
