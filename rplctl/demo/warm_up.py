@@ -17,7 +17,7 @@ from rplctl.event.bag import bag_changes
 from rplctl.event.checksum import verify_events
 from rplctl.event.column import column_formats
 from rplctl.event.distinct_ranges import distinct_ranges
-from rplctl.event.fields import EncodedText, TextForm, fields_of, row_ends
+from rplctl.event.fields import EncodedText, TextForm, field_spans, fields_of, row_ends
 from rplctl.event.images import walk_images
 from rplctl.event.jit import byte_view
 from rplctl.event.kernel_cache import LOCK_FILE, STAMP_FILE, is_compiled, made_folder
@@ -77,7 +77,9 @@ def run_kernels() -> None:
     form = TextForm(lambda value: str(value).encode(), takes_bytes=True)
     columns = [fields_of(images, everything, c, f, form) for c, f in enumerate(formats)]
     list(EncodedText(columns))
-    row_ends(byte_view(b"".join(EncodedText(columns, framed=True))), len(columns), framed=True)
+    framed = byte_view(b"".join(EncodedText(columns, framed=True)))
+    row_ends(framed, len(columns), framed=True)
+    field_spans(framed, len(columns) * len(everything))
 
 
 if __name__ == "__main__" and not is_compiled():

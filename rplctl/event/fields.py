@@ -173,6 +173,13 @@ def row_ends(text: ByteArray, columns: int, *, framed: bool) -> Ints:
     return ends[: _find_frames(text, columns, ends)]
 
 
+def field_spans(text: ByteArray, count: int) -> tuple[Ints, Ints]:
+    """Where each of the `count` fields of a framed text begins, IS_NULL for NULL, and ends."""
+    starts, ends = np.empty(count, np.int64), np.empty(count, np.int64)
+    _find_fields(text, starts, ends)
+    return starts, ends
+
+
 def _spread(
     cells: Cells, data: npt.NDArray[np.uint8], starts: Ints, lengths: npt.NDArray[np.int32], *, plain: bool = True
 ) -> Fields:
@@ -317,24 +324,37 @@ def _put_framed(data: Any, starts: Any, lengths: Any, out: Any, cursor: Any) -> 
 
 
 @lean_kernel
+def _frame(text: Any, at: Any) -> Any:
+    """Where the field of the frame begins, IS_NULL for NULL, and where the next frame does."""
+    if text[at] == 1:
+        return -1, at + 1
+    length: Any = np.int64(text[at + 1])
+    at += 2
+    if length > 250:
+        width = length - 250
+        length = np.int64(0)
+        for k in range(width):
+            length |= np.int64(text[at + k]) << (8 * k)
+        at += width
+    return at, at + length
+
+
+@lean_kernel
+def _find_fields(text: Any, starts: Any, ends: Any) -> None:
+    at = 0
+    for i in range(len(starts)):
+        starts[i], at = _frame(text, at)
+        ends[i] = at
+
+
+@lean_kernel
 def _find_frames(text: Any, columns: Any, ends: Any) -> Any:
     """Fill `ends`; how many rows there are."""
     at = 0
     rows = 0
     field = 0
     while at < len(text):
-        is_null = text[at] == 1
-        at += 1
-        if not is_null:
-            length: Any = np.int64(text[at])
-            at += 1
-            if length > 250:
-                width = length - 250
-                length = np.int64(0)
-                for k in range(width):
-                    length |= np.int64(text[at + k]) << (8 * k)
-                at += width
-            at += length
+        _, at = _frame(text, at)
         field += 1
         if field == columns:
             field = 0

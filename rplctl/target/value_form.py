@@ -24,7 +24,7 @@ class ValueForm:
     `moves_keys`: an update may name columns of the key, and a key may be deleted and inserted in one chunk.
     `counts_rows`: it takes rows of a table without a key by their numbers, as plain values too.
     `encodes`: tasks encode many rows of such columns for the target's bulk load; `field_text` and `takes_bytes` are
-    `event.fields.TextForm`'s.
+    `event.fields.TextForm`'s. `takes_delimited`: also rows that cannot be framed.
     """
 
     format_for: Callable[[ColumnFormat, Column], ColumnFormat]
@@ -38,3 +38,4 @@ class ValueForm:
     encodes: Callable[[Sequence[ColumnFormat], TableModel], bool] = lambda _formats, _model: False
     field_text: Callable[[Column, Value], bytes] = lambda _column, value: str(value).encode()
     takes_bytes: bool = False
+    takes_delimited: bool = True

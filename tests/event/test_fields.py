@@ -11,7 +11,7 @@ import pytest
 from rplctl.event import fields
 from rplctl.event.column import ColumnFormat
 from rplctl.event.distinct_ranges import distinct_ranges
-from rplctl.event.fields import EncodedText, TextForm, fields_of, row_ends, text_fields
+from rplctl.event.fields import EncodedText, TextForm, field_spans, fields_of, row_ends, text_fields
 from rplctl.event.images import Images
 from rplctl.event.jit import byte_view
 from rplctl.event.table_map import ColumnType
@@ -68,6 +68,11 @@ def test_framed_rows_hold_every_byte_and_their_ends_are_found() -> None:
         ends.append(at)
     assert read == [list(row) for row in zip(*columns, strict=True)]
     assert row_ends(byte_view(text), len(columns), framed=True).tolist() == ends
+    starts, stops = field_spans(byte_view(text), len(columns) * len(columns[0]))
+    spans = zip(starts.tolist(), stops.tolist(), strict=True)
+    assert [None if start < 0 else text[start:stop] for start, stop in spans] == [
+        value for row in read for value in row
+    ]
 
 
 @pytest.mark.parametrize("takes_bytes", [True, False])

@@ -18,7 +18,7 @@ def in_bulk(chunk: TableChunk, model: TableModel, kind: str, *, framed: bool = F
     key = key_of(model)
     whole = tuple(range(len(model.columns)))
     full = all(set(rows.columns) | set(key) == set(whole) for rows in chunk.updates)
-    if not full or not all(rows.columns == whole for rows in chunk.inserts):
+    if not full or not value_form(kind).encodes((), model) or not all(rows.columns == whole for rows in chunk.inserts):
         return chunk
     gone = key or (*whole, COPIES)
     values_then_key = tuple(c for c in whole if c not in key) + key

@@ -44,6 +44,7 @@ FRAMED: WeakKeyDictionary[Target, bool] = WeakKeyDictionary()
     params=[
         "sqlite",
         "duckdb",
+        "duckdb-bulk-framed",
         "toy",
         pytest.param("mariadb", marks=pytest.mark.mariadb),
         pytest.param("mariadb-bulk", marks=pytest.mark.mariadb),
@@ -56,14 +57,14 @@ FRAMED: WeakKeyDictionary[Target, bool] = WeakKeyDictionary()
 )
 def target(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Target]:
     monkeypatch.setitem(KINDS, "toy", Kind("tests.target.toy.dialect", "tests.target.toy.form"))
-    if request.param in ("sqlite", "duckdb", "toy"):
-        opened = open_target(f"{request.param}:///{tmp_path / 'target.db'}")
+    if (kind := request.param.partition("-")[0]) in ("sqlite", "duckdb", "toy"):
+        opened = open_target(f"{kind}:///{tmp_path / 'target.db'}")
     elif request.param.startswith("postgresql"):
         postgresql: PostgresqlServer = request.getfixturevalue("postgresql")
         postgresql.sql("DROP SCHEMA IF EXISTS shop CASCADE")
         opened = open_target(postgresql.url())
     else:
-        server: MariadbServer = request.getfixturevalue(request.param.partition("-")[0])
+        server: MariadbServer = request.getfixturevalue(kind)
         server.sql(
             "DROP DATABASE IF EXISTS shop; CREATE DATABASE shop CHARACTER SET utf8mb4;"
             " CREATE DATABASE IF NOT EXISTS rplctl"

@@ -93,7 +93,7 @@ def inserted_chunk(rows: TableRows, bulk_rows: int, *, framed: bool) -> TableChu
     chunk = TableChunk(model.database, model.name, [], [], [], [], [], count, True, width=len(whole),
                        has_views=form.takes_views and has_large)  # fmt: skip
     is_bulk = 0 < bulk_rows <= count or (bulk_rows and form.takes_bytes and has_large)
-    if not (is_bulk and form.encodes(rows.formats, model)):
+    if not (is_bulk and _is_encoded(rows, framed=framed)):
         return replace(chunk, inserts=[RowSet(whole, _rows(rows, everything, whole))])
     framed = framed and _can_be_framed(rows)
     text = EncodedText([_fields(rows, everything, c) for c in whole], framed=framed)
@@ -223,7 +223,7 @@ def _table_chunk(rows: TableRows, bulk_rows: int, in_order: Collection[tuple[str
         if (moved.any() or (deleted & added).any()) and not form.moves_keys:
             raise Inconsistent("a row moved to another key and its image is partial")
     is_bulk = 0 < bulk_rows <= len(net) or (bulk_rows and form.takes_bytes and _has_large_cell(images))
-    if net.cell_image is None and is_bulk and form.encodes(rows.formats, model):
+    if net.cell_image is None and is_bulk and _is_encoded(rows, framed=framed):
         bulk = _bulk_rows(rows, net, key, framed=framed and _can_be_framed(rows))
         return TableChunk(model.database, model.name, [], [], [], [], [], count, unchecked, cascades_logged, bulk)
     numbers = _key_numbers(rows, net, key) if can_be_superseded(model) else None  # else the order may count
@@ -264,7 +264,7 @@ def _as_bag(rows: TableRows, chunk: TableChunk, bulk_rows: int, *, framed: bool)
         return None
     comes = np.repeat(bag.image, bag.come)
     is_bulk = is_long or len(goes) or (form.takes_bytes and _has_large_cell(images))
-    if bulk_rows and is_bulk and form.encodes(rows.formats, model):
+    if bulk_rows and is_bulk and _is_encoded(rows, framed=framed):
         return replace(chunk, bulk=_encoded_bag(rows, bag, comes, framed=framed and _can_be_framed(rows)))
     if len(goes) and not form.counts_rows:
         return None
@@ -298,6 +298,11 @@ def _rows(rows: TableRows, images: Ints, columns: tuple[int, ...]) -> list[Row]:
 def _has_large_cell(images: Images) -> bool:
     """True for what would fill statements that the target's max_allowed_packet limits, and memory with their copies."""
     return bool(len(images.cell_length)) and int(images.cell_length.max()) > LARGE_CELL
+
+
+def _is_encoded(rows: TableRows, *, framed: bool) -> bool:
+    form = value_form(rows.target_kind)
+    return form.encodes(rows.formats, rows.model) and (form.takes_delimited or (framed and _can_be_framed(rows)))
 
 
 def _can_be_framed(rows: TableRows) -> bool:

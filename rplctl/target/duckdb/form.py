@@ -1,7 +1,28 @@
-"""Values for DuckDB: text as str, ENUM and SET as their labels; `relation` makes typed columns of all."""
+"""Values for DuckDB: text as str, ENUM and SET as their labels; `relation` makes typed columns of all.
+
+Many rows come framed, with bytes as they are; half a surrogate pair stays what it is until `relation` refuses it.
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
+from rplctl.schema.model import Column
 from rplctl.target.value_form import ValueForm
 
-FORM = ValueForm(lambda fmt, _column: fmt, lambda values: values, moves_keys=True, counts_rows=True)
+
+def _text(_column: Column, value: Any) -> bytes:
+    if isinstance(value, bytes):
+        return value
+    return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else repr(value).encode("ascii")
+
+
+FORM = ValueForm(
+    lambda fmt, _column: fmt,
+    lambda values: values,
+    moves_keys=True,
+    counts_rows=True,
+    encodes=lambda _formats, model: not any(column.generated for column in model.columns),
+    field_text=_text,
+    takes_delimited=False,
+)

@@ -1,23 +1,28 @@
 """Rows of a task as a relation of a statement of DuckDB's: the columns c0, c1, … with the types that the target has.
 
-A few rows are parameters, many are an Arrow table that the connection knows by name. A value is in the form in which
-tasks decode it (`form`); the statement makes the column's type of it.
+A few rows are parameters, many are an Arrow table that the connection knows by name: of texts where tasks have framed
+them, which costs no value in Python. The statement makes the column's type of a value, which is in the form in which
+tasks decode it (`form`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 
 from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
+from rplctl.event.cells import Cells, gather
+from rplctl.event.fields import field_spans
+from rplctl.event.jit import byte_view
 from rplctl.schema.model import INTEGER_BITS, Column, TableModel
-from rplctl.target.base import COPIES, Row, Value
+from rplctl.target.base import COPIES, EncodedRows, Row, Value
 from rplctl.target.duckdb.ddl_type import is_binary, typed
 
 _NAME: Final = "rplctl_rows"
@@ -37,7 +42,7 @@ def relation(
     driver: duckdb.DuckDBPyConnection,
     model: TableModel,
     columns: Sequence[int],
-    rows: Sequence[Row],
+    rows: Sequence[Row] | EncodedRows,
     texts: Collection[str] = (),
 ) -> Iterator[Relation]:
     """For statements of the block. COPIES among the columns is a number of rows; `texts`: columns that are text in the
@@ -45,20 +50,21 @@ def relation(
     """
     kinds = [None if c == COPIES else model.columns[c] for c in columns]
     wanted = ", ".join(
-        f"{typed(column, f'c{i}', is_text=column.name in texts) if column else f'c{i}'} AS c{i}"
+        f"{typed(column, f'c{i}', is_text=column.name in texts) if column else f'CAST(c{i} AS BIGINT)'} AS c{i}"
         for i, column in enumerate(kinds)
     )
-    if len(rows) <= _FEW:
+    if not isinstance(rows, EncodedRows) and len(rows) <= _FEW:
         marks = ", ".join("(" + ", ".join(f"CAST(? AS {_plain(column)})" for column in kinds) + ")" for _ in rows)
         names = ", ".join(f"c{i}" for i in range(len(kinds)))
         values = [_checked(value, column) for row in rows for value, column in zip(row, kinds, strict=True)]
         yield Relation(f"(SELECT {wanted} FROM (VALUES {marks}) AS v({names})) AS s", values)
         return
-    driver.register(_NAME, _arrow(kinds, rows))
+    driver.register(_NAME, _unframed(kinds, rows) if isinstance(rows, EncodedRows) else _arrow(kinds, rows))
     try:
         yield Relation(f"(SELECT {wanted} FROM {_NAME}) AS s")
     finally:
-        driver.unregister(_NAME)
+        with suppress(duckdb.Error):  # the statement failed: its rollback takes the name away
+            driver.unregister(_NAME)
 
 
 def _arrow(kinds: Sequence[Column | None], rows: Sequence[Row]) -> pa.Table:
@@ -70,6 +76,35 @@ def _arrow(kinds: Sequence[Column | None], rows: Sequence[Row]) -> pa.Table:
             assert column is not None
             raise _unstorable(error.object, column) from None
     return pa.table(arrays, names=[f"c{i}" for i in range(len(kinds))])
+
+
+def _unframed(kinds: Sequence[Column | None], rows: EncodedRows) -> pa.Table:
+    """Bytes and texts as they lie in the frames."""
+    assert rows.framed
+    text, width = byte_view(rows.view), len(kinds)
+    starts, ends = (found.reshape(-1, width) for found in field_spans(text, rows.count * width))
+    arrays = []
+    for i, column in enumerate(kinds):
+        own = np.ascontiguousarray(starts[:, i])
+        lengths = np.where(own < 0, 0, ends[:, i] - own).astype(np.int32)
+        buffer, offsets = gather(Cells(text, own, lengths, own, own, rows.count))
+        valid = pa.py_buffer(np.packbits(own >= 0, bitorder="little"))
+        kind = "BLOB" if column is not None and is_binary(column) else "VARCHAR"
+        parts = [valid, pa.py_buffer(offsets), pa.py_buffer(buffer)]
+        arrays.append(pa.Array.from_buffers(_ARROW[kind], rows.count, parts))
+        _check_text(arrays[-1], column)
+    return pa.table(arrays, names=[f"c{i}" for i in range(width)])
+
+
+def _check_text(array: pa.Array, column: Column | None) -> None:
+    """Raises TargetError 1366."""
+    try:
+        array.validate(full=True)
+    except pa.ArrowInvalid:
+        assert column is not None
+        for raw in array.cast(_ARROW["BLOB"]).to_pylist():
+            _checked(None if raw is None else raw.decode("utf-8", "surrogatepass"), column)
+        raise
 
 
 def _plain(column: Column | None) -> str:

@@ -22,6 +22,7 @@ from rplctl.target.base import (
     COPIES,
     ChangeKind,
     CountMismatch,
+    EncodedRows,
     Row,
     RowChange,
     RowSet,
@@ -42,13 +43,16 @@ from rplctl.target.duckdb.errors import change_error, hidden_numbers, mapped_err
 from rplctl.target.duckdb.foreign_keys import ForeignKeys
 from rplctl.target.duckdb.relation import Relation, relation
 
+BULK_ROWS = 32  # net changes of a table from which on tasks frame them
+Rows = Sequence[Row] | EncodedRows
+
 
 class DuckdbTarget:
     """See target.base.Target."""
 
     kind = "duckdb"
-    bulk_rows = 0
-    takes_frames = False
+    bulk_rows = BULK_ROWS
+    takes_frames = True
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -155,16 +159,16 @@ class DuckdbTarget:
             for chunk, model in work:
                 self._delete(chunk, model)
             for chunk, model in work:
-                for update in chunk.updates:
-                    self._update(model, update)
+                for columns, rows in _updates(chunk, model):
+                    self._update(model, columns, rows)
             for chunk, model in work:
                 with bag_of(chunk, model, duckdb.Error, target_error):
-                    for insert in chunk.inserts:
-                        self._insert(model, insert)
+                    for columns, rows in _inserts(chunk):
+                        self._insert(model, columns, rows)
             for chunk, model in work:
                 for change in inserts_together(chunk.ordered):
                     if isinstance(change, RowSet):
-                        self._insert(model, change)
+                        self._insert(model, change.columns, change.rows)
                     else:
                         self.apply_change(change, model)
         except duckdb.ConstraintException as error:
@@ -173,40 +177,42 @@ class DuckdbTarget:
             raise target_error(error) from error
 
     def _delete(self, chunk: TableChunk, model: TableModel) -> None:
+        rows = chunk.bulk or chunk
         if chunk.takes_copies(model):
-            copies = sum(cast(int, row[-1]) for row in chunk.deletes)
             whole = (*range(len(model.columns)), COPIES)
-            with bag_of(chunk, model, duckdb.Error, target_error), self._given(model, whole, chunk.deletes) as given:
+            with bag_of(chunk, model, duckdb.Error, target_error), self._given(model, whole, rows.deletes) as given:
+                copies = self._count(f"SELECT CAST(sum(c{len(model.columns)}) AS BIGINT) FROM {given.sql}", given)
                 expect_rows(
                     f"delete from {table(model)}", self._count(sql_of.delete_copies(model, given), given), copies
                 )
             return
         key = key_of(model)
-        if chunk.absent:
-            with self._given(model, key, chunk.absent) as given:
+        if len(rows.absent):
+            with self._given(model, key, rows.absent) as given:
                 expect_rows(f"absent of {table(model)}", self._count(sql_of.count_by_key(model, given), given), 0)
-        if chunk.deletes:
-            with self._given(model, key, chunk.deletes) as given:
+        if len(rows.deletes):
+            with self._given(model, key, rows.deletes) as given:
                 found = self._count(sql_of.delete_by_key(model, given), given)
-            expect_rows(f"delete from {table(model)}", found, len(chunk.deletes))
+            expect_rows(f"delete from {table(model)}", found, len(rows.deletes))
             self._foreign_keys.parents_left(model)
 
-    def _update(self, model: TableModel, update: RowSet) -> None:
-        with self._given(model, update.columns + key_of(model), update.rows) as given:
-            sql = sql_of.update_by_key(model, update.columns, given)
-            expect_rows(f"update of {table(model)}", self._count(sql, given), len(update.rows))
-            self._foreign_keys.children_come(model, update.columns, given)
-        self._foreign_keys.parents_left(model, update.columns)
+    def _update(self, model: TableModel, columns: tuple[int, ...], rows: Rows) -> None:
+        """`rows`: values of the columns, then of the key."""
+        with self._given(model, columns + key_of(model), rows) as given:
+            sql = sql_of.update_by_key(model, columns, given)
+            expect_rows(f"update of {table(model)}", self._count(sql, given), len(rows))
+            self._foreign_keys.children_come(model, columns, given)
+        self._foreign_keys.parents_left(model, columns)
 
-    def _insert(self, model: TableModel, rows: RowSet) -> None:
-        if not rows.columns:
-            for _ in rows.rows:
+    def _insert(self, model: TableModel, columns: tuple[int, ...], rows: Rows) -> None:
+        if not columns:
+            for _ in range(len(rows)):
                 self._count(f"INSERT INTO {table(model)} DEFAULT VALUES")
             return
-        with self._given(model, rows.columns, rows.rows) as given:
-            found = self._count(sql_of.insert(model, rows.columns, given), given)
-            expect_rows(f"insert into {table(model)}", found, len(rows.rows))
-            self._foreign_keys.children_come(model, rows.columns, given)
+        with self._given(model, columns, rows) as given:
+            found = self._count(sql_of.insert(model, columns, given), given)
+            expect_rows(f"insert into {table(model)}", found, len(rows))
+            self._foreign_keys.children_come(model, columns, given)
 
     def apply_change(self, change: RowChange, model: TableModel) -> None:
         try:
@@ -218,7 +224,7 @@ class DuckdbTarget:
         if change.before is None:
             assert change.after is not None
             self._refuse_duplicate(model, change.after)
-            return self._insert(model, change.after)
+            return self._insert(model, change.after.columns, change.after.rows)
         if sql_of.hides_numbers(model):
             return self._change_unnumbered(change, model)
         row = self._number_of(model, change.before)
@@ -264,11 +270,11 @@ class DuckdbTarget:
         if not found:
             raise no_record(before, model)
         if found > 1:
-            self._insert(model, RowSet(before.columns, before.rows * (found - 1)))
+            self._insert(model, before.columns, before.rows * (found - 1))
         if after is not None:
             image = dict(zip(before.columns, before.rows[0], strict=True))
             image |= dict(zip(after.columns, after.rows[0], strict=True))
-            self._insert(model, RowSet(tuple(image), [tuple(image.values())]))
+            self._insert(model, tuple(image), [tuple(image.values())])
 
     def _number_of(self, model: TableModel, image: RowSet) -> int:
         """Of the row that the image identifies: by key when it holds it, else any one that is equal. Raises 1032."""
@@ -329,7 +335,7 @@ class DuckdbTarget:
             self._foreign_keys.forget()
 
     @contextmanager
-    def _given(self, model: TableModel, columns: Sequence[int], rows: Sequence[Row]) -> Iterator[Relation]:
+    def _given(self, model: TableModel, columns: Sequence[int], rows: Rows) -> Iterator[Relation]:
         self._check_interrupted()
         with relation(self._driver, model, columns, rows, self._texts(model)) as given:
             yield given
@@ -354,3 +360,18 @@ class DuckdbTarget:
     def _rows(self, sql: str, given: Relation | None = None) -> list[tuple[object, ...]]:
         rows: list[tuple[object, ...]] = self._driver.execute(sql, given.values if given else None).fetchall()
         return rows
+
+
+def _updates(chunk: TableChunk, model: TableModel) -> Iterator[tuple[tuple[int, ...], Rows]]:
+    """Columns that are set, and their values with the key's behind them."""
+    if chunk.bulk is None:
+        yield from ((rows.columns, rows.rows) for rows in chunk.updates)
+    elif chunk.bulk.updates.count:
+        yield chunk.bulk.updates.columns[: -len(key_of(model))], chunk.bulk.updates
+
+
+def _inserts(chunk: TableChunk) -> Iterator[tuple[tuple[int, ...], Rows]]:
+    if chunk.bulk is None:
+        yield from ((rows.columns, rows.rows) for rows in chunk.inserts)
+    elif chunk.bulk.inserts.count:
+        yield chunk.bulk.inserts.columns, chunk.bulk.inserts

@@ -11,9 +11,10 @@ import pytest
 from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
 from rplctl.schema.model import Column, TableModel
-from rplctl.target.base import COPIES
+from rplctl.target.base import COPIES, EncodedRows
 from rplctl.target.duckdb.relation import relation
 from rplctl.target.duckdb.rows import decoded
+from tests.target.encoded import encoded
 
 MODEL = TableModel(
     "shop",
@@ -43,10 +44,20 @@ def driver() -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
-@pytest.mark.parametrize("copies", [1, 20])
-def test_few_and_many_are_the_same_values_of_the_same_types(driver: duckdb.DuckDBPyConnection, copies: int) -> None:
+def framed(columns: tuple[int, ...], rows: list[tuple[Any, ...]]) -> EncodedRows:
+    return encoded(columns, rows, MODEL, "duckdb", framed=True)
+
+
+HOW = pytest.mark.parametrize(("copies", "is_framed"), [(1, False), (20, False), (20, True)])
+
+
+@HOW
+def test_few_many_and_framed_are_the_same_values_of_the_same_types(
+    driver: duckdb.DuckDBPyConnection, copies: int, *, is_framed: bool
+) -> None:
     rows = [ROW, ZERO, (None,) * len(ROW)] * copies
-    with relation(driver, MODEL, range(len(ROW)), rows) as given:
+    columns = tuple(range(len(ROW)))
+    with relation(driver, MODEL, columns, framed(columns, rows) if is_framed else rows) as given:
         named = ", ".join(f'c{i} AS "{column.name}"' for i, column in enumerate(MODEL.columns))
         shown = ", ".join(map(decoded, MODEL.columns))
         found = driver.execute(f"SELECT {shown} FROM (SELECT {named} FROM {given.sql})", given.values).fetchall()
@@ -56,20 +67,22 @@ def test_few_and_many_are_the_same_values_of_the_same_types(driver: duckdb.DuckD
     assert driver.execute("SELECT count(*) FROM duckdb_views() WHERE NOT internal").fetchone() == (0,)
 
 
-@pytest.mark.parametrize("copies", [1, 20])
+@HOW
 def test_what_an_operator_made_text_stays_as_it_comes_and_copies_are_numbers(
-    driver: duckdb.DuckDBPyConnection, copies: int
+    driver: duckdb.DuckDBPyConnection, copies: int, *, is_framed: bool
 ) -> None:
-    rows = [("2024-00-07", 3)] * copies
-    with relation(driver, MODEL, (6, COPIES), rows, frozenset({"g"})) as given:
+    rows: list[tuple[Any, ...]] = [("2024-00-07", 3)] * copies
+    given_rows = framed((6, COPIES), rows) if is_framed else rows
+    with relation(driver, MODEL, (6, COPIES), given_rows, frozenset({"g"})) as given:
         assert driver.execute(f"SELECT * FROM {given.sql}", given.values).fetchall() == rows
 
 
-@pytest.mark.parametrize("copies", [1, 20])
+@HOW
 def test_half_a_surrogate_pair_is_an_error_that_names_the_column(
-    driver: duckdb.DuckDBPyConnection, copies: int
+    driver: duckdb.DuckDBPyConnection, copies: int, *, is_framed: bool
 ) -> None:
-    rows = [("x",)] * copies + [("a\ud800",)]
-    with pytest.raises(TargetError, match="column 'k'") as caught, relation(driver, MODEL, (10,), rows):
+    rows: list[tuple[Any, ...]] = [("x",)] * copies + [("a\ud800",)]
+    given_rows = framed((10,), rows) if is_framed else rows
+    with pytest.raises(TargetError, match="column 'k'") as caught, relation(driver, MODEL, (10,), given_rows):
         pass
     assert caught.value.errno == er.TRUNCATED_WRONG_VALUE_FOR_FIELD and "rplctl skip" in caught.value.hint
