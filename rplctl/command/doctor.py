@@ -85,6 +85,7 @@ def doctor(
     targets = {target_key(options): options for options in (config, *map(options_of, names))}
     for options in targets.values():
         findings += _guarded("target", lambda options=options: _target(options))  # type: ignore[misc]
+        findings += _guarded("target", lambda options=options: _beside(options))  # type: ignore[misc]
     findings += channels
     for name in names:
         findings += _doctored(options_of(name), name)
@@ -199,6 +200,10 @@ def _target(config: Config) -> Iterator[DoctorLine]:
         engine.dispose()
     yield DoctorLine("target", OK, shown)
     yield from more
+
+
+def _beside(config: Config) -> Iterator[DoctorLine]:
+    yield from dialect_of(target_kind(config.target_url)).beside(config.target_url)
 
 
 def _is_our_applier(config: Config, error: TargetError) -> bool:

@@ -100,6 +100,10 @@ class Dialect(ABC):
         """Settings that let a power cut take something; `lost`: what that is of a commit."""
         return ()
 
+    def beside(self, url: str) -> Iterable[DoctorLine]:
+        """Of files that belong to the target, which need not be open for it."""
+        return ()
+
     def log_syncs(self, target: Target) -> int:
         """How often it has synced its log. Raises RplError when it does not count."""
         raise RplError("not counted: the target has no counter of its log's fsyncs")

@@ -91,6 +91,7 @@ def test_the_rows_are_the_sources_and_the_file_is_the_appliers(
     doctor = replica.run("doctor", expect=None).stdout
     (line,) = [line for line in doctor.splitlines() if line.startswith("target\t")]
     assert line.startswith("target\tOK") and f"(process {pid})" in line
+    assert f"copy for readers\tOK\t{copy} is " in doctor
     assert replica.run("check").stdout.startswith("RPLCTL OK")
     assert replica.status()["Exec_Master_Log_Pos"] == mariadb.master_status()[1]
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterable
+
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.engine import make_url
 
 from rplctl.errors import ConfigError
-from rplctl.target.dialect import Dialect
+from rplctl.target.dialect import OK, WARN, Dialect, DoctorLine
 from rplctl.target.engine_log import EngineLog
 from rplctl.target.own_types import OwnTypes
 
@@ -22,6 +25,9 @@ except ImportError as missing:
         f"a DuckDB target needs the package {missing.name}", hint="pip install 'rplctl[duckdb]'"
     ) from missing
 
+_COPY = "copy for readers"
+_OLD_S = 900
+
 
 class DuckdbDialect(Dialect):
     name = "duckdb"
@@ -36,6 +42,22 @@ class DuckdbDialect(Dialect):
     def open_log(self, engine: Engine) -> EngineLog | None:
         """None: while the applier runs nobody else can ask."""
         return None
+
+    def beside(self, url: str) -> Iterable[DoctorLine]:
+        """The age of the copy for readers."""
+        options = options_of(make_url(url))
+        if (copy := options.export_to) is None or not options.path.exists():
+            return
+        if not copy.exists():
+            yield DoctorLine(_COPY, WARN, f"{copy} is not made yet", "rplctl start makes it; its log tells what fails")
+            return
+        log = options.path.with_name(f"{options.path.name}.wal")
+        written = max(path.stat().st_mtime for path in (options.path, log) if path.exists())
+        made = copy.stat().st_mtime
+        is_old = written - made > _OLD_S
+        behind = f", and the target was written {written - made:.0f} s later" if written > made else ""
+        hint = "the applier's log tells why no copy is made" if is_old else ""
+        yield DoctorLine(_COPY, WARN if is_old else OK, f"{copy} is {time.time() - made:.0f} s old{behind}", hint)
 
     def own_types(self, rep_engine: str = "") -> OwnTypes:
         return OwnTypes()

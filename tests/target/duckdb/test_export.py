@@ -14,7 +14,7 @@ import duckdb
 import pytest
 
 from rplctl.errors import ConfigError
-from rplctl.target import open_engine, open_target
+from rplctl.target import dialect_of, open_engine, open_target
 from rplctl.target.duckdb.connection import driver_of
 from rplctl.target.duckdb.target import DuckdbTarget
 from tests.kit.replica import wait_until
@@ -138,3 +138,17 @@ def test_a_copy_that_cannot_be_made_is_told_and_stops_nothing(tmp_path: Path, ca
 def test_a_name_that_is_no_copys_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(ConfigError, match="export_to"):
         open_engine(f"duckdb:///{tmp_path}/t.duckdb?export_to={name.format(tmp_path)}")
+
+
+def test_doctor_tells_how_old_the_copy_is_and_warns_of_one_that_stays_behind(tmp_path: Path) -> None:
+    beside = dialect_of("duckdb").beside
+    assert not [*beside(url(tmp_path))]
+    file, copy = tmp_path / "shop.duckdb", tmp_path / "copy.duckdb"
+    file.touch()
+    (line,) = beside(url(tmp_path))
+    assert (line.Result, line.Detail) == ("WARN", f"{copy} is not made yet")
+    copy.touch()
+    assert [line.Result for line in beside(url(tmp_path))] == ["OK"]
+    os.utime(copy, (1, file.stat().st_mtime - 1000))
+    (line,) = beside(url(tmp_path))
+    assert line.Result == "WARN" and "written 1000 s later" in line.Detail
