@@ -8,8 +8,9 @@ import sqlite3
 
 import pytest
 
+from rplctl.schema.context import DdlContext
+from rplctl.schema.model import Column
 from rplctl.target.conversion import RULES, Modify
-from rplctl.target.postgresql import conversion as postgresql_conversion
 from rplctl.target.postgresql.conversion import PostgresqlModify
 from rplctl.target.sqlite import conversion as sqlite_conversion
 from rplctl.target.sqlite.conversion import SqliteModify
@@ -33,15 +34,19 @@ def test_sqlite_tells_what_it_can(text: str) -> None:
     assert found == (NUMBERS[text], 0) if text in NUMBERS else found[1] == 1
 
 
+def modify(kind: str) -> PostgresqlModify:
+    return PostgresqlModify(Column("v", "varchar"), Column("v", kind), "v", DdlContext())
+
+
 @pytest.mark.postgresql
 def test_postgresql_tells_more(postgresql: PostgresqlServer) -> None:
     more = {"1e10": 1e10, "1234567890123.4567": 1234567890123.4567, "-1.5E-3": -0.0015}
-    number, bad = postgresql_conversion.text_to_number("v", is_float=False)
+    number, bad = modify("double").number_of_text()
     for text, expected in (NUMBERS | more).items():
         assert postgresql.sql(f"SELECT {number}, {bad} FROM (SELECT '{text}' AS v) t") == [(expected, False)], text
     for text in OTHERS:
         assert postgresql.sql(f"SELECT {bad} FROM (SELECT '{text}' AS v) t") == [(True,)], text
-    number, bad = postgresql_conversion.text_to_number("v", is_float=True)
+    number, bad = modify("float").number_of_text()
     assert postgresql.sql(f"SELECT ({number})::double precision, {bad} FROM (SELECT '-0.1' AS v) t") == [
         (-0.10000000149011612, False)
     ]

@@ -20,7 +20,7 @@ from rplctl.target import open_target
 from rplctl.target.base import RowSet, TableChunk
 from rplctl.target.conversion import RULES
 from rplctl.target.duckdb.connection import driver_of
-from rplctl.target.duckdb.conversion import DuckdbModify, convert, text_to_number
+from rplctl.target.duckdb.conversion import DuckdbModify, convert
 from rplctl.target.duckdb.ddl_type import table
 from rplctl.target.duckdb.rows import decoded
 from rplctl.target.duckdb.target import DuckdbTarget
@@ -119,7 +119,7 @@ def test_under_pad_char_to_full_length_a_char_takes_its_blanks_into_another_type
 
 def test_text_is_told_as_a_number_where_it_is_one() -> None:
     more = {"1e10": 1e10, "1234567890123.4567": 1234567890123.4567, "-1.5E-3": -0.0015}
-    number, bad = text_to_number("v", is_float=False)
+    number, bad = DuckdbModify(Column("v", "varchar"), Column("v", "double"), "v", DdlContext()).number_of_text()
     for text, expected in (NUMBERS | more).items():
         sql = f"SELECT {number}, {bad} FROM (SELECT $1::VARCHAR AS v)"
         assert duckdb.execute(sql, [text]).fetchone() == (expected, False), text
