@@ -11,12 +11,29 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
+from rplctl.errors import LockBusy
+from rplctl.target.delta.place import place_of
+from rplctl.target.delta.tables import DeltaTables
 from tests.kit.private_server import HOST, free_port
 from tests.kit.replica import Replica, wait_until
 from tests.kit.servers import MariadbServer
+from tests.target.delta.test_tables import APP, pending
 
 pytestmark = [pytest.mark.slow, pytest.mark.mariadb]
 BUCKET = "lake"
+STORE = """
+import sys
+from moto.server import DomainDispatcherApplication, create_backend_app
+from werkzeug.serving import run_simple
+
+store = DomainDispatcherApplication(create_backend_app)
+
+def told(environ, start):
+    print(environ["REQUEST_METHOD"], environ["PATH_INFO"], environ.get("HTTP_IF_NONE_MATCH", ""))
+    return store(environ, start)
+
+run_simple(sys.argv[1], int(sys.argv[2]), told, threaded=True)
+"""
 
 
 @pytest.fixture
@@ -26,7 +43,7 @@ def endpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "not-in-the-url")
     address = f"http://{HOST}:{(port := free_port())}"
     with (tmp_path / "s3.log").open("wb") as log:
-        words = [sys.executable, "-m", "moto.server", "-H", HOST, "-p", str(port)]
+        words = [sys.executable, "-u", "-c", STORE, HOST, str(port)]
         server = subprocess.Popen(words, stdout=log, stderr=log)
     try:
         wait_until(lambda: _is_made(address))
@@ -72,3 +89,27 @@ def test_each_change_is_in_the_bucket_once_though_the_applier_was_killed_between
     kept = [path for path in replica.datadir.rglob("*") if path.is_file() and b"not-in-the-url" in path.read_bytes()]
     assert kept == []
     replica.close()
+
+
+def test_who_commits_second_at_the_same_moment_is_kept_out_by_a_put_that_replaces_nothing(
+    endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each commit is put with If-None-Match, which a store must know."""
+    words = f"AWS_ENDPOINT_URL={endpoint}&AWS_ALLOW_HTTP=true&AWS_REGION=us-east-1"
+    place, opened = place_of(f"delta+s3://{BUCKET}/fence?state={tmp_path}/state.db&{words}"), DeltaTables._open
+    DeltaTables(place).publish(pending(place, 1), APP, 1)
+    ours, theirs = pending(place, 100), pending(place, 200)
+
+    def open_before_the_other(self: DeltaTables, folder: str) -> DeltaTable | None:
+        found = opened(self, folder)
+        monkeypatch.setattr(DeltaTables, "_open", opened)
+        DeltaTables(place).publish(theirs, APP, 2)
+        return found
+
+    monkeypatch.setattr(DeltaTables, "_open", open_before_the_other)
+    with pytest.raises(LockBusy):
+        DeltaTables(place).publish(ours, APP, 2)
+    rows = DeltaTable(place.uri("d/t"), storage_options=place.options).to_pyarrow_table().to_pylist()
+    assert sorted(row["after"]["id"] for row in rows) == [1, 200]
+    log = (tmp_path / "s3.log").read_text()
+    assert all(f"PUT /{BUCKET}/fence/d/t/_delta_log/{number:020}.json *" in log for number in range(2))
