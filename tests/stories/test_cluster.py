@@ -221,7 +221,7 @@ def test_jobs_that_travel_fit_into_the_memory_of_the_applier_and_of_an_executor(
     cluster.start_worker([replica.datadir])
     replica.run("start", "--receiver")
     end = source.master_status()[1]
-    assert end > 600 << 20
+    assert end > 600_000_000
     wait_until(lambda: replica.status()["Read_Master_Log_Pos"] == end)
     replica.run("start", *cluster.start_options)
     replica.wait_synced(source)
