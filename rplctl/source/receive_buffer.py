@@ -28,9 +28,9 @@ _DISK_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 class Room:
     """`buffer`: `size` bytes, of which the first `usable` may be written to; it stays for as long as it is used."""
 
-    def __init__(self, size: int, folder: Path, most_in_memory: int = MOST_IN_MEMORY) -> None:
+    def __init__(self, size: int, folder: Path, most_in_memory: int = 0) -> None:
         self.usable = size
-        if size <= most_in_memory:
+        if size <= (most_in_memory or MOST_IN_MEMORY):
             self.buffer: Bytes = np.empty(size, np.uint8)
             return
         self.usable = 0
