@@ -66,6 +66,16 @@ def channels(tmp_path: Path, mariadb: MariadbServer) -> Iterator[Channels]:
         replica.close()
 
 
+def javas(datadir: Path) -> list[Path]:
+    """Of processes that write below it."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            words = path.read_bytes()
+            found += [path] * (b"java" in words.partition(b"\0")[0] and os.fsencode(datadir) in words)
+    return found
+
+
 def children(pid: int) -> list[str]:
     """What this process has started, by name."""
     numbers = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
@@ -118,6 +128,7 @@ def test_one_process_serves_several_channels_each_for_itself(channels: Channels)
     channels.run("skip", "--channel", "c", "--yes")
     channels.of["b"].kill("applier")
     wait_until(lambda: set(channels.pids().values()) == {None})  # a crash is for all
+    wait_until(lambda: not javas(channels.of["a"].datadir))  # the next start sweeps what it leaves
     assert [channels.status(name).Slave_SQL_Running for name in NAMES] == ["No"] * 3
     channels.insert(4, *NAMES)
     again = channels.run("start", "--shared-session")
