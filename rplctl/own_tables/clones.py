@@ -65,12 +65,6 @@ def read_clones(connection: Connection, channel: str) -> list[ClonedTable]:
     return [ClonedTable(*row) for row in rows]
 
 
-def channels_with_clones(connection: Connection) -> frozenset[str]:
-    """In lower case."""
-    names = connection.execute(select(cloned_tables(connection.dialect.name).c.Channel_name).distinct()).scalars()
-    return frozenset(name.casefold() for name in names)
-
-
 def is_copying(engine: Engine, channel: str) -> bool:
     """Whether tables of the channel are not copied yet. Raises TargetError."""
     c = cloned_tables(engine.dialect.name).c

@@ -164,12 +164,6 @@ def rebase_models(connection: Connection, channel: str, catalog: Catalog) -> Non
     mark_made_empty(connection, channel, start, kept)
 
 
-def channels_with_models(connection: Connection) -> frozenset[str]:
-    """In lower case."""
-    names = connection.execute(select(_table(connection).c.Channel_name).distinct()).scalars()
-    return frozenset(name.casefold() for name in names)
-
-
 def forget_models(connection: Connection, channel: str) -> None:
     """RESET REPLICA ALL: drop the channel's models; replicated tables stay."""
     table = _table(connection)

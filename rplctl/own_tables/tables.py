@@ -18,7 +18,20 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from sqlalchemy import BigInteger, Boolean, Column, Connection, Engine, Integer, MetaData, String, Table, inspect, text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Connection,
+    Engine,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    inspect,
+    select,
+    text,
+)
 from sqlalchemy.schema import CreateSchema
 
 from rplctl import mysql_errors as er
@@ -139,6 +152,12 @@ def forget_channel(connection: Connection, channel: str) -> None:
     for table in (make(connection.dialect.name) for make in (*_ALL, lake_batch)):
         if inspector.has_table(table.name, table.schema):
             connection.execute(table.delete().where(table.c.Channel_name == channel))
+
+
+def channels_in(connection: Connection, table: Table) -> frozenset[str]:
+    """That one of our tables names, in lower case."""
+    names = connection.execute(select(table.c.Channel_name).distinct()).scalars()
+    return frozenset(name.casefold() for name in names)
 
 
 def create_own_tables(engine: Engine) -> None:

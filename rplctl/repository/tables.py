@@ -53,8 +53,12 @@ def qualified_name(dialect: str, table: str) -> str:
 
 
 def table_exists(connection: Connection, record: Record[Info]) -> bool:
+    return own_table_exists(connection, record.table)
+
+
+def own_table_exists(connection: Connection, name: str) -> bool:
     schema = dialect_of(connection.dialect.name).own_schema
-    return answer(connection.engine, record.table, lambda: inspect(connection).has_table(record.table, schema=schema))
+    return answer(connection.engine, name, lambda: inspect(connection).has_table(name, schema=schema))
 
 
 def has_channels(connection: Connection, record: Record[Info]) -> bool:

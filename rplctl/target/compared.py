@@ -59,6 +59,11 @@ class ComparedRows(Protocol):
         """Rows that have one of these keys in the columns of these numbers. Raises TargetError."""
 
 
+def celled(rows: Iterable[PlainRow]) -> Iterator[tuple[PlainRow, Cells]]:
+    """Where equal values are the same to the target, too."""
+    return ((row, tuple(map(repr, row))) for row in rows)
+
+
 def staged_model(model: TableModel, database: str, name: str) -> TableModel:
     """To load a stage by."""
     return replace(model, database=database, name=name, foreign_keys=())

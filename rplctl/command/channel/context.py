@@ -26,7 +26,6 @@ from rplctl.repository.channels import find_channels
 from rplctl.repository.switch import may_have_table
 from rplctl.secret import reveal
 from rplctl.target import dialect_of, open_engine, target_kind
-from rplctl.target.asked_once import answer
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -72,16 +71,14 @@ class Repositories:
 
     def target_has(self, table: str) -> bool:
         """Whether the target holds one of our own tables: none before the applier's first start."""
-        from sqlalchemy import inspect
-
         from rplctl.repository.table import is_file_missing, mapped_errors
+        from rplctl.repository.tables import own_table_exists
 
         engine = self.engine()
         if is_file_missing(engine):
             return False
-        schema = dialect_of(engine.dialect.name).own_schema
-        with mapped_errors(table, None):
-            return answer(engine, table, lambda: inspect(engine).has_table(table, schema=schema))
+        with mapped_errors(table, None), engine.connect() as connection:
+            return own_table_exists(connection, table)
 
     def marker(self) -> tuple[RelayLogInfo | None, bool]:
         """The position that the transactions themselves moved; see commit.marker.read_marker. Raises TargetError."""

@@ -17,7 +17,8 @@ from rplctl.command.process.thread_report import Threads, clock, threads_of
 from rplctl.command.show_clone import cloned
 from rplctl.config import Config
 from rplctl.errors import RplError
-from rplctl.own_tables.clones import DONE, LEFT_OUT, ClonedTable, channels_with_clones, percent_of
+from rplctl.own_tables.clones import DONE, LEFT_OUT, ClonedTable, percent_of
+from rplctl.own_tables.tables import channels_in, cloned_tables
 from rplctl.status import ThreadStatus, read_status
 from rplctl.target.asked_once import answer
 
@@ -51,7 +52,7 @@ def _channels(repositories: Repositories) -> frozenset[str]:
     if not repositories.target_has("rplctl_clone"):
         return frozenset()
     with repositories.engine().connect() as connection:
-        return channels_with_clones(connection)
+        return channels_in(connection, cloned_tables(connection.dialect.name))
 
 
 def _open(rows: list[ClonedTable], threads: Threads, reader: ThreadStatus) -> Finding:

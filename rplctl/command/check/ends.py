@@ -72,12 +72,12 @@ def _channels_with_models(engine: Engine) -> frozenset[str] | None:
     """In lower case; None where the target has no such table of ours."""
     from sqlalchemy import inspect
 
-    from rplctl.own_tables.models import channels_with_models
+    from rplctl.own_tables.tables import channels_in, table_models
 
     if not inspect(engine).has_table("rplctl_table_models", schema=dialect_of(engine.dialect.name).own_schema):
         return None
     with engine.connect() as connection:
-        return channels_with_models(connection)
+        return channels_in(connection, table_models(engine.dialect.name))
 
 
 def _tables(config: Config, models: list[TableModel]) -> Iterator[Finding]:

@@ -182,7 +182,8 @@ class Walk:
         if not killed.killed:
             return killed.error or NOT_PASSED
         for step in (crash_steps.recover, crash_steps.purge):
-            _must(in_child(partial(step, config)))
+            if failure := _failure(in_child(partial(step, config))):
+                return failure
         index = RelayLogIndex(crash_run.channel_of(config))
         is_done = index.names() == index.files() and index.names()[:1] == [needed]
         left = list(config.datadir.glob("*~rec~"))
@@ -196,15 +197,14 @@ class Walk:
         killed = in_child(partial(crash_steps.switch, config, to), f"{case.point}=kill")
         if not killed.killed:
             return killed.error or NOT_PASSED
-        settled = in_child(partial(crash_steps.settle, config))
-        if settled.error:
-            return settled.error
-        after = in_child(partial(crash_steps.records, config))
-        if after.error:
-            return after.error
-        if _said(after)["records"] != before["records"]:
+        for step in (crash_steps.settle, crash_steps.records):
+            done = in_child(partial(step, config))
+            if failure := _failure(done):
+                return failure
+        after = _said(done)
+        if after["records"] != before["records"]:
             return "the records differ"
-        return FINISHED if _said(after)["kind"] == to.upper() else UNDONE
+        return FINISHED if after["kind"] == to.upper() else UNDONE
 
 
 def _compare(restarted: Outcome, first: State, after: State) -> str:
@@ -238,10 +238,15 @@ def _at(state: State) -> str:
     return f"{state.log_name}:{state.log_pos}"
 
 
+def _failure(outcome: Outcome) -> str:
+    """'' of a step that was carried out. Behind the kill it is the case's verdict."""
+    return outcome.error or ("a child process was killed" if outcome.killed else "")
+
+
 def _must(outcome: Outcome) -> Outcome:
     """A step that is no test. Raises RplError."""
-    if outcome.killed or outcome.error:
-        raise RplError(outcome.error or "a child process was killed", errno=outcome.errno)
+    if failure := _failure(outcome):
+        raise RplError(failure, errno=outcome.errno)
     return outcome
 
 

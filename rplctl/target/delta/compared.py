@@ -18,7 +18,7 @@ from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
 from rplctl.schema.model import Column, TableModel
 from rplctl.target.base import Target
-from rplctl.target.compared import Cells, PlainRow, staged_model
+from rplctl.target.compared import Cells, PlainRow, celled, staged_model
 from rplctl.target.delta.columns import arrow_type, row_schema
 from rplctl.target.delta.mirror import MirrorTarget, folder_of, open_files
 from rplctl.target.delta.rewrite import column_of
@@ -66,13 +66,13 @@ class MirrorRows:
     def staged(self, target: Target, columns: Sequence[Column]) -> Iterable[tuple[PlainRow, Cells]]:
         rows = _mirror(target).changed_rows(OWN_SCHEMA, _STAGE)
         values = [self.of_source([row[n] for row in rows], column) for n, column in enumerate(columns)]
-        return _celled(zip(*values, strict=True))
+        return celled(zip(*values, strict=True))
 
     def all_rows(
         self, target: Target, model: TableModel, columns: Sequence[Column]
     ) -> Iterable[tuple[PlainRow, Cells]]:
         for rows in self.scan(target.engine, model, columns):
-            yield from _celled(rows)
+            yield from celled(rows)
 
     def of_keys(
         self,
@@ -88,7 +88,7 @@ class MirrorRows:
             files = open_files(_mirror(target).writer, model)
             for table in files.of_keys(model, key, keys, zero_null=True):
                 for rows in _pieces(table.select([column.name for column in columns]), columns):
-                    yield from _celled(rows)
+                    yield from celled(rows)
 
 
 def _mirror(target: Target) -> MirrorTarget:
@@ -97,10 +97,6 @@ def _mirror(target: Target) -> MirrorTarget:
 
 def _types(columns: str) -> dict[str, Any]:
     return {field["name"]: field["type"] for field in json.loads(columns)["fields"]}
-
-
-def _celled(rows: Iterable[PlainRow]) -> Iterator[tuple[PlainRow, Cells]]:
-    return ((row, tuple(map(repr, row))) for row in rows)
 
 
 def _pieces(table: pa.Table, columns: Sequence[Column]) -> Iterator[list[PlainRow]]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rplctl.schema.model import Column, TableModel
 from rplctl.target.base import Target
-from rplctl.target.compared import Cells, PlainRow, staged_model
+from rplctl.target.compared import Cells, PlainRow, celled, staged_model
 from rplctl.target.ddl_parts import quote
 from rplctl.target.dialect import OWN_SCHEMA
 from rplctl.target.duckdb import rows as sql_of
@@ -98,7 +98,7 @@ def _select(columns: Sequence[Column], name: str) -> str:
 def _rows(target: Target, sql: str, values: Sequence[Any] = ()) -> Iterator[tuple[PlainRow, Cells]]:
     with mapped_errors():
         found = driver_of(target.connection).execute(sql, list(values)).fetchall()
-    return ((row, tuple(map(repr, row))) for row in found)
+    return celled(found)
 
 
 def _single(value: Any) -> float:

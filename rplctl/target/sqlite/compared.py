@@ -12,7 +12,7 @@ from rplctl.schema.model import Column, TableModel
 from rplctl.schema.naming import physical_name
 from rplctl.schema.plan import Catalog
 from rplctl.target.base import Target
-from rplctl.target.compared import Cells, PlainRow, staged_model
+from rplctl.target.compared import Cells, PlainRow, celled, staged_model
 from rplctl.target.ddl_parts import quote
 from rplctl.target.sqlite.ddl import create_table, table
 from rplctl.target.sqlite.ddl_type import affinity
@@ -102,8 +102,7 @@ def _select(columns: Sequence[Column], name: str) -> str:
 
 def _rows(target: Target, sql: str, values: PlainRow = ()) -> Iterator[tuple[PlainRow, Cells]]:
     with mapped_errors():
-        for row in _driver(target).execute(sql, values):
-            yield row, tuple(map(repr, row))
+        yield from celled(_driver(target).execute(sql, values))
 
 
 def _driver(target: Target) -> Any:
