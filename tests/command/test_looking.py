@@ -47,6 +47,10 @@ def test_each_verb_is_in_one_of_the_lists() -> None:
     assert {*LOOKS} ^ MAY_MAKE_OR_STAY == {*VERBS}
 
 
+def _into(folder: Path, words: tuple[str, ...]) -> list[str]:
+    return [word.format(folder=folder) for word in words]
+
+
 @pytest.mark.parametrize("kind", ["sqlite", "duckdb"])
 @pytest.mark.parametrize("verb", LOOKS)
 def test_a_look_makes_no_target(tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: str, kind: str) -> None:
@@ -55,12 +59,12 @@ def test_a_look_makes_no_target(tmp_path: Path, capsys: pytest.CaptureFixture[st
     target.parent.mkdir()
     files = ("--master-info-repository", "FILE", "--relay-log-info-repository", "FILE")
     assert program("init", "--target", f"{kind}:///{target}", *files).code == 0
-    told = [program(verb, *map(str, words)) for words in LOOKS[verb]]  # no channel
+    told = [program(verb, *_into(tmp_path / "before", words)) for words in LOOKS[verb]]  # no channel
     assert [*target.parent.iterdir()] == []
     done = program("change-master", *MASTER)
     assert done.code == 0, done.err
     assert [*target.parent.iterdir()] == []
     for words in LOOKS[verb]:
-        told.append(program(verb, *(word.format(folder=tmp_path / "folder") for word in words)))
+        told.append(program(verb, *_into(tmp_path / "folder", words)))
         assert [*target.parent.iterdir()] == [], words
     assert not any("Traceback" in done.err for done in told)
