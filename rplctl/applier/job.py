@@ -278,7 +278,10 @@ class Applier:
                 self._ahead.close()
                 work.close()
         except Stopped:
-            log.info("STOP came in the middle of a batch: rolled back, the next start begins with it again")
+            when = "while the target was away" if self._report.is_away else "in the middle of a batch: rolled back"
+            log.info("STOP came %s, the next start begins with it again", when)
+            if self._report.is_away:
+                return  # nothing can be asked of it
             if not target.is_idle():
                 log.warning("the target still rolls back; the next start may wait for it")
                 return  # like a crash: the next start reconciles the repository

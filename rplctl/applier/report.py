@@ -44,7 +44,7 @@ class Report:
 
     def __init__(self, channel: Channel, status: ThreadStatus, trouble: Trouble) -> None:
         self._channel = channel.name
-        self._is_away = False
+        self.is_away = False
         self._before_waiting = ""  # the state that Spark's waiting took the place of
         self._trouble = trouble
         self.status = status
@@ -149,14 +149,14 @@ class Report:
         text = f"error connecting to the target - retry-time: {pause_s:g}  maximum-retries: {most}  message: "
         self._error(error, text)
         self._trouble.lasts(error, self.status)
-        self._is_away = True
+        self.is_away = True
         self.state(AWAY)
         self.write()
 
     def target_is_back(self) -> None:
         """The last error is forgotten with the connection, as the receiver does."""
-        if self._is_away:
-            self._is_away = False
+        if self.is_away:
+            self.is_away = False
             status = self.status
             status.last_errno, status.last_error, status.last_error_timestamp = 0, "", 0.0
             self.write()
