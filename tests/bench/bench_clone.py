@@ -108,14 +108,19 @@ def _loaded_bare(source: MariadbServer, ours: Cost, first: float) -> Iterator[Me
 
 
 def _beside_a_writer(source: MariadbServer) -> Iterator[Measurement]:
-    """All on the same cores, the target and rplctl's start too: of a source on a machine of its own it is the most."""
+    """The source and its writer have both cores as a machine of their own: all else takes what they leave."""
     with copied.writing(source) as taken:
         time.sleep(IDLE_SECONDS)
     alone = copied.p95(taken)
     yield Measurement("a writer's transaction on the source, p95", 1e3 * alone, "ms")
     for limits in ((), ("--max-rate", "10")):
         with MariadbServer(SERVER) as target, copied.writing(source) as taken:
-            _cloned(source, target, partial(target.sql, STATES), limits=limits)
+
+            def watch(replica: Replica, target: MariadbServer = target) -> None:
+                roles = [replica.pid(role) for role in ("receiver", "applier")]
+                copied.let_others_go_first([pid for pid in (target.pid, *roles) if pid])
+
+            _cloned(source, target, partial(target.sql, STATES), watch=watch, limits=limits)
         beside = copied.p95(taken)
         name = " ".join(["the same beside rplctl clone", *limits])
         yield Measurement(f"{name}, p95", 1e3 * beside, "ms", f"ratio {beside / alone:.2f}")

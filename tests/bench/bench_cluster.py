@@ -106,6 +106,5 @@ def _replayed(folder: Path, archive: Path, size: float, count: int) -> tuple[flo
 
 
 def _spent(cluster: StandaloneCluster, replica: Replica, target: MariadbServer) -> tuple[float, float]:
-    server = target._process.pid if target._process else 0
-    committing = cpu_seconds([replica.pid("applier") or 0], with_children=False) + cpu_seconds([server])
+    committing = cpu_seconds([replica.pid("applier") or 0], with_children=False) + cpu_seconds([target.pid])
     return cpu_seconds([worker.pid for worker in cluster.workers]), committing

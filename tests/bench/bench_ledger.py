@@ -42,8 +42,8 @@ def accounts(load: Workload, flush: str) -> list[dict[str, Any]]:
         fetched(folder / "instance", load, target_options(target, folder))
         wanted = {
             "ends": [f"{phase.file}:{phase.end}" for phase in load.phases],
-            "server": _pid(target),
-            "bare": [[server.url(), _pid(server)] for server in bare],
+            "server": target.pid,
+            "bare": [[server.url(), server.pid] for server in bare],
         }
         command = [sys.executable, "-m", "tests.bench.ledger", str(folder / "instance")]
         done = subprocess.run(command, input=json.dumps(wanted), stdout=subprocess.PIPE, text=True, check=True)
@@ -67,8 +67,3 @@ def shown(name: str, account: dict[str, Any]) -> Iterator[Measurement]:
     yield Measurement(f"{name}: all", account["seconds"], "s", ratio)
     for way, (taken, spent) in bare.items():
         yield Measurement(f"{name}: bare load by {way}", taken, "s", f"CPU {spent:.2f} s" + " *" * (way == quickest))
-
-
-def _pid(server: MariadbServer) -> int:
-    assert server._process is not None
-    return server._process.pid

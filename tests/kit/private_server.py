@@ -121,6 +121,12 @@ class PrivateServer(abc.ABC):
     def is_running(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
+    @property
+    def pid(self) -> int:
+        """Of one that was started."""
+        assert self._process is not None
+        return self._process.pid
+
     def stop(self) -> None:
         """A clean shutdown; a no-op when it does not run."""
         self._end(signal.SIGINT if self.kind == "postgresql" else signal.SIGTERM)
