@@ -189,6 +189,8 @@ class Target(Protocol):
     def connection(self) -> Connection:
         """The connection that holds the open transaction; repositories write through it."""
 
+    def mapped_errors(self) -> contextlib.AbstractContextManager[None]: ...  # as its dialect's
+
     def begin(self, *, foreign_keys: bool) -> None:
         """Start a transaction. `foreign_keys=False` is the source's foreign_key_checks=0."""
 
@@ -355,10 +357,9 @@ def key_of(model: TableModel) -> tuple[int, ...]:
     index = {column.name: i for i, column in enumerate(model.columns)}
     for kind in ("primary", "unique"):
         for key in model.keys:
-            parts = key.parts
-            if key.kind != kind or key.has_expression or any(part.length for part in parts):
+            if key.kind != kind or key.has_expression or any(part.length for part in key.parts):
                 continue
-            columns = tuple(index[part.column] for part in parts)
+            columns = tuple(index[name] for name in key.columns)
             if all(kind == "primary" or not model.columns[i].nullable for i in columns):
                 return columns
     return ()
@@ -368,9 +369,8 @@ def describe_key(image: RowSet | None, model: TableModel) -> str:
     """`id=3, code='a'` of the row an error is about; the whole image where the table has no key."""
     if image is None:
         return ""
-    wanted = key_of(model) or image.columns
-    at = {column: i for i, column in enumerate(image.columns)}
-    return ", ".join(f"{model.columns[c].name}={_shown(image.rows[0][at[c]])}" for c in wanted if c in at)
+    found = dict(zip(image.columns, image.rows[0], strict=False))
+    return ", ".join(f"{model.columns[c].name}={_shown(found[c])}" for c in key_of(model) or found if c in found)
 
 
 def pieces_of(value: bytes | memoryview | LargeText, size: int) -> Iterable[memoryview]:
@@ -425,7 +425,7 @@ def chunk_model(chunk: TableChunk, models: Mapping[tuple[str, str], TableModel])
 
 def has_one_unique_key(model: TableModel) -> bool:
     """True when a row can stand in the way of no row but the one with the same key."""
-    return sum(key.kind in ("primary", "unique") for key in model.keys) == 1
+    return sum(key.is_unique for key in model.keys) == 1
 
 
 def check_columns(model: TableModel, present: Collection[str], table: str) -> None:

@@ -7,61 +7,74 @@ target says what it makes of rows of the source. Invariant: nothing else is writ
 
 from __future__ import annotations
 
+import struct
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, ClassVar
 
 from rplctl.schema.model import Column, TableModel
 from rplctl.target.base import Target
 
-if TYPE_CHECKING:
-    from sqlalchemy import Engine
-
 PlainRow = tuple[Any, ...]
 Cells = tuple[Any, ...]
+Rows = Iterable[tuple[PlainRow, Cells]]
+Columns = Sequence[Column]
 
 
-class ComparedRows(Protocol):
-    """`columns`: those of the model that are compared, its first ones."""
+class ComparedRows(ABC):
+    """Of one target. `columns`: those of the model that are compared, its first ones. All but `of_source` raise
+    TargetError.
+    """
 
-    stage_commits: bool  # what is loaded into a stage needs a transaction
+    stage_commits: ClassVar[bool] = False  # what is loaded into a stage needs a transaction
 
-    def of_source(self, values: list[Any], column: Column) -> list[Any]:
+    def __init__(self, target: Target) -> None:
+        self.target = target
+
+    @property
+    def driver(self) -> Any:
+        return self.target.connection.connection.driver_connection
+
+    @staticmethod
+    def of_source(values: list[Any], column: Column) -> list[Any]:
         """Decoded values as the target will say them."""
+        return values
 
-    def drift(self, target: Target, model: TableModel) -> list[str]:
+    @abstractmethod
+    def drift(self, model: TableModel) -> list[str]:
         """How the table there is defined otherwise than the applier makes it: statements that mend it, or behind `--`
-        what no statement mends without its rows. Raises TargetError.
+        what no statement mends without its rows.
         """
 
-    def scan(self, engine: Engine, model: TableModel, columns: Sequence[Column]) -> Iterator[list[PlainRow]]:
-        """All rows, some at a time. Raises TargetError."""
+    @abstractmethod
+    def scan(self, model: TableModel, columns: Columns) -> Iterator[list[PlainRow]]:
+        """All rows, some at a time, on a connection of its own."""
 
-    def make_stage(self, target: Target, model: TableModel, columns: Sequence[Column]) -> TableModel:
-        """An empty one; the model to load it by. Raises TargetError."""
+    @abstractmethod
+    def make_stage(self, model: TableModel, columns: Columns) -> TableModel:
+        """An empty one; the model to load it by."""
 
-    def staged(self, target: Target, columns: Sequence[Column]) -> Iterable[tuple[PlainRow, Cells]]:
-        """Raises TargetError."""
+    @abstractmethod
+    def staged(self, columns: Columns) -> Rows: ...
 
-    def all_rows(
-        self, target: Target, model: TableModel, columns: Sequence[Column]
-    ) -> Iterable[tuple[PlainRow, Cells]]:
-        """Raises TargetError."""
+    @abstractmethod
+    def all_rows(self, model: TableModel, columns: Columns) -> Rows: ...
 
-    def of_keys(
-        self,
-        target: Target,
-        model: TableModel,
-        columns: Sequence[Column],
-        key: Sequence[int],
-        keys: Sequence[PlainRow],
-    ) -> Iterable[tuple[PlainRow, Cells]]:
-        """Rows that have one of these keys in the columns of these numbers. Raises TargetError."""
+    @abstractmethod
+    def of_keys(self, model: TableModel, columns: Columns, key: Sequence[int], keys: Sequence[PlainRow]) -> Rows:
+        """Rows that have one of these keys in the columns of these numbers."""
 
 
 def celled(rows: Iterable[PlainRow]) -> Iterator[tuple[PlainRow, Cells]]:
     """Where equal values are the same to the target, too."""
     return ((row, tuple(map(repr, row))) for row in rows)
+
+
+def single(value: Any) -> float:
+    """What a FLOAT keeps of it."""
+    (found,) = struct.unpack("<f", struct.pack("<f", float(value)))
+    return float(found)
 
 
 def staged_model(model: TableModel, database: str, name: str) -> TableModel:

@@ -27,37 +27,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    dialect: str  # module with DIALECT
-    form: str  # module with FORM
+    folder: str
     also: tuple[str, ...] = ()  # other names
-    compared: str = ""  # module with COMPARED; '' where rows come as they come from a source
-    undo: str = ""  # module with UNDO
+    has_own_rows: bool = True  # False: they come as they come from a source, and it has no `compared`
 
 
 KINDS: dict[str, Kind] = {
-    "sqlite": Kind(
-        "rplctl.target.sqlite.dialect",
-        "rplctl.target.sqlite.form",
-        compared="rplctl.target.sqlite.compared",
-        undo="rplctl.target.sqlite.undo",
-    ),
-    "duckdb": Kind(
-        "rplctl.target.duckdb.dialect",
-        "rplctl.target.duckdb.form",
-        compared="rplctl.target.duckdb.compared",
-        undo="rplctl.target.duckdb.undo",
-    ),
-    "delta": Kind("rplctl.target.delta.dialect", "rplctl.target.delta.form", compared="rplctl.target.delta.compared"),
-    "mysql": Kind(
-        "rplctl.target.mysql.dialect", "rplctl.target.mysql.form", ("mariadb",), undo="rplctl.target.mysql.undo"
-    ),
-    "postgresql": Kind(
-        "rplctl.target.postgresql.dialect",
-        "rplctl.target.postgresql.form",
-        ("postgres",),
-        "rplctl.target.postgresql.compared",
-        "rplctl.target.postgresql.undo",
-    ),
+    "sqlite": Kind("rplctl.target.sqlite"),
+    "duckdb": Kind("rplctl.target.duckdb"),
+    "delta": Kind("rplctl.target.delta"),
+    "mysql": Kind("rplctl.target.mysql", ("mariadb",), has_own_rows=False),
+    "postgresql": Kind("rplctl.target.postgresql", ("postgres",)),
 }
 
 
@@ -76,29 +56,30 @@ def target_kind(url: str) -> str:
 @cache
 def dialect_of(name: str) -> Dialect:
     """By kind, scheme or SQLAlchemy's name. Raises ConfigError for any other."""
-    found: Dialect = import_module(_kind(name).dialect).DIALECT
+    found: Dialect = import_module(f"{_kind(name).folder}.dialect").DIALECT
     return found
 
 
 @cache
 def value_form(name: str) -> ValueForm:
     """Raises ConfigError for a name that is no kind's."""
-    form: ValueForm = import_module(_kind(name).form).FORM
+    form: ValueForm = import_module(f"{_kind(name).folder}.form").FORM
     return form
 
 
 @cache
-def compared_rows(name: str) -> ComparedRows | None:
+def compared_rows(name: str) -> type[ComparedRows] | None:
     """None of a kind whose rows come as they come from a source. Raises ConfigError for a name that is no kind's."""
-    module = _kind(name).compared
-    found: ComparedRows | None = import_module(module).COMPARED if module else None
+    if not (kind := _kind(name)).has_own_rows:
+        return None
+    found: type[ComparedRows] = import_module(f"{kind.folder}.compared").COMPARED
     return found
 
 
 @cache
 def undo_sql(name: str) -> UndoSql:
     """Raises ConfigError for a name that is no kind's."""
-    sql: UndoSql = import_module(_kind(name).undo).UNDO
+    sql: UndoSql = import_module(f"{_kind(name).folder}.undo").UNDO
     return sql
 
 

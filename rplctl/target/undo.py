@@ -5,25 +5,33 @@ Invariant: a literal is lossless: the statement that brings it back makes the sa
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from contextlib import closing
+from typing import Any, ClassVar
 
 from rplctl.schema.model import Column, TableModel
 from rplctl.target.base import Target
+from rplctl.target.ddl_parts import quote
 
 
-class UndoSql(Protocol):
-    begin: str  # statements around those of one transaction
-    end: str
+class UndoSql(ABC):
+    begin: ClassVar[str]  # statements around those of one transaction
+    end = "COMMIT;\n"
 
-    def table(self, model: TableModel) -> str:
+    @staticmethod
+    @abstractmethod
+    def table(model: TableModel) -> str:
         """Its quoted name."""
 
     def column(self, column: Column) -> str:
-        """As above."""
+        """Its quoted name."""
+        return quote(column.name)
 
+    @abstractmethod
     def literal(self, value: Any, column: Column) -> str:
         """Of a key's plain value (target.compared), to find a row by."""
 
+    @abstractmethod
     def literals(self, target: Target, model: TableModel) -> dict[str, str]:
         """Columns of the target's table that can be written, quoted: SQL that gives the literal of each as text, NULL
         where it is that. Raises TargetError.
@@ -31,3 +39,6 @@ class UndoSql(Protocol):
 
     def rows(self, target: Target, sql: str) -> list[tuple[Any, ...]]:
         """What a SELECT gives in the open transaction. Raises TargetError."""
+        with target.mapped_errors(), closing(target.connection.connection.cursor()) as cursor:
+            cursor.execute(sql)
+            return list(cursor.fetchall())

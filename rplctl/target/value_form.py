@@ -27,8 +27,8 @@ class ValueForm:
     `event.fields.TextForm`'s. `takes_delimited`: also rows that cannot be framed.
     """
 
-    format_for: Callable[[ColumnFormat, Column], ColumnFormat]
-    stored: Callable[[list[Value]], list[Value]]
+    format_for: Callable[[ColumnFormat, Column], ColumnFormat] = lambda fmt, _column: fmt
+    stored: Callable[[list[Value]], list[Value]] = lambda values: values
     keeps_json_types: bool = False
     knows_defaults: bool = False
     describes_itself: bool = False

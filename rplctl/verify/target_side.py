@@ -116,27 +116,27 @@ class TargetSide(ABC):
 class ValuesSide(TargetSide):
     """A kind that does not speak MySQL."""
 
-    def __init__(self, url: str, compared: ComparedRows) -> None:
+    def __init__(self, url: str, compared: type[ComparedRows]) -> None:
         super().__init__(url)
-        self._compared, self._stage_commits = compared, compared.stage_commits
+        self._compared, self._stage_commits = compared(self.target), compared.stage_commits
 
     def drift(self, source: TableModel, create: str, known: TableModel) -> tuple[str, ...]:
-        return tuple(self._compared.drift(self.target, known))
+        return tuple(self._compared.drift(known))
 
     def scan(self, pair: Pair) -> Iterator[Batch]:
-        for rows in self._compared.scan(self._engine, pair.target, pair.target.columns[: pair.width]):
+        for rows in self._compared.scan(pair.target, pair.target.columns[: pair.width]):
             yield batch_of_values([row for row in rows if _is_current(row, pair)], pair)
 
     def stage(self, pair: Pair, rows: Iterable[Images]) -> None:
         self.target.check_table(pair.target)
-        model = self._compared.make_stage(self.target, pair.target, pair.target.columns[: pair.width])
+        model = self._compared.make_stage(pair.target, pair.target.columns[: pair.width])
         self._load(model, pair.selected(), rows)
 
     def read(self, pair: Pair, keys: Sequence[Key]) -> tuple[list[Row], list[Row]]:
         columns = pair.target.columns[: pair.width]
-        staged = self._rows(pair, self._compared.staged(self.target, columns))
+        staged = self._rows(pair, self._compared.staged(columns))
         wanted = list(dict.fromkeys([*keys, *(key for key, _ in staged)]))
-        found = self._compared.of_keys(self.target, pair.target, columns, pair.key, wanted)
+        found = self._compared.of_keys(pair.target, columns, pair.key, wanted)
         return staged, self._rows(pair, found)
 
     def _rows(self, pair: Pair, rows: Iterable[tuple[Any, Any]]) -> list[Row]:
@@ -144,10 +144,10 @@ class ValuesSide(TargetSide):
 
     def count(self, pair: Pair, hashes: set[int]) -> tuple[Counter[Any], Counter[Any]]:
         columns = pair.target.columns[: pair.width]
-        staged = list(self._compared.staged(self.target, columns))
+        staged = list(self._compared.staged(columns))
         wanted = hashes.union(hash_values(plain for plain, _ in staged).tolist())
         found: Counter[Any] = Counter()
-        for plain, cells in self._compared.all_rows(self.target, pair.target, columns):
+        for plain, cells in self._compared.all_rows(pair.target, columns):
             if _is_current(plain, pair) and hash_values([plain]).tolist()[0] in wanted:
                 found[cells] += 1
         return Counter(cells for _, cells in staged), found

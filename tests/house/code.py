@@ -59,7 +59,7 @@ def imports(path: Path) -> set[str]:
 
 def loaded_by_name(path: Path) -> set[str]:
     """Modules that the code loads by a text: `import_module("rplctl.a.b")`, or `import_module(f"rplctl.a.{x}")`
-    with the module's own texts that can be x ("b", or "b-c" for b_c as in a table of commands).
+    with the module's own texts that can be x ("b", or "b-c" for b_c as in a table of commands), or `f"{x}.b"`.
     """
     calls = [node for node in ast.walk(tree(path)) if isinstance(node, ast.Call) and node.args]
     asked = [call.args[0] for call in calls if ast.unparse(call.func).rpartition(".")[2] in LOADERS]
@@ -70,6 +70,8 @@ def loaded_by_name(path: Path) -> set[str]:
     for argument in asked:
         if isinstance(argument, ast.JoinedStr) and isinstance(argument.values[0], ast.Constant):
             names |= {str(argument.values[0].value) + text.replace("-", "_") for text in texts}
+        elif isinstance(argument, ast.JoinedStr) and isinstance(argument.values[-1], ast.Constant):
+            names |= {text + str(argument.values[-1].value) for text in texts if text.startswith("rplctl.")}
     return names
 
 

@@ -56,7 +56,7 @@ FRAMED: WeakKeyDictionary[Target, bool] = WeakKeyDictionary()
     ]
 )
 def target(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Target]:
-    monkeypatch.setitem(KINDS, "toy", Kind("tests.target.toy.dialect", "tests.target.toy.form"))
+    monkeypatch.setitem(KINDS, "toy", Kind("tests.target.toy"))
     if (kind := request.param.partition("-")[0]) in ("sqlite", "duckdb", "toy"):
         opened = open_target(f"{kind}:///{tmp_path / 'target.db'}")
     elif request.param.startswith("postgresql"):

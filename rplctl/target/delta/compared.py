@@ -7,9 +7,9 @@ source's values go through the column's type in Arrow, too; a date that is none 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,33 +17,29 @@ import pyarrow.compute as pc
 from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
 from rplctl.schema.model import Column, TableModel
-from rplctl.target.base import Target
-from rplctl.target.compared import Cells, PlainRow, celled, staged_model
+from rplctl.target.compared import Columns, ComparedRows, PlainRow, Rows, celled, staged_model
 from rplctl.target.delta.columns import arrow_type, row_schema
 from rplctl.target.delta.mirror import MirrorTarget, folder_of, open_files
 from rplctl.target.delta.rewrite import column_of
 from rplctl.target.delta.tables import DeltaTables, columns_of, mapped
-from rplctl.target.delta.target import PLACE
 from rplctl.target.dialect import OWN_SCHEMA
-
-if TYPE_CHECKING:
-    from sqlalchemy import Engine
 
 _STAGE: Final = "verify"
 _ROWS: Final = 20_000
 _WHOLE_SECONDS: Final = 19  # characters of a time without a fraction
 
 
-class MirrorRows:
-    """See target.compared.ComparedRows."""
+class MirrorRows(ComparedRows):
+    @property
+    def _mirror(self) -> MirrorTarget:
+        return cast(MirrorTarget, self.target)
 
-    stage_commits = False
-
-    def of_source(self, values: list[Any], column: Column) -> list[Any]:
+    @staticmethod
+    def of_source(values: list[Any], column: Column) -> list[Any]:
         return _plain(column_of(values, column, arrow_type(column), zero_null=True), column)
 
-    def drift(self, target: Target, model: TableModel) -> list[str]:
-        found = DeltaTables(_mirror(target).writer).snapshot(folder_of(model))
+    def drift(self, model: TableModel) -> list[str]:
+        found = DeltaTables(self._mirror.writer).snapshot(folder_of(model))
         if found is None:
             return [f"-- {model.qualified_name}: it is not in the lake; begin the mirror anew in another folder"]
         there, wanted = _types(found[0]), _types(columns_of(row_schema(model)))
@@ -53,46 +49,33 @@ class MirrorRows:
             if there.get(name) != kind
         ]
 
-    def scan(self, engine: Engine, model: TableModel, columns: Sequence[Column]) -> Iterator[list[PlainRow]]:
+    def scan(self, model: TableModel, columns: Columns) -> Iterator[list[PlainRow]]:
         with _mapped(model):
-            files = open_files(engine.get_execution_options()[PLACE], model)
+            files = open_files(self._mirror.writer, model)
             for path in files.stats:
                 yield from _pieces(files.read(path, [column.name for column in columns]), columns)
 
-    def make_stage(self, target: Target, model: TableModel, columns: Sequence[Column]) -> TableModel:
-        target.rollback()  # what was staged before
+    def make_stage(self, model: TableModel, columns: Columns) -> TableModel:
+        self.target.rollback()  # what was staged before
         return staged_model(model, OWN_SCHEMA, _STAGE)
 
-    def staged(self, target: Target, columns: Sequence[Column]) -> Iterable[tuple[PlainRow, Cells]]:
-        rows = _mirror(target).changed_rows(OWN_SCHEMA, _STAGE)
+    def staged(self, columns: Columns) -> Rows:
+        rows = self._mirror.changed_rows(OWN_SCHEMA, _STAGE)
         values = [self.of_source([row[n] for row in rows], column) for n, column in enumerate(columns)]
         return celled(zip(*values, strict=True))
 
-    def all_rows(
-        self, target: Target, model: TableModel, columns: Sequence[Column]
-    ) -> Iterable[tuple[PlainRow, Cells]]:
-        for rows in self.scan(target.engine, model, columns):
+    def all_rows(self, model: TableModel, columns: Columns) -> Rows:
+        for rows in self.scan(model, columns):
             yield from celled(rows)
 
-    def of_keys(
-        self,
-        target: Target,
-        model: TableModel,
-        columns: Sequence[Column],
-        key: Sequence[int],
-        keys: Sequence[PlainRow],
-    ) -> Iterable[tuple[PlainRow, Cells]]:
+    def of_keys(self, model: TableModel, columns: Columns, key: Sequence[int], keys: Sequence[PlainRow]) -> Rows:
         if not keys:
             return
         with _mapped(model):
-            files = open_files(_mirror(target).writer, model)
+            files = open_files(self._mirror.writer, model)
             for table in files.of_keys(model, key, keys, zero_null=True):
                 for rows in _pieces(table.select([column.name for column in columns]), columns):
                     yield from celled(rows)
-
-
-def _mirror(target: Target) -> MirrorTarget:
-    return cast(MirrorTarget, target)
 
 
 def _types(columns: str) -> dict[str, Any]:
@@ -131,4 +114,4 @@ def _mapped(model: TableModel) -> Iterator[None]:
         raise TargetError(f"{model.qualified_name}: {error}", errno=er.TABLE_DEF_CHANGED) from error
 
 
-COMPARED: Final = MirrorRows()
+COMPARED: Final = MirrorRows

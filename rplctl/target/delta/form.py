@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from rplctl.target.value_form import ValueForm
 
-FORM = ValueForm(lambda fmt, _column: fmt, lambda values: values)
+FORM = ValueForm()

@@ -5,13 +5,11 @@ A stage is a temporary table, which no file holds; it is named as no table of a 
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
 from rplctl.schema.model import Column, TableModel
-from rplctl.target.base import Target
-from rplctl.target.compared import Cells, PlainRow, celled, staged_model
+from rplctl.target.compared import Columns, ComparedRows, PlainRow, Rows, celled, single, staged_model
 from rplctl.target.ddl_parts import quote
 from rplctl.target.dialect import OWN_SCHEMA
 from rplctl.target.duckdb import rows as sql_of
@@ -21,28 +19,26 @@ from rplctl.target.duckdb.ddl_type import declared, table
 from rplctl.target.duckdb.errors import mapped_errors
 from rplctl.target.duckdb.relation import relation
 
-if TYPE_CHECKING:
-    from sqlalchemy import Engine
-
 _STAGE: Final = "verify"
 _ROWS: Final = 20_000
 _KEYS_AT_ONCE: Final = 5_000
 _NAMED: Final = {"TIMESTAMPTZ": "TIMESTAMP WITH TIME ZONE"}  # as DuckDB says types
 
 
-class DuckdbRows:
-    """See target.compared.ComparedRows."""
+class DuckdbRows(ComparedRows):
+    @property
+    def _driver(self) -> Any:
+        return driver_of(self.target.connection)
 
-    stage_commits = False
-
-    def of_source(self, values: list[Any], column: Column) -> list[Any]:
+    @staticmethod
+    def of_source(values: list[Any], column: Column) -> list[Any]:
         if column.type == "float":
-            return [None if value is None else _single(value) for value in values]
+            return [None if value is None else single(value) for value in values]
         return values
 
-    def drift(self, target: Target, model: TableModel) -> list[str]:
+    def drift(self, model: TableModel) -> list[str]:
         with mapped_errors():
-            there = sql_of.present_columns(driver_of(target.connection), model)
+            there = sql_of.present_columns(self._driver, model)
         if not there:
             return create_table(model)
         drift = []
@@ -55,55 +51,39 @@ class DuckdbRows:
                 drift.append(f"-- {table(model)}: {text}")
         return drift
 
-    def scan(self, engine: Engine, model: TableModel, columns: Sequence[Column]) -> Iterator[list[PlainRow]]:
-        with mapped_errors(), engine.connect() as connection:
+    def scan(self, model: TableModel, columns: Columns) -> Iterator[list[PlainRow]]:
+        with mapped_errors(), self.target.engine.connect() as connection:
             found = driver_of(connection).execute(_select(columns, table(model)))
             while rows := found.fetchmany(_ROWS):
                 yield rows
 
-    def make_stage(self, target: Target, model: TableModel, columns: Sequence[Column]) -> TableModel:
+    def make_stage(self, model: TableModel, columns: Columns) -> TableModel:
         staged = staged_model(model, OWN_SCHEMA, _STAGE)
         names = ", ".join(quote(column.name) for column in columns)
         made = f"CREATE OR REPLACE TEMP TABLE {_STAGE} AS SELECT {names} FROM {table(model)} WITH NO DATA"
         with mapped_errors():
-            driver_of(target.connection).execute(made)
+            self._driver.execute(made)
         return staged
 
-    def staged(self, target: Target, columns: Sequence[Column]) -> Iterable[tuple[PlainRow, Cells]]:
-        return _rows(target, f"{_select(columns, f'temp.main.{_STAGE}')}")
+    def staged(self, columns: Columns) -> Rows:
+        return self._rows(_select(columns, f"temp.main.{_STAGE}"))
 
-    def all_rows(
-        self, target: Target, model: TableModel, columns: Sequence[Column]
-    ) -> Iterable[tuple[PlainRow, Cells]]:
-        return _rows(target, _select(columns, table(model)))
+    def all_rows(self, model: TableModel, columns: Columns) -> Rows:
+        return self._rows(_select(columns, table(model)))
 
-    def of_keys(
-        self,
-        target: Target,
-        model: TableModel,
-        columns: Sequence[Column],
-        key: Sequence[int],
-        keys: Sequence[PlainRow],
-    ) -> Iterable[tuple[PlainRow, Cells]]:
+    def of_keys(self, model: TableModel, columns: Columns, key: Sequence[int], keys: Sequence[PlainRow]) -> Rows:
         for at in range(0, len(keys), _KEYS_AT_ONCE):
-            with relation(driver_of(target.connection), model, key, keys[at : at + _KEYS_AT_ONCE]) as given:
+            with relation(self._driver, model, key, keys[at : at + _KEYS_AT_ONCE]) as given:
                 sql = f"{_select(columns, table(model))} AS t, {given.sql} WHERE {sql_of.same_row(model, key)}"
-                yield from _rows(target, sql, given.values)
+                yield from self._rows(sql, given.values)
+
+    def _rows(self, sql: str, values: Sequence[Any] = ()) -> Rows:
+        with mapped_errors():
+            return celled(self._driver.execute(sql, list(values)).fetchall())
 
 
 def _select(columns: Sequence[Column], name: str) -> str:
     return f"SELECT {', '.join(sql_of.decoded(column) for column in columns)} FROM {name}"
 
 
-def _rows(target: Target, sql: str, values: Sequence[Any] = ()) -> Iterator[tuple[PlainRow, Cells]]:
-    with mapped_errors():
-        found = driver_of(target.connection).execute(sql, list(values)).fetchall()
-    return celled(found)
-
-
-def _single(value: Any) -> float:
-    (found,) = struct.unpack("<f", struct.pack("<f", float(value)))
-    return float(found)
-
-
-COMPARED: Final = DuckdbRows()
+COMPARED: Final = DuckdbRows

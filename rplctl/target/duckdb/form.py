@@ -18,8 +18,6 @@ def _text(_column: Column, value: Any) -> bytes:
 
 
 FORM = ValueForm(
-    lambda fmt, _column: fmt,
-    lambda values: values,
     moves_keys=True,
     counts_rows=True,
     encodes=lambda _formats, model: not any(column.generated for column in model.columns),

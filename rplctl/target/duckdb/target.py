@@ -53,6 +53,7 @@ class DuckdbTarget:
     kind = "duckdb"
     bulk_rows = BULK_ROWS
     takes_frames = True
+    mapped_errors = staticmethod(mapped_errors)
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine

@@ -6,41 +6,28 @@ name a database of the same name would be ambiguous.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-from rplctl.schema.model import Column, TableModel
+from rplctl.schema.model import TableModel
 from rplctl.target.base import Target
 from rplctl.target.ddl_parts import quote
 from rplctl.target.duckdb.connection import driver_of
 from rplctl.target.duckdb.ddl_type import CATALOG, literal, table
 from rplctl.target.duckdb.errors import mapped_errors
 from rplctl.target.duckdb.rows import present_columns
+from rplctl.target.undo import UndoSql
 
 
-class DuckdbUndo:
-    """See target.undo.UndoSql."""
-
+class DuckdbUndo(UndoSql):
     begin = f"-- in DuckDB, first: ATTACH 'FILE' AS {CATALOG};\nBEGIN TRANSACTION;\n"
-    end = "COMMIT;\n"
-
-    def table(self, model: TableModel) -> str:
-        return table(model)
-
-    def column(self, column: Column) -> str:
-        return quote(column.name)
-
-    def literal(self, value: Any, column: Column) -> str:
-        return literal(value, column)
+    table = staticmethod(table)
+    literal = staticmethod(literal)
 
     def literals(self, target: Target, model: TableModel) -> dict[str, str]:
         """Text with what is no printable ASCII in it goes as bytes."""
         with mapped_errors():
             found = present_columns(driver_of(target.connection), model)
         return {quote(name): f"coalesce({_literal(quote(name), kind)}, 'NULL')" for name, kind in found.items()}
-
-    def rows(self, target: Target, sql: str) -> list[tuple[Any, ...]]:
-        with mapped_errors():
-            return driver_of(target.connection).execute(sql).fetchall()
 
 
 def _literal(name: str, kind: str) -> str:

@@ -55,7 +55,6 @@ def _text(column: Column, value: Any) -> bytes:
 
 FORM = ValueForm(
     _own_bytes,
-    lambda values: values,
     keeps_json_types=True,
     knows_defaults=True,
     describes_itself=True,

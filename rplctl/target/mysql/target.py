@@ -67,6 +67,7 @@ class MysqlTarget:
     """See target.base.StatementTarget."""
 
     kind = "mysql"
+    mapped_errors = staticmethod(mapped_errors)
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine

@@ -6,25 +6,23 @@ from typing import Any, Final
 
 from rplctl.schema.model import CHARACTER_TYPES, INTEGER_BITS, TEMPORAL_TYPES, Column, TableModel
 from rplctl.target.base import Target
-from rplctl.target.mysql.connection import mapped_errors
 from rplctl.target.mysql.rows import table_name
 from rplctl.target.mysql.values import comparand, quote
+from rplctl.target.undo import UndoSql
 
 _NUMBERS: Final = frozenset({*INTEGER_BITS, "decimal", "year"})
 _NUMBERED: Final = frozenset({"bit", "enum", "set"})
 _PRINTED: Final = TEMPORAL_TYPES | {"inet4", "inet6", "uuid", "double"}
 
 
-class MysqlUndo:
-    """See target.undo.UndoSql."""
-
+class MysqlUndo(UndoSql):
     begin = (
         "SET NAMES utf8mb4;\nSET SESSION sql_mode='', SESSION foreign_key_checks=0, SESSION time_zone='+00:00';\n"
         "START TRANSACTION;\n"
     )
-    end = "COMMIT;\n"
 
-    def table(self, model: TableModel) -> str:
+    @staticmethod
+    def table(model: TableModel) -> str:
         return table_name(model).decode()
 
     def column(self, column: Column) -> str:
@@ -54,12 +52,6 @@ class MysqlUndo:
             introducer = f"_{column.charset or 'utf8mb4'} " if kind in CHARACTER_TYPES else ""
             text = f"CONCAT('{introducer}X''', HEX({name}), '''')"
         return f"IF({name} IS NULL, 'NULL', {text})"
-
-    def rows(self, target: Target, sql: str) -> list[tuple[Any, ...]]:
-        driver: Any = target.connection.connection.driver_connection
-        with mapped_errors(), driver.cursor() as cursor:
-            cursor.execute(sql.encode())
-            return list(cursor.fetchall())
 
 
 UNDO: Final = MysqlUndo()

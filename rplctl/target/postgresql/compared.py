@@ -6,23 +6,18 @@ It prints no zeros at the end of a fraction, the zero date is -infinity, and an 
 from __future__ import annotations
 
 import ipaddress
-import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rplctl.schema.model import BINARY_TYPES, GEOMETRY_TYPES, INTEGER_BITS, Column, TableModel
 from rplctl.schema.plan import Catalog
-from rplctl.target.base import Target
-from rplctl.target.compared import Cells, PlainRow, staged_model
+from rplctl.target.compared import Cells, Columns, ComparedRows, PlainRow, Rows, single, staged_model
 from rplctl.target.ddl_parts import quote
 from rplctl.target.postgresql.connection import mapped_errors
 from rplctl.target.postgresql.ddl_table import create_table
 from rplctl.target.postgresql.ddl_type import ZERO_DATE, declared, is_zero_date, table
 from rplctl.target.postgresql.rows import where_keys
 from rplctl.target.postgresql.values import parameter
-
-if TYPE_CHECKING:
-    from sqlalchemy import Engine
 
 _STAGE: Final = "rplctl_verify"
 _ROWS: Final = 20_000
@@ -37,18 +32,17 @@ _SESSION: Final = (
 )
 
 
-class PostgresqlRows:
-    """See target.compared.ComparedRows."""
-
+class PostgresqlRows(ComparedRows):
     stage_commits = True
 
-    def of_source(self, values: list[Any], column: Column) -> list[Any]:
+    @staticmethod
+    def of_source(values: list[Any], column: Column) -> list[Any]:
         how = _PRINTED.get(column.type)
         return values if how is None else [None if value is None else how(value) for value in values]
 
-    def drift(self, target: Target, model: TableModel) -> list[str]:
+    def drift(self, model: TableModel) -> list[str]:
         """PostgreSQL itself says how it writes the types that are wanted."""
-        driver = _driver(target)
+        driver = self.driver
         with mapped_errors():
             found = dict(driver.execute(_TYPES, (table(model),)).fetchall())
             if found:
@@ -65,8 +59,8 @@ class PostgresqlRows:
             if found.get(name) != kind
         ]
 
-    def scan(self, engine: Engine, model: TableModel, columns: Sequence[Column]) -> Iterator[list[PlainRow]]:
-        with mapped_errors(), engine.connect() as connection:
+    def scan(self, model: TableModel, columns: Columns) -> Iterator[list[PlainRow]]:
+        with mapped_errors(), self.target.engine.connect() as connection:
             driver: Any = connection.connection.driver_connection
             driver.execute(_SESSION)
             with driver.cursor(name=_STAGE) as cursor:
@@ -75,8 +69,8 @@ class PostgresqlRows:
                     yield [plain for plain, _ in _plain(rows, columns)]
             connection.invalidate()  # its session is another one now
 
-    def make_stage(self, target: Target, model: TableModel, columns: Sequence[Column]) -> TableModel:
-        driver, names = _driver(target), ", ".join(quote(column.name) for column in columns)
+    def make_stage(self, model: TableModel, columns: Columns) -> TableModel:
+        driver, names = self.driver, ", ".join(quote(column.name) for column in columns)
         with mapped_errors():
             driver.execute(_SESSION)
             driver.execute(f"DROP TABLE IF EXISTS pg_temp.{_STAGE}".encode())
@@ -84,48 +78,31 @@ class PostgresqlRows:
             driver.commit()
         return staged_model(model, "pg_temp", _STAGE)
 
-    def staged(self, target: Target, columns: Sequence[Column]) -> Iterable[tuple[PlainRow, Cells]]:
-        return _rows(target, columns, _select(columns, f"pg_temp.{_STAGE}"))
+    def staged(self, columns: Columns) -> Rows:
+        return self._rows(columns, _select(columns, f"pg_temp.{_STAGE}"))
 
-    def all_rows(
-        self, target: Target, model: TableModel, columns: Sequence[Column]
-    ) -> Iterable[tuple[PlainRow, Cells]]:
-        return _rows(target, columns, _select(columns, table(model)))
+    def all_rows(self, model: TableModel, columns: Columns) -> Rows:
+        return self._rows(columns, _select(columns, table(model)))
 
-    def of_keys(
-        self,
-        target: Target,
-        model: TableModel,
-        columns: Sequence[Column],
-        key: Sequence[int],
-        keys: Sequence[PlainRow],
-    ) -> Iterable[tuple[PlainRow, Cells]]:
+    def of_keys(self, model: TableModel, columns: Columns, key: Sequence[int], keys: Sequence[PlainRow]) -> Rows:
         select = _select(columns, table(model)).replace("%", "%%")
         for at in range(0, len(keys), _KEYS_AT_ONCE):
             some = keys[at : at + _KEYS_AT_ONCE]
             flat = [parameter(value, columns[c]) for values in some for value, c in zip(values, key, strict=True)]
             where = where_keys(model, len(some))
             given = {f"c{number}": text for number, text in enumerate(flat)}
-            yield from _rows(target, columns, f"{select} WHERE {where}", given)
+            yield from self._rows(columns, f"{select} WHERE {where}", given)
+
+    def _rows(self, columns: Columns, sql: str, given: dict[str, str | None] | None = None) -> Rows:
+        with mapped_errors():
+            rows = self.driver.execute(sql.encode(), given).fetchall()
+            self.driver.rollback()
+        return _plain(rows, columns)
 
 
 def _select(columns: Sequence[Column], name: str) -> str:
     shown = (f"host({quote(c.name)})" if c.type in ("inet4", "inet6") else f"{quote(c.name)}::text" for c in columns)
     return f"SELECT {', '.join(shown)} FROM {name}"
-
-
-def _rows(
-    target: Target, columns: Sequence[Column], sql: str, given: dict[str, str | None] | None = None
-) -> Iterable[tuple[PlainRow, Cells]]:
-    driver = _driver(target)
-    with mapped_errors():
-        rows = driver.execute(sql.encode(), given).fetchall()
-        driver.rollback()
-    return _plain(rows, columns)
-
-
-def _driver(target: Target) -> Any:
-    return target.connection.connection.driver_connection
 
 
 def _plain(rows: list[Cells], columns: Sequence[Column]) -> Iterator[tuple[PlainRow, Cells]]:
@@ -157,11 +134,6 @@ def _from_hex(text: str) -> bytes:
     return bytes.fromhex(text[2:])
 
 
-def _single(value: Any) -> float:
-    (found,) = struct.unpack("<f", struct.pack("<f", float(value)))
-    return float(found)
-
-
 def _moment(value: Any) -> str:
     text = str(value).removesuffix("+00")
     if is_zero_date(text):
@@ -179,6 +151,6 @@ def _address(value: Any) -> str:
 _PRINTED: Final[dict[str, Callable[[Any], Any]]] = {
     **dict.fromkeys(("time", "datetime", "timestamp", "date"), _moment),
     **dict.fromkeys(("inet4", "inet6"), _address),
-    "float": _single,
+    "float": single,
 }
-COMPARED: Final = PostgresqlRows()
+COMPARED: Final = PostgresqlRows

@@ -13,8 +13,6 @@ def _text(column: Column, value: Value) -> bytes:
 
 
 FORM = ValueForm(
-    lambda fmt, _column: fmt,
-    lambda values: values,
     takes_views=True,
     moves_keys=True,
     encodes=lambda _formats, model: not any(column.generated for column in model.columns),

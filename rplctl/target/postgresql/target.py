@@ -62,6 +62,7 @@ class PostgresqlTarget:
 
     kind = "postgresql"
     takes_frames = False
+    mapped_errors = staticmethod(mapped_errors)
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine

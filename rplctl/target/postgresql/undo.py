@@ -7,22 +7,14 @@ from typing import Any, Final
 from rplctl.schema.model import Column, TableModel
 from rplctl.target.base import Target
 from rplctl.target.ddl_parts import quote
-from rplctl.target.postgresql.connection import mapped_errors
 from rplctl.target.postgresql.ddl_type import table
 from rplctl.target.postgresql.values import parameter
+from rplctl.target.undo import UndoSql
 
 
-class PostgresqlUndo:
-    """See target.undo.UndoSql."""
-
+class PostgresqlUndo(UndoSql):
     begin = "BEGIN;\nSET LOCAL standard_conforming_strings = on;\nSET CONSTRAINTS ALL DEFERRED;\n"
-    end = "COMMIT;\n"
-
-    def table(self, model: TableModel) -> str:
-        return table(model)
-
-    def column(self, column: Column) -> str:
-        return quote(column.name)
+    table = staticmethod(table)
 
     def literal(self, value: Any, column: Column) -> str:
         return "'" + (parameter(value, column) or "").replace("'", "''") + "'"
@@ -35,12 +27,6 @@ class PostgresqlUndo:
             " AND NOT attisdropped AND attgenerated = '' ORDER BY attnum",
         )
         return {quote(column): f"quote_nullable({quote(column)}::text)" for (column,) in found}
-
-    def rows(self, target: Target, sql: str) -> list[tuple[Any, ...]]:
-        driver: Any = target.connection.connection.driver_connection
-        with mapped_errors():
-            found: list[tuple[Any, ...]] = driver.execute(sql.encode()).fetchall()
-        return found
 
 
 UNDO: Final = PostgresqlUndo()

@@ -5,40 +5,37 @@ It keeps no negative zero. A stage is in a file of its own, and takes no lock of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
 from rplctl.schema.model import Column, TableModel
 from rplctl.schema.naming import physical_name
 from rplctl.schema.plan import Catalog
-from rplctl.target.base import Target
-from rplctl.target.compared import Cells, PlainRow, celled, staged_model
+from rplctl.target.compared import Columns, ComparedRows, PlainRow, Rows, celled, staged_model
 from rplctl.target.ddl_parts import quote
 from rplctl.target.sqlite.ddl import create_table, table
 from rplctl.target.sqlite.ddl_type import affinity
 from rplctl.target.sqlite.errors import mapped_errors
-
-if TYPE_CHECKING:
-    from sqlalchemy import Engine
 
 _DATABASE, _NAME = "rplctl", "verify"
 _STAGE: Final = quote(physical_name(_DATABASE, _NAME))
 _ROWS: Final = 20_000
 
 
-class SqliteRows:
-    """See target.compared.ComparedRows."""
+class SqliteRows(ComparedRows):
+    @property
+    def driver(self) -> Any:
+        return _lossless(super().driver)
 
-    stage_commits = False
-
-    def of_source(self, values: list[Any], column: Column) -> list[Any]:
+    @staticmethod
+    def of_source(values: list[Any], column: Column) -> list[Any]:
         if column.type in ("float", "double"):
             return [None if value is None else value + 0.0 for value in values]
         return values
 
-    def drift(self, target: Target, model: TableModel) -> list[str]:
+    def drift(self, model: TableModel) -> list[str]:
         with mapped_errors():
-            found = _driver(target).execute(f"PRAGMA main.table_info({table(model)})").fetchall()
+            found = self.driver.execute(f"PRAGMA main.table_info({table(model)})").fetchall()
         if not found:
             return create_table(model, Catalog({(model.database, model.name): model}))
         types = {name.casefold(): _kind(declared) for _, name, declared, *_ in found}
@@ -51,16 +48,16 @@ class SqliteRows:
                 drift.append(f"-- {table(model)}: {column.name} is {there}, not {_kind(wanted)}; copy the table again")
         return drift
 
-    def scan(self, engine: Engine, model: TableModel, columns: Sequence[Column]) -> Iterator[list[PlainRow]]:
-        with mapped_errors(), engine.connect() as connection:
+    def scan(self, model: TableModel, columns: Columns) -> Iterator[list[PlainRow]]:
+        with mapped_errors(), self.target.engine.connect() as connection:
             cursor = _lossless(connection.connection.driver_connection).execute(
                 _select(columns, f"main.{table(model)}")
             )
             while rows := cursor.fetchmany(_ROWS):
                 yield rows
 
-    def make_stage(self, target: Target, model: TableModel, columns: Sequence[Column]) -> TableModel:
-        driver = _driver(target)
+    def make_stage(self, model: TableModel, columns: Columns) -> TableModel:
+        driver = self.driver
         with mapped_errors():
             found = driver.execute(f"PRAGMA main.table_info({table(model)})").fetchall()
             types = {name.casefold(): declared for _, name, declared, *_ in found}
@@ -69,25 +66,20 @@ class SqliteRows:
             driver.execute(f"CREATE TEMP TABLE {_STAGE} ({made})")
         return staged_model(model, _DATABASE, _NAME)
 
-    def staged(self, target: Target, columns: Sequence[Column]) -> Iterable[tuple[PlainRow, Cells]]:
-        return _rows(target, _select(columns, f"temp.{_STAGE}"))
+    def staged(self, columns: Columns) -> Rows:
+        return self._rows(_select(columns, f"temp.{_STAGE}"))
 
-    def all_rows(
-        self, target: Target, model: TableModel, columns: Sequence[Column]
-    ) -> Iterable[tuple[PlainRow, Cells]]:
-        return _rows(target, _select(columns, f"main.{table(model)}"))
+    def all_rows(self, model: TableModel, columns: Columns) -> Rows:
+        return self._rows(_select(columns, f"main.{table(model)}"))
 
-    def of_keys(
-        self,
-        target: Target,
-        model: TableModel,
-        columns: Sequence[Column],
-        key: Sequence[int],
-        keys: Sequence[PlainRow],
-    ) -> Iterable[tuple[PlainRow, Cells]]:
+    def of_keys(self, model: TableModel, columns: Columns, key: Sequence[int], keys: Sequence[PlainRow]) -> Rows:
         where = " AND ".join(f"{quote(columns[c].name)} = ?" for c in key)
         one = f"{_select(columns, f'main.{table(model)}')} WHERE {where}"
-        return (row for values in keys for row in _rows(target, one, values))
+        return (row for values in keys for row in self._rows(one, values))
+
+    def _rows(self, sql: str, values: PlainRow = ()) -> Rows:
+        with mapped_errors():
+            yield from celled(self.driver.execute(sql, values))
 
 
 def _kind(declared: str) -> str:
@@ -100,19 +92,10 @@ def _select(columns: Sequence[Column], name: str) -> str:
     return f"SELECT {', '.join(quote(column.name) for column in columns)} FROM {name}"
 
 
-def _rows(target: Target, sql: str, values: PlainRow = ()) -> Iterator[tuple[PlainRow, Cells]]:
-    with mapped_errors():
-        yield from celled(_driver(target).execute(sql, values))
-
-
-def _driver(target: Target) -> Any:
-    return _lossless(target.connection.connection.driver_connection)
-
-
 def _lossless(driver: Any) -> Any:
     """Text that is none in UTF-8 comes, too."""
     driver.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
     return driver
 
 
-COMPARED: Final = SqliteRows()
+COMPARED: Final = SqliteRows

@@ -15,4 +15,4 @@ def storable(values: list[Value]) -> list[Value]:
     return [str(v) if v is not None and v > LARGEST_INTEGER else v for v in values]  # type: ignore[operator]
 
 
-FORM = ValueForm(lambda fmt, _column: fmt, storable, takes_views=True, moves_keys=True, counts_rows=True)
+FORM = ValueForm(stored=storable, takes_views=True, moves_keys=True, counts_rows=True)

@@ -117,6 +117,7 @@ class SqliteTarget:
     kind = "sqlite"
     bulk_rows = 0
     takes_frames = False
+    mapped_errors = staticmethod(mapped_errors)
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine

@@ -8,20 +8,12 @@ from rplctl.schema.model import Column, TableModel
 from rplctl.target.base import Target
 from rplctl.target.ddl_parts import quote
 from rplctl.target.sqlite.ddl import table
-from rplctl.target.sqlite.errors import mapped_errors
+from rplctl.target.undo import UndoSql
 
 
-class SqliteUndo:
-    """See target.undo.UndoSql."""
-
+class SqliteUndo(UndoSql):
     begin = "PRAGMA foreign_keys=OFF;\nBEGIN;\n"
-    end = "COMMIT;\n"
-
-    def table(self, model: TableModel) -> str:
-        return table(model)
-
-    def column(self, column: Column) -> str:
-        return quote(column.name)
+    table = staticmethod(table)
 
     def literal(self, value: Any, column: Column) -> str:
         if isinstance(value, bytes):
@@ -41,12 +33,6 @@ class SqliteUndo:
             " WHEN {0} IN (9e999, -9e999) THEN replace(CAST({0} AS TEXT), 'Inf', '9e999') ELSE quote({0}) END"
         )
         return {name: text.format(name) for name in names}
-
-    def rows(self, target: Target, sql: str) -> list[tuple[Any, ...]]:
-        driver: Any = target.connection.connection.driver_connection
-        with mapped_errors():
-            found: list[tuple[Any, ...]] = driver.execute(sql).fetchall()
-        return found
 
 
 UNDO: Final = SqliteUndo()
