@@ -131,6 +131,7 @@ def _main() -> None:
     task = Task(**json.load(sys.stdin))
     with tempfile.TemporaryDirectory(prefix="rplctl-bench-") as name:
         folder = Path(name)
+        os.chdir(folder)  # its log goes into the working directory
         properties = {
             "name": "bench",
             "connector.class": "io.debezium.connector.mysql.MySqlConnector",
