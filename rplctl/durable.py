@@ -8,6 +8,7 @@ leaves a function with a path names that path, not our temporary file, and never
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import threading
@@ -97,6 +98,19 @@ def put_in_place(made: Path, path: Path) -> None:
             sync(file.fileno(), path.name)
         os.replace(made, path)
     sync_folder(path.parent)
+
+
+def rename(made: Path, path: Path) -> None:
+    """What is synced takes its name at once; the caller syncs the folder above. Raises OSError: FileExistsError where
+    a folder has the name and files in it, which stays.
+    """
+    with naming(path):
+        try:
+            os.rename(made, path)
+        except OSError as error:
+            if error.errno == errno.ENOTEMPTY:
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)) from error
+            raise
 
 
 def _written(path: Path, data: bytes, *, durable: bool) -> Path:

@@ -15,6 +15,7 @@ from rplctl.durable import (
     private_folder,
     remove_file,
     remove_leftovers,
+    rename,
     replace_file,
     replacing,
     sync_count,
@@ -71,6 +72,18 @@ def test_a_short_write_is_continued(monkeypatch: pytest.MonkeyPatch) -> None:
     write_all(0, b"abcdefgh")
     monkeypatch.undo()
     assert written == [b"abc", b"def", b"gh"]
+
+
+def test_a_folder_never_takes_the_name_of_one_that_has_files(tmp_path: Path) -> None:
+    made, there = tmp_path / "made", tmp_path / "there"
+    for folder in (made, there):
+        folder.mkdir()
+        (folder / folder.name).touch()
+    with pytest.raises(FileExistsError, match="there"):
+        rename(made, there)
+    assert (made / "made").exists() and os.listdir(there) == ["there"]
+    rename(made, tmp_path / "new")
+    assert os.listdir(tmp_path / "new") == ["made"]
 
 
 def test_removing_what_is_not_there_is_fine(tmp_path: Path) -> None:

@@ -25,9 +25,10 @@ def crash_test(
 
     On a scratch instance with a recorded log. The applier runs without Spark, whose part is pure: it writes nothing.
     Modes are transaction, marker, xa, xa-pages, each also with "+log" (log_bin), and xa-binlog; of a lake (--target
-    delta+file://) per-table and per-table-file; of DuckDB (--target duckdb:///) marker and marker+log; "-" is what
-    commits nothing. Kinds of groups are transaction, batch, ddl, keyless, non-transactional and statement; besides
-    there are receiver, recovery, purge, to table and to file. Exit code 1 when an outcome is not the expected one.
+    delta+file:// or parquet+file://) per-table and per-table-file; of DuckDB (--target duckdb:///) marker and
+    marker+log; "-" is what commits nothing. Kinds of groups are transaction, batch, ddl, keyless, non-transactional and
+    statement; besides there are receiver, recovery, purge, to table and to file. Exit code 1 when an outcome is not the
+    expected one.
     """
     if arm is not None:
         from rplctl.command.crash_test import arm as run_arm

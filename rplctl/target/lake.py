@@ -57,6 +57,15 @@ class FileWriter(Protocol):
 class LakeTables(Protocol):
     """The tables of one lake, as the commit sees them."""
 
+    def columns_of(self, schema: Any) -> str:
+        """Arrow's schema, as the kind of lake writes it down. Raises TargetError for a type that it has not."""
+
+    def fits(self, has: str, wanted: str) -> bool:
+        """Whether a table of the columns `has` takes rows of `wanted`."""
+
+    def takes(self, folder: str, columns: str) -> bool | None:
+        """Whether the table does. None: there is no such table. Raises TargetError."""
+
     def version(self, folder: str, app_id: str) -> int:
         """The last batch of `app_id` that the table has; 0 for none, or when there is no table. Raises TargetError."""
 

@@ -36,6 +36,7 @@ KINDS: dict[str, Kind] = {
     "sqlite": Kind("rplctl.target.sqlite"),
     "duckdb": Kind("rplctl.target.duckdb"),
     "delta": Kind("rplctl.target.delta"),
+    "parquet": Kind("rplctl.target.parquet", has_own_rows=False),
     "mysql": Kind("rplctl.target.mysql", ("mariadb",), has_own_rows=False),
     "postgresql": Kind("rplctl.target.postgresql", ("postgres",)),
 }
@@ -89,6 +90,6 @@ def _kind(name: str) -> Kind:
         raise ConfigError(
             f"target '{name}' is not a kind of database that rplctl can apply to",
             hint="write sqlite:///PATH, duckdb:///PATH, mysql://USER@HOST:PORT/, "
-            "postgresql://USER@HOST:PORT/DATABASE or delta+file:///FOLDER",
+            "postgresql://USER@HOST:PORT/DATABASE, delta+file:///FOLDER or parquet+file:///FOLDER",
         )
     return kind

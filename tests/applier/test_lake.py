@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from deltalake import DeltaTable
+from pyarrow.parquet import read_table
 
 from rplctl.applier.decode.changes import OPS, changes_of
 from rplctl.data_source.json_rows import dict_rows
@@ -39,6 +40,9 @@ ALL_POINTS = (
 )
 
 
+KINDS = pytest.mark.parametrize("kind", ["delta", "parquet"])
+
+
 @pytest.fixture
 def replica(tmp_path: Path) -> Iterator[Replica]:
     made = Replica(tmp_path, spark=False)
@@ -50,14 +54,16 @@ def lake_of(replica: Replica) -> Path:
     return replica.datadir.parent / "lake"
 
 
-def set_up(replica: Replica, source: MariadbServer, *more: str) -> None:
+def set_up(replica: Replica, source: MariadbServer, *more: str, kind: str = "delta") -> None:
     name, position = source.master_status()
-    replica.run("init", "--target", f"delta+file://{lake_of(replica)}", *more)
+    replica.run("init", "--target", f"{kind}+file://{lake_of(replica)}", *more)
     replica.change_master(source, "--master-log-file", name, "--master-log-pos", str(position))
 
 
 def changes(lake: Path, table: str, database: str = "lake") -> list[dict[str, Any]]:
-    found = DeltaTable(str(lake / database / table)).to_pyarrow_table().to_pylist()
+    folder = lake / database / table
+    is_delta = (folder / "_delta_log").exists()
+    found = (DeltaTable(str(folder)).to_pyarrow_table() if is_delta else read_table(folder)).to_pylist()
     return sorted(found, key=lambda row: (row["log"], row["pos"], row["row_number"]))
 
 
@@ -103,12 +109,13 @@ def compare(source: MariadbServer, lake: Path) -> None:
 
 
 @pytest.mark.mariadb
+@KINDS
 @pytest.mark.parametrize("points", [POINTS, pytest.param(ALL_POINTS, marks=pytest.mark.torture)], ids=["some", "all"])
 def test_a_batch_of_five_tables_killed_at_every_step_is_in_each_table_once(
-    replica: Replica, mariadb: MariadbServer, points: tuple[str, ...]
+    replica: Replica, mariadb: MariadbServer, points: tuple[str, ...], kind: str
 ) -> None:
     begin = "{}:{}".format(*mariadb.master_status())
-    set_up(replica, mariadb)
+    set_up(replica, mariadb, kind=kind)
     fill(mariadb)
     replica.run("start", "--until-synced")
     for number, point in enumerate(points):
@@ -173,7 +180,7 @@ def test_what_the_manual_shows_works_with_sparks_tasks_writing_the_files(
     mariadb.sql("DELETE FROM shop.orders WHERE id=9")
     page = (Path(__file__).parents[2] / "man/rplctl-lake.7").read_text()
     real = {"/srv/lake": str(lake), "/archive/binlogs": str(mariadb.binlog_files[0].parent)}
-    init, state, trail, shown = (in_place(block.partition(".EE")[0], real) for block in page.split(".EX\n")[1:])
+    init, state, trail, shown, *_ = (in_place(block.partition(".EE")[0], real) for block in page.split(".EX\n")[1:])
     try:
         replica.run(*shlex.split(init.splitlines()[0])[1:])
         replica.change_master(mariadb)
@@ -196,21 +203,24 @@ def in_place(block: str, real: dict[str, str]) -> str:
     return text
 
 
-def from_another_machine(replica: Replica, folder: Path) -> Replica:
+def from_another_machine(replica: Replica, folder: Path, kind: str) -> Replica:
     """One that knows the lake and nothing of our state."""
     other = Replica(folder, spark=False)
-    other.run("init", "--target", f"delta+file://{lake_of(replica)}?state={folder}/state.db")
+    other.run("init", "--target", f"{kind}+file://{lake_of(replica)}?state={folder}/state.db")
     return other
 
 
 @pytest.mark.mariadb
-def test_a_second_writer_of_the_channel_is_kept_out(replica: Replica, mariadb: MariadbServer, tmp_path: Path) -> None:
-    set_up(replica, mariadb)
+@KINDS
+def test_a_second_writer_of_the_channel_is_kept_out(
+    replica: Replica, mariadb: MariadbServer, tmp_path: Path, kind: str
+) -> None:
+    set_up(replica, mariadb, kind=kind)
     fill(mariadb)
     change(mariadb, 0)
     replica.run("start", "--until-synced")
     before = {table: changes(lake_of(replica), table) for table in TABLES}
-    other = from_another_machine(replica, tmp_path / "other")
+    other = from_another_machine(replica, tmp_path / "other", kind)
     try:
         other.change_master(mariadb, "--master-log-file", mariadb.master_status()[0], "--master-log-pos", "4")
         refused = other.run("start", "--until-synced", expect=None)

@@ -41,6 +41,7 @@ IN_THE_SUITE = {  # what of the walk is done there; `make torture` does all of i
     "sqlite": (["marker", "-"], []),
     "sqlite with log_bin": (["transaction+log"], ["transaction"]),
     "delta": (["per-table-file"], ["transaction", "ddl"]),
+    "parquet": (["per-table-file"], ["transaction"]),
     "duckdb": (["marker"], ["transaction", "ddl"]),
     "mariadb": (["xa"], ["transaction", "ddl", "non-transactional", "statement"]),
     "mariadb without xa": (["marker"], ["non-transactional", "statement"]),
@@ -72,7 +73,9 @@ def test_points_on_a_sqlite_file(program: Program, name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "url"), [("delta", "delta+file://"), ("duckdb", "duckdb:///")])
+@pytest.mark.parametrize(
+    ("kind", "url"), [("delta", "delta+file://"), ("parquet", "parquet+file://"), ("duckdb", "duckdb:///")]
+)
 def test_points_on_a_scratch_target(kind: str, url: str) -> None:
     """In a process of its own: delta-rs cannot be used in a child of one that has used it."""
     words = [sys.executable, "-m", "rplctl", "crash-test", "--json", "--target", url, *arguments(kind)]

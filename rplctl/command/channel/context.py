@@ -178,7 +178,7 @@ def refuse_lake(config: Config, hint: str) -> None:
 def refuse_changes(config: Config) -> None:
     """For what looks at rows of the target: a lake may have only their changes. Raises UsageError."""
     if not dialect_of(target_kind(config.target_place)).has_rows(config.target_place):
-        hint = "rplctl show-changes --table DB.TABLE lists what the logs say of a table; layer=mirror has rows"
+        hint = "rplctl show-changes --table DB.TABLE lists what the logs say of a table; layer=mirror of Delta has rows"
         raise UsageError("a lake keeps changes, not rows that could be compared", hint=hint)
 
 

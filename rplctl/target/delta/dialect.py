@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
+from typing import ClassVar
 
 from sqlalchemy import Engine
 
 from rplctl import mysql_errors as er
 from rplctl.errors import ConfigError, TargetError
-from rplctl.target.delta.place import MIRROR, OWN_FOLDER, Place, place_of
+from rplctl.target.delta.place import MIRROR, Place, place_of
 from rplctl.target.delta.tables import DeltaTables
 from rplctl.target.delta.target import PLACE, DeltaTarget
 from rplctl.target.lake import LakeTables
@@ -24,16 +26,19 @@ class DeltaDialect(SqliteDialect):
     is_one_file = False
     commits_per_table = True
     follows_foreign_keys = False
+    packages: ClassVar[tuple[str, ...]] = ("deltalake", "pyarrow")
 
-    @staticmethod
-    def open_engine(url: str) -> Engine:
-        place = place_of(url)
-        _require_packages()
+    def place(self, url: str) -> Place:
+        """Raises ConfigError."""
+        return place_of(url)
+
+    def open_engine(self, url: str) -> Engine:
+        place = self.place(url)
+        _require(self.packages)
         _make_folders(place)
         return open_state(f"sqlite:///{place.state}").execution_options(**{PLACE: place})
 
-    @staticmethod
-    def open_target(engine: Engine) -> DeltaTarget:
+    def open_target(self, engine: Engine) -> DeltaTarget:
         if engine.get_execution_options()[PLACE].layer != MIRROR:
             return DeltaTarget(engine)
         from rplctl.target.delta.mirror import MirrorTarget  # Arrow, which nobody else wants
@@ -41,32 +46,31 @@ class DeltaDialect(SqliteDialect):
         return MirrorTarget(engine)
 
     def has_rows(self, url: str) -> bool:
-        return place_of(url).layer == MIRROR
+        return self.place(url).layer == MIRROR
 
     def lake_tables(self, engine: Engine) -> LakeTables:
         return DeltaTables(engine.get_execution_options()[PLACE])
 
 
-def _require_packages() -> None:
-    try:
-        import deltalake  # noqa: F401 - is it there?
-        import pyarrow  # noqa: F401
-    except ImportError as error:
-        raise ConfigError(f"a lake needs the package {error.name}", hint="pip install 'rplctl[lake]'") from error
+def _require(packages: Sequence[str]) -> None:
+    for name in packages:
+        if find_spec(name) is None:
+            raise ConfigError(f"a lake needs the package {name}", hint="pip install 'rplctl[lake]'")
 
 
 def _make_folders(place: Place) -> None:
     """A folder that is somebody else's is not begun. Raises ConfigError, TargetError."""
     folder = Path(place.root) if place.is_local else None
+    own = Path(place.root, place.own_folder)
     with _named(place):
-        if folder is not None and folder.is_dir() and not (folder / OWN_FOLDER).exists() and any(folder.iterdir()):
+        if folder is not None and folder.is_dir() and not own.exists() and any(folder.iterdir()):
             raise ConfigError(
-                f"the folder {folder} is not empty, and is no lake of rplctl's: it has no {OWN_FOLDER}",
+                f"the folder {folder} is not empty, and is no lake of rplctl's: it has no {place.own_folder}",
                 hint="name another folder, or an empty one",
             )
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / OWN_FOLDER).mkdir(mode=0o700, exist_ok=True)
+            own.mkdir(mode=0o700, exist_ok=True)
             if not os.access(folder, os.W_OK | os.X_OK):
                 raise PermissionError(13, "Permission denied", str(folder))
         Path(place.state).parent.mkdir(parents=True, exist_ok=True, mode=0o700)

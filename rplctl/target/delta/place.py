@@ -18,7 +18,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from rplctl import mysql_errors as er
@@ -43,6 +43,8 @@ _USAGE: Final = "write delta+file:///FOLDER or delta+s3://BUCKET/PREFIX?state=/F
 class Place:
     """Where a lake is: pure values, they travel to Spark's tasks. `root` is a path, or a URL of an object store."""
 
+    own_folder: ClassVar[str] = OWN_FOLDER  # in the root: it says whose folder that is
+
     root: str
     state: str
     options: dict[str, str] = field(default_factory=dict)
@@ -56,6 +58,10 @@ class Place:
     @property
     def _form(self) -> dict[str, Any]:
         return _MIRRORED if self.layer == MIRROR else _AS_PARQUET
+
+    def written(self, folder: str, name: str) -> Path:
+        """A local file that no table names yet."""
+        return Path(self.root) / folder / name
 
     def uri(self, folder: str) -> str:
         return f"{self.root}/{folder}"
@@ -87,7 +93,7 @@ class Place:
                 size = files.get_file_info(name).size
         except OSError as error:
             if self.is_local:
-                (Path(self.root) / folder / name).unlink(missing_ok=True)
+                self.written(folder, name).unlink(missing_ok=True)
             raise TargetError(
                 f"cannot write to {self.uri(folder)}: {error.strerror or error}",
                 errno=er.ERROR_ON_WRITE,
@@ -100,7 +106,7 @@ class Place:
         """Synced, with its entry in the folder: the table's log may name it then."""
         import pyarrow.parquet as parquet
 
-        path = Path(self.root) / folder / name
+        path = self.written(folder, name)
         path.parent.mkdir(parents=True, exist_ok=True)
         parquet.write_table(rows, path, **self._form)
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

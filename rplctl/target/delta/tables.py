@@ -37,10 +37,15 @@ class DeltaTables:
         table = self._open(folder)
         return 0 if table is None else table.transaction_version(app_id) or 0
 
+    def columns_of(self, schema: Any) -> str:
+        return columns_of(schema)
+
+    def fits(self, has: str, wanted: str) -> bool:
+        return _fits(_fields(has), _fields(wanted))
+
     def takes(self, folder: str, columns: str) -> bool | None:
-        """Whether its rows may have these columns, too. None: there is no such table."""
         table = self._open(folder)
-        return None if table is None else _fits(_fields(table.schema().to_json()), _fields(columns))
+        return None if table is None else self.fits(table.schema().to_json(), columns)
 
     def places(self, folder: str) -> list[tuple[str, str, int, int]]:
         table = self._open(folder)
@@ -203,10 +208,6 @@ def _fields(columns: str) -> dict[str, Any]:
         else:
             found[""][entry["name"]] = entry["type"]
     return found
-
-
-def fits(has: str, wanted: str) -> bool:
-    return _fits(_fields(has), _fields(wanted))
 
 
 def _fits(has: dict[str, Any], wanted: dict[str, Any]) -> bool:

@@ -18,8 +18,8 @@ from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, DdlPlan
 from rplctl.target.base import RowChange, RowSet, TableChunk, Value
 from rplctl.target.delta.place import Place, file_name
-from rplctl.target.delta.tables import DeltaTables, columns_of, fits
-from rplctl.target.lake import PendingTable, WrittenFile
+from rplctl.target.delta.tables import DeltaTables
+from rplctl.target.lake import LakeTables, PendingTable, WrittenFile
 from rplctl.target.sqlite.target import SqliteTarget
 
 PLACE = "rplctl_place"  # execution option of the engine
@@ -35,9 +35,13 @@ class DeltaTarget(SqliteTarget):
     def __init__(self, engine: Engine) -> None:
         super().__init__(engine)
         self.writer: Place = engine.get_execution_options()[PLACE]
-        self._tables = DeltaTables(self.writer)
+        self._tables = self.open_tables(self.writer)
         self._staged: dict[str, PendingTable] = {}
         self._folders: dict[TableModel, tuple[str, str]] = {}
+
+    @staticmethod
+    def open_tables(place: Place) -> LakeTables:
+        return DeltaTables(place)
 
     def begin(self, *, foreign_keys: bool) -> None:
         self._staged = {}
@@ -71,7 +75,7 @@ class DeltaTarget(SqliteTarget):
     def _placed(self, model: TableModel, schema: Any) -> tuple[str, str]:
         """The first of the table's folders that takes its columns, the last if it is there; else a new one."""
         if (found := self._folders.get(model)) is None:
-            found, is_there = self._find(model, columns_of(schema))
+            found, is_there = self._find(model, self._tables.columns_of(schema))
             if is_there:  # else the first that is committed decides on its columns
                 self._folders[model] = found
         return found
@@ -84,7 +88,7 @@ class DeltaTarget(SqliteTarget):
             staged = self._staged.get(folder)
             takes = self._tables.takes(folder, columns)
             if staged is not None and takes is not False:
-                takes = fits(staged.columns, columns)
+                takes = self._tables.fits(staged.columns, columns)
             if takes is None:
                 is_last = number > 1 and takes_last
                 return ((last if is_last else folder), columns), is_last and last not in self._staged

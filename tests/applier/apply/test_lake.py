@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pandas  # type: ignore[import-untyped]
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
@@ -24,10 +26,10 @@ def kept(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
     return found
 
 
-def lake_of(folder: Path, name: str, *, in_order: bool = False) -> Path:
+def lake_of(folder: Path, name: str, *, in_order: bool = False, kind: str = "delta") -> Path:
     """What a recorded scenario makes."""
     groups = scenario(name)
-    instance = Instance(folder / "instance", groups, target=f"delta+file://{folder / 'lake'}", log_bin="")
+    instance = Instance(folder / "instance", groups, target=f"{kind}+file://{folder / 'lake'}", log_bin="")
     if in_order:
         apply_in_order(instance, groups)
     else:
@@ -65,3 +67,30 @@ def test_programs_without_spark_read_what_is_kept(tmp_path: Path) -> None:
         files = [uri.removeprefix("file://") for uri in table.file_uris()]
         assert sorted(duckdb.execute(f"{wanted} read_parquet({files})").fetchall()) == rows
         assert sorted(duckdb.execute(f"{wanted} arrow").fetchall()) == rows
+
+
+@pytest.mark.parametrize("name", ["savepoints", "ddl"])
+def test_plain_files_hold_what_delta_tables_hold_and_any_program_reads_them_by_their_folder(
+    tmp_path: Path, name: str
+) -> None:
+    page = (Path(__file__).parents[3] / "man/rplctl-lake.7").read_text()
+    shown = page.partition("read_parquet('/srv/files/shop/orders/")[2].partition("'")[0]
+    delta = kept(lake_of(tmp_path / "delta", name))
+    lake, database = lake_of(tmp_path / "parquet", name, kind="parquet"), name
+    columns = ["pos", "row_number", "op"]
+    seen = []
+    for folder in sorted((lake / database).iterdir()):
+        rows = pq.read_table(folder, columns=[*columns, "after"]).to_pylist()
+        frame = pandas.read_parquet(folder)
+        assert sorted(frame[columns].itertuples(index=False, name=None)) == places(rows)
+        asked = duckdb.execute(f"SELECT pos, row_number, op, after FROM read_parquet('{folder}/{shown}')").fetchall()
+        assert sorted(asked, key=str) == sorted((tuple(row.values()) for row in rows), key=str)
+        seen += places(rows)
+    assert sorted(seen) == sorted(row[:3] for rows in delta.values() for row in rows)
+    parts = f"read_parquet('{lake}/{database}/items*/{shown}', union_by_name=true)"
+    together = set(duckdb.execute(f"SELECT pos, row_number, op FROM {parts}").fetchall())
+    assert together == {row[:3] for table, rows in delta.items() if table.startswith("items") for row in rows}
+
+
+def places(rows: list[dict[str, Any]]) -> list[tuple[int, int, str]]:
+    return sorted((row["pos"], row["row_number"], row["op"]) for row in rows)

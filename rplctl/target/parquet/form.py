@@ -1,0 +1,3 @@
+"""As Delta's: values are made as Arrow arrays from the bytes of the log (applier.decode.arrow)."""
+
+from rplctl.target.delta.form import FORM as FORM

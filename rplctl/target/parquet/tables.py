@@ -1,0 +1,124 @@
+"""Tables of plain Parquet files: a folder for each batch, which is there whole or not at all.
+
+    FOLDER/DATABASE/TABLE/000000000012-CHANNEL/*.parquet      without -CHANNEL of the default channel
+
+Invariant: a batch is made in the lake's own folder and renamed to its place. The name says which batch it is, and no
+rename replaces a folder that has files: so of two that write the same batch one loses, and a batch that is published
+again after a crash is known by its files. All files of a table have the same columns: readers take them from any one.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rplctl import mysql_errors as er
+from rplctl.durable import rename, sync_folder
+from rplctl.errors import LockBusy, TargetError
+from rplctl.target.delta.place import Place, file_name
+from rplctl.target.lake import PendingTable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class ParquetTables:
+    """See lake.LakeTables."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+
+    def columns_of(self, schema: pa.Schema) -> str:
+        text: str = schema.remove_metadata().to_string(show_field_metadata=False)
+        return text
+
+    def fits(self, has: str, wanted: str) -> bool:
+        return has == wanted
+
+    def takes(self, folder: str, columns: str) -> bool | None:
+        from pyarrow.parquet import read_schema
+
+        with _mapped(self._folder(folder)):
+            file = next(self._files(folder), None)
+            return None if file is None else self.fits(self.columns_of(read_schema(file)), columns)
+
+    def version(self, folder: str, app_id: str) -> int:
+        with _mapped(self._folder(folder)):
+            names = [name.partition("-") for name in _names(self._folder(folder))]
+        ours = _encoded_channel(app_id)
+        return max((int(number) for number, _, channel in names if channel == ours and number.isdecimal()), default=0)
+
+    def places(self, folder: str) -> list[tuple[str, str, int, int]]:
+        from pyarrow.parquet import read_table
+
+        found: list[tuple[str, str, int, int]] = []
+        with _mapped(self._folder(folder)):
+            for file in self._files(folder):
+                rows = read_table(file, columns=["op", "log", "pos", "row_number"]).to_pylist()
+                found += [tuple(row.values()) for row in rows]
+        return found
+
+    def publish(self, table: PendingTable, app_id: str, batch: int) -> None:
+        final = self._folder(table.folder) / _batch_name(batch, app_id)
+        with _mapped(final):
+            if not final.exists():
+                self._move_in(table, final)
+            if set(_names(final)) != {path for path, _, _ in table.files}:
+                raise LockBusy(
+                    f"{final} has other files than ours: another rplctl writes this channel into the same lake",
+                    hint="stop the other one; for a new replica: another --channel name, or another folder",
+                )
+            root = Path(self._place.root)
+            for parent in final.parents:  # also where who renamed was killed before it was synced
+                sync_folder(parent)
+                if parent == root:
+                    break
+
+    def _move_in(self, table: PendingTable, final: Path) -> None:
+        """May be cut off anywhere and repeated. Raises OSError."""
+        making = self._place.written(table.folder, f"{table.files[0][0]}.batch")
+        making.mkdir(exist_ok=True)
+        for path, size, _ in table.files:
+            written = self._place.written(table.folder, path)
+            if written.exists():
+                rename(written, making / path)
+            if (making / path).stat().st_size != size:
+                raise FileNotFoundError(errno.ENOENT, "a file of the batch is cut short", path)
+        sync_folder(making)
+        final.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):  # whose it is, its files say
+            rename(making, final)
+
+    def _folder(self, folder: str) -> Path:
+        return Path(self._place.uri(folder))
+
+    def _files(self, folder: str) -> Iterator[Path]:
+        return self._folder(folder).glob("[0-9]*/*.parquet")
+
+
+def _encoded_channel(app_id: str) -> str:
+    return file_name(app_id.partition("/")[2])  # which has no `-`
+
+
+def _batch_name(batch: int, app_id: str) -> str:
+    return f"{batch:012}-{_encoded_channel(app_id)}".rstrip("-")
+
+
+def _names(folder: Path) -> list[str]:
+    return os.listdir(folder) if folder.exists() else []
+
+
+@contextmanager
+def _mapped(path: Path) -> Iterator[None]:
+    from pyarrow import ArrowInvalid
+
+    try:
+        yield
+    except (OSError, ArrowInvalid) as error:
+        raise TargetError(
+            f"{path}: {error}", errno=er.ERROR_ON_WRITE, hint="rplctl doctor; rplctl start goes on where it was"
+        ) from error

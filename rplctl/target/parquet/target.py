@@ -1,0 +1,16 @@
+"""Changes as Delta's target stages them, for tables of plain files."""
+
+from __future__ import annotations
+
+from rplctl.target.delta.place import Place
+from rplctl.target.delta.target import DeltaTarget
+from rplctl.target.lake import LakeTables
+from rplctl.target.parquet.tables import ParquetTables
+
+
+class ParquetTarget(DeltaTarget):
+    kind = "parquet"
+
+    @staticmethod
+    def open_tables(place: Place) -> LakeTables:
+        return ParquetTables(place)

@@ -1,0 +1,141 @@
+"""A batch of plain Parquet files is in its table whole, once and on the disk, wherever it was cut off before."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from rplctl.durable import sync_folder
+from rplctl.errors import LockBusy, TargetError
+from rplctl.target.lake import PendingTable
+from rplctl.target.parquet.place import ParquetPlace
+from rplctl.target.parquet.tables import ParquetTables
+
+SCHEMA = pa.schema([pa.field("op", pa.string(), nullable=False), pa.field("id", pa.int32())])
+APP = "rplctl/c"
+MODEL: Any = SimpleNamespace(database="d", name="t")
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> ParquetPlace:
+    return ParquetPlace(str(tmp_path / "lake"), str(tmp_path / "state.db"))
+
+
+def pending(place: ParquetPlace, *numbers: int) -> PendingTable:
+    """A batch of inserts, each in a written file of its own."""
+    rows = [pa.Table.from_pylist([{"op": "insert", "id": number}], schema=SCHEMA) for number in numbers]
+    files = [place.write(MODEL, "d/t", part) for part in rows]
+    columns = ParquetTables(place).columns_of(SCHEMA)
+    return PendingTable("d/t", columns, tuple((file.path, file.size, file.stats) for file in files))
+
+
+def ids(place: ParquetPlace) -> list[int]:
+    folder = Path(place.uri("d/t"))
+    return sorted(pq.read_table(folder)["id"].to_pylist()) if folder.exists() and any(folder.iterdir()) else []
+
+
+class Cut(BaseException):
+    """The process ends here."""
+
+
+def cut_at(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every change of the file system and every sync is a step; the process ends before the one of this number."""
+    steps = count()
+
+    def counted(work: Callable[..., Any]) -> Callable[..., Any]:
+        def step(*given: Any, **named: Any) -> Any:
+            if next(steps) == number:
+                raise Cut
+            return work(*given, **named)
+
+        return step
+
+    monkeypatch.setattr(Path, "mkdir", counted(Path.mkdir))
+    monkeypatch.setattr(os, "rename", counted(os.rename))
+    monkeypatch.setattr("rplctl.target.parquet.tables.sync_folder", counted(sync_folder))
+
+
+def test_a_batch_cut_off_before_each_step_is_seen_whole_or_not_and_is_there_once_in_the_end(
+    place: ParquetPlace,
+) -> None:
+    tables, published = ParquetTables(place), set()
+    for batch in count(1):
+        was, new = ids(place), [10 * batch, 10 * batch + 1]
+        table = pending(place, *new)
+        with pytest.MonkeyPatch.context() as patch:
+            cut_at(batch - 1, patch)
+            try:
+                tables.publish(table, APP, batch)
+            except Cut:
+                is_done = False
+            else:
+                is_done = True
+        assert ids(place) in (was, was + new)
+        published.add(ids(place) == was + new)
+        tables.publish(table, APP, batch)
+        assert ids(place) == was + new
+        assert tables.version("d/t", APP) == batch
+        if is_done:
+            break
+    assert published == {True, False}
+    assert list(place.written("d/t", "").iterdir()) == []
+
+
+def test_of_two_writers_of_one_batch_the_second_is_kept_out(
+    place: ParquetPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before it looks, and between its look and its rename."""
+    tables = ParquetTables(place)
+    tables.publish(pending(place, 1), APP, 1)
+    with pytest.raises(LockBusy, match="other files than ours"):
+        tables.publish(pending(place, 2), APP, 1)
+    rename, theirs, ours = os.rename, pending(place, 3), pending(place, 4)
+
+    def late(source: Path, target: Path) -> None:
+        monkeypatch.setattr(os, "rename", rename)
+        ParquetTables(place).publish(theirs, APP, 2)
+        rename(source, target)
+
+    monkeypatch.setattr(os, "rename", late)
+    with pytest.raises(LockBusy, match="other files than ours"):
+        tables.publish(ours, APP, 2)
+    assert ids(place) == [1, 3]
+
+
+@pytest.mark.parametrize("spoil", [Path.unlink, lambda path: path.write_bytes(path.read_bytes()[:-1])])
+def test_a_file_that_is_gone_or_cut_short_is_never_published(
+    place: ParquetPlace, spoil: Callable[[Path], object]
+) -> None:
+    tables, table = ParquetTables(place), pending(place, 1, 2)
+    spoil(place.written("d/t", table.files[1][0]))
+    with pytest.raises(TargetError):
+        tables.publish(table, APP, 1)
+    assert (tables.version("d/t", APP), ids(place)) == (0, [])
+
+
+def test_channels_count_their_batches_apart(place: ParquetPlace) -> None:
+    tables = ParquetTables(place)
+    for number, app in enumerate(("rplctl/", "rplctl/c", "rplctl/a-c", "rplctl/c")):
+        tables.publish(pending(place, number), app, number + 1)
+    assert [tables.version("d/t", f"rplctl/{name}") for name in ("", "c", "a-c", "other")] == [1, 4, 3, 0]
+    assert ids(place) == [0, 1, 2, 3]
+
+
+def test_a_folder_has_files_of_one_definition_only(place: ParquetPlace) -> None:
+    """What a reader takes from any one file is true of all."""
+    tables = ParquetTables(place)
+    same = tables.columns_of(SCHEMA)
+    assert tables.takes("d/t", same) is None
+    tables.publish(pending(place, 1), APP, 1)
+    assert tables.takes("d/t", same) is True
+    wider = tables.columns_of(SCHEMA.append(pa.field("v", pa.string())))
+    other = tables.columns_of(SCHEMA.set(1, pa.field("id", pa.int64())))
+    assert (tables.takes("d/t", wider), tables.takes("d/t", other)) == (False, False)
