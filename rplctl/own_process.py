@@ -8,13 +8,24 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
+from typing import Final
 
 from rplctl.errors import LockBusy, RplError
+
+_SWITCH_S: Final = 0.1
+
+
+def has_threads_for_channels() -> None:
+    """A thread that waits for the interpreter asks for it each 5 ms. With 64 of them the process was busy with that
+    alone; who works lets go of it many times in a batch anyway.
+    """
+    sys.setswitchinterval(_SWITCH_S)
 
 
 def signal_holder(pid: int, number: signal.Signals, lock: Path, what: str, channel: str | None = None) -> bool:

@@ -28,6 +28,20 @@ if len(sys.argv) > 2:
 crash_point("crash_commit_before"); print("twice", flush=True)
 """
 
+BESIDE_ANOTHER = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from rplctl.failpoint import arm, crash_point, watch
+one, other = (ThreadPoolExecutor(1) for _ in range(2))
+def passes(thread, what): thread.submit(crash_point, "crash_commit_before").result(); print(what, flush=True)
+for name, thread in ("one", one), ("other", other):
+    thread.submit(watch, Path(sys.argv[1], name), beside_others=True).result()
+passes(one, "one"), passes(other, "other")
+arm(Path(sys.argv[1], "one"), "crash_commit_before=kill")
+passes(other, "the other again"), passes(one, "not said")
+"""
+
 
 def passed(*arguments: str, armed: str = "") -> tuple[str, bool]:
     """(what was printed, whether it was killed)."""
@@ -57,6 +71,15 @@ def test_one_that_is_armed_while_the_thread_runs_kills_once(tmp_path: Path) -> N
     arm(tmp_path, point)
     arm(tmp_path, "")
     assert passed(str(tmp_path)) == ("once\ntwice\n", False), "taken back"
+
+
+def test_one_of_two_channels_of_a_process_is_killed_where_it_is_armed_and_not_where_the_other_passes(
+    tmp_path: Path,
+) -> None:
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+    done = subprocess.run([sys.executable, "-c", BESIDE_ANOTHER, tmp_path], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("one\nother\nthe other again\n", -signal.SIGKILL), done.stderr
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Engine, delete, insert, select, update
+from sqlalchemy import Connection, Engine, Update, bindparam, delete, insert, select, update
 
 from rplctl import mysql_errors as er
 from rplctl.commit.step import CommitMode, Ledger, taken_over
@@ -74,16 +75,9 @@ class MarkerLedger(Ledger):
         return info
 
     def advance(self, connection: Connection, expected: RelayLogInfo, new: RelayLogInfo) -> None:
-        c = self._marker.c
-        statement = update(self._marker).where(
-            c.Channel_name == self._channel,
-            c.Relay_log_name == expected.relay_log_name,
-            c.Relay_log_pos == expected.relay_log_pos,
-            c.Master_log_name == expected.master_log_name,
-            c.Master_log_pos == expected.master_log_pos,
-        )
+        given = self._row(new) | {f"old_{name}": value for name, value in self._row(expected).items()}
         with mapped_errors(connection.dialect.name):
-            moved = connection.execute(statement.values(**self._row(new))).rowcount == 1
+            moved = connection.execute(_swap(connection.dialect.name), given).rowcount == 1
         if not moved:
             raise taken_over(expected)
 
@@ -125,6 +119,14 @@ class MarkerLedger(Ledger):
             "Master_log_pos": info.master_log_pos,
             "Gtid_executed": info.gtid_executed,
         }
+
+
+@cache
+def _swap(dialect: str) -> Update:
+    """Made once: it takes part in each transaction, and to make it takes longer than to carry it out."""
+    marker = commit_marker(dialect)
+    names = ("Channel_name", "Relay_log_name", "Relay_log_pos", "Master_log_name", "Master_log_pos")
+    return update(marker).where(*(marker.c[name] == bindparam(f"old_{name}") for name in names))
 
 
 def read_marker(connection: Connection, channel: str) -> tuple[RelayLogInfo | None, bool]:

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 import numpy as np
 
@@ -71,6 +72,8 @@ LARGEST_CARRIED = 64 << 20  # bytes; a message of Spark's has room for 128 MB. W
 NO_LIMIT = 1 << 62
 CARRIED_JOB = 128 << 20  # bytes of a job whose bytes or results travel: they lie in the driver's JVM, which has 1 GB
 _LENGTH = 8
+_warm: WeakSet[SparkContext] = WeakSet()  # that have run a job
+_warming = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,16 +137,25 @@ class Pipeline:
         self._cluster = cluster
         self.has_begun = False
         self._beginning: Future[None] | None = None
+        self._cores = os.cpu_count() or 1
         self.spark_jobs = self.small_jobs = 0
         self._catalog: Catalog | None = None
         self._broadcast: Broadcast[Catalog] | None = None
         self._lock = threading.Lock()  # two jobs at a time: one is decoded ahead
 
     def begin(self) -> None:
-        """Before anything is decoded: with a first job, which takes 0.3 s longer than those that follow."""
+        """Before anything is decoded: with a first job, which takes 0.3 s longer than those that follow. Channels that
+        share a context run one.
+        """
         if self._cluster is None:
-            tasks = range(self._context.defaultParallelism)
-            self._collect(tasks, Catalog(), lambda _, catalog: SplitResult(b"".join(pieces_of(encode_chunks([])))))
+            self._cores = self._context.defaultParallelism
+            with _warming:
+                if self._context not in _warm:
+                    tasks = range(self._cores)
+                    self._collect(
+                        tasks, Catalog(), lambda _, catalog: SplitResult(b"".join(pieces_of(encode_chunks([]))))
+                    )
+                    _warm.add(self._context)
         else:
             self._cluster.await_executors(self._context)
             witness = self._cluster.witness
@@ -296,7 +308,11 @@ class Pipeline:
     @property
     def parallelism(self) -> int:
         """Tasks at a time. What is decoded here goes one after another, and only its memory hangs on it."""
-        return self._context.defaultParallelism if self.has_begun else os.cpu_count() or 1
+        return self._context.defaultParallelism if self.has_begun and self._cluster else self._cores
+
+
+def _nothing(_: int, catalog: Catalog) -> SplitResult:
+    return SplitResult(b"".join(pieces_of(encode_chunks([]))))
 
 
 def _carrying(split: Split, piece: bytes | Archived) -> Split:

@@ -18,6 +18,7 @@ from rplctl.config import Config
 JOB = """
 import json, os, sys
 from pathlib import Path
+from rplctl.applier.spark.pipeline import Pipeline
 from rplctl.applier.spark.session import open_session
 from rplctl.channel import Channel
 from rplctl.config import Config
@@ -25,6 +26,9 @@ from rplctl.config import Config
 folder = Path(sys.argv[1])
 context = open_session(Config(datadir=folder), "", Channel("", folder).run_folder)
 result = context.parallelize(range(8), 4).map(lambda value: value * value).collect()
+for _ in "ab":  # of two channels
+    Pipeline(lambda: context).begin()
+jobs = len(context.statusTracker().getJobIdsForGroup())
 
 # /proc/net lists the sockets of the whole machine: keep those of the JVM, by inode
 def command_of(process):
@@ -45,8 +49,9 @@ addresses = {line.split()[1].rpartition(":")[0] for table in tables if table.exi
              for line in table.read_text().splitlines()[1:]
              if line.split()[3] == "0A" and line.split()[9] in inodes}
 spark_folder = folder / "run/@/spark"
-print(json.dumps({"result": result, "addresses": sorted(addresses), "mode": oct(spark_folder.stat().st_mode & 0o777),
-                  "java": os.environ["JAVA_HOME"], "files": sorted(p.name[:6] for p in spark_folder.iterdir()),
+print(json.dumps({"result": result, "jobs": jobs, "addresses": sorted(addresses),
+                  "mode": oct(spark_folder.stat().st_mode & 0o777), "java": os.environ["JAVA_HOME"],
+                  "files": sorted(p.name[:6] for p in spark_folder.iterdir()),
                   "testing": "pyspark.testing" in sys.modules,
                   "unix": any(p.is_socket() for p in spark_folder.iterdir())}))
 context.stop()
@@ -71,6 +76,7 @@ def test_a_job_runs_on_a_machine_without_java(tmp_path: Path) -> None:
     instance = tmp_path / ("of a long name, " * 8)
     found = run_job(instance, {"PATH": str(bin_folder)})
     assert found["result"] == [0, 1, 4, 9, 16, 25, 36, 49]
+    assert found["jobs"] == 2, "channels that share a Spark begin with one job of it"
     assert found["java"] == str(instance / "run/@/java")
     assert found["mode"] == "0o700"
     assert not found["testing"], "PySpark's tests, which load pandas where it is installed, are loaded"
