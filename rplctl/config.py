@@ -278,10 +278,18 @@ def channel_sections(datadir: Path, config_file: Path | None = None) -> dict[str
 _PASSWORD_HINT = 'leave it out of the URL and set target_password = "file:PATH", or: rplctl init --target-password-file'
 
 
+def refuse_committers(name: str, where: str) -> None:
+    """An operator of a server may expect several appliers of one channel. Raises ConfigError."""
+    if re.fullmatch("(replica|slave)_parallel_(workers|type|threads|mode|max_queued)", name):
+        words = f"there is no option '{name}': one connection commits all transactions of a channel"
+        raise ConfigError(f"{where}: {words}", hint="leave it out; man 7 rplctl-design, D24")
+
+
 def check_value(name: str, value: object, where: str) -> Value:
     """The value in the option's type and range; texts (environment, command line) are converted. Raises ConfigError."""
     o = OPTIONS.get(name)
     if o is None:
+        refuse_committers(name, where)
         raise ConfigError(f"{where}: unknown option '{name}'{_did_you_mean(name)}", hint="man 5 rplctl.toml")
     if o.holds or o.is_error_list:
         value = _joined(value)

@@ -99,6 +99,15 @@ def judge(done: Outcome, verb: str, parameter: Any, value: str) -> None:
         assert done.out == "", where
 
 
+@pytest.mark.parametrize("words", [["--replica-parallel-workers", "4"], ["--slave-parallel-threads=4"]])
+def test_who_asks_for_several_appliers_of_a_channel_is_told_that_there_is_one(
+    configured: Program, words: list[str]
+) -> None:
+    done = configured("start", *words)
+    assert done.code == 78 and "one connection commits all transactions of a channel" in done.err
+    assert "D24" in done.err
+
+
 @pytest.mark.parametrize("verb", list(VERBS))
 def test_an_option_that_is_none_is_named_with_where_the_others_are(configured: Program, verb: str) -> None:
     before = contents(configured.datadir)
