@@ -17,7 +17,7 @@ import pytest
 import rplctl
 from rplctl.applier.spark.java import find_java
 from tests.kit.load import Load
-from tests.kit.private_server import HOST, free_port
+from tests.kit.private_server import HOST, PASSWORD, USER, free_port
 from tests.kit.recorded_state import differences, unpacked_log
 from tests.kit.replica import Replica, assert_same_tables, wait_until
 from tests.kit.servers import MariadbServer
@@ -147,6 +147,13 @@ def test_workers_that_see_the_archive_read_it_and_no_bytes_of_it_travel(
     assert f"executors read {archive}" in replica.logs() and "bytes of the relay log travel" not in replica.logs()
 
 
+def password_file(folder: Path) -> Path:
+    file = folder / "password"
+    file.touch(0o600)
+    file.write_text(PASSWORD)
+    return file
+
+
 @pytest.mark.torture
 def test_workers_that_see_the_logs_answer_queries_on_them(
     cluster: StandaloneCluster, source: MariadbServer, tmp_path: Path
@@ -154,10 +161,38 @@ def test_workers_that_see_the_logs_answer_queries_on_them(
     source.sql("INSERT INTO big SELECT seq, REPEAT(MD5(seq), 4000) FROM seq_1_to_100", "shop")
     cluster.start_worker()
     code = f"""
-changes = spark.read.format("binlog").option("table", "shop.big").load("{source.data}")
-tell([changes.where("after IS NOT NULL").count(), spark.sparkContext.master])
+log = spark.read.format("binlog").option("table", "shop.big")
+live = log.option("spool", "{tmp_path}").option("password_file", "{password_file(tmp_path)}")
+for changes in log.load("{source.data}"), live.load("mysql://{USER}@{HOST}:{source.port}"):
+    tell([changes.where("after IS NOT NULL").count(), spark.sparkContext.master])
 """
-    assert query(code, tmp_path / "query", cluster.properties) == [[100, cluster.url]]
+    assert query(code, tmp_path / "query", cluster.properties) == [[100, cluster.url]] * 2
+
+
+@pytest.mark.torture
+def test_a_query_whose_workers_do_not_see_the_logs_is_told_what_they_have_to_see(
+    cluster: StandaloneCluster, source: MariadbServer, tmp_path: Path
+) -> None:
+    archive, spool = tmp_path / "archive", tmp_path / "spool"
+    archive.mkdir()
+    spool.mkdir()
+    for log in source.binlog_files:
+        shutil.copy(log, archive)
+    cluster.start_worker([archive, spool])
+    code = f"""
+log = spark.read.format("binlog").option("table", "shop.counter")
+live = log.option("spool", "{spool}").option("password_file", "{password_file(tmp_path)}")
+for changes in log.load("{archive}"), live.load("mysql://{USER}@{HOST}:{source.port}"):
+    try:
+        tell(["read", changes.count()])
+    except Exception as error:
+        tell(["refused", str(error)])
+"""
+    told = query(code, tmp_path / "query", cluster.properties)
+    for (outcome, text), folder in zip(told, (archive, spool), strict=True):
+        assert outcome == "refused"
+        assert f"{folder}/" in text and "No such file" in text
+        assert "every executor must see the logs under this path (those of a live server under option spool)" in text
 
 
 @pytest.mark.torture

@@ -94,7 +94,8 @@ def changes_of(piece: Piece, tables: Collection[TableName] = ()) -> Changes:
         raise SourceError(
             f"{piece.path}: {error.strerror}",
             errno=er.MASTER_FATAL_ERROR_READING_BINLOG,
-            hint="every executor must see the logs under this path, and nobody may purge them meanwhile",
+            hint="every executor must see the logs under this path (those of a live server under option spool), and "
+            "nobody may purge them meanwhile",
         ) from error
     try:
         return _changes(piece, data, tables)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import lzma
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from rplctl.applier.decode.changes import Changes, changes_of
 from rplctl.data_source.json_rows import dict_rows
 from rplctl.data_source.options import Options
 from rplctl.data_source.walk import Walk
+from rplctl.errors import SourceError
 from rplctl.schema.statement import TableName
 from tests.kit.recorded_state import DATA, unpacked_log
 
@@ -109,3 +111,12 @@ def shown(value: Any, kind: str) -> str:
     if kind == "bit":
         return f"{value:X}"
     return str(value)
+
+
+def test_a_task_that_does_not_see_the_log_says_what_every_executor_has_to_see(tmp_path: Path) -> None:
+    unpacked_log("ma1011-sysbench-mix-small", tmp_path)
+    (piece, *_) = Walk(Options.parse({"path": str(tmp_path)})).to()
+    with pytest.raises(SourceError, match="No such file") as refused:
+        changes_of(replace(piece, path=str(tmp_path / "elsewhere" / piece.log_name)))
+    assert "every executor must see the logs under this path" in refused.value.hint
+    assert "a live server under option spool" in refused.value.hint
