@@ -237,8 +237,9 @@ def load_config(
     for path in _files(datadir, config_file):
         top, section = read_options(path, channel)
         merged.update(top)
-        if not _same_server(merged, section):
-            merged.pop("target_password", None)  # given for another server: it is not sent to this one
+        own, common = str(section.get("target", "")), str(merged.get("target", ""))
+        if own and authority(own) != authority(common):
+            merged.pop("target_password", None)  # given for another server, or user: it is not sent to this one
         merged.update(section)
     for o in OPTIONS.values():
         for variable in (o.environment, ENVIRONMENT_PREFIX + (o.old_name or o.name).upper()):
@@ -250,12 +251,6 @@ def load_config(
     for name, value in (overrides or {}).items():
         merged[name] = check_value(name, value, "command line")
     return Config(datadir, **merged, config_file=config_file)  # type: ignore[arg-type]  # check_value saw to the types
-
-
-def _same_server(options: Mapping[str, Value], section: Mapping[str, Value]) -> bool:
-    """Whether a channel's own target, if it has one, is for the same user of the same server."""
-    own, common = str(section.get("target", "")), str(options.get("target", ""))
-    return not own or authority(own) == authority(common)
 
 
 def _files(datadir: Path, config_file: Path | None) -> list[Path]:

@@ -91,7 +91,8 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
     except RplError as error:
         if error.exit_code == UsageError.exit_code and not error.hint:
-            error.hint = help_of(hoisted)
+            is_known = len(_verbs_of(hoisted)) == 1
+            error.hint = f"rplctl {verb_of(hoisted)} --help" if is_known else "rplctl --help"
         report(error)
         return error.exit_code
     except BrokenPipeError:
@@ -103,11 +104,6 @@ def run(arguments: Sequence[str]) -> int:
     except SystemExit as exit:
         return exit.code if isinstance(exit.code, int) else 0 if exit.code is None else 1
     return 0
-
-
-def help_of(hoisted: Sequence[str]) -> str:
-    """Where a mistyped command is described: every wrong command line names its next step."""
-    return f"rplctl {verb_of(hoisted)} --help" if len(_verbs_of(hoisted)) == 1 else "rplctl --help"
 
 
 def command_for(arguments: Sequence[str]) -> Any:

@@ -311,7 +311,9 @@ class Cloner:
         if not found.fits:
             return None
         place = found.position
-        return Place(str(place), _gtids_of_copy(place, shown, source)), tables
+        if source.step is Step.EXACT:
+            return Place(str(place), _with_ours(gtids_at(source.log, place), source)), tables
+        return Place(str(place), str(MysqlGtidSet.parse(source.applied.gtids).union(MysqlGtidSet.parse(shown)))), tables
 
     def _place_of_window(
         self, held: Opened, tables: list[CopiedTable], source: Source, last: LastRow | None = None
@@ -423,12 +425,6 @@ def _exact_place(held: Opened, end: BinlogPosition, source: Source) -> Place:
     assert low.position is not None
     is_same = low.position.is_before(end) and low.gtids == gtids_at(source.query, end)
     return Place(str(end if is_same else low.position), _with_ours(low.gtids, source))
-
-
-def _gtids_of_copy(place: BinlogPosition, shown: str, source: Source) -> str:
-    if source.step is Step.EXACT:
-        return _with_ours(gtids_at(source.log, place), source)
-    return str(MysqlGtidSet.parse(source.applied.gtids).union(MysqlGtidSet.parse(shown)))
 
 
 def _with_ours(gtids: str, source: Source) -> str:

@@ -52,7 +52,9 @@ def refuse_other(replica: Query, source: Query, address: str) -> None:
     step = step_of(replica)
     if step is Step.SHARE_LOCK or step is not step_of(source):
         raise SourceError(f"{address} and the source do not both have GTIDs of one vendor", hint=_NEEDS)
-    if not _logs_what_it_applies(replica):
+    names = "('log_bin', 'log_slave_updates', 'log_replica_updates')"
+    logs = replica(f"SHOW GLOBAL VARIABLES WHERE variable_name IN {names}")
+    if len(logs) < 2 or any(str(value).upper() not in ("ON", "1") for _, value in logs):
         raise SourceError(f"{address} does not log what it applies", hint=_NEEDS)
     if filters := _filters(replica):
         raise SourceError(f"{address} leaves out some of the source's transactions: {filters[0]}", hint=READ_SOURCE)
@@ -79,13 +81,6 @@ def _has(state: MariadbGtidState, domain: int, server_id: int, sequence: int) ->
     """The last number of a domain is one server's only."""
     last = state.domains.get(domain, (0, 0))
     return sequence < last[1] or (server_id, sequence) == last
-
-
-def _logs_what_it_applies(replica: Query) -> bool:
-    rows = replica(
-        "SHOW GLOBAL VARIABLES WHERE variable_name IN ('log_bin', 'log_slave_updates', 'log_replica_updates')"
-    )
-    return len(rows) > 1 and all(str(value).upper() in ("ON", "1") for _, value in rows)
 
 
 def _filters(replica: Query) -> list[str]:

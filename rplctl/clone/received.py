@@ -109,7 +109,7 @@ class Received:
         """
         deadline = time.monotonic() + patience_s
         while True:
-            is_there = self._is_at(end)
+            is_there = self.place is not None and not self.place.is_before(end)
             for groups in self.new():
                 deadline = time.monotonic() + patience_s
                 yield groups
@@ -117,9 +117,6 @@ class Received:
                 return
             if time.monotonic() > deadline:
                 raise SourceError(f"the receiver does not come to {end}", hint="rplctl show-status", transient=True)
-
-    def _is_at(self, end: BinlogPosition) -> bool:
-        return self.place is not None and not self.place.is_before(end)
 
     def _opened(self, *, at_start: bool = False) -> RelayLogReader | None:
         index = RelayLogIndex(self._channel)
@@ -166,18 +163,16 @@ def named_by_ddl(groups: RelayGroups, number: int, tables: frozenset[TableName])
     if EventType.QUERY_COMPRESSED in scan_events(groups.data[:end], start).type_codes:
         return True
     text = groups.data[start:end].tobytes()
-    return any(_may_stand_in(text, name) and _may_be_of(text, database) for database, name in tables)
+    return any(_may_name(text, database, name) for database, name in tables)
 
 
-def _may_be_of(text: bytes, database: str) -> bool:
-    """Whatever stands before the name: in an event that are bytes of numbers, too."""
+def _may_name(text: bytes, database: str, name: str) -> bool:
+    """What is no ASCII is written in whatever character set. Before the database's name are bytes of numbers, too."""
+    if name.isascii() and "`" not in name:
+        word = rb"(?<![\w$])" + re.escape(name.encode()) + rb"(?![\w$])"
+        if re.search(word, text, re.IGNORECASE) is None:
+            return False
     return not database.isascii() or "`" in database or database.lower().encode() in text.lower()
-
-
-def _may_stand_in(text: bytes, name: str) -> bool:
-    if not name.isascii() or "`" in name:
-        return True  # written in whatever character set, or otherwise
-    return re.search(rb"(?<![\w$])" + re.escape(name.encode()) + rb"(?![\w$])", text, re.IGNORECASE) is not None
 
 
 def alike(name: TableName) -> TableName:

@@ -71,7 +71,7 @@ def touched_keys(  # noqa: PLR0913 - a piece of the log, and how it is read
     """Behind `low`, up to and with `high`; keys as that kind of target takes them. `folds_names`: to the source names
     in other letters are the same. Raises Unsure; errors of `batches` pass through.
     """
-    logged = alike if folds_names else _as_it_is
+    logged: Callable[[TableName], TableName] = alike if folds_names else lambda name: name
     tables = {logged((model.database, model.name)): model for model in models if key_columns(model)}
     found: dict[TableName, Touched] = {name: {} for name in tables}
     for groups in batches:
@@ -81,10 +81,6 @@ def touched_keys(  # noqa: PLR0913 - a piece of the log, and how it is read
                 if not _has_added(groups, number, tables, found, kind, logged):
                     raise Unsure(f"what ends at {groups.scan.source_position(number)} is not plain rows")
     return {(tables[name].database, tables[name].name): keys for name, keys in found.items()}
-
-
-def _as_it_is(name: TableName) -> TableName:
-    return name
 
 
 def _has_added(  # noqa: PLR0913 - as `touched_keys`

@@ -27,7 +27,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rplctl.applied_log.files import binary_log_files
 from rplctl.channel import Channel
@@ -40,15 +40,13 @@ from rplctl.errors import RplError, UsageError
 from rplctl.history import HISTORY, note_event
 from rplctl.info import RelayLogInfo
 from rplctl.locks import PATIENCE_S, InstanceLock, lock_wait_timeout, read_lock
+from rplctl.log_status import ChannelLog, TargetLog
 from rplctl.plain_file import closing_descriptor, open_plain
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.repository import RepositoryKind, open_relay_log_info, open_repository
 from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO
 from rplctl.secret import KEY_FILE
 from rplctl.target import open_engine
-
-if TYPE_CHECKING:
-    from rplctl.log_status import ChannelLog, TargetLog
 
 TARGET_FILE = "target.db"  # of the default channel
 OUTSIDE = "binary-log"  # folder for binary logs that are not in the instance folder

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection
 
 from rplctl.applier.decode.filter_rules import ReplicationFilter, filtered_catalog
 from rplctl.channel import Channel
@@ -44,16 +45,12 @@ from rplctl.own_tables.clones import ClonedTable, add_clones, read_clones
 from rplctl.own_tables.models import load_models, store_models
 from rplctl.own_tables.tables import create_own_tables
 from rplctl.position import BinlogPosition
+from rplctl.schema.model import TableModel
 from rplctl.schema.plan import DatabaseModel
 from rplctl.schema.source_catalog import quote
+from rplctl.schema.statement import TableName
 from rplctl.target import open_target, statement_target
 from rplctl.target.base import committed
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
-    from rplctl.schema.model import TableModel
-    from rplctl.schema.statement import TableName
 
 __all__ = ["Choice", "CloneRequest", "CloneResult", "TableToClone", "clone"]
 

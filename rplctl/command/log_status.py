@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel
@@ -19,11 +19,8 @@ from rplctl.repository import list_channels
 from rplctl.repository.channels import TargetKey, target_key
 from rplctl.source.replica_id import replica_identity
 from rplctl.target import open_engine_log
-from rplctl.target.engine_log import access_denied
+from rplctl.target.engine_log import EngineLog, access_denied
 from rplctl.target.registry import dialect_of, target_kind
-
-if TYPE_CHECKING:
-    from rplctl.target.engine_log import EngineLog
 
 # --format → the names of columns 2 and 3, the key of the relay log position
 FORMATS: dict[str, tuple[str, str, str]] = {

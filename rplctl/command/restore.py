@@ -48,7 +48,12 @@ def restore(folder: Path, datadir: Path, binary_log_folders: Sequence[Path] = ()
     """
     refuse_filled(datadir, "restore into a new instance: rplctl --datadir FOLDER restore …")
     manifest = read_manifest(folder)
-    _refuse_unnamed(manifest, binary_log_folders)
+    wanted = {place for name in manifest.digests if (place := manifest.folder_of(name))}
+    if missing := sorted(wanted - {str(place) for place in binary_log_folders}):  # a backup alone does not say where
+        raise UsageError(
+            f"the backup holds a binary log that was outside of the instance folder, in {', '.join(missing)}",
+            hint="to put it back there: " + " ".join(f"--binary-log-dir {shlex.quote(place)}" for place in missing),
+        )
     names = sorted(manifest.digests, key=_order)
     places = {name: _place(name, datadir, manifest) for name in names}
     outside = [places[name] for name in names if manifest.folder_of(name)]
@@ -63,16 +68,6 @@ def restore(folder: Path, datadir: Path, binary_log_folders: Sequence[Path] = ()
         sync_folder(parent)
     note_event(datadir, None, "restore", f"{folder}, taken {manifest.created}")
     return RestoreResult(datadir, len(names), manifest.log_status, tuple(_notes(manifest)))
-
-
-def _refuse_unnamed(manifest: Manifest, named: Sequence[Path]) -> None:
-    """A backup does not say where on this machine something is written. Raises UsageError."""
-    wanted = {folder for name in manifest.digests if (folder := manifest.folder_of(name))}
-    if missing := sorted(wanted - {str(folder) for folder in named}):
-        raise UsageError(
-            f"the backup holds a binary log that was outside of the instance folder, in {', '.join(missing)}",
-            hint="to put it back there: " + " ".join(f"--binary-log-dir {shlex.quote(folder)}" for folder in missing),
-        )
 
 
 def _place(name: str, datadir: Path, manifest: Manifest) -> Path:

@@ -48,20 +48,16 @@ def open_ledger(config: Config, channel: Channel, engine: Engine) -> Ledger:
     ledger: Ledger = two_phase or kind(repository, channel.name, engine)
     dialect = dialect_of(target_kind(config.target_place))
     if dialect.commits_per_table:
-        _refuse_log(config)
+        if config.log_bin:
+            raise ConfigError(
+                "log_bin: a lake has no transactions that a binary log could be told of",
+                hint="set log_bin = '' in rplctl.toml; the lake's tables of changes are the log",
+            )
         ledger = PerTableLedger(ledger, channel.name, engine, dialect.lake_tables(engine))
     ledger.guard = gtid_map(config.datadir).shared
     if (files := binary_log_files(config, channel)) is not None:
         ledger.log = BinaryLog(files, config, replica_server_id(config, channel))
     return ledger
-
-
-def _refuse_log(config: Config) -> None:
-    if config.log_bin:
-        raise ConfigError(
-            "log_bin: a lake has no transactions that a binary log could be told of",
-            hint="set log_bin = '' in rplctl.toml; the lake's tables of changes are the log",
-        )
 
 
 def position_holder(config: Config, channel: Channel, engine: Engine) -> Callable[[Connection], None] | None:

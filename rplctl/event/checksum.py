@@ -8,19 +8,17 @@ changes at a FORMAT_DESCRIPTION, which itself always carries a checksum, compute
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from isal.isal_zlib import crc32
+from numpy.typing import NDArray
 
 from rplctl.event.bytes_at import u32
 from rplctl.event.group_position import description_checksum
 from rplctl.event.header import CHECKSUM_LENGTH, HEADER_LENGTH
 from rplctl.event.jit import Buffer, ByteArray, byte_view, lean_kernel
 from rplctl.event.types import EventType
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _POLYNOMIAL: Final = 0xEDB88320
 _DESCRIPTION: Final = int(EventType.FORMAT_DESCRIPTION)

@@ -9,17 +9,16 @@ Only offsets that lie inside a whole event are read; `run_groups` checks the len
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from rplctl.event import event_classes as c, query_words as words
 from rplctl.event.bytes_at import u16, u32
 from rplctl.event.group_position import CHECKSUM, INEXACT, POSITION, move_position
 from rplctl.event.header import FLAG_ARTIFICIAL, FLAG_IGNORABLE, FLAG_RELAY_LOG, HEADER_LENGTH, MAX_EVENT_LENGTH
 from rplctl.event.jit import ByteArray, lean_kernel
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 # Errors of run_groups.
 BAD_LENGTH: Final = 1

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from rplctl.event.bytes_at import u16, u32
 from rplctl.event.event_classes import DESCRIPTION, ROTATE
 from rplctl.event.header import FLAG_ARTIFICIAL, FLAG_RELAY_LOG, HEADER_LENGTH
 from rplctl.event.jit import ByteArray, lean_kernel
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 # Registers (int64). The first two are set by the caller of the group kernel.
 POSITION: Final = 0  # source position after the last exact event

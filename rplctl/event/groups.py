@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rplctl.event import group_kernel as kernel
 from rplctl.event.format_description import FormatDescription, encrypted_error, parse_format_description
@@ -25,9 +25,6 @@ from rplctl.event.header import CHECKSUM_LENGTH, HEADER_LENGTH, format_error
 from rplctl.event.jit import Buffer, ByteArray, byte_view
 from rplctl.event.types import CLASS_TABLE
 from rplctl.position import BinlogPosition
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _SMALL_GROUP = 64  # bytes; only the part of the tables that is used becomes memory
 _MESSAGES = {
@@ -149,12 +146,8 @@ def _run(
         if error == kernel.TABLE_FULL:
             group_room, mark_room = 4 * group_room, 4 * mark_room
             continue
+        if error == kernel.ENCRYPTED:
+            raise encrypted_error(view[at : at + 64].tobytes())
         if error:
-            _raise(error, view, at)
+            raise format_error(_MESSAGES[error], view.data, at)
         return table[:count], marks[:mark_count]
-
-
-def _raise(error: int, view: ByteArray, at: int) -> NoReturn:
-    if error == kernel.ENCRYPTED:
-        raise encrypted_error(view[at : at + 64].tobytes())
-    raise format_error(_MESSAGES[error], view.data, at)

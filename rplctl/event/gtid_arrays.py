@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from rplctl.event.format_description import FormatDescription
 from rplctl.event.gtid import Intervals, MariadbGtidState, MysqlGtidSet, Source
@@ -18,9 +19,6 @@ from rplctl.event.header import HEADER_LENGTH
 from rplctl.event.jit import ByteArray
 from rplctl.event.rows import Ints
 from rplctl.event.types import EventType
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 Describe: TypeAlias = Callable[[int], FormatDescription | None]  # offset → the description in force there
 

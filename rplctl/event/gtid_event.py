@@ -171,11 +171,6 @@ def _varint(body: EventCursor) -> int:
     return (body.unsigned(further) << 8 | first) >> (further + 1)
 
 
-def _signed_varint(body: EventCursor) -> int:
-    value = _varint(body)
-    return -(value >> 1) - 1 if value & 1 else value >> 1
-
-
 def _parse_tagged(body: EventCursor) -> MysqlGtid:
     if _varint(body) != 1:
         raise body.error("Unknown version of the serialization format")
@@ -193,7 +188,8 @@ def _parse_tagged(body: EventCursor) -> MysqlGtid:
         elif field == 3:
             tag = body.take(_varint(body)).decode("ascii", "replace")
         elif field in (2, 4, 5):
-            values[field] = _signed_varint(body)
+            value = _varint(body)
+            values[field] = -(value >> 1) - 1 if value & 1 else value >> 1
         elif field <= 11:
             values[field] = _varint(body)
         elif field <= last_needed:

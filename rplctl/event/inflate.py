@@ -11,16 +11,14 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rplctl.event.bytes_at import u16, u24
 from rplctl.event.header import HEADER_LENGTH, format_error
 from rplctl.event.jit import Buffer, ByteArray, byte_view, lean_kernel
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 MAX_INFLATED: Final = 1 << 30
 _ALGORITHM_MASK = 0x70

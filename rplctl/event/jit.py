@@ -8,14 +8,12 @@ is kept where there is a folder for it (`kernel_cache`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rplctl.event.kernel_cache import made_folder
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 F = TypeVar("F", bound=Callable[..., Any])
 ByteArray: TypeAlias = "NDArray[np.uint8]"

@@ -12,16 +12,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rplctl.event.bytes_at import u24, u32
 from rplctl.event.header import HEADER_LENGTH, format_error
 from rplctl.event.jit import Buffer, ByteArray, byte_view, lean_kernel
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _FULL_PACKET: Final = 0xFFFFFF
 _INCOMPLETE: Final = -1

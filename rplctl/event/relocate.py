@@ -6,16 +6,12 @@ which come with 0 there, get it, too. FORMAT_DESCRIPTION is never copied: its ch
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
 from rplctl.event.checksum import CRC_TABLES, crc_range
 from rplctl.event.header import CHECKSUM_LENGTH
 from rplctl.event.jit import ByteArray, lean_kernel
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 def relocated(

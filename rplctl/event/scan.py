@@ -8,9 +8,9 @@ their functions are exported here too.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rplctl.event.bytes_at import u16, u32
 from rplctl.event.format_description import encrypted_error
@@ -20,9 +20,6 @@ from rplctl.event.jit import Buffer, ByteArray, byte_view, lean_kernel
 from rplctl.event.packets import Deframed, PacketEnd, deframe
 from rplctl.event.split import RowSplit, split_rows
 from rplctl.event.types import EventType
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 __all__ = [
     "Deframed",

@@ -7,9 +7,10 @@ end-of-statement flag), so a piece decodes without its neighbours, even inside o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rplctl.event.bytes_at import u16, u32
 from rplctl.event.event_classes import GTID, MARIADB_GTID, ROWS, TABLE_MAP, XID
@@ -17,9 +18,6 @@ from rplctl.event.format_description import FormatDescription
 from rplctl.event.header import HEADER_LENGTH, format_error
 from rplctl.event.jit import Buffer, ByteArray, byte_view, lean_kernel
 from rplctl.event.types import CLASS_TABLE, EventType
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _STATEMENT_END: Final = 1  # flag of a row event: the table maps are no longer in force
 _SHORT_TABLE_ID: Final = 6  # fixed-part length of MySQL 5.1.4-: 4-byte table ids

@@ -106,14 +106,6 @@ def _listed(array: npt.NDArray[Any]) -> list[Any]:
     return values
 
 
-def _floats(cells: Cells, _: ColumnFormat) -> list[Any]:
-    return _finite(unsigned_cells(cells).astype(np.uint32).view(np.float32))
-
-
-def _doubles(cells: Cells, _: ColumnFormat) -> list[Any]:
-    return _finite(unsigned_cells(cells).view(np.float64))
-
-
 def _finite(values: npt.NDArray[Any]) -> list[Any]:
     """No server stores any other; in SQLite a NaN would become NULL."""
     if not np.isfinite(values).all():
@@ -268,8 +260,8 @@ SHEETS: Final[dict[int, Callable[[Cells, ColumnFormat], TextSheet]]] = {
 }
 _DECODERS: Final[dict[int, Callable[[Cells, ColumnFormat], list[Any]]]] = {
     ColumnType.NULL: lambda cells, _: [None] * len(cells),
-    ColumnType.FLOAT: _floats,
-    ColumnType.DOUBLE: _doubles,
+    ColumnType.FLOAT: lambda cells, _: _finite(unsigned_cells(cells).astype(np.uint32).view(np.float32)),
+    ColumnType.DOUBLE: lambda cells, _: _finite(unsigned_cells(cells).view(np.float64)),
     ColumnType.YEAR: _years,
     ColumnType.BIT: lambda cells, _: _listed(unsigned_cells(cells, big_endian=True)),
     ColumnType.ENUM: _enums,

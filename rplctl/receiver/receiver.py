@@ -87,7 +87,10 @@ class Receiver:
             observing = threading.Thread(target=self._observer.run, args=(status,), name="rplctl-observer", daemon=True)
             try:
                 watch(self._channel.run_folder, beside_others=not self._is_alone)
-                _warm_up()
+                if not is_compiled():  # the first on a machine compiles for all; any other loads what it runs
+                    from rplctl.demo.warm_up import warm_up
+
+                    warm_up()
                 copying.start()
                 observing.start()
                 self._receive()
@@ -292,11 +295,3 @@ def open_source(
     if info.master_binlog_dir:
         return FolderStream(Path(info.master_binlog_dir), config.datadir, start)
     return open_stream(info, password, start, replica, config)
-
-
-def _warm_up() -> None:
-    """The first receiver on a machine compiles for all; any other loads what it runs, no kernel that reads rows."""
-    if not is_compiled():
-        from rplctl.demo.warm_up import warm_up
-
-        warm_up()

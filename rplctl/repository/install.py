@@ -38,18 +38,14 @@ def create_tables(engine: Engine, rep_engine: str = "") -> None:
                 f"the repository tables are of version {version}, this rplctl knows up to {SCHEMA_VERSION}",
                 hint="install the rplctl that made them",
             )
-        is_lost = version == SCHEMA_VERSION and _is_table_missing(engine)
-        if version != SCHEMA_VERSION or is_lost:
+        inspector, schema = inspect(engine), dialect_of(engine.dialect.name).own_schema
+        is_whole = version != SCHEMA_VERSION or all(inspector.has_table(name, schema=schema) for name in NAMES)
+        if version != SCHEMA_VERSION or not is_whole:
             with engine.connect() as connection, connection.begin():
                 dialect_of(connection.dialect.name).lock_installation(connection)
-                if is_lost:  # dropped by hand: what is there stays as it is, from the first version on
+                if not is_whole:  # dropped by hand: what is there stays as it is, from the first version on
                     connection.execute(text(f"DELETE FROM {dialect_of(engine.dialect.name).own_name(VERSION_TABLE)}"))
                 _upgrade(connection, rep_engine)
-
-
-def _is_table_missing(engine: Engine) -> bool:
-    inspector = inspect(engine)
-    return not all(inspector.has_table(name, schema=dialect_of(engine.dialect.name).own_schema) for name in NAMES)
 
 
 def upgrade_if_old(engine: Engine) -> None:

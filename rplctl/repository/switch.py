@@ -141,7 +141,8 @@ def carry_out(
     not. Raises UsageError 3081 while a thread of the channel runs, RepositoryConflict when both places hold data.
     """
     with hold_lock(channel, "switch", LOCK_PATIENCE_S):
-        _refuse_while_running(channel)
+        if {lock_holder(channel, role) for role in ("receiver", "applier")} - {None, os.getpid()}:
+            raise must_stop(channel.name)
         if plan_switch(config, channel, engine, plan.repository, plan.wanted) != plan:
             raise RplError(
                 f"{plan.repository} changed since the switch was planned", channel=channel.name, hint="try again"
@@ -314,9 +315,3 @@ def may_have_target(config: Config) -> bool:
     if config.target_place != f"sqlite:///{config.datadir / 'target.db'}":
         return True
     return (config.datadir / "target.db").exists()
-
-
-def _refuse_while_running(channel: Channel) -> None:
-    holders = {lock_holder(channel, role) for role in ("receiver", "applier")}
-    if holders - {None, os.getpid()}:
-        raise must_stop(channel.name)

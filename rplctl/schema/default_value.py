@@ -118,7 +118,8 @@ def _from_number(column: Column, number: Decimal, context: DdlContext) -> Value:
     if kind in INTEGER_BITS or kind == "bit":
         return int(_rounded(number, 0))
     if kind == "decimal":
-        return _decimal_text(column, number)
+        rounded = _rounded(number, column.scale or 0)
+        return f"{rounded:f}" if rounded else f"{rounded.copy_abs():f}"
     if kind in ("float", "double"):
         return _float(column, number)
     if kind == "year":
@@ -148,11 +149,6 @@ def _float(column: Column, number: Decimal) -> float:
 
 def _rounded(number: Decimal, scale: int) -> Decimal:
     return number.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, _WIDE)
-
-
-def _decimal_text(column: Column, number: Decimal) -> str:
-    rounded = _rounded(number, column.scale or 0)
-    return f"{rounded:f}" if rounded else f"{rounded.copy_abs():f}"
 
 
 def from_text(column: Column, text: str, context: DdlContext) -> Value:

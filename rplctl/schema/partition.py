@@ -35,13 +35,9 @@ def _unix_timestamp(moment: datetime, context: DdlContext) -> int | None:
     return None if offset is None else int((moment - offset).replace(tzinfo=UTC).timestamp())
 
 
-def _to_seconds(moment: datetime) -> int:
-    return _to_days(moment) * 86400 + moment.hour * 3600 + moment.minute * 60 + moment.second
-
-
 _CALLS: dict[str, Callable[[datetime, DdlContext], int | None]] = {
     "YEAR": lambda moment, _: moment.year,
     "TO_DAYS": lambda moment, _: _to_days(moment),
-    "TO_SECONDS": lambda moment, _: _to_seconds(moment),
+    "TO_SECONDS": lambda m, _: _to_days(m) * 86400 + m.hour * 3600 + m.minute * 60 + m.second,
     "UNIX_TIMESTAMP": _unix_timestamp,
 }

@@ -52,8 +52,10 @@ def read_catalog(
                 found := unless_gone(query, f"SHOW CREATE TABLE {quote(database)}.{quote(table)}")
             ):
                 text = str(found[0][1])
+                if kind == "SEQUENCE":  # MariaDB prints CREATE TABLE … SEQUENCE=1; its model is made from its name
+                    text = f"CREATE SEQUENCE {quote(str(table))}"
                 defaults = databases_known.get(database) or DatabaseModel(database, context.charset)
-                tables[database, str(table)] = load_table(_as_table(text, kind, table), defaults, context)
+                tables[database, str(table)] = load_table(text, defaults, context)
     return Catalog(tables, databases_known)
 
 
@@ -89,11 +91,6 @@ def _defaults(query: Query, names: Iterable[str]) -> dict[str, DatabaseModel]:
 def _utf8(name: str) -> str:
     """MySQL 5.7 and MariaDB still print utf8 for what is utf8mb3 here."""
     return "utf8mb3" + name[4:] if name == "utf8" or name.startswith("utf8_") else name
-
-
-def _as_table(text: str, kind: str, table: str) -> str:
-    """MariaDB prints a sequence as CREATE TABLE … SEQUENCE=1; its model is made from its name."""
-    return f"CREATE SEQUENCE {quote(table)}" if kind == "SEQUENCE" else text
 
 
 def quote(name: str) -> str:

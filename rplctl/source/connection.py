@@ -82,7 +82,7 @@ def connect(
             _set_up_session(mysql, identity, info, start, replica)
             mysql._execute_command(flavor.COM_REGISTER_SLAVE, flavor.register_request(replica))
             mysql._read_packet()
-            has_checksums = _checksum_algorithm(mysql) != "NONE"
+            has_checksums = _value(mysql, "SELECT @master_binlog_checksum").upper() != "NONE"
         except BaseException:
             mysql._force_close()
             raise
@@ -215,10 +215,6 @@ def _set_up_session(
 def _require(condition: bool, otherwise: str, hint: str = "") -> None:
     if not condition:
         raise SourceError(f"Fatal error: {otherwise}", errno=er.SLAVE_FATAL_ERROR, hint=hint)
-
-
-def _checksum_algorithm(mysql: Any) -> str:
-    return _value(mysql, "SELECT @master_binlog_checksum").upper()
 
 
 def _value(mysql: Any, query: str) -> str:

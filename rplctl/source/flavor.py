@@ -32,13 +32,9 @@ MARIADB_SLAVE_CAPABILITY_GTID = 4
 MAX_POSITION_OF_A_DUMP_BY_FILE = 0xFFFFFFFF
 
 
-def heartbeat_nanoseconds(period_s: float) -> int:
-    return round(period_s * 1e9)
-
-
 def session_statements(is_mariadb: bool, heartbeat_s: float, replica: ReplicaIdentity) -> list[str]:
     """SET statements of a replica's session. Both spellings for MySQL: 5.7 knows master only, 9 both."""
-    period = heartbeat_nanoseconds(heartbeat_s)
+    period = round(heartbeat_s * 1e9)  # nanoseconds
     statements = []
     if is_mariadb:
         if period:

@@ -14,7 +14,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from sqlalchemy import Connection
 
 from rplctl import mysql_errors as er
 from rplctl.applier.apply.batch import BatchApplier
@@ -46,9 +48,6 @@ from rplctl.schema.source_catalog import quote
 from rplctl.schema.statement import TableName
 from rplctl.target import mapped_errors, statement_target
 from rplctl.target.base import ChangeKind, CountMismatch, RowChange, RowSet, Target, no_such_table
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
 
 _NAMES: Final = ("Database_name", "Table_name", "Source_database", "Family", "Expected_rows", "Expected_bytes")
 log = logging.getLogger(__name__)
@@ -333,7 +332,11 @@ class CloneLoader:
             try:
                 load_file(file, table.model.columns, model, target, path.parent)
             except CountMismatch as error:
-                raise _has_other_rows(name) from error
+                raise TargetError(
+                    f"{'.'.join(name)} holds rows that the copy did not bring: somebody else writes into it",
+                    errno=er.DUP_ENTRY,
+                    hint="stop that, drop the table on the target, then rplctl start: it is copied again",
+                ) from error
             pieces.await_turn(piece)
             row = self._waiting[name]
             more = replace(row, Chunks=row.Chunks + 1, Row_count=row.Row_count + file.rows - gone,
@@ -441,11 +444,3 @@ def _keeps_half(model: TableModel) -> bool:
 
 def _late(table: CopiedTable, found: Snapshot) -> tuple[TableKey, ...]:
     return late_keys(table.model, [other.model for other in found.tables])
-
-
-def _has_other_rows(name: TableName) -> TargetError:
-    return TargetError(
-        f"{'.'.join(name)} holds rows that the copy did not bring: somebody else writes into it",
-        errno=er.DUP_ENTRY,
-        hint="stop that, drop the table on the target, then rplctl start: it is copied again",
-    )

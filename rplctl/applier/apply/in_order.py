@@ -42,7 +42,7 @@ from rplctl.schema.lexer import WAY_OUT
 from rplctl.schema.model import TableModel
 from rplctl.schema.parse import parse_ddl
 from rplctl.schema.plan import Catalog, DatabaseModel, DdlPlan, plan_ddl
-from rplctl.schema.statement import ACCOUNT, AlterTable, Move, NoOperation, TableName, Unreplicated, tables_of
+from rplctl.schema.statement import ACCOUNT, AlterTable, Move, NoOperation, TableName, tables_of
 from rplctl.target.base import ChangeKind, ForeignKeyTarget, RowChange, Savepoints, Target
 from rplctl.target.registry import dialect_of
 
@@ -176,7 +176,14 @@ class OrderedRange:
 
     def _take(self, run: EventRun, number: int) -> None:
         if self._statements is None:
-            raise self._statement_error(EventType(int(run.types[number])).name, run.end_position(number))
+            what = EventType(int(run.types[number])).name
+            raise RplError(
+                f"the source logged a statement instead of rows, which this target cannot execute: {what}",
+                errno=er.BINLOG_ROW_INJECTION_AND_STMT_MODE,
+                position=run.end_position(number),
+                hint="set binlog_format=ROW on the source, then load the tables again: `rplctl skip` leaves the "
+                "whole transaction out",
+            )
         self.result.changes += self._statements.take(run.event(number), run.description)
 
     def _prepare(self, run: EventRun, number: int) -> None:
@@ -196,7 +203,13 @@ class OrderedRange:
                     self._target.connection, self._channel, xid, file if verb == "COMMIT" else None
                 )
             if description is None:
-                raise _unknown_xid(verb, xid, at)
+                raise RplError(
+                    f"XAER_NOTA: Unknown XID: XA {verb} {xid}, whose XA PREPARE was before the position this channel "
+                    "began at",
+                    errno=er.XAER_NOTA,
+                    position=at,
+                    hint="load the tables again from the source: `rplctl skip` leaves the whole transaction out",
+                )
             if path.stat().st_size:
                 data = np.memmap(path, np.uint8, "r")
                 with nullcontext() if self._statements is None else self._statements.prepared():
@@ -333,7 +346,12 @@ class OrderedRange:
             )
             accounts = [s for s in plan.unreplicated if s.kind == ACCOUNT and not self._stops_at_accounts]
             if others := [statement for statement in plan.unreplicated if statement not in accounts]:
-                raise _unreplicated_error(others[0])
+                raise RplError(
+                    f"This {others[0].kind} statement has no meaning for the target: {masked(others[0].text)[:200]}",
+                    errno=er.NOT_SUPPORTED_YET,
+                    hint="`rplctl skip` leaves the whole transaction out, on_unsupported_ddl=skip all such statements, "
+                    "each with a note: the target will lack what they make",
+                )
             self.result.passed_over.statements += len(accounts)
             texts = (masked(statement.text)[:200] for statement in accounts)
             self.result.notes.extend(f"skipped at {at}: the target has no users of the source's: {t}" for t in texts)
@@ -372,15 +390,6 @@ class OrderedRange:
         actions = parse_ddl(query.sql, query.database, context)
         return not any(name in self._catalog.tables for action in actions for name in tables_of(action))
 
-    def _statement_error(self, what: str, at: str) -> RplError:
-        return RplError(
-            f"the source logged a statement instead of rows, which this target cannot execute: {masked(what)[:200]}",
-            errno=er.BINLOG_ROW_INJECTION_AND_STMT_MODE,
-            position=at,
-            hint="set binlog_format=ROW on the source, then load the tables again: `rplctl skip` leaves the "
-            "whole transaction out",
-        )
-
 
 def wants_foreign_keys(run: EventRun, *, statements_bring_their_own: bool = False) -> bool:
     """False when the source ran with foreign_key_checks=0, or the run holds DDL that we carry out (rebuilt tables), or
@@ -412,25 +421,6 @@ def _ends_in_rollback(run: EventRun) -> bool:
         return False
     words = parse_query(run.event(len(run.types) - 1), run.description).sql_bytes.strip()
     return words.upper() == b"ROLLBACK"
-
-
-def _unknown_xid(verb: str, xid: str, at: str) -> RplError:
-    return RplError(
-        f"XAER_NOTA: Unknown XID: XA {verb} {xid}, whose XA PREPARE was before the position this channel began at",
-        errno=er.XAER_NOTA,
-        position=at,
-        hint="load the tables again from the source: `rplctl skip` leaves the whole transaction out",
-    )
-
-
-def _unreplicated_error(statement: Unreplicated) -> RplError:
-    return RplError(
-        f"This {statement.kind} statement has no meaning for the target: {masked(statement.text)[:200]}",
-        errno=er.NOT_SUPPORTED_YET,
-        hint="`rplctl skip` leaves the whole transaction out, on_unsupported_ddl=skip all such statements, each "
-        "with a note: "
-        "the target will lack what they make",
-    )
 
 
 def _row_error(error: TargetError, change: RowChange, model: TableModel, run: EventRun, number: int) -> TargetError:

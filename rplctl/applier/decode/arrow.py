@@ -169,7 +169,12 @@ def _printed(sheet: TextSheet, cells: Cells, column: Column, wanted: pa.DataType
     if column.type in ("date", "datetime", "timestamp"):
         is_zero = _is_no_date(sheet)
         if is_zero.any() and not zero_null:
-            raise _no_date(column, sheet, int(np.flatnonzero(is_zero)[0]))
+            text = sheet.sheet[np.flatnonzero(is_zero)[0]].tobytes().decode("ascii")
+            raise RplError(
+                f"Incorrect {column.type} value: '{text}' for column `{column.name}`: Spark has no such date",
+                errno=er.TRUNCATED_WRONG_VALUE,
+                hint="option zero_dates=null; or read without option table: JSON has it as it is",
+            )
         if is_zero.any():
             stays = np.flatnonzero(~is_zero)
             kept = TextSheet(np.ascontiguousarray(sheet.sheet[stays]), sheet.first[stays])
@@ -205,15 +210,6 @@ def _is_no_date(sheet: TextSheet) -> npt.NDArray[np.bool_]:
         days = ((months + 1).astype("datetime64[D]") - months.astype("datetime64[D]")).astype(np.int64)
         is_none[late] = day[late] > days
     return is_none
-
-
-def _no_date(column: Column, sheet: TextSheet, number: int) -> RplError:
-    text = sheet.sheet[number].tobytes().decode("ascii")
-    return RplError(
-        f"Incorrect {column.type} value: '{text}' for column `{column.name}`: Spark has no such date",
-        errno=er.TRUNCATED_WRONG_VALUE,
-        hint="option zero_dates=null; or read without option table: JSON has it as it is",
-    )
 
 
 def _microseconds(text: str) -> int:

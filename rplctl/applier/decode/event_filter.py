@@ -75,8 +75,8 @@ def _filter_rows(run: EventRun, rules: ReplicationFilter, keep: Mask, changed: d
         accepted[alike] = accepts
         if accepts and new is not None:
             for number in maps[alike].tolist():
-                event, at = run.event(number), HEADER_LENGTH + _TABLE_MAP_FIXED
-                changed[number] = event[:at] + _short(new) + event[at + 1 + event[at] :]
+                event, at, raw = run.event(number), HEADER_LENGTH + _TABLE_MAP_FIXED, new.encode()
+                changed[number] = event[:at] + bytes([len(raw)]) + raw + event[at + 1 + event[at] :]
     if accepted.all():
         return
     keep[maps[~accepted]] = False
@@ -180,11 +180,6 @@ def _accepts_text(run: EventRun, number: int, event: bytes, database: str, rules
         return rules.accepts_statement(query.sql, database, ddl_context(query, run.description, rules.lower_case))
     except RplError:
         return True
-
-
-def _short(name: str) -> bytes:
-    raw = name.encode()
-    return bytes([len(raw)]) + raw
 
 
 def _rebuilt(run: EventRun, keep: Mask, changed: dict[int, bytes]) -> EventRun:

@@ -199,7 +199,8 @@ def _table_chunk(rows: TableRows, bulk_rows: int, in_order: Collection[tuple[str
                            has_views=has_views)  # fmt: skip
         as_bag = None if (model.database, model.name) in in_order else _as_bag(rows, chunk, bulk_rows, framed=framed)
         return as_bag or replace(chunk, ordered=list(row_changes(rows)))
-    if _lacks_key(images, key):
+    first = np.where(images.before >= 0, images.before, images.after)
+    if (images.cell_start[first][:, list(key)] == NOT_IN_IMAGE).any():
         raise Inconsistent("an image without the columns of the key")
     if not form.knows_defaults:
         check_updates(model, images)
@@ -351,12 +352,6 @@ def _fields(rows: TableRows, images: Ints, column: int) -> Fields:
     model = rows.model.columns[column]
     text = TextForm(partial(form.field_text, model), form.takes_bytes)
     return fields_of(rows.images, images, column, form.format_for(rows.formats[column], model), text)
-
-
-def _lacks_key(images: Images, key: tuple[int, ...]) -> bool:
-    """True when an image that must identify a row (of an insert, update or delete) does not hold the whole key."""
-    first = np.where(images.before >= 0, images.before, images.after)
-    return bool((images.cell_start[first][:, list(key)] == NOT_IN_IMAGE).any())
 
 
 def _has_typed_json(rows: TableRows) -> bool:

@@ -108,7 +108,10 @@ def _missing(
             found.append(groups)
     except RelayLogError:
         return None
-    return found if found and _reaches(found[-1], committed) else None
+    if not found:
+        return None
+    end = found[-1].scan.source_position(_groups_until(found[-1], committed) - 1)
+    return found if end == committed.exec_position else None
 
 
 def _restart(log: BinaryLog, committed: RelayLogInfo, *, with_incident: bool) -> None:
@@ -130,8 +133,3 @@ def _groups_until(groups: RelayGroups, committed: RelayLogInfo) -> int:
     positions = [groups.scan.source_position(number) for number in range(len(groups.scan))]
     wanted = committed.exec_position
     return positions.index(wanted) + 1 if wanted in positions else len(positions)
-
-
-def _reaches(groups: RelayGroups, committed: RelayLogInfo) -> bool:
-    stop = _groups_until(groups, committed)
-    return groups.scan.source_position(stop - 1) == committed.exec_position

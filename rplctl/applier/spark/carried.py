@@ -13,19 +13,15 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rplctl.event.header import HEADER_LENGTH, parse_header
 from rplctl.plain_file import UnfitFile, open_plain
 from rplctl.position import BinlogPosition, is_log_name
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Bytes = NDArray[np.uint8]
-
+Bytes = NDArray[np.uint8]
 _MAP_NORESERVE = 0x4000  # of Linux, as mmap(2) has it: pages that nothing is written to take nothing
 
 

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rplctl.event.gtid import MysqlGtidSet
+from rplctl.event.jit import ByteArray
+from rplctl.event.scan import GroupScan
 from rplctl.event.types import EventType
 from rplctl.info import MasterInfo
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition
@@ -19,12 +21,6 @@ from rplctl.receiver.retrieved_gtids import RetrievedGtids
 from rplctl.relay_log.log_file import Boundary, event_at, mapped_file, walk
 from rplctl.source.base import DumpStart, EventBatch
 from rplctl.source.binlog_folder import first_log_for_gtids, log_names, read_head
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from rplctl.event.jit import ByteArray
-    from rplctl.event.scan import GroupScan
 
 _KIND, _SERVER_ID, _DOMAIN = 4, 5, 27  # offsets in an event; the domain is MARIADB_GTID's
 

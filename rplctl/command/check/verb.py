@@ -88,7 +88,8 @@ def check(config: Config, channel_name: str, limits: Limits, scope: Scope = Scop
             findings += check_ahead(status, threads, limits.critical_s)
     findings += _find(config, channel, scope, limits)
     if scope is Scope.ONLINE:  # who asked the source knows better than who heard of it
-        findings = _newest(findings)
+        last = {finding.code: finding for finding in findings}
+        findings = [f for f in findings if f.code not in ASKED_TOO or last[f.code] is f]
     findings = list(dict.fromkeys(findings))  # a thread that does not run is seen from two sides
     level = worst([verdict.level, *(finding.level for finding in findings)])
     serious = list(dict.fromkeys(finding.code for finding in findings if finding.level))
@@ -121,12 +122,6 @@ def _summary(status: SlaveStatus, record: SyncRecord | None, now: float) -> Verd
 
 def worst(levels: Iterable[int]) -> int:
     return max(levels, key=worst_first, default=0)
-
-
-def _newest(findings: list[Finding]) -> list[Finding]:
-    """Where both the threads and the source said something, the source's word counts."""
-    last = {finding.code: finding for finding in findings}
-    return [finding for finding in findings if finding.code not in ASKED_TOO or last[finding.code] is finding]
 
 
 def worst_first(level: int) -> int:

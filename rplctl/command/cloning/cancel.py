@@ -11,7 +11,6 @@ from __future__ import annotations
 import shutil
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from rplctl.channel import Channel
 from rplctl.command.channel.context import administer, one_engine, refuse_while_running
@@ -26,10 +25,7 @@ from rplctl.schema.plan import DdlPlan, DropStep
 from rplctl.schema.source_catalog import quote
 from rplctl.status import read_status
 from rplctl.target import open_target, statement_target
-from rplctl.target.base import committed
-
-if TYPE_CHECKING:
-    from rplctl.target.base import Target
+from rplctl.target.base import Target, committed
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,19 +76,14 @@ class Prepared:
         return StartResult(self.channel.name, tuple(child.role for child in started), already, self.notes)
 
 
-def _check_spark(config: Config, request: StartRequest) -> None:
-    """Before anything is started. Raises ConfigError."""
-    spark = StartOptions(
-        spark_master=request.spark_master, spark_conf=request.spark_conf, insecure_cluster=request.insecure_cluster
-    ).on(config)
-    protection(spark.spark_master, given_settings(spark), is_insecure=spark.insecure_cluster)
-
-
 def prepare(config: Config, channel: Channel, request: StartRequest) -> Prepared:
     """All that comes before the threads. Caller holds the admin lock."""
     until = request.until.as_json()
     if APPLIER in request.roles:
-        _check_spark(config, request)
+        spark = StartOptions(
+            spark_master=request.spark_master, spark_conf=request.spark_conf, insecure_cluster=request.insecure_cluster
+        ).on(config)
+        protection(spark.spark_master, given_settings(spark), is_insecure=spark.insecure_cluster)
     master = _prepare(config, channel)
     if "gtids" in until:
         _refuse_assigned_gtids(open_repositories(config, channel.name).relay_log_info.read(), channel.name)

@@ -48,7 +48,9 @@ def start_shared(
     if request.until != Until() or request.until_synced:
         raise UsageError("--shared-session goes with neither --until-synced nor UNTIL", errno=er.BAD_SLAVE_UNTIL_COND)
     check_request(request)
-    _allow_descriptors()
+    # as many as the system lets a process have: an applier has six for each channel, and 1024 are the usual limit
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     if not request.foreground:
         outcome, children = _bring_up(config_of, names, request)
         leave_running(children)
@@ -113,14 +115,6 @@ def _bring_up(
     results = {name: one.result(started.get(name, [])) for name, one in ready.items()}
     outcome = {name: outcome.get(name) or results[name] for name in dict.fromkeys(names)}
     return outcome, [child for children in started.values() for child in children]
-
-
-def _allow_descriptors() -> None:
-    """As many as the system lets a process have: an applier has six for each channel, and 1024 are the usual limit.
-    The children have it from here.
-    """
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _spawn(role: str, those: Sequence[Prepared]) -> list[Child]:

@@ -104,7 +104,8 @@ def _stay(run: Run, deadline: float | None, progress: Progress | None, caught: l
             return Ending.TIME_UP
         run.service.look(run.channel, run.children)
         applier = read_status(run.channel.status_path(APPLIER))
-        run.held_up = waits_for(applier)
+        is_away = applier.state.startswith(AWAY)
+        run.held_up = f"; the applier: {applier.state}: {applier.last_error}" if is_away else ""
         if progress and run.wanted is not None:
             progress(applier.exec_position, run.wanted.position)  # its own word: asked ten times a second
         time.sleep(_POLL_S)
@@ -194,11 +195,6 @@ def _is_synced(run: Run, wanted: SourceEnd) -> bool:
     if not wanted.gtids:
         return is_applied(repositories, wanted.position)
     return is_executed(wanted.gtids, repositories.relay().gtid_executed)
-
-
-def waits_for(status: ThreadStatus) -> str:
-    """For the end of a sentence; '' unless the applier waits for its target."""
-    return f"; the applier: {status.state}: {status.last_error}" if status.state.startswith(AWAY) else ""
 
 
 def position_at_end(config: Config, channel: Channel) -> BinlogPosition:

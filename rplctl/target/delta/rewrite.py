@@ -95,7 +95,7 @@ class MirrorFiles:
                                 f"times, expected {int(expected[first])}")  # fmt: skip
         added = np.flatnonzero(stays & ~expected)
         if len(added):
-            if any(_lacks(held, added) for held, _ in given):
+            if any(held is not None and not held[added].all() for held, _ in given):
                 raise RplError(
                     f"an inserted row of {model.qualified_name} lacks columns: only the source computes them",
                     errno=er.NO_DEFAULT_FOR_FIELD,
@@ -172,10 +172,6 @@ def _given(
         held = np.array([value is not NOT_GIVEN for value in values])
         values = [None if value is NOT_GIVEN else value for value in values]
     return held, column_of(values, column, schema.field(column.name).type, zero_null=zero_null)
-
-
-def _lacks(held: npt.NDArray[np.bool_] | None, entries: Ints) -> bool:
-    return held is not None and not held[entries].all()
 
 
 def _key_arrays(

@@ -101,7 +101,8 @@ class DuckdbModify(TypedModify):
         """Cut: a cast of more digits would keep them."""
         if new >= old:
             return Conversion(value)
-        rest = f"(CASE WHEN {_is_finite(self.old, value)} THEN epoch_us({value}) % {10 ** (6 - new)} ELSE 0 END)"
+        is_finite = f"{value} IS NOT NULL" if self.old.type == "time" else f"isfinite({value})"
+        rest = f"(CASE WHEN {is_finite} THEN epoch_us({value}) % {10 ** (6 - new)} ELSE 0 END)"
         cut = f"({value} - {rest} * INTERVAL 1 MICROSECOND)"
         if self.context.is_mariadb and not self.context.sql_mode & TIME_ROUND_FRACTIONAL:
             return Conversion(cut)
@@ -140,7 +141,3 @@ def shown(column: Column, value: str) -> str:
     if kind == "decimal" and column.scale == column.length:  # DuckDB writes no zero before the point then
         return f"regexp_replace({text}, '^(-?)[.]', '\\10.')"
     return text
-
-
-def _is_finite(column: Column, value: str) -> str:
-    return f"{value} IS NOT NULL" if column.type == "time" else f"isfinite({value})"

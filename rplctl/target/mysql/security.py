@@ -48,7 +48,11 @@ def connection_options(url: URL) -> tuple[Security, dict[str, Any]]:
         **{name: words.get(f"ssl_{name}", "") for name in _FILES},
         **{field: words.get(name, "") for name, field in _VERSIONS.items()},
     )
-    _refuse_contradiction(tls)
+    if tls.mode < TlsMode.VERIFY_CA and (tls.ca or tls.capath or tls.crl or tls.crlpath):
+        raise ConfigError(
+            f"ssl_mode={tls.mode.name} in the target's URL does not look at ssl_ca, ssl_capath, ssl_crl or ssl_crlpath",
+            hint="write ssl_mode=VERIFY_CA or VERIFY_IDENTITY, or leave ssl_mode out",
+        )
     key = words.get("server_public_key_path", "")
     timeout = words.get("connect_timeout", str(CONNECT_TIMEOUT_S))
     if not timeout.isascii() or not timeout.isdecimal() or not int(timeout):
@@ -77,14 +81,6 @@ def _mode(words: Mapping[str, str], switches: Mapping[str, bool]) -> TlsMode:
     if "server_public_key_path" in words or switches.get("get_server_public_key"):
         return TlsMode.DISABLED  # over TLS a server takes the password itself, never the key's
     return TlsMode.PREFERRED
-
-
-def _refuse_contradiction(tls: TlsSettings) -> None:
-    if tls.mode < TlsMode.VERIFY_CA and (tls.ca or tls.capath or tls.crl or tls.crlpath):
-        raise ConfigError(
-            f"ssl_mode={tls.mode.name} in the target's URL does not look at ssl_ca, ssl_capath, ssl_crl or ssl_crlpath",
-            hint="write ssl_mode=VERIFY_CA or VERIFY_IDENTITY, or leave ssl_mode out",
-        )
 
 
 def _switch(name: str, word: str) -> bool:

@@ -46,7 +46,8 @@ def literal(value: Value | StagedCell, column: Column) -> bytes:
         case float():
             return double_literal(value).encode("ascii")
         case bytes() | memoryview():
-            return _bytes_literal(bytes(value))
+            raw = bytes(value)
+            return b"X'%s'" % raw.hex().encode("ascii") if len(raw) <= LONGEST_HEX else _quoted(raw, b"_binary")
         case str():
             return value.encode("ascii") if column.type == "decimal" else _text_literal(value)
         case LargeText():
@@ -101,12 +102,6 @@ def quote(name: str) -> bytes:
 def _raw(value: Value) -> bytes:
     assert isinstance(value, bytes | memoryview)
     return bytes(value)
-
-
-def _bytes_literal(raw: bytes) -> bytes:
-    if len(raw) <= LONGEST_HEX:
-        return b"X'%s'" % raw.hex().encode("ascii")
-    return _quoted(raw, b"_binary")
 
 
 def _text_literal(text: str) -> bytes:

@@ -31,7 +31,8 @@ def alter_table(step: AlterStep, columns: list[FilledColumn], after: Catalog) ->
     gone = [column.name for column in old.columns if column.name not in survivors]
     changed = _changed_types(old, columns)
     before, now = parts.indexes(old), parts.indexes(new)
-    touched = _indexes_over(old, changed | set(gone))
+    lost = changed | set(gone)
+    touched = {index_of(old, k) for k in old.keys if parts.has_prefix(k) and lost.intersection(k.columns)}
     stale = [name for name, sql in before.items() if now.get(name) != sql or name in touched]
     keys_change = _primary(old) != _primary(new)
     found = [*_foreign_keys_gone(step, old, after, bool(changed or gone or keys_change or stale))]
@@ -43,7 +44,8 @@ def alter_table(step: AlterStep, columns: list[FilledColumn], after: Catalog) ->
     if keys_change and _primary(new):
         found.append(f"ALTER TABLE {table(new)} ADD {_primary(new)}")
     found += [sql for name, sql in now.items() if name in stale or name not in before]
-    found += parts.comments(new, _as_commented(old, columns))
+    added = {c.column.name for c in columns if c.origin is None}  # which have no comment yet
+    found += parts.comments(new, replace(old, columns=tuple(c for c in old.columns if c.name not in added)))
     return found + _foreign_keys_come(step, old, after, bool(changed or gone or keys_change or stale))
 
 
@@ -55,10 +57,6 @@ def _changed_types(old: TableModel, columns: list[FilledColumn]) -> set[str]:
         if was is not None and (declared(was) != declared(filled.column) or not filled.is_unchanged):
             found.add(filled.column.name)
     return found
-
-
-def _indexes_over(model: TableModel, columns: set[str]) -> set[str]:
-    return {index_of(model, key) for key in model.keys if parts.has_prefix(key) and columns.intersection(key.columns)}
 
 
 def _primary(model: TableModel) -> str:
@@ -94,12 +92,6 @@ def _is(one: TableModel, other: TableModel) -> bool:
     return one.qualified_name == other.qualified_name
 
 
-def _as_commented(old: TableModel, columns: list[FilledColumn]) -> TableModel:
-    """What has which comment before comments are written: added columns have none."""
-    added = {c.column.name for c in columns if c.origin is None}
-    return replace(old, columns=tuple(c for c in old.columns if c.name not in added))
-
-
 def _alter_columns(old: TableModel, new: TableModel, columns: list[FilledColumn], gone: list[str]) -> list[str]:
     """One ALTER TABLE that converts, one that adds: PostgreSQL goes through the rows once for each at most."""
     drops, changes, last, numbering = [f"DROP COLUMN {quote(name)}" for name in gone], [], [], []
@@ -110,7 +102,9 @@ def _alter_columns(old: TableModel, new: TableModel, columns: list[FilledColumn]
         if was is None:
             changes.append(_add_column(filled))
             if filled.constant is None:
-                numbering.append(_number_rows(new, filled))
+                numbered = f"SELECT ctid AS place, {filled.expression} AS number FROM {table(new)}"
+                sets = f"UPDATE {table(new)} AS t SET {name} = n.number"
+                numbering.append(f"{sets} FROM ({numbered}) AS n WHERE t.ctid = n.place")
             if is_required(column):
                 last.append(f"ALTER COLUMN {name} SET NOT NULL")
             last.append(f"ALTER COLUMN {name} {f'SET DEFAULT {default}' if default else 'DROP DEFAULT'}")
@@ -135,10 +129,3 @@ def _add_column(filled: FilledColumn) -> str:
     """With the value that existing rows get as its default: PostgreSQL need not write them."""
     head = f"ADD COLUMN {quote(filled.column.name)} {declared(filled.column)}"
     return f"{head} DEFAULT {filled.constant}" if filled.constant not in (None, "NULL") else head
-
-
-def _number_rows(model: TableModel, filled: FilledColumn) -> str:
-    return (
-        f"UPDATE {table(model)} AS t SET {quote(filled.column.name)} = n.number"
-        f" FROM (SELECT ctid AS place, {filled.expression} AS number FROM {table(model)}) AS n WHERE t.ctid = n.place"
-    )

@@ -7,7 +7,7 @@ from psycopg import errors
 
 from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
-from rplctl.schema.model import Key, TableModel
+from rplctl.schema.model import TableModel
 from rplctl.schema.plan import AlterStep, DdlPlan
 from rplctl.target.base import RowChange, RowSet, describe_key
 from rplctl.target.ddl_parts import quote
@@ -24,7 +24,8 @@ def change_error(error: psycopg.Error | TargetError, change: RowChange, model: T
         error.position = error.position or describe_key(image, model)
         return error
     if isinstance(error, errors.UniqueViolation):
-        key = _violated(model, error.diag.constraint_name or "")
+        index = error.diag.constraint_name or ""  # the primary key's name PostgreSQL chose
+        key = next((k for k in model.keys if k.is_unique and index_of(model, k) == index), model.primary_key)
         at = {column: i for i, column in enumerate(image.columns)}
         names = [column.name for column in model.columns]
         columns = [names.index(name) for name in (key.columns if key else ())]
@@ -55,12 +56,6 @@ def ddl_error(error: TargetError, plan: DdlPlan) -> TargetError:
             text = f"ALTER TABLE {step.old.qualified_name}: column {' or '.join(names)}: {error.message}"
             return TargetError(text, errno=error.errno, hint=error.hint)
     return error
-
-
-def _violated(model: TableModel, index: str) -> Key | None:
-    """The unique key of that index; the primary key's has a name that PostgreSQL chose."""
-    named = next((key for key in model.keys if key.is_unique and index_of(model, key) == index), None)
-    return named or model.primary_key
 
 
 def _odd_date(image: RowSet, model: TableModel) -> tuple[int, str] | None:

@@ -23,7 +23,6 @@ from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, DdlPlan
 from rplctl.target.base import (
     CountMismatch,
-    EncodedRows,
     RowChange,
     RowSet,
     TableChunk,
@@ -250,7 +249,9 @@ class PostgresqlTarget:
             for chunk, model in work:
                 if chunk.bulk is not None and chunk.takes_copies(model):
                     with bag_of(chunk, model, psycopg.Error, target_error):
-                        self._remove_copies(model, chunk.bulk.deletes, models)
+                        if self._acts(model, models):
+                            raise CountMismatch("others hang on them")
+                        self._rows.remove_copies(model, chunk.bulk.deletes)
                     continue
                 rows = chunk.bulk or chunk
                 self._rows.refuse_present(model, rows.absent)
@@ -281,13 +282,6 @@ class PostgresqlTarget:
                 self._rows.insert(model, change)
             elif self._rows.run_change(change, model) != 1:
                 raise no_record(change.before, model)
-
-    def _remove_copies(
-        self, model: TableModel, rows: EncodedRows, models: Mapping[tuple[str, str], TableModel]
-    ) -> None:
-        if self._acts(model, models):
-            raise CountMismatch("others hang on them")
-        self._rows.remove_copies(model, rows)
 
     def _update(self, model: TableModel, update: RowSet, models: Mapping[tuple[str, str], TableModel]) -> None:
         """UPDATE by key; where rows trade values of another unique key, remove them all first, then put them back."""

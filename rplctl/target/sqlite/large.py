@@ -57,7 +57,8 @@ def _execute(driver: sqlite3.Connection, sql: str, row: Row, bound: BoundColumns
     for number, (column, value) in enumerate(zip(columns, row, strict=False)):
         if not isinstance(value, memoryview | LargeText) or not _is_large(value):
             continue
-        if not _is_tied(driver, name, model, column):
+        tied = (name, model.columns[column].name)
+        if not model.checks and driver.execute(_TIED, tied).fetchone() is None:
             large[number] = value
             zeros = f"zeroblob(?{number + 1})"
             zeros = f"CAST({zeros} AS TEXT)" if isinstance(value, LargeText) else zeros
@@ -77,10 +78,6 @@ def _execute(driver: sqlite3.Connection, sql: str, row: Row, bound: BoundColumns
             for piece in pieces_of(value, _PIECE):
                 blob.write(piece)
     return 1
-
-
-def _is_tied(driver: sqlite3.Connection, name: str, model: TableModel, column: int) -> bool:
-    return bool(model.checks) or driver.execute(_TIED, (name, model.columns[column].name)).fetchone() is not None
 
 
 def _is_large(value: Value) -> bool:
