@@ -35,6 +35,8 @@ _SAFE: Final = {
     "allow_community_extensions": "false", "python_enable_replacements": "false",
 }  # fmt: skip
 _SETTINGS: Final = ("memory_limit", "threads", "temp_directory", "checkpoint_threshold")
+# DuckDB's own 16 MB have a stream of changes write the same blocks again and again
+_CHECKPOINT: Final = {"checkpoint_threshold": "128MB"}
 _EXPORT: Final = "export_to"
 _GONE: Final = "check that the target's file system is mounted and its folder writable; the channel goes on by itself"
 _opening = threading.Lock()
@@ -122,7 +124,7 @@ def _opened(options: Options, *, may_make: bool) -> DriverConnection:
     os.umask(_PRIVATE)  # and it stays: DuckDB makes the write-ahead log anew behind each checkpoint
     with _opening:
         try:
-            driver = duckdb.connect(f":memory:rplctl {path}", config={**_SAFE, **options.settings})
+            driver = duckdb.connect(f":memory:rplctl {path}", config={**_SAFE, **_CHECKPOINT, **options.settings})
             try:
                 driver.execute(f"ATTACH IF NOT EXISTS {text_literal(str(path))} AS {quote(CATALOG)}")
                 driver.execute(f"USE {quote(CATALOG)}")

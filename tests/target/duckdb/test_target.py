@@ -52,6 +52,14 @@ def updated(target: DuckdbTarget, model: TableModel, n: int) -> None:
     apply(target, model, updates=[RowSet((1,), rows)])
 
 
+@pytest.mark.parametrize(("given", "has"), [("", "122.0 MiB"), ("?checkpoint_threshold=32MiB", "32.0 MiB")])
+def test_a_checkpoint_waits_for_128_mb_of_log_or_for_what_the_url_says(tmp_path: Path, given: str, has: str) -> None:
+    found = open_target(f"duckdb:///{tmp_path / 't.duckdb'}{given}")
+    sql = "SELECT current_setting('checkpoint_threshold')"
+    assert driver_of(found.connection).execute(sql).fetchone() == (has,)
+    found.close()
+
+
 def test_file_and_log_stay_small(tmp_path: Path, target: DuckdbTarget) -> None:
     """The log is as long as the threshold and one batch; while somebody reads it grows, and is cut behind that."""
     file, log = tmp_path / "t.duckdb", tmp_path / "t.duckdb.wal"
