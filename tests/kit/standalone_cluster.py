@@ -21,6 +21,7 @@ from tests.kit.private_server import HOST, free_port
 from tests.kit.replica import wait_until
 
 _DAEMON = "org.apache.spark.deploy"
+_FAST_START = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 
 
 def can_hide_folders() -> bool:
@@ -65,7 +66,12 @@ class StandaloneCluster:
 
     @property
     def _driver(self) -> dict[str, str]:
-        return {"spark.driver.host": HOST, "spark.driver.bindAddress": HOST, "spark.executor.memory": "512m"}
+        return {
+            "spark.driver.host": HOST,
+            "spark.driver.bindAddress": HOST,
+            "spark.executor.memory": "512m",
+            "spark.executor.extraJavaOptions": _FAST_START,
+        }
 
     def executors(self, worker: subprocess.Popen[bytes]) -> list[int]:
         """The process ids of the worker's, which are Java's."""
@@ -80,12 +86,19 @@ class StandaloneCluster:
         wait_until(lambda: "I have been elected leader" in self._log(self.master), timeout_s=120)
 
     def start_worker(self, hidden: Sequence[Path] = ()) -> subprocess.Popen[bytes]:
-        work = self._folder / f"work-{len(self.workers)}"
-        words = ["--cores", "1", "--memory", "1g", "--work-dir", str(work), self.url]
-        worker = self._start("worker.Worker", words, hidden)
-        self.workers.append(worker)
-        wait_until(lambda: "Successfully registered with master" in self._log(worker), timeout_s=120)
-        return worker
+        return self.start_workers(1, hidden)[0]
+
+    def start_workers(self, count: int, hidden: Sequence[Path] = ()) -> list[subprocess.Popen[bytes]]:
+        """At the same time."""
+        begun = []
+        for _ in range(count):
+            work = self._folder / f"work-{len(self.workers)}"
+            words = ["--cores", "1", "--memory", "1g", "--work-dir", str(work), self.url]
+            begun.append(self._start("worker.Worker", words, hidden))
+            self.workers.append(begun[-1])
+        known = "Successfully registered with master"
+        wait_until(lambda: all(known in self._log(worker) for worker in begun), timeout_s=120)
+        return begun
 
     def kill(self, daemon: subprocess.Popen[bytes]) -> None:
         """With its executors, at once."""
@@ -115,7 +128,7 @@ class StandaloneCluster:
             "JAVA_HOME": str(java.home),
             "SPARK_LOCAL_IP": HOST,
             "SPARK_CONF_DIR": str(self._folder),
-            "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+            "SPARK_DAEMON_JAVA_OPTS": _FAST_START,
         }
         with log.open("wb") as out:
             daemon = subprocess.Popen(

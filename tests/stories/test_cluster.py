@@ -81,7 +81,7 @@ def test_workers_that_see_no_file_of_ours_apply_a_log_and_a_live_load_though_all
 ) -> None:
     replica.set_up(source)
     source.sql("INSERT INTO big SELECT seq, REPEAT(MD5(seq), 4000) FROM seq_1_to_100", "shop")  # 13 MB
-    workers = [cluster.start_worker([replica.datadir]) for _ in range(2)]
+    workers = cluster.start_workers(2, [replica.datadir])
     assert not os.listdir(f"/proc/{workers[0].pid}/root{replica.datadir}")
     replica.run("start", *cluster.start_options)
     replica.wait_synced(source)
@@ -115,7 +115,7 @@ def test_workers_that_see_no_file_of_ours_apply_a_recorded_log_though_one_is_los
     (conf / "spark-defaults.conf").write_text("spark.executor.memory 480m\n")
     replica.run("init", *replica.into(target))
     replica.run("change-master", "--master-binlog-dir", str(archive))
-    workers = [cluster.start_worker([replica.datadir, archive]) for _ in range(2)]
+    workers = cluster.start_workers(2, [replica.datadir, archive])
     words = list(cluster.start_options)
     at = next(number for number, word in enumerate(words) if word.startswith("spark.executor.memory="))
     del words[at - 1 : at + 1]
@@ -228,8 +228,7 @@ def test_compressed_transactions_and_what_a_large_one_unfolds_to_travel(
         source.sql(f"INSERT INTO big SELECT id + {1 << power}, '' FROM big", "shop")
     source.sql("UPDATE big SET v = REPEAT(SHA2(id, 256), 400)", "shop")
     replica.set_up(source)
-    for _ in range(2):
-        cluster.start_worker([replica.datadir])
+    cluster.start_workers(2, [replica.datadir])
     replica.run("start", *cluster.start_options)
     replica.wait_synced(source)
     load = Load(source, WRITE, pause_s=0.02, database="shop")
