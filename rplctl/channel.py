@@ -34,10 +34,27 @@ OWED_SECONDS = 5.0  # between a verb's file and its signal, at most
 _PID_DIGITS = 11
 
 
+class _InRunFolder:
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, channel: Channel, _: type[Channel]) -> Path:
+        return channel.run_folder / self._name
+
+
 @dataclass(frozen=True, slots=True)
 class Channel:
     name: str  # '' is the default channel
     datadir: Path
+
+    spool_folder = _InRunFolder("spool")
+    clone_folder = _InRunFolder("clone")  # what waits to be loaded of a copy (clone/folder.py); all may be lost
+    # what the operator asked of a copy last (clone/throttle.py); when it changes the ledger is read again
+    clone_orders_path = _InRunFolder("clone.json")
+    verify_folder = _InRunFolder("verify")  # what a verify has in hand (verify/progress.py); all may be lost
+    verify_source_folder = _InRunFolder("verify-source")  # a copy of a stopped source, while a verify reads it
+    verify_report_path = _InRunFolder("verify.report")  # the last whole one (verify/report_file.py)
+    undo_folder = _InRunFolder("undo")  # SQL that takes back what a repair changed (verify/undo.py); the operator's
 
     @property
     def suffix(self) -> str:
@@ -64,43 +81,9 @@ class Channel:
         return self.datadir / "run" / (encode_channel_name(self.name) or "@")
 
     @property
-    def spool_folder(self) -> Path:
-        return self.run_folder / "spool"
-
-    @property
-    def clone_folder(self) -> Path:
-        """What waits to be loaded of a copy (clone/folder.py); all of it may be lost."""
-        return self.run_folder / "clone"
-
-    @property
     def clone_plan(self) -> Path:
         """There as long as tables are to be copied."""
         return self.clone_folder / "plan.json"
-
-    @property
-    def clone_orders_path(self) -> Path:
-        """What the operator asked of a copy last (clone/throttle.py); when it changes the ledger is read again."""
-        return self.run_folder / "clone.json"
-
-    @property
-    def verify_folder(self) -> Path:
-        """What `rplctl verify` has in hand (verify/progress.py); all of it may be lost."""
-        return self.run_folder / "verify"
-
-    @property
-    def verify_source_folder(self) -> Path:
-        """A copy of a stopped source, while a verify reads it."""
-        return self.run_folder / "verify-source"
-
-    @property
-    def verify_report_path(self) -> Path:
-        """The last whole report (verify/report_file.py)."""
-        return self.run_folder / "verify.report"
-
-    @property
-    def undo_folder(self) -> Path:
-        """What `rplctl repair` changed, as SQL that takes it back (verify/undo.py); the operator's to remove."""
-        return self.run_folder / "undo"
 
     def lock_path(self, role: str) -> Path:
         """`receiver`, `applier` or `admin`: one holder each."""

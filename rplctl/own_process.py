@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
@@ -56,6 +56,18 @@ def signal_holder(pid: int, number: signal.Signals, lock: Path, what: str, chann
     finally:
         os.close(descriptor)
     return True
+
+
+def start_beside(arguments: Sequence[str], pass_fds: Sequence[int] = ()) -> int:
+    """Begin a process of this Python in a session of its own, which says nothing and may outlive us; its pid."""
+    import subprocess  # who only signals needs none
+
+    command, null = [sys.executable, *arguments], subprocess.DEVNULL
+    child = subprocess.Popen(
+        command, stdin=null, stdout=null, stderr=null, pass_fds=pass_fds, start_new_session=True, cwd="/"
+    )
+    threading.Thread(target=child.wait, name="rplctl-reaper", daemon=True).start()  # leaves no zombie
+    return child.pid
 
 
 @contextmanager

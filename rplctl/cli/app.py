@@ -31,49 +31,25 @@ from rplctl.cli.plain_values import use_plain_values
 from rplctl.config import refuse_committers
 from rplctl.errors import RplError, UsageError, file_error
 
-VERBS: dict[str, tuple[str, ...]] = {
-    "init": (),
+ALIASES: dict[str, tuple[str, ...]] = {
     "change-master": ("change-source", "change-replication-source"),
     "change-filter": ("change-replication-filter",),
     "start": ("start-slave", "start-replica"),
     "stop": ("stop-slave", "stop-replica"),
     "reset": ("reset-slave", "reset-replica"),
     "show-status": ("show-slave-status", "show-replica-status", "status"),
-    "show-channels": (),
-    "show-relaylog-events": (),
-    "show-changes": (),
-    "flush-relay-logs": (),
-    "purge-relay-logs": (),
     "purge-binary-logs": ("purge-master-logs",),
-    "skip": (),
-    "recover": (),
-    "switch-repo": (),
-    "load-schema": (),
-    "clone": (),
-    "show-clone": (),
-    "verify": (),
-    "repair": (),
     "log-status": ("show-log-status",),
     "lock-instance": ("lock-instance-for-backup",),
-    "unlock-instance": (),
     "lock-tables": ("flush-tables-with-read-lock",),
-    "unlock-tables": (),
-    "backup": (),
-    "restore": (),
-    "export-info": (),
-    "import-info": (),
-    "wait": (),
-    "check": (),
-    "heartbeat": (),
-    "history": (),
-    "top": (),
-    "metrics": (),
-    "serve": (),
-    "doctor": (),
-    "fsync-report": (),
-    "crash-test": (),
-    "demo": (),
 }
+VERBS: dict[str, tuple[str, ...]] = {name: ALIASES.get(name, ()) for name in (
+    "init", "change-master", "change-filter", "start", "stop", "reset", "show-status", "show-channels",
+    "show-relaylog-events", "show-changes", "flush-relay-logs", "purge-relay-logs", "purge-binary-logs", "skip",
+    "recover", "switch-repo", "load-schema", "clone", "show-clone", "verify", "repair", "log-status", "lock-instance",
+    "unlock-instance", "lock-tables", "unlock-tables", "backup", "restore", "export-info", "import-info", "wait",
+    "check", "heartbeat", "history", "top", "metrics", "serve", "doctor", "fsync-report", "crash-test", "demo",
+)}  # fmt: skip
 HELP = ("-h", "--help")
 TAB = "_RPLCTL_COMPLETE"  # in the environment when a shell asks through Typer
 BROKEN_PIPE = 141  # as a shell reports SIGPIPE

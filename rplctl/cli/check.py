@@ -58,14 +58,7 @@ def check(
         return end(3)
     level = worst(v.level for v in verdicts)
     if options.format == "json":
-        rows: list[dict[str, Any]] = [
-            {
-                **asdict(v),
-                "level": WORDS[v.level],
-                "findings": [{**asdict(f), "level": WORDS[f.level]} for f in v.findings],
-            }
-            for v in verdicts
-        ]
+        rows: list[dict[str, Any]] = [{**asdict(v), "level": WORDS[v.level], "findings": v.shown} for v in verdicts]
         show_rows(options, tuple(rows[0]), rows)
         return end(level)
     verdicts.sort(key=lambda v: -worst_first(v.level))

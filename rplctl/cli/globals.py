@@ -16,20 +16,9 @@ LOG_FORMATS = ("seed", "mysql8")  # of --format behind log-status: not a layout 
 FORMATS = ("table", "vertical", "tsv", "json")
 COLORS = ("auto", "always", "never")
 _OTHER_DASHES = "\u2010\u2011\u2012\u2013\u2014\u2212"
-# flag → takes a value
-GLOBAL_FLAGS = {
-    "--datadir": True,
-    "--config": True,
-    "--format": True,
-    "-f": True,
-    "--json": False,
-    "--vertical": False,
-    "-E": False,
-    "--quiet": False,
-    "-q": False,
-    "--verbose": False,
-    "-v": False,
-    "--color": True,
+GLOBAL_FLAGS = {  # → takes a value
+    **dict.fromkeys(("--datadir", "--config", "--format", "-f", "--color"), True),
+    **dict.fromkeys(("--json", "--vertical", "-E", "--quiet", "-q", "--verbose", "-v"), False),
 }
 
 

@@ -89,9 +89,8 @@ def _terminal_table(options: Globals, columns: Sequence[str], rows: Sequence[Row
     sys.stdout.flush()
 
 
-_PROSE = frozenset(
-    {"Detail", "Hint", "Notes", "Steps", "Info", "Last_Error", "Note"}
-)  # may be folded, on a terminal only
+# may be folded, on a terminal only
+_PROSE = frozenset({"Detail", "Hint", "Notes", "Steps", "Info", "Last_Error", "Note"})
 _PROSE_WIDTH = 20  # but not below this
 
 

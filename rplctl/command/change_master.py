@@ -68,7 +68,9 @@ def change_master(config: Config, channel_name: str, changes: MasterChanges, *, 
             *plan.change_notes(config, changes, master, new_master),
             *plan.position_notes(changes, master, relay, purges),
         ]
-        notes += [_stands(relay)] if stands and not purges and relay.master_log_name else []
+        if stands and not purges and relay.master_log_name:
+            begun = f"MasterInfo was gone and RelayLogInfo was not: the channel goes on from {relay.exec_position}. "
+            notes.append(Note(f"{begun}If this is another source: add --master-log-file and --master-log-pos"))
         result = ChangeResult(
             channel_name,
             master,
@@ -93,13 +95,6 @@ def _lost(
     if found is None and not (plan.names_position(changes) or plan.names_other_source(changes, master)):
         raise lost_record(repositories, master)
     return found
-
-
-def _stands(relay: RelayLogInfo) -> Note:
-    return Note(
-        f"MasterInfo was gone and RelayLogInfo was not: the channel goes on from {relay.exec_position}. If this is "
-        "another source: add --master-log-file and --master-log-pos"
-    )
 
 
 def _executed(channel: Channel, relay: RelayLogInfo, *, by_gtid: bool) -> BinlogPosition:

@@ -100,7 +100,10 @@ def clone(config: Config, channel_name: str, request: CloneRequest | None = None
         read_from = read_limits(channel).read_from if request.read_from is None else request.read_from
         if read_from:
             refuse_copy(config, master, read_from)
-            _refuse_engines(plan)
+            others = (name for name in plan.models if plan.source.facts[name].engine.lower() != SNAPSHOT_ENGINE)
+            if found := ".".join(next(others, ())):
+                text = f"on a replica only InnoDB shows which place of the source's log it has, and not {found}"
+                raise UsageError(text, hint=f"{READ_SOURCE}; or --tables names the others")
     position = plan.source.end if is_new and plan.source.end else relay.exec_position
     if request.dry_run:
         return CloneResult(channel_name, plan.listed, len(plan.models), position, True, plan.refusal)
@@ -140,13 +143,6 @@ def _refuse(config: Config, master: MasterInfo) -> None:
             "a channel that goes by GTID and leaves out servers or domains is never where a copy is",
             hint="rplctl change-master --ignore-server-ids '' --do-domain-ids '' --ignore-domain-ids ''",
         )
-
-
-def _refuse_engines(plan: ClonePlan) -> None:
-    found = [name for name in plan.models if plan.source.facts[name].engine.lower() != SNAPSHOT_ENGINE]
-    if found:
-        text = f"on a replica only InnoDB shows which place of the source's log it has, and not {'.'.join(found[0])}"
-        raise UsageError(text, hint=f"{READ_SOURCE}; or --tables names the others")
 
 
 def _begin(config: Config, channel_name: str, position: BinlogPosition, gtids: str) -> None:

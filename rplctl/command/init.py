@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rplctl.command.channel.context import Note, engine_of, files_may_change
-from rplctl.command.instance.compiled_code import compile_kernels
 from rplctl.config import OPTIONS, Config, Value, load_config, read_file, store_options
 from rplctl.durable import private_folder
 from rplctl.errors import RplError, UsageError
+from rplctl.event.kernel_cache import cache_folder, choose_folder, is_compiled
 from rplctl.history import note_event
+from rplctl.own_process import start_beside
 from rplctl.repository import create_tables, list_channels, refuse_held_table
 from rplctl.secret import protect
 from rplctl.target import dialect_of, open_engine, target_kind, two_phase_verbs
@@ -60,7 +61,10 @@ def init(
     private_folder(datadir)
     if not os.access(datadir, os.W_OK | os.X_OK):
         raise RplError(f"{datadir} is not writable", hint="choose another folder with --datadir")
-    compile_kernels(datadir)
+    choose_folder(datadir)
+    if cache_folder() is not None and not is_compiled():
+        # once per machine: the first start need not wait for it (some seconds of CPU); it ends by itself
+        start_beside(["-m", "rplctl.result_set.warm_up"])
     with files_may_change(datadir) if (datadir / "run").is_dir() else nullcontext():  # a new one has no locks yet
         return _store(datadir, given, planned, target_password, config_file)
 

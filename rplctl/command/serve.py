@@ -167,7 +167,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         asked = urlsplit(self.path)
-        if not self.server.token and not self._is_asked_by_our_name():
+        host = urlsplit(f"//{self.headers.get('Host', '')}").hostname or ""
+        if not self.server.token and not (_is_address(host) or host in self.server.names):
             return self._answer(HTTPStatus.MISDIRECTED_REQUEST, _TEXT, b"ask by an address, or give --token-file\n")
         route = _ROUTES.get(asked.path)
         if route is None:
@@ -177,10 +178,6 @@ class _Handler(BaseHTTPRequestHandler):
         return self._answer(*route(self.server.watch.latest, parse_qs(asked.query, keep_blank_values=True)))
 
     do_HEAD = do_GET
-
-    def _is_asked_by_our_name(self) -> bool:
-        host = urlsplit(f"//{self.headers.get('Host', '')}").hostname or ""
-        return _is_address(host) or host in self.server.names
 
     def _may_read(self) -> bool:
         if not self.server.token:

@@ -98,12 +98,10 @@ def _is_there(repositories: Repositories, goal: _Goal, threads: Threads) -> bool
     read = receiver.status.read_position
     # the receiver says that it waits only once it has taken everything the source had
     waits = receiver.status.state.startswith("Waiting for")
-    is_synced = waits and is_applied(repositories, read)
-    return goal.state == "running" or (is_synced and _is_copied(repositories))
-
-
-def _is_copied(repositories: Repositories) -> bool:
-    """No table is to come by rplctl clone."""
+    if goal.state == "running":
+        return True
+    if not waits or not is_applied(repositories, read):
+        return False
     from rplctl.command.show_clone import cloned  # loads SQLAlchemy
 
     return not any(row.is_open for row in cloned(repositories))

@@ -228,10 +228,6 @@ def _gtid_list(body: EventCursor, header: EventHeader) -> GtidList:
     return GtidList(tuple((domain, server_id, sequence) for domain, server_id, sequence in entries), head >> 28)
 
 
-def _checkpoint(body: EventCursor, header: EventHeader) -> BinlogCheckpoint:
-    return BinlogCheckpoint(body.take(body.unsigned(4)).decode("utf-8", "surrogateescape"))
-
-
 def _statement_text(body: EventCursor, header: EventHeader) -> AnnotateRows:
     if header.type_code == EventType.ROWS_QUERY:
         body.skip(1)  # a length that is not used: it has one byte only
@@ -288,7 +284,9 @@ _READERS: dict[int, Callable[[EventCursor, EventHeader], Event]] = {
     EventType.XA_PREPARE: _xa_prepare,
     EventType.PREVIOUS_GTIDS: lambda body, _: PreviousGtids(decode_gtid_set(body.rest())),
     EventType.GTID_LIST: _gtid_list,
-    EventType.BINLOG_CHECKPOINT: _checkpoint,
+    EventType.BINLOG_CHECKPOINT: lambda body, _header: BinlogCheckpoint(
+        body.take(body.unsigned(4)).decode("utf-8", "surrogateescape")
+    ),
     EventType.ANNOTATE_ROWS: _statement_text,
     EventType.ROWS_QUERY: _statement_text,
     EventType.HEARTBEAT: lambda body, h: Heartbeat(body.rest().decode("utf-8", "surrogateescape"), h.end_log_pos),

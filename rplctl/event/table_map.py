@@ -263,14 +263,6 @@ def _per_column(body: EventCursor, table_map: TableMap, column_type: ColumnType)
     return tuple(values)
 
 
-def _read_geometry(body: EventCursor, table_map: TableMap) -> TableMap:
-    return replace(table_map, geometry_types=_per_column(body, table_map, ColumnType.GEOMETRY))
-
-
-def _read_vector(body: EventCursor, table_map: TableMap) -> TableMap:
-    return replace(table_map, vector_dimensions=_per_column(body, table_map, ColumnType.VECTOR))
-
-
 def _primary_key(*, with_prefix: bool) -> Callable[[EventCursor, TableMap], TableMap]:
     def read(body: EventCursor, table_map: TableMap) -> TableMap:
         parts: list[tuple[int, int]] = []
@@ -297,13 +289,13 @@ _OPTIONAL: dict[int, Callable[[EventCursor, TableMap], TableMap]] = {
     4: _read_names,
     5: _labels(ColumnType.SET),
     6: _labels(ColumnType.ENUM),
-    7: _read_geometry,
+    7: lambda body, table_map: replace(table_map, geometry_types=_per_column(body, table_map, ColumnType.GEOMETRY)),
     8: _primary_key(with_prefix=False),
     9: _primary_key(with_prefix=True),
     10: _default_charsets(_LABELLED),
     11: _column_charsets(_LABELLED),
     12: _read_visibility,
-    13: _read_vector,
+    13: lambda body, table_map: replace(table_map, vector_dimensions=_per_column(body, table_map, ColumnType.VECTOR)),
 }
 _WITH_GEOMETRY = _CHARACTER | {ColumnType.GEOMETRY}  # MariaDB's GEOMETRY is a BLOB with a charset (binary)
 _OPTIONAL_MARIADB = {**_OPTIONAL, 2: _default_charsets(_WITH_GEOMETRY), 3: _column_charsets(_WITH_GEOMETRY)}

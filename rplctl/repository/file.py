@@ -16,10 +16,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Generic
 
-from rplctl import mysql_errors as er
 from rplctl.channel import Channel
 from rplctl.durable import Guard, is_readable_by_others, private_folder, remove_file, replace_file
-from rplctl.errors import ConfigError, NotConfigured, file_errors
+from rplctl.errors import ConfigError, file_errors
 from rplctl.plain_file import UnfitFile, read_plain
 from rplctl.repository.base import Info, RepositoryKind
 from rplctl.repository.fields import FieldError
@@ -74,12 +73,7 @@ class FileRepository(Generic[Info]):
     def read(self) -> Info:
         info = self.stored()
         if info is None:
-            raise NotConfigured(
-                f"channel '{self._channel.name}' is not configured: there is no {self.where}",
-                errno=er.BAD_SLAVE,
-                channel=self._channel.name,
-                hint="rplctl change-master",
-            )
+            raise self._record.missing(self._channel.name, f"there is no {self.where}")
         return info
 
     def stored(self) -> Info | None:
@@ -102,8 +96,12 @@ class FileRepository(Generic[Info]):
             info = self._record.parse(data)
         except FieldError as error:
             raise self._record.damaged(self._channel.name, f"{self.where}: {error}", self._repair_hint()) from None
-        self._refuse_other_channel(info)
-        self._refuse_readable_password(info)
+        if info.channel_name and info.channel_name.casefold() != self._channel.name.casefold():
+            why = f"{self.where} belongs to channel '{info.channel_name}'"
+            raise self._record.damaged(self._channel.name, why, "rplctl import-info")
+        if getattr(info, "user_password", "") and is_readable_by_others(self.path):
+            why = f"{self.where} holds a password and others may read it"
+            raise ConfigError(why, channel=self._channel.name, hint=f"chmod 600 {self.path}")
         return replace(info, channel_name=self._channel.name)
 
     def flush(self, info: Info, *, force: bool, events: int = 1) -> None:
@@ -153,21 +151,6 @@ class FileRepository(Generic[Info]):
         if END_MARKER.encode() not in lines or not b"".join(lines[number : number + 1]).startswith(first + b"="):
             why = "(a server's file goes in by import-info)"
             raise FieldError(f"lines are missing, or more than there were, before {END_MARKER} {why}")
-
-    def _refuse_other_channel(self, info: Info) -> None:
-        named = info.channel_name
-        if named and named.casefold() != self._channel.name.casefold():
-            raise self._record.damaged(
-                self._channel.name, f"{self.where} belongs to channel '{named}'", "rplctl import-info"
-            )
-
-    def _refuse_readable_password(self, info: Info) -> None:
-        if getattr(info, "user_password", "") and is_readable_by_others(self.path):
-            raise ConfigError(
-                f"{self.where} holds a password and others may read it",
-                channel=self._channel.name,
-                hint=f"chmod 600 {self.path}",
-            )
 
     def _repair_hint(self) -> str:
         channel = f" --channel {self._channel.name}" if self._channel.name else ""

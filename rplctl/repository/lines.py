@@ -112,15 +112,12 @@ def parse_relay_log_info(data: bytes) -> RelayLogInfo:
     values = _read_lines(lines, RELAY_LOG_INFO_LINES[:count], first_line=2)
     if count == len(RELAY_LOG_INFO_LINES):
         values |= _read_section(lines[count + 1 :], RELAY_LOG_INFO_KEYS, RELAY_LOG_INFO_LINES)
-        values["left_at"] = _read_left_at(lines[count + 1 :])
+        keys = lines[count + 1 :]
+        section = keys[: keys.index(END_MARKER)] if END_MARKER in keys else []  # older releases wrote no such line
+        left = (line.partition("=")[2] for line in section if line.startswith(f"{_LEFT_AT.key}="))
+        values["left_at"] = next(left, "")
         values["prepared"] = _read_prepared(lines)
     return RelayLogInfo(**values)
-
-
-def _read_left_at(lines: list[str]) -> str:
-    """'' when there is no such line before END_MARKER: older releases write none."""
-    section = lines[: lines.index(END_MARKER)] if END_MARKER in lines else []
-    return next((line.partition("=")[2] for line in section if line.startswith(f"{_LEFT_AT.key}=")), "")
 
 
 def _prepared_line(prepared: PreparedPosition) -> bytes:

@@ -13,7 +13,7 @@ from typing import Generic
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel
 from rplctl.config import Config
-from rplctl.errors import RplError
+from rplctl.errors import NotConfigured, RplError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.repository.base import Info, RepositoryKind
 from rplctl.repository.fields import (
@@ -50,6 +50,10 @@ class Record(Generic[Info]):
 
     def sync_period(self, config: Config) -> int:
         return int(getattr(config, self.sync_option))
+
+    def missing(self, channel: str, why: str) -> NotConfigured:
+        text = f"channel '{channel}' is not configured: {why}"
+        return NotConfigured(text, errno=er.BAD_SLAVE, channel=channel, hint="rplctl change-master")
 
     def damaged(self, channel: str, why: str, hint: str = "") -> RplError:
         """Error 1201 or 1872: the record is there and cannot be used."""

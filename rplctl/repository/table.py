@@ -19,7 +19,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlch
 
 from rplctl import mysql_errors as er
 from rplctl.durable import Guard
-from rplctl.errors import NotConfigured, TargetError
+from rplctl.errors import TargetError
 from rplctl.info import RelayLogInfo
 from rplctl.repository.base import Info, RepositoryKind
 from rplctl.repository.fields import Field, FieldError
@@ -72,12 +72,7 @@ class TableRepository(Generic[Info]):
         with self._connect() as connection:
             info = self._select(connection)
         if info is None:
-            raise NotConfigured(
-                f"channel '{self._channel}' is not configured: {self.where} has no row for it",
-                errno=er.BAD_SLAVE,
-                channel=self._channel,
-                hint="rplctl change-master",
-            )
+            raise self._record.missing(self._channel, f"{self.where} has no row for it")
         return info
 
     def stored(self) -> Info | None:

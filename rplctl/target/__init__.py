@@ -8,7 +8,7 @@
     registry     which kinds there are           dialect      what a kind says of itself
     base         what a target must offer        value_form   in which form it wants values
     own_types    types of our own tables         engine_log   where a target's log stands (WL#9452)
-    asked_once   a question of many channels
+    asked_once   a question of many channels     one_connection   its transaction, and its end
     compared     rows of it as verify reads      undo         and as SQL text, for repair
 
 DDL of kinds that do not speak MySQL is made of a `schema.plan.DdlPlan` in their folders; what they share:

@@ -44,6 +44,7 @@ class EngineLog(Protocol):
 
     def copy_to(self, path: Path) -> bool:
         """Copy the database as it was when the log was locked; False for one that is no file of ours."""
+        return False
 
     def unlock(self) -> None: ...
 
@@ -55,7 +56,7 @@ def access_denied(hint: str) -> TargetError:
     return TargetError(_DENIED_TEXT, errno=er.SPECIFIC_ACCESS_DENIED_ERROR, hint=hint)
 
 
-class ServerLog:
+class ServerLog(EngineLog):
     """A server locks its log inside one statement of ours: there is nothing to hold in between."""
 
     name = ""
@@ -66,9 +67,6 @@ class ServerLog:
     def lock(self) -> None: ...
 
     def unlock(self) -> None: ...
-
-    def copy_to(self, path: Path) -> bool:
-        return False
 
     def collect(self) -> Figures:
         with log_errors(self._errors):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Mapping
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, cast
@@ -20,9 +20,9 @@ import numpy as np
 from rplctl import mysql_errors as er
 from rplctl.applier.apply.bulk import LARGEST_UNFOLDED, BulkApplier
 from rplctl.applier.apply.in_order import OrderedRange, wants_foreign_keys
-from rplctl.applier.apply.live_tables import LiveTables, NotTransactional
+from rplctl.applier.apply.live_tables import LiveTables, NotTransactional, TableSource
 from rplctl.applier.apply.permitted import check_permitted, refuse_generated_keys
-from rplctl.applier.apply.table_source import StoredModels, TableSource
+from rplctl.applier.apply.table_source import StoredModels
 from rplctl.applier.apply.tolerance import Tolerance
 from rplctl.applier.decode.drawn_in import drawn_in
 from rplctl.applier.decode.event_filter import filtered
@@ -73,42 +73,36 @@ KEEPS_CONNECTION = frozenset({er.LOCK_WAIT_TIMEOUT, er.LOCK_DEADLOCK})
 log = logging.getLogger(__name__)
 
 
+@dataclass(eq=False)
 class BatchApplier:
     """`info`: the position that is committed; `bulk`: the first way, which also knows how much a batch takes."""
 
-    def __init__(  # noqa: PLR0913 - the parts of one applier
-        self,
-        config: Config,
-        channel: Channel,
-        target: Target,
-        ledger: Ledger,
-        pipeline: Pipeline,
-        interrupter: Interrupter,
-        tables: TableSource,
-        info: RelayLogInfo,
-    ) -> None:
-        self._config = config
-        self._channel = channel
-        self._target = target
-        self._ledger = ledger
-        self.interrupter = interrupter
-        self._tables = tables
-        self._in_xa = ledger.mode is CommitMode.XA
-        self._rules = ReplicationFilter.from_config(config)
-        self._unfolded_bytes = min(LARGEST_UNFOLDED, config.max_batch_bytes)
-        self.info = info
+    _config: Config
+    _channel: Channel
+    _target: Target
+    _ledger: Ledger
+    _pipeline: Pipeline
+    interrupter: Interrupter
+    _tables: TableSource
+    info: RelayLogInfo
+    retried: int = 0
+    passed_over: int = 0
+    on_retry: Callable[[TargetError], None] = lambda _: None  # told when `retried` counts on
+
+    def __post_init__(self) -> None:
+        self._in_xa = self._ledger.mode is CommitMode.XA
+        self._rules = ReplicationFilter.from_config(self._config)
+        self._unfolded_bytes = min(LARGEST_UNFOLDED, self._config.max_batch_bytes)
         self._begun: tuple[BinlogPosition, BinlogPosition] | None = None  # a group that is open (group_begun.py)
-        lake = cast("LakeTarget", target) if ledger.mode is CommitMode.PER_TABLE else None
+        lake = cast("LakeTarget", self._target) if self._ledger.mode is CommitMode.PER_TABLE else None
         self._lake = lake if lake is not None and lake.keeps_changes else None
         kind = BulkApplier
         if self._lake is not None:
             from rplctl.applier.apply.lake import LakeApplier
 
             kind = LakeApplier
-        self.bulk = kind(config, channel, target, tables, pipeline, interrupter, in_xa=self._in_xa)
-        self.retried = 0
-        self.passed_over = 0
-        self.on_retry: Callable[[TargetError], None] = lambda _: None  # told when `retried` counts on
+        parts = (self._config, self._channel, self._target, self._tables, self._pipeline, self.interrupter)
+        self.bulk = kind(*parts, in_xa=self._in_xa)
 
     @classmethod
     def open(  # noqa: PLR0913 - the parts of one applier

@@ -4,8 +4,11 @@ INTVAR, RAND, USER_VAR and the blocks of LOAD DATA wait for the statement they b
 its group. Rows fire no triggers and make no history on a replica: where a table has them, the server replays the event.
 """
 
+# ruff: noqa: B027 - what a source has no need of it leaves empty
+
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -42,7 +45,64 @@ class NotTransactional(Exception):
     """A batch changes tables that cannot be rolled back: one source transaction at a time. Never leaves the applier."""
 
 
-class LiveTables:
+class TableSource(ABC):
+    """`statements`: who executes the source's own; None for a target that only takes rows and planned DDL. What is not
+    said otherwise is of such a target.
+    """
+
+    @property
+    @abstractmethod
+    def catalog(self) -> Catalog: ...
+
+    @property
+    def statements(self) -> LiveTables | None:
+        return None
+
+    def know(self, names: Iterable[TableName]) -> Catalog:
+        """The catalog with these tables in it, if the target has them, and with all that a statement made forget. DDL
+        alone brings models else.
+        """
+        return self.catalog
+
+    @abstractmethod
+    def find(self, unknown: UnknownTables) -> Catalog:
+        """As `know`, of the tables that a task did not know. Raises the error where only DDL brings models."""
+
+    def check_bulk(self, models: Sequence[TableModel]) -> None:
+        """Raises NotTransactional, or Inconsistent for tables whose rows must be applied in the source's order."""
+
+    def cascading_parents(self) -> Collection[TableName]:
+        """Tables whose changes the target follows by itself with others, as far as `check_bulk` lets them through."""
+        return ()
+
+    def introduce(self, run: EventRun) -> Catalog:
+        """Before the transaction of a group; the catalog with the tables whose rows it changes."""
+        return self.catalog
+
+    @abstractmethod
+    def can_share(self, run: EventRun) -> bool:
+        """Whether the several transactions of the run may be one of the target's."""
+
+    def position_follows(self, run: EventRun, *, in_xa: bool) -> bool:
+        """Whether the run may commit by itself, so that its position is written behind it (`commit_after`)."""
+        return False
+
+    def begin_group(self, run: EventRun) -> None:
+        """In its transaction, before the first event."""
+
+    def take_moves(self) -> list[Move]:
+        """Where the group's statements took whole tables. Planned DDL has its moves in the plan."""
+        return []
+
+    def replay_from_now(self, error: TargetError, run: EventRun, changes: int) -> bool:
+        """After an error of a run that was rolled back: whether it is tried again, its rows applied by the server."""
+        return False
+
+    def committed(self, catalog: Catalog) -> None:
+        """The planned DDL of a run was: this is the catalog from now on."""
+
+
+class LiveTables(TableSource):
     """Of one applier; what waits for a statement is kept between events, not between groups."""
 
     def __init__(self, target: StatementTarget, tolerance: Tolerance) -> None:
@@ -63,13 +123,11 @@ class LiveTables:
     def statements(self) -> LiveTables:
         return self
 
-    def know(self, names: Iterable[tuple[str, str]]) -> Catalog:
-        """The catalog with these tables in it, if the target has them."""
+    def know(self, names: Iterable[TableName]) -> Catalog:
         self._tables.load(names)
         return self._tables.catalog
 
     def find(self, unknown: UnknownTables) -> Catalog:
-        """As `know`, of the tables that a task did not know."""
         return self.know(unknown.names)
 
     def introduce(self, run: EventRun) -> Catalog:
@@ -223,16 +281,9 @@ class LiveTables:
         name = (table_map.database, table_map.table)
         return events.kind[0] != INSERT and (events.kind[0] == DELETE or name in self._target.cascading_parents())
 
-    def cascading_parents(self) -> Collection[TableName]:
-        """None: `check_bulk` refuses them, and in order the server follows them."""
-        return ()
-
     def remade(self, names: Iterable[tuple[str, str]]) -> None:
         """Tables that were made anew without a statement of the source."""
         self._tables.remade(set(names))
-
-    def committed(self, catalog: Catalog) -> None:
-        """Nothing: its statements are not planned."""
 
     def check_bulk(self, models: Sequence[TableModel]) -> None:
         if not all(self._target.is_transactional(model) for model in models):

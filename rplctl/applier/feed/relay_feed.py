@@ -59,12 +59,7 @@ class RelayFeed:
         now = time.monotonic()
         if self._undecodable is None or self._undecodable[0] != info.exec_position:
             self._undecodable = (info.exec_position, now)
-        elif not self._is_recovering() or now - self._undecodable[1] > self._patience_s:
+        elif now - self._undecodable[1] > self._patience_s or not lock_holder(self._channel, "receiver"):
             raise error
-
-    def _is_recovering(self) -> bool:
-        """A receiver recovers the relay log before it connects."""
-        return (
-            bool(lock_holder(self._channel, "receiver"))
-            and not read_status(self._channel.status_path("receiver")).connected
-        )
+        elif read_status(self._channel.status_path("receiver")).connected:  # before it recovers the relay log
+            raise error

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-import subprocess
 import sys
-import threading
 from importlib.metadata import version
 from pathlib import Path
 
 from rplctl.applier.spark.java import Java
 from rplctl.event.kernel_cache import users_cache
+from rplctl.own_process import start_beside
 
 NO_MESSAGES = "-Xlog:disable"  # the JVM tells at length what of an archive it cannot use; Java's own errors still come
 
@@ -39,10 +38,7 @@ def archive_options(java: Java) -> str:
 
 def make_in_background(java_home: str) -> None:
     """Begin to make the archive; the process ends by itself, and at once if another makes it."""
-    null = subprocess.DEVNULL
-    command = [sys.executable, "-m", "rplctl.applier.spark.make_class_archive", java_home]
-    child = subprocess.Popen(command, stdin=null, stdout=null, stderr=null, start_new_session=True, cwd="/")
-    threading.Thread(target=child.wait, name="rplctl-archive", daemon=True).start()  # leaves no zombie
+    start_beside(["-m", "rplctl.applier.spark.make_class_archive", java_home])
 
 
 def is_wanted(java: Java) -> bool:

@@ -13,8 +13,9 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 from rplctl.channel import Channel
 from rplctl.command.channel.context import is_held_by_applier, one_engine, running
@@ -56,6 +57,11 @@ class Verdict:
     findings: tuple[Finding, ...] = ()
     delay_s: int = 0  # MASTER_DELAY, which is part of lag_s and no lag
     sync_age_s: int | None = None  # of a channel that runs from cron
+
+    @property
+    def shown(self) -> list[dict[str, Any]]:
+        """The findings, for JSON."""
+        return [{**asdict(finding), "level": WORDS[finding.level]} for finding in self.findings]
 
 
 def check_each(

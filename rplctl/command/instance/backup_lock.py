@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -22,7 +21,7 @@ from rplctl.config import Config
 from rplctl.errors import LockBusy, NotConfigured, RplError
 from rplctl.history import note_event
 from rplctl.locks import FileLock, InstanceLock, RwLock, lock_wait_timeout
-from rplctl.own_process import signal_holder, signals_to
+from rplctl.own_process import signal_holder, signals_to, start_beside
 from rplctl.target.engine_log import access_denied
 
 HOLDER_TIMEOUT_S = 3600.0
@@ -63,21 +62,11 @@ def lock_detached(config: Config, lock: BackupLock, wait_s: float, timeout_s: fl
                 f"{lock.statement} is held by process {seat.noted().strip()} already", hint=f"rplctl unlock-{lock.kind}"
             )
         with _taken(config, lock, wait_s) as taken:
-            holder = subprocess.Popen(
-                [sys.executable, "-c", _HOLDER, f"rplctl lock-{lock.kind}", str(timeout_s)],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                pass_fds=(seat.descriptor, *taken.descriptors()),
-                start_new_session=True,
-            )
-            seat.note(f"{holder.pid}\n")
-    note_event(config.datadir, None, "lock", f"{lock.statement}: process {holder.pid}, {timeout_s:g} s at most")
-    _children.append(holder)
-    return HeldLock(lock.kind, holder.pid, timeout_s)
-
-
-_children: list[subprocess.Popen[bytes]] = []  # left running on purpose
+            arguments = ("-c", _HOLDER, f"rplctl lock-{lock.kind}", str(timeout_s))
+            pid = start_beside(arguments, (seat.descriptor, *taken.descriptors()))
+            seat.note(f"{pid}\n")
+    note_event(config.datadir, None, "lock", f"{lock.statement}: process {pid}, {timeout_s:g} s at most")
+    return HeldLock(lock.kind, pid, timeout_s)
 
 
 def run_under_lock(config: Config, lock: BackupLock, wait_s: float, command: Sequence[str]) -> int:
@@ -112,7 +101,6 @@ def unlock(config: Config, lock: BackupLock) -> ReleasedLock:
             signal_holder(pid, signal.SIGTERM, seat.path, "which holds the lock")
         if not seat.acquire(patience_s=_UNLOCK_PATIENCE_S):
             raise LockBusy(f"process {pid} still holds the lock", hint=f"rplctl unlock-{lock.kind}")
-    _children[:] = [child for child in _children if child.poll() is None]
     note_event(config.datadir, None, "unlock", f"UNLOCK {lock.kind.upper()}: process {pid}")
     return ReleasedLock(lock.kind, pid)
 

@@ -40,7 +40,7 @@ from rplctl.demo.crash_log import DATABASE, FOLDER, TABLES, State, digest_of, st
 from rplctl.errors import LockBusy, RplError
 from rplctl.event.header import CHECKSUM_LENGTH
 from rplctl.event.scan import GroupKind, scan_events, scan_groups
-from rplctl.event.types import EventType
+from rplctl.event.types import LOG_EVENTS, EventType
 from rplctl.info import RelayLogInfo
 from rplctl.own_process import ended_how
 from rplctl.position import BinlogPosition
@@ -60,14 +60,7 @@ if TYPE_CHECKING:
 CHANNEL: Final = "crash-test"
 PATIENCE_S: Final = 120.0  # for a receiver that reads a folder, and for a target that still holds a dead child's locks
 INTERRUPTIONS: Final = (signal.SIGTERM, signal.SIGINT)
-_BETWEEN: Final = [  # transactions: each log has its own
-    EventType.FORMAT_DESCRIPTION,
-    EventType.ROTATE,
-    EventType.STOP,
-    EventType.GTID_LIST,
-    EventType.BINLOG_CHECKPOINT,
-    EventType.IGNORABLE,
-]
+_BETWEEN: Final = [*LOG_EVENTS, EventType.IGNORABLE]  # transactions: each log has its own
 Say = Callable[[Any], None]
 Work = Callable[[Say], None]
 

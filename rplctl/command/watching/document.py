@@ -32,7 +32,7 @@ def _channel(each: Seen, verdict: Verdict | None, history: tuple[Point, ...]) ->
         "channel": each.channel,
         "level": WORDS[verdict.level] if verdict else "UNKNOWN",
         "text": verdict.text if verdict else each.error.message if each.error else "",
-        "findings": [{**asdict(f), "level": WORDS[f.level]} for f in verdict.findings] if verdict else [],
+        "findings": verdict.shown if verdict else [],
         "receiver": receiver,
         "applier": applier,
         "status": asdict(each.status) if each.status else None,

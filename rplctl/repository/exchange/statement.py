@@ -9,22 +9,13 @@ from __future__ import annotations
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.repository.exchange.servers import Server
 
-# option → field; the order is MySQL's manual's
-_TEXTS = {
+_NAMED = ("bind", "ssl_ca", "ssl_capath", "ssl_cert", "ssl_key", "ssl_cipher", "ssl_crl", "ssl_crlpath", "tls_version")
+_TEXTS = {  # option → field; the order is MySQL's manual's
     "MASTER_HOST": "host",
     "MASTER_USER": "user_name",
     "MASTER_PASSWORD": "user_password",
     "MASTER_LOG_FILE": "master_log_name",
-    "MASTER_BIND": "bind",
-    "MASTER_SSL_CA": "ssl_ca",
-    "MASTER_SSL_CAPATH": "ssl_capath",
-    "MASTER_SSL_CERT": "ssl_cert",
-    "MASTER_SSL_KEY": "ssl_key",
-    "MASTER_SSL_CIPHER": "ssl_cipher",
-    "MASTER_SSL_CRL": "ssl_crl",
-    "MASTER_SSL_CRLPATH": "ssl_crlpath",
-    "MASTER_TLS_VERSION": "tls_version",
-    "MASTER_PUBLIC_KEY_PATH": "public_key_path",
+    **{f"MASTER_{name.upper()}": name for name in (*_NAMED, "public_key_path")},
 }
 _SINCE = {"MASTER_TLS_VERSION": Server.MYSQL_5_7, "MASTER_PUBLIC_KEY_PATH": Server.MYSQL_8_0}
 _NOT_MARIADB = {"MASTER_BIND", "MASTER_TLS_VERSION", "MASTER_PUBLIC_KEY_PATH", "GET_MASTER_PUBLIC_KEY"}

@@ -150,53 +150,44 @@ class SqlalchemyDuckdb(DefaultDialect):
 
     # which tables there are: names are compared without case, as DuckDB compares them
 
-    def _asked(self, connection: Any, sql: str, *values: Any) -> list[Any]:
+    def _asked(self, connection: Any, what: str, of: str, where: str = "", *values: Any) -> list[Any]:
+        sql = f"SELECT {what} FROM duckdb_{of}() WHERE database_name = current_catalog() {where}"
         found: list[Any] = connection.exec_driver_sql(sql, values).fetchall()
         return found
 
     def has_table(self, connection: Any, table_name: str, schema: str | None = None, **kw: Any) -> bool:
-        return bool(self._asked(
-            connection,
+        sql = (
             "SELECT 1 FROM information_schema.tables WHERE table_catalog = current_catalog()"
-            " AND lower(table_schema) = lower(?) AND lower(table_name) = lower(?)",
-            schema or "main", table_name,
-        ))  # fmt: skip
+            " AND lower(table_schema) = lower(?) AND lower(table_name) = lower(?)"
+        )
+        return bool(connection.exec_driver_sql(sql, (schema or "main", table_name)).fetchall())
 
     def has_schema(self, connection: Any, schema_name: str, **kw: Any) -> bool:
         return schema_name.lower() in (name.lower() for name in self.get_schema_names(connection))
 
     def get_schema_names(self, connection: Any, **kw: Any) -> list[str]:
-        sql = "SELECT schema_name FROM duckdb_schemas() WHERE database_name = current_catalog()"
-        return [name for (name,) in self._asked(connection, sql)]
+        return [name for (name,) in self._asked(connection, "schema_name", "schemas")]
 
     @cache
     def get_table_names(self, connection: Any, schema: str | None = None, **kw: Any) -> list[str]:
-        sql = "SELECT table_name FROM duckdb_tables() WHERE database_name = current_catalog() AND schema_name = ?"
-        return [name for (name,) in self._asked(connection, sql, schema or "main")]
+        found = self._asked(connection, "table_name", "tables", "AND schema_name = ?", schema or "main")
+        return [name for (name,) in found]
 
     @cache
     def get_view_names(self, connection: Any, schema: str | None = None, **kw: Any) -> list[str]:
-        sql = (
-            "SELECT view_name FROM duckdb_views() WHERE database_name = current_catalog() AND schema_name = ?"
-            " AND NOT internal"
-        )
-        return [name for (name,) in self._asked(connection, sql, schema or "main")]
+        found = self._asked(connection, "view_name", "views", "AND schema_name = ? AND NOT internal", schema or "main")
+        return [name for (name,) in found]
 
     @cache
     def get_view_definition(self, connection: Any, view_name: str, schema: str | None = None, **kw: Any) -> str:
-        sql = (
-            "SELECT sql FROM duckdb_views() WHERE database_name = current_catalog() AND schema_name = ?"
-            " AND view_name = ?"
-        )
-        return "".join(text for (text,) in self._asked(connection, sql, schema or "main", view_name))
+        where = "AND schema_name = ? AND view_name = ?"
+        return "".join(text for (text,) in self._asked(connection, "sql", "views", where, schema or "main", view_name))
 
     @cache
     def get_columns(self, connection: Any, table_name: str, schema: str | None = None, **kw: Any) -> Any:
-        sql = (
-            "SELECT column_name, is_nullable, column_default FROM duckdb_columns() WHERE database_name ="
-            " current_catalog() AND schema_name = ? AND table_name = ? ORDER BY column_index"
-        )
-        found = self._asked(connection, sql, schema or "main", table_name)
+        what, where = "column_name, is_nullable, column_default", "AND schema_name = ? AND table_name = ?"
+        where += " ORDER BY column_index"
+        found = self._asked(connection, what, "columns", where, schema or "main", table_name)
         if not found:
             raise sa.exc.NoSuchTableError(table_name)
         return [
@@ -206,9 +197,6 @@ class SqlalchemyDuckdb(DefaultDialect):
 
     @cache
     def get_pk_constraint(self, connection: Any, table_name: str, schema: str | None = None, **kw: Any) -> Any:
-        sql = (
-            "SELECT constraint_column_names FROM duckdb_constraints() WHERE database_name = current_catalog()"
-            " AND schema_name = ? AND table_name = ? AND constraint_type = 'PRIMARY KEY'"
-        )
-        found = self._asked(connection, sql, schema or "main", table_name)
+        where = "AND schema_name = ? AND table_name = ? AND constraint_type = 'PRIMARY KEY'"
+        found = self._asked(connection, "constraint_column_names", "constraints", where, schema or "main", table_name)
         return {"constrained_columns": found[0][0] if found else [], "name": None}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import cast
+from typing import Any, cast
 
 import duckdb
 from sqlalchemy import Connection, Engine
@@ -42,12 +42,13 @@ from rplctl.target.duckdb.ddl_type import DATED, table
 from rplctl.target.duckdb.errors import change_error, hidden_numbers, mapped_errors, target_error
 from rplctl.target.duckdb.foreign_keys import ForeignKeys
 from rplctl.target.duckdb.relation import Relation, relation
+from rplctl.target.one_connection import OneConnection
 
 BULK_ROWS = 32  # net changes of a table from which on tasks frame them
 Rows = Sequence[Row] | EncodedRows
 
 
-class DuckdbTarget:
+class DuckdbTarget(OneConnection):
     """See target.base.Target."""
 
     kind = "duckdb"
@@ -56,9 +57,8 @@ class DuckdbTarget:
     mapped_errors = staticmethod(mapped_errors)
 
     def __init__(self, engine: Engine) -> None:
-        self.engine = engine
+        super().__init__(engine)
         self._export = export_of(engine)
-        self._connection: Connection | None = None
         self._keys: ForeignKeys | None = None
         self._interrupted = False
         self._changed_tables = False
@@ -90,11 +90,9 @@ class DuckdbTarget:
         self._changed_tables = False
 
     def commit(self) -> None:
-        transaction = self.connection.get_transaction()
-        assert transaction is not None
         with mapped_errors():
             self._foreign_keys.check()
-            transaction.commit()
+        super().commit()
         self._changed_tables = False
         if self._export is not None:
             self._export.committed()
@@ -118,21 +116,13 @@ class DuckdbTarget:
             _ = self.connection  # the file is there then
             self._export.committed()
 
-    def reconnect(self) -> None:
-        if self._connection is not None:
-            self._connection.invalidate()
-            self._connection.close()
-            self._connection = None
-
     def close(self) -> None:
         if self._export is not None:
             self._export.finish()  # while the file is open
         if self._connection is not None:
             with suppress(duckdb.Error):  # another channel is in a transaction, or the disk is away: the log is kept
                 self._driver.execute("CHECKPOINT")  # DuckDB's own, at the last close, leaves a log that it only read
-            self._connection.close()
-            self._connection = None
-        self.engine.dispose()
+        super().close()
 
     def interrupt(self) -> None:
         """The statement in work, and the next ones."""
@@ -143,10 +133,6 @@ class DuckdbTarget:
     def sever(self) -> None:
         """Nothing waits: who changes a row that another transaction of this process has changed is told at once."""
         self.interrupt()
-
-    def is_idle(self) -> bool:
-        """Always: the rollback was here."""
-        return True
 
     def check_table(self, model: TableModel) -> None:
         check_columns(model, sql_of.present_columns(self._driver, model), table(model))
@@ -228,7 +214,7 @@ class DuckdbTarget:
             return self._insert(model, change.after.columns, change.after.rows)
         if sql_of.hides_numbers(model):
             return self._change_unnumbered(change, model)
-        row = self._number_of(model, change.before)
+        row = self._of_row(model, change.before, "t.rowid")
         if change.kind is ChangeKind.DELETE:
             self._foreign_keys.follow_delete(model, row)
             found = self._count(f"DELETE FROM {table(model)} WHERE rowid = {row}")
@@ -237,7 +223,7 @@ class DuckdbTarget:
             self._refuse_duplicate(model, change.after, but=row)
             with self._given(model, change.after.columns, change.after.rows) as after:
                 self._foreign_keys.follow_update(model, row, after, change.after.columns)
-                row = self._number_of(model, change.before)  # a key to its own table may have moved it
+                row = self._of_row(model, change.before, "t.rowid")  # a key to its own table may have moved it
                 found = self._count(sql_of.update_row(model, change.after.columns, after, row), after)
                 self._foreign_keys.children_come(model, change.after.columns, after)
         expect_rows(f"change of {table(model)}", found, 1)
@@ -277,19 +263,17 @@ class DuckdbTarget:
             image |= dict(zip(after.columns, after.rows[0], strict=True))
             self._insert(model, tuple(image), [tuple(image.values())])
 
-    def _number_of(self, model: TableModel, image: RowSet) -> int:
+    def _of_row(self, model: TableModel, image: RowSet, wanted: str) -> Any:
         """Of the row that the image identifies: by key when it holds it, else any one that is equal. Raises 1032."""
         columns = sql_of.identifying(model, image.columns)
         at = {column: i for i, column in enumerate(image.columns)}
         row: Row = tuple(image.rows[0][at[column]] for column in columns)
         with self._given(model, columns, [row]) as given:
-            sql = (
-                f"SELECT t.rowid FROM {table(model)} AS t, {given.sql} WHERE {sql_of.same_row(model, columns)} LIMIT 1"
-            )
-            found = self._rows(sql, given)
+            where = sql_of.same_row(model, columns)
+            found = self._rows(f"SELECT {wanted} FROM {table(model)} AS t, {given.sql} WHERE {where} LIMIT 1", given)
         if not found:
             raise no_record(image, model)
-        return cast(int, found[0][0])
+        return found[0][0]
 
     def _refuse_duplicate(self, model: TableModel, image: RowSet, but: int | None = None) -> None:
         """Raises TargetError 1062 where another row than `but` has the values of a unique key."""
@@ -310,20 +294,9 @@ class DuckdbTarget:
 
     def stored_value(self, image: RowSet, column: int, model: TableModel) -> Value:
         try:
-            columns = sql_of.identifying(model, image.columns)
-            at = {c: i for i, c in enumerate(image.columns)}
-            with self._given(model, columns, [tuple(image.rows[0][at[c]] for c in columns)]) as given:
-                wanted = sql_of.decoded(model.columns[column], "t.")
-                where = sql_of.same_row(model, columns)
-                found = self._rows(
-                    f"SELECT {wanted} FROM {table(model)} AS t, {given.sql} WHERE {where} LIMIT 1", given
-                )
+            return cast(Value, self._of_row(model, image, sql_of.decoded(model.columns[column], "t.")))
         except duckdb.Error as error:
             raise target_error(error) from error
-        if not found:
-            raise no_record(image, model)
-        value: Value = found[0][0]  # type: ignore[assignment]
-        return value
 
     def execute_ddl(self, plan: DdlPlan, catalog: Catalog) -> None:
         self._changed_tables = True

@@ -12,7 +12,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from pymysql import err
 from sqlalchemy import Connection, Engine
@@ -39,7 +39,6 @@ from rplctl.target.base import (
     expect_rows,
     inserts_together,
     key_of,
-    sever,
 )
 from rplctl.target.mysql import fence as mysql_fence, rows as rows_sql, statement as mysql_statement
 from rplctl.target.mysql.bag import compares
@@ -50,6 +49,7 @@ from rplctl.target.mysql.large import SingleChanges
 from rplctl.target.mysql.session import ServerKind, Session, collations_sql
 from rplctl.target.mysql.table_facts import TableFacts, without_generated_key
 from rplctl.target.mysql.values import quote
+from rplctl.target.one_connection import OneConnection
 
 BULK_ROWS = 200  # net changes of a table that are worth a bulk load's temporary tables
 _ROWS_FLAGS = 19 + 6  # offset of a rows event's flags
@@ -63,15 +63,14 @@ _VALUE_ERRORS = frozenset({
 _SEQUENCE = ("next_not_cached_value", "minimum_value", "maximum_value", "start_value", "increment", "cache_size")
 
 
-class MysqlTarget:
+class MysqlTarget(OneConnection):
     """See target.base.StatementTarget."""
 
     kind = "mysql"
     mapped_errors = staticmethod(mapped_errors)
 
     def __init__(self, engine: Engine) -> None:
-        self.engine = engine
-        self._connection: Connection | None = None
+        super().__init__(engine)
         self._session: Session | None = None
         self._killer = Killer(engine)
         self._fenced: str | None = None
@@ -144,35 +143,17 @@ class MysqlTarget:
             self._rows_session()
             self._connection.begin_twophase(xid) if xid else self._connection.begin()
 
-    def commit(self) -> None:
-        assert self._connection is not None
-        transaction = self._connection.get_transaction()
-        assert transaction is not None
-        with mapped_errors():
-            transaction.commit()
-
     def rollback(self) -> None:
         if self._killer.has_killed:
             return self.reconnect()  # at the next use
-        if self._connection is not None and (transaction := self._connection.get_transaction()) is not None:
-            with mapped_errors():
-                transaction.rollback()
+        super().rollback()
 
     def reconnect(self) -> None:
-        if self._connection is not None:
-            self._connection.invalidate()
-            self._connection.close()
-        self._connection = self._session = None
-
-    def close(self) -> None:
-        self.reconnect()  # locks, temporary tables and session settings go with the connection
-        self.engine.dispose()
+        super().reconnect()
+        self._session = None
 
     def interrupt(self) -> None:
         self._killer.kill()
-
-    def sever(self) -> None:
-        sever(self.engine)
 
     def is_idle(self) -> bool:
         return self._killer.is_gone()
@@ -330,8 +311,7 @@ class MysqlTarget:
             rows = self._query(sql)
         if len(rows) != 1:
             raise TargetError(f"Can't find record in '{model.name}'", errno=er.KEY_NOT_FOUND)
-        value: Value = rows[0][0]
-        return value
+        return cast(Value, rows[0][0])
 
     def roll_back_to(self, savepoint: str) -> None:
         self._rows_session()

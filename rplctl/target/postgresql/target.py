@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import psycopg
 from psycopg import errors
@@ -34,9 +34,9 @@ from rplctl.target.base import (
     is_severed,
     key_of,
     no_record,
-    sever,
 )
 from rplctl.target.ddl_parts import quote
+from rplctl.target.one_connection import OneConnection
 from rplctl.target.postgresql import rows as rows_sql
 from rplctl.target.postgresql.bulk import RowWriter
 from rplctl.target.postgresql.connection import mapped_errors, target_error
@@ -56,7 +56,7 @@ FROM pg_class AS c WHERE oid = to_regclass(%s)"""
 _GRANT = "GRANT SET ON PARAMETER session_replication_role TO the target's user: the source ran without foreign keys"
 
 
-class PostgresqlTarget:
+class PostgresqlTarget(OneConnection):
     """See target.base.Target."""
 
     kind = "postgresql"
@@ -64,8 +64,7 @@ class PostgresqlTarget:
     mapped_errors = staticmethod(mapped_errors)
 
     def __init__(self, engine: Engine) -> None:
-        self.engine = engine
-        self._connection: Connection | None = None
+        super().__init__(engine)
         self._fenced: str | None = None
         self._fence_holder = 0  # the connection that had the lock last
         self._may_rest_foreign_keys = self._may_make_tables = False
@@ -140,11 +139,8 @@ class PostgresqlTarget:
         return self._may_rest_foreign_keys
 
     def commit(self) -> None:
-        transaction = self.connection.get_transaction()
-        assert transaction is not None
         try:
-            with mapped_errors():
-                transaction.commit()
+            super().commit()
         except TargetError as error:
             if error.errno in (er.ROW_IS_REFERENCED_2, er.NO_REFERENCED_ROW_2):
                 what = (
@@ -194,16 +190,6 @@ class PostgresqlTarget:
             raise target_error(error) from None
         self._fence_holder = driver.info.backend_pid
 
-    def reconnect(self) -> None:
-        if self._connection is not None:
-            self._connection.invalidate()  # locks and settings go with it
-            self._connection.close()
-            self._connection = None
-
-    def close(self) -> None:
-        self.reconnect()
-        self.engine.dispose()
-
     def interrupt(self) -> None:
         if self._connection is not None:
             driver: Any = self._connection.connection.driver_connection
@@ -211,9 +197,6 @@ class PostgresqlTarget:
                 driver.cancel_safe(timeout=2)
             except psycopg.Error:
                 return  # a server that is away works on nothing of ours
-
-    def sever(self) -> None:
-        sever(self.engine)
 
     def is_idle(self) -> bool:
         """A rollback is done at once here."""
@@ -328,5 +311,4 @@ class PostgresqlTarget:
             found = self._driver.execute(sql.encode(), values).fetchone()
         if found is None:
             raise no_record(image, model)
-        value: Value = found[0]
-        return value
+        return cast(Value, found[0])

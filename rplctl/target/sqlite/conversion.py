@@ -216,14 +216,10 @@ def convert(old: Column, new: Column, value: str, context: DdlContext) -> Conver
     change = SqliteModify(old, new, value, context)
     if not keeps_blanks(old, new, context):
         return change.with_default(change.by_rule())
-    found = replace(change, value=_padded(old, value)).by_rule()
-    return change.with_default(change.only(found.expression, either(f"instr({value}, char(0)) > 0", found.impossible)))
-
-
-def _padded(old: Column, value: str) -> str:
-    """A CHAR's value filled up; a NUL in it ends what SQLite counts."""
     width = old.length or 1
-    return f"({value} || substr('{' ' * width}', 1, {width} - length({value})))"
+    filled = f"({value} || substr('{' ' * width}', 1, {width} - length({value})))"  # a NUL ends what SQLite counts
+    found = replace(change, value=filled).by_rule()
+    return change.with_default(change.only(found.expression, either(f"instr({value}, char(0)) > 0", found.impossible)))
 
 
 def text_to_number(value: str) -> tuple[str, str]:

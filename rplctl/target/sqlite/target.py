@@ -14,7 +14,8 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from functools import lru_cache
+from typing import Any, cast
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import make_url
@@ -42,6 +43,7 @@ from rplctl.target.base import (
     no_record,
 )
 from rplctl.target.ddl_parts import computed_values, quote
+from rplctl.target.one_connection import OneConnection
 from rplctl.target.sqlite.bag import is_all_there_is, remove_copies
 from rplctl.target.sqlite.cascades import follow_foreign_keys, forget_foreign_keys
 from rplctl.target.sqlite.ddl import DDL, table
@@ -53,6 +55,7 @@ CACHE_BYTES = 16 << 20  # of pages; with SQLite's own 2 MB those of a batch are 
 BUSY_TIMEOUT_MS = 50_000  # as innodb_lock_wait_timeout
 STEP_MS = 200  # of a wait for the write lock
 BEGIN = "rplctl_begin"  # execution option: the statement that begins a transaction
+_TEXTS = 4096  # of statements that are kept
 STEPS_BETWEEN_CHECKS = 50_000  # of SQLite's machine: a few milliseconds
 
 
@@ -111,7 +114,7 @@ def _make_file(path: str) -> None:
         raise TargetError(text, errno=er.FILE_NOT_FOUND, transient=True, hint=GONE) from error
 
 
-class SqliteTarget:
+class SqliteTarget(OneConnection):
     """See target.base.Target."""
 
     kind = "sqlite"
@@ -120,9 +123,7 @@ class SqliteTarget:
     mapped_errors = staticmethod(mapped_errors)
 
     def __init__(self, engine: Engine) -> None:
-        self.engine = engine
-        self._connection: Connection | None = None
-        self._statements: dict[tuple[object, ...], str] = {}
+        super().__init__(engine)
         self._interrupted = False
 
     @property
@@ -149,11 +150,8 @@ class SqliteTarget:
         driver.execute("PRAGMA defer_foreign_keys=ON")
 
     def commit(self) -> None:
-        transaction = self.connection.get_transaction()
-        assert transaction is not None
         forget_foreign_keys(self._driver)
-        with mapped_errors():
-            transaction.commit()
+        super().commit()
 
     def follow_foreign_keys(self, wanted: bool, models: Mapping[tuple[str, str], TableModel]) -> bool:
         with mapped_errors():
@@ -162,24 +160,10 @@ class SqliteTarget:
 
     def rollback(self) -> None:
         self._interrupted = False
-        if self._connection is not None and (transaction := self._connection.get_transaction()) is not None:
-            with mapped_errors():
-                transaction.rollback()
+        super().rollback()
 
     def fence(self, channel: str) -> None:
         """Nothing: SQLite has one writer at a time, and the position is compared in its transaction."""
-
-    def reconnect(self) -> None:
-        if self._connection is not None:
-            self._connection.invalidate()
-            self._connection.close()
-            self._connection = None
-
-    def close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
-        self.engine.dispose()
 
     def interrupt(self) -> None:
         """Seen between two steps of SQLite's machine: `sqlite3_interrupt` would miss the many short statements."""
@@ -188,10 +172,6 @@ class SqliteTarget:
     def sever(self) -> None:
         """There is nothing to wait for but its locks."""
         self.interrupt()
-
-    def is_idle(self) -> bool:
-        """Always: the rollback was here."""
-        return True
 
     def check_table(self, model: TableModel) -> None:
         present = {row[1] for row in self._driver.execute(f"PRAGMA table_info({table(model)})")}
@@ -208,8 +188,8 @@ class SqliteTarget:
                     with bag_of(chunk, model, sqlite3.Error, target_error):
                         remove_copies(self._driver, model, chunk.deletes)
                     continue
-                self._expect(self._delete(model), chunk.absent, 0)
-                self._expect(self._delete(model), chunk.deletes, len(chunk.deletes))
+                self._expect(_delete(model), chunk.absent, 0)
+                self._expect(_delete(model), chunk.deletes, len(chunk.deletes))
             for chunk, model in work:
                 for update in chunk.updates:
                     self._update(model, update, chunk.has_views)
@@ -233,7 +213,7 @@ class SqliteTarget:
 
     def _insert_rows(self, model: TableModel, rows: RowSet, has_views: bool) -> None:
         bound = BoundColumns(model, rows.columns) if has_views else None
-        self._expect(self._insert(model, rows.columns), rows.rows, len(rows.rows), bound)
+        self._expect(_insert(model, rows.columns), rows.rows, len(rows.rows), bound)
 
     def _expect(self, sql: str, rows: Sequence[Row], count: int, bound: BoundColumns | None = None) -> None:
         if rows:
@@ -243,7 +223,7 @@ class SqliteTarget:
         """UPDATE by key; where rows trade values of another unique key, remove them all first, then put them back."""
         driver, key = self._driver, key_of(model)
         bound = BoundColumns(model, update.columns, key) if has_views else None
-        sql, count = self._update_by_key(model, update.columns), len(update.rows)
+        sql, count = _update_by_key(model, update.columns), len(update.rows)
         if has_one_unique_key(model):
             self._expect(sql, update.rows, count, bound)
             return
@@ -254,8 +234,8 @@ class SqliteTarget:
             if len(update.columns) + len(key) != len(model.columns):
                 raise  # not whole rows, or rows that move: the applier goes on one transaction at a time
             driver.execute("ROLLBACK TO rplctl_update")
-            self._expect(self._delete(model), [row[len(update.columns) :] for row in update.rows], count)
-            self._expect(self._insert(model, update.columns + key), update.rows, count)
+            self._expect(_delete(model), [row[len(update.columns) :] for row in update.rows], count)
+            self._expect(_insert(model, update.columns + key), update.rows, count)
         driver.execute("RELEASE rplctl_update")
 
     def apply_change(self, change: RowChange, model: TableModel) -> None:
@@ -272,7 +252,7 @@ class SqliteTarget:
         if change.kind is ChangeKind.INSERT:
             assert change.after is not None
             bound = BoundColumns(model, change.after.columns)
-            return execute_rows(self._driver, self._insert(model, bound.columns), change.after.rows, bound)
+            return execute_rows(self._driver, _insert(model, bound.columns), change.after.rows, bound)
         assert change.before is not None
         where, parameters = self._where(model, change.before)
         name = table(model)
@@ -291,8 +271,7 @@ class SqliteTarget:
             raise target_error(error) from error
         if found is None:
             raise no_record(image, model)
-        value: Value = found[0]
-        return value
+        return cast(Value, found[0])
 
     def _where(self, model: TableModel, image: RowSet) -> tuple[str, Row]:
         """By key when the image holds it, else by the whole image and only one row, as the server does."""
@@ -312,34 +291,27 @@ class SqliteTarget:
         except sqlite3.Error as error:
             raise target_error(error) from error
 
-    # SQL texts, one per table and set of columns
 
-    def _cached(self, key: tuple[object, ...], make: Callable[[], str]) -> str:
-        if (sql := self._statements.get(key)) is None:
-            sql = self._statements[key] = make()
-        return sql
+# SQL texts, one per table and set of columns
 
-    def _delete(self, model: TableModel) -> str:
-        return self._cached(
-            ("delete", model), lambda: f"DELETE FROM {table(model)} WHERE {_equal(model, key_of(model))}"
-        )
 
-    def _update_by_key(self, model: TableModel, columns: tuple[int, ...]) -> str:
-        def make() -> str:
-            key = key_of(model)
-            return f"UPDATE {table(model)} SET {_assignments(model, columns)} WHERE {_equal(model, key)}"
+@lru_cache(_TEXTS)
+def _delete(model: TableModel) -> str:
+    return f"DELETE FROM {table(model)} WHERE {_equal(model, key_of(model))}"
 
-        return self._cached(("update", model, columns), make)
 
-    def _insert(self, model: TableModel, columns: tuple[int, ...]) -> str:
-        def make() -> str:
-            name = table(model)
-            values = _values(model, columns)
-            names = ", ".join(quote(model.columns[i].name) for i in values)
-            marks = ", ".join(values.values())
-            return f"INSERT INTO {name} ({names}) VALUES ({marks})" if columns else f"INSERT INTO {name} DEFAULT VALUES"
+@lru_cache(_TEXTS)
+def _update_by_key(model: TableModel, columns: tuple[int, ...]) -> str:
+    return f"UPDATE {table(model)} SET {_assignments(model, columns)} WHERE {_equal(model, key_of(model))}"
 
-        return self._cached(("insert", model, columns), make)
+
+@lru_cache(_TEXTS)
+def _insert(model: TableModel, columns: tuple[int, ...]) -> str:
+    if not columns:
+        return f"INSERT INTO {table(model)} DEFAULT VALUES"
+    values = _values(model, columns)
+    names = ", ".join(quote(model.columns[i].name) for i in values)
+    return f"INSERT INTO {table(model)} ({names}) VALUES ({', '.join(values.values())})"
 
 
 def _begin_when_unlocked(

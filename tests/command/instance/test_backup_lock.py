@@ -30,6 +30,7 @@ from rplctl.command.unlock_tables import unlock_tables
 from rplctl.config import Config
 from rplctl.errors import LockBusy, NotConfigured, RplError
 from rplctl.locks import InstanceLock, channel_map, read_lock
+from tests.kit.replica import wait_until
 
 
 @pytest.fixture
@@ -129,7 +130,7 @@ def test_a_second_holder_is_refused_by_name_and_a_killed_one_frees_the_lock(conf
     with pytest.raises(LockBusy, match=f"process {held.pid} already"):
         lock_detached(config, INSTANCE, 0)
     os.kill(held.pid, signal.SIGKILL)
-    os.waitpid(held.pid, 0)
+    wait_until(lambda: not Path(f"/proc/{held.pid}").exists(), 60)
     assert not is_locked(config)
     assert unlock_instance(config).pid is None
 

@@ -1,0 +1,55 @@
+"""What targets have in common that hold one connection: its transaction, and its end."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager
+
+from sqlalchemy import Connection, Engine
+
+from rplctl.target.base import sever
+
+
+class OneConnection(ABC):
+    """See target.base.Target."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self._connection: Connection | None = None
+
+    @property
+    @abstractmethod
+    def connection(self) -> Connection: ...
+
+    @staticmethod
+    @abstractmethod
+    def mapped_errors() -> AbstractContextManager[None]: ...
+
+    def commit(self) -> None:
+        assert self._connection is not None
+        transaction = self._connection.get_transaction()
+        assert transaction is not None
+        with self.mapped_errors():
+            transaction.commit()
+
+    def rollback(self) -> None:
+        if self._connection is not None and (transaction := self._connection.get_transaction()) is not None:
+            with self.mapped_errors():
+                transaction.rollback()
+
+    def reconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.invalidate()  # locks, temporary tables and settings go with it
+            self._connection.close()
+        self._connection = None
+
+    def close(self) -> None:
+        self.reconnect()
+        self.engine.dispose()
+
+    def sever(self) -> None:
+        sever(self.engine)
+
+    def is_idle(self) -> bool:
+        """Always: the rollback was here."""
+        return True
