@@ -131,7 +131,9 @@ def killed_streams(
             stream = started(code, folder)
             try:
                 while any(len(batches(folder, name)) == done[name] for name in paths):
-                    assert stream.poll() is None
+                    if stream.poll() is not None:  # Spark gives its Python ten seconds to start: not on a busy machine
+                        assert "worker failed to connect back" in (folder / "stderr").read_text()
+                        stream = started(code, folder)
                     time.sleep(0.05)
                 time.sleep(chance.uniform(0, 3))
             finally:
@@ -152,9 +154,11 @@ def batches(folder: Path, name: str) -> list[Path]:
 
 
 def started(code: str, folder: Path) -> subprocess.Popen[str]:
-    stream = subprocess.Popen(
-        command(folder / "spark"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
-    )
+    with (folder / "stderr").open("w") as errors:
+        stream = subprocess.Popen(
+            command(folder / "spark"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True,
+            start_new_session=True,
+        )  # fmt: skip
     assert stream.stdin is not None and stream.stdout is not None
     stream.stdin.write(code)
     stream.stdin.close()
