@@ -101,6 +101,9 @@ class FileLock:
             os.close(self._descriptor)
         self._descriptor, self._depth = -1, 0
 
+    def __del__(self) -> None:
+        self.close()  # its owner is gone: an applier has a new ledger behind each outage of its target
+
     @property
     def descriptor(self) -> int:
         """For a child process that is to hold the lock from now on: it does, once we `close`."""

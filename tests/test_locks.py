@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -119,3 +120,12 @@ def test_a_wait_that_is_over_has_mysqls_number_and_words() -> None:
     assert error.message == "Lock wait timeout exceeded; try restarting transaction (a backup)"
     with pytest.raises(LockBusy):
         raise error
+
+
+def test_a_lock_whose_owner_is_gone_leaves_no_open_file(tmp_path: Path) -> None:
+    """An applier makes a ledger, with its lock, behind each outage of its target: for days, each minute."""
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(10):
+        with RwLock(tmp_path, "x").shared():
+            pass
+    assert len(os.listdir("/proc/self/fd")) == before
