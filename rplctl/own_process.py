@@ -21,7 +21,7 @@ from rplctl.errors import LockBusy, RplError
 _SWITCH_S: Final = 0.1
 
 
-def has_threads_for_channels() -> None:
+def serve_many_threads() -> None:
     """A thread that waits for the interpreter asks for it each 5 ms. With 64 of them the process was busy with that
     alone; who works lets go of it many times in a batch anyway.
     """

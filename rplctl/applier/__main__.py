@@ -23,7 +23,7 @@ from rplctl.channel import Channel
 from rplctl.config import load_config
 from rplctl.errors import RplError
 from rplctl.log_file import log_on_stderr
-from rplctl.own_process import has_threads_for_channels
+from rplctl.own_process import serve_many_threads
 
 LINE = "%(asctime)s %(levelname)s applier: %(message)s"
 SHARED = "--shared"  # no channel's name: that is refused as an option long before
@@ -33,7 +33,7 @@ def main(arguments: list[str]) -> int:
     datadir, channel_name, *rest = arguments
     if channel_name == SHARED and len(rest) > 1:
         folder, channels = rest
-        has_threads_for_channels()
+        serve_many_threads()
         process = SharedProcess(Path(datadir), Path(folder), json.loads(channels))
         stop_on_signals(process.stop)
         try:

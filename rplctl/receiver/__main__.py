@@ -13,7 +13,7 @@ from rplctl.channel import Channel
 from rplctl.config import load_config
 from rplctl.errors import RplError
 from rplctl.log_file import log_on_stderr
-from rplctl.own_process import has_threads_for_channels
+from rplctl.own_process import serve_many_threads
 from rplctl.receiver.receiver import Receiver
 from rplctl.receiver.reporter import log_error
 from rplctl.receiver.shared_process import SharedReceivers
@@ -25,7 +25,7 @@ SHARED = "--shared"  # no channel's name: that is refused as an option long befo
 def main(arguments: list[str]) -> int:
     """Exit code: 0 after SIGTERM, else that of the error (errors.py)."""
     if arguments[1:2] == [SHARED] and len(arguments) == 4:
-        has_threads_for_channels()
+        serve_many_threads()
         return SharedReceivers(Path(arguments[0]), json.loads(arguments[3])).run()
     if len(arguments) != 2:
         sys.stderr.write("usage: python -m rplctl.receiver DATADIR CHANNEL\n")

@@ -151,10 +151,8 @@ class Pipeline:
             self._cores = self._context.defaultParallelism
             with _warming:
                 if self._context not in _warm:
-                    tasks = range(self._cores)
-                    self._collect(
-                        tasks, Catalog(), lambda _, catalog: SplitResult(b"".join(pieces_of(encode_chunks([]))))
-                    )
+                    nothing = SplitResult(b"".join(pieces_of(encode_chunks([]))))
+                    self._collect(range(self._cores), Catalog(), lambda _, catalog: nothing)
                     _warm.add(self._context)
         else:
             self._cluster.await_executors(self._context)
@@ -309,10 +307,6 @@ class Pipeline:
     def parallelism(self) -> int:
         """Tasks at a time. What is decoded here goes one after another, and only its memory hangs on it."""
         return self._context.defaultParallelism if self.has_begun and self._cluster else self._cores
-
-
-def _nothing(_: int, catalog: Catalog) -> SplitResult:
-    return SplitResult(b"".join(pieces_of(encode_chunks([]))))
 
 
 def _carrying(split: Split, piece: bytes | Archived) -> Split:
