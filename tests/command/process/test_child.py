@@ -218,6 +218,15 @@ def test_a_childs_environment_has_no_password_unless_it_is_the_stored_reference(
         assert os.getsid(child.popen.pid) == child.popen.pid
 
 
+def test_what_a_batch_has_freed_goes_back_to_the_system_unless_the_operator_says_otherwise(
+    channel: Channel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MALLOC_MMAP_THRESHOLD_", raising=False)
+    monkeypatch.setenv("MALLOC_ARENA_MAX", "8")
+    environment = environment_of(Config(channel.datadir), StartRequest(), keeps_password=False)
+    assert environment["MALLOC_MMAP_THRESHOLD_"] == "1048576" and environment["MALLOC_ARENA_MAX"] == "8"
+
+
 def test_a_log_is_appended_private(channel: Channel, children: list[Child]) -> None:
     log = channel.log_path("receiver")
     for _ in range(2):
