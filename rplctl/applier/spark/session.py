@@ -197,9 +197,13 @@ def _keep_quiet() -> None:
     """
     from pyspark import util
 
-    logging.getLogger().addFilter(lambda record: record.name != "root")
+    logging.getLogger().addFilter(_is_told_by_us)  # the same one each time that a context begins: it is there once
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     vars(util)["print_exec"] = lambda _stream: None  # of what cannot be pickled, also because the JVM has just ended
+
+
+def _is_told_by_us(record: logging.LogRecord) -> bool:
+    return record.name != "root"
 
 
 def _keep_to_ourselves(context: SparkContext) -> None:

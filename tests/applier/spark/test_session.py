@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import subprocess
 import sys
 import threading
@@ -117,6 +118,13 @@ def test_a_cluster_master_is_passed_on_and_not_tied_to_loopback(tmp_path: Path) 
 def test_importing_the_module_does_not_import_pyspark() -> None:
     code = "import sys, rplctl.applier.spark; sys.exit('pyspark' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_a_process_that_begins_many_contexts_keeps_one_filter() -> None:
+    _keep_quiet()
+    before = len(logging.getLogger().filters)
+    _keep_quiet()
+    assert len(logging.getLogger().filters) == before
 
 
 def test_what_cannot_be_pickled_is_raised_and_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
