@@ -28,7 +28,6 @@ from rplctl.cli.globals import GLOBAL_FLAGS, hoist, make_globals
 from rplctl.cli.options import option, switch
 from rplctl.cli.output import report, write
 from rplctl.cli.plain_values import use_plain_values
-from rplctl.config import refuse_committers
 from rplctl.errors import RplError, UsageError, file_error
 
 ALIASES: dict[str, tuple[str, ...]] = {
@@ -59,8 +58,6 @@ def run(arguments: Sequence[str]) -> int:
     """One command line to its exit code; messages go to stderr. Raises KeyboardInterrupt."""
     hoisted: list[str] = []
     try:
-        for word in (word[2:] for word in arguments if word.startswith("--")):
-            refuse_committers(word.partition("=")[0].replace("-", "_"), "command line")
         hoisted = hoist(arguments)
         command = _completing() if TAB in os.environ else command_for(hoisted)
         command(args=hoisted, prog_name="rplctl")
