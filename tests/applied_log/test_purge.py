@@ -103,6 +103,7 @@ def test_old_logs_go_unless_the_instance_is_locked_for_a_backup(config: Config) 
     assert RelayLogIndex(files).files() == names[1:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "point", ["crash_purge_before_update_index=kill", "crash_purge_critical_after_update_index=kill"]
 )

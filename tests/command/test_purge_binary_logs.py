@@ -25,6 +25,7 @@ from tests.applier.instance import Instance
 
 DEMO = Path(rplctl.demo.__file__).parent / "data" / "binlog.000001"
 OPTIONS: dict[str, Value] = {"log_bin": "logs/binlog", "max_binlog_size": 20_000, "relay_log_info_repository": "TABLE"}
+pytestmark = pytest.mark.slow  # each of them applies the demo
 
 
 @pytest.fixture

@@ -43,6 +43,7 @@ def events_of(found: Changes) -> Iterator[Any]:
     yield from ((s.position, s.kind, s.text) for s in found.statements)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_however_the_logs_are_cut_the_changes_are_the_same(case: str, tmp_path: Path) -> None:
     unpacked_log(case, tmp_path)
@@ -53,6 +54,7 @@ def test_however_the_logs_are_cut_the_changes_are_the_same(case: str, tmp_path: 
     assert len({*keys}) == len(keys)
 
 
+@pytest.mark.slow
 def test_a_walk_in_steps_is_the_walk_at_once(tmp_path: Path) -> None:
     unpacked_log("my97-torture-row", tmp_path)
     options = Options.parse({"path": str(tmp_path)})
@@ -176,6 +178,7 @@ def test_without_a_create_table_names_must_be_logged_or_given(logs: tuple[Mariad
     assert rows_of(last) == [("None", "{'id': 2, 'a': 'y'}")]
 
 
+@pytest.mark.slow
 def test_a_statement_instead_of_rows_is_an_error_of_a_table_and_a_line_among_all(tmp_path: Path) -> None:
     unpacked_log("ma1011-torture-statement", tmp_path)
     kinds = {event[1] for event in all_of(tmp_path) if len(event) == 3}

@@ -80,6 +80,7 @@ def parse_any(raw: bytes, description: FormatDescription) -> None:
     getattr(parsed, "sql", None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [*SMALL, "ma1011-torture-statement"])
 def test_changed_events_never_fail_in_another_way(case: str) -> None:
     """Lengths and checksums are mended, so that the change reaches the parsers."""

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import rplctl
 from rplctl.event import event_classes
 from rplctl.event.types import (
@@ -73,6 +75,7 @@ def test_a_type_of_which_the_list_of_events_has_a_name_is_of_a_class() -> None:
     assert [t.name for t in EventType if t.shown and t.event_class == event_classes.UNKNOWN] == []
 
 
+@pytest.mark.slow
 def test_a_new_type_is_one_row(tmp_path: Path) -> None:
     """The group scanner, the reader of events and SHOW RELAYLOG EVENTS know it then."""
     package = tmp_path / "rplctl"

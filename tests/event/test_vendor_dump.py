@@ -91,14 +91,14 @@ def recorded(name: str) -> tuple[str, list[bytes]]:
     return vendor, logs
 
 
-LONG = ("fidelity", "my97-torture-row", "ma1011-torture-row")
 OLDER = ("fidelity-mysql57", "fidelity-mysql80", "fidelity-mysql84", "fidelity-mariadb105")
 
 
 def _marks(name: str) -> list[pytest.MarkDecorator]:
-    return [pytest.mark.slow] * name.startswith(LONG) + [pytest.mark.torture] * name.startswith(OLDER)
+    return [pytest.mark.torture] * name.startswith(OLDER)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [pytest.param(name, marks=_marks(name)) for name in _corpora()])
 def test_decoding_agrees_with_the_vendors_dump_tool(name: str, tmp_path: Path) -> None:
     vendor, logs = recorded(name)

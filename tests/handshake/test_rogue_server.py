@@ -136,6 +136,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
     return make_certificates(tmp_path_factory.mktemp("certificates"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("switches", [True, False], ids=["switch", "greeting"])
 @pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS.keys())
 @pytest.mark.parametrize("visit", [connect_to_source, connect_to_target], ids=["source", "target"])

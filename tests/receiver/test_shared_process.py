@@ -45,6 +45,7 @@ def received(channel: Channel) -> int:
     return read_status(channel.status_path("receiver")).read_log_pos
 
 
+@pytest.mark.slow
 def test_flush_stop_start_and_crash_of_receivers_in_one_process(replicas: dict[str, Replica]) -> None:
     run = replicas["a"].run
     a, b, c = (replicas[name].channel for name in NAMES)

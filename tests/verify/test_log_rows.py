@@ -26,6 +26,7 @@ def logged(changes: list[Change]) -> tuple[TableRows, list[Any]]:
     return rows, _keys(rows, PAIR)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("full", [True, False])
 def test_each_row_that_is_told_is_right(full: bool) -> None:
     told = 0

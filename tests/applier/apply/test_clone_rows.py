@@ -33,6 +33,7 @@ COLUMNS = (Column("id", "int"), Column("t", "longtext", charset="utf8mb4"))
 KEYED = TableModel("b", "t", COLUMNS, keys=(Key("PRIMARY", "primary", (KeyPart("id"),)),))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [3, 500])
 @pytest.mark.parametrize("model", [KEYED, replace(KEYED, keys=())], ids=["key", "no key"])
 @pytest.mark.parametrize(("kind", "bulk_rows"), [("mysql", 200), ("mysql", 0), ("postgresql", 200), ("sqlite", 0)])
