@@ -5,6 +5,10 @@
 Invariant: a batch is made in the lake's own folder and renamed to its place. The name says which batch it is, and no
 rename replaces a folder that has files: so of two that write the same batch one loses, and a batch that is published
 again after a crash is known by its files. All files of a table have the same columns: readers take them from any one.
+
+A table's folder is listed once, and again when somebody else has changed it, which its mtime tells: a batch costs the
+same however many there are. A stranger's rename in the clock tick of one of ours is found with its next one, or at the
+next start.
 """
 
 from __future__ import annotations
@@ -31,6 +35,7 @@ class ParquetTables:
 
     def __init__(self, place: Place) -> None:
         self._place = place
+        self._newest: dict[tuple[str, str], tuple[int, int]] = {}  # folder, app_id → the folder's mtime in ns, batch
 
     def columns_of(self, schema: pa.Schema) -> str:
         text: str = schema.remove_metadata().to_string(show_field_metadata=False)
@@ -47,10 +52,14 @@ class ParquetTables:
             return None if file is None else self.fits(self.columns_of(read_schema(file)), columns)
 
     def version(self, folder: str, app_id: str) -> int:
-        with _mapped(self._folder(folder)):
-            names = [name.partition("-") for name in _names(self._folder(folder))]
-        ours = _encoded_channel(app_id)
-        return max((int(number) for number, _, channel in names if channel == ours and number.isdecimal()), default=0)
+        path, channel = self._folder(folder), _encoded_channel(app_id)
+        with _mapped(path):
+            changed = _changed(path)
+            if self._newest.get((folder, app_id), (None, 0))[0] != changed:
+                names = (name.partition("-") for name in _names(path))
+                ours = (int(number) for number, _, whose in names if whose == channel and number.isdecimal())
+                self._newest[folder, app_id] = changed, max(ours, default=0)
+        return self._newest[folder, app_id][1]
 
     def places(self, folder: str) -> list[tuple[str, str, int, int]]:
         from pyarrow.parquet import read_table
@@ -66,7 +75,10 @@ class ParquetTables:
         final = self._folder(table.folder) / _batch_name(batch, app_id)
         with _mapped(final):
             if not final.exists():
+                was, newest = _changed(final.parent), self._newest.get((table.folder, app_id), (None, 0))
                 self._move_in(table, final)
+                if newest[0] == was:
+                    self._newest[table.folder, app_id] = _changed(final.parent), max(newest[1], batch)
             if set(_names(final)) != {path for path, _, _ in table.files}:
                 raise LockBusy(
                     f"{final} has other files than ours: another rplctl writes this channel into the same lake",
@@ -97,7 +109,11 @@ class ParquetTables:
         return Path(self._place.uri(folder))
 
     def _files(self, folder: str) -> Iterator[Path]:
-        return self._folder(folder).glob("[0-9]*/*.parquet")
+        """Lazily: the first one costs no look at the others."""
+        with suppress(FileNotFoundError), os.scandir(self._folder(folder)) as batches:
+            for batch in batches:
+                if batch.name[0].isdigit():
+                    yield from Path(batch).glob("*.parquet")
 
 
 def _encoded_channel(app_id: str) -> str:
@@ -106,6 +122,14 @@ def _encoded_channel(app_id: str) -> str:
 
 def _batch_name(batch: int, app_id: str) -> str:
     return f"{batch:012}-{_encoded_channel(app_id)}".rstrip("-")
+
+
+def _changed(folder: Path) -> int:
+    """Its mtime in ns; 0 where there is none."""
+    try:
+        return folder.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0
 
 
 def _names(folder: Path) -> list[str]:

@@ -129,6 +129,29 @@ def test_channels_count_their_batches_apart(place: ParquetPlace) -> None:
     assert ids(place) == [0, 1, 2, 3]
 
 
+def test_a_folder_is_listed_once_and_when_somebody_else_was_there(
+    place: ParquetPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A batch costs the same however many are there."""
+    tables, listed, listing = ParquetTables(place), list[str](), os.listdir
+    assert tables.version("d/t", APP) == 0
+
+    def counted(folder: str) -> list[str]:
+        listed.append(str(folder))
+        return listing(folder)
+
+    monkeypatch.setattr(os, "listdir", counted)
+    for batch in range(1, 4):
+        tables.publish(pending(place, batch), APP, batch)
+        assert tables.version("d/t", APP) == batch
+    whole = place.uri("d/t")
+    assert whole not in listed
+    os.utime(whole, ns=(1, 1))  # a clock is too coarse to tell a rename from the one just before
+    ParquetTables(place).publish(pending(place, 5), APP, 5)
+    assert tables.version("d/t", APP) == 5
+    assert listed.count(whole) == 1
+
+
 def test_a_folder_has_files_of_one_definition_only(place: ParquetPlace) -> None:
     """What a reader takes from any one file is true of all."""
     tables = ParquetTables(place)
