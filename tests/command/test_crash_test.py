@@ -41,7 +41,7 @@ IN_THE_SUITE = {  # what of the walk is done there; `make torture` does all of i
     "sqlite": (["marker", "-"], []),
     "sqlite with log_bin": (["transaction+log"], ["transaction"]),
     "delta": (["per-table-file"], ["transaction", "ddl"]),
-    "parquet": (["per-table-file"], ["transaction"]),
+    "parquet": (["per-table-file"], ["transaction", "ddl"]),
     "duckdb": (["marker"], ["transaction", "ddl"]),
     "mariadb": (["xa"], ["transaction", "ddl", "non-transactional", "statement"]),
     "mariadb without xa": (["marker"], ["non-transactional", "statement"]),
@@ -72,15 +72,20 @@ def test_points_on_a_sqlite_file(program: Program, name: str) -> None:
     walked(program("crash-test", "--json", *arguments(name)), chosen(name))
 
 
+LAKES = {"delta": "delta+file://", "parquet": "parquet+file://"}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kind", "url"), [("delta", "delta+file://"), ("parquet", "parquet+file://"), ("duckdb", "duckdb:///")]
-)
+@pytest.mark.parametrize(("kind", "url"), [*LAKES.items(), ("duckdb", "duckdb:///")])
 def test_points_on_a_scratch_target(kind: str, url: str) -> None:
-    """In a process of its own: delta-rs cannot be used in a child of one that has used it."""
-    words = [sys.executable, "-m", "rplctl", "crash-test", "--json", "--target", url, *arguments(kind)]
-    done = subprocess.run(words, capture_output=True, text=True)
-    walked(Outcome(done.returncode, done.stdout, done.stderr), chosen(kind))
+    walked(in_own_process("--target", url, *arguments(kind)), chosen(kind))
+
+
+def in_own_process(*words: str) -> Outcome:
+    """Delta-rs cannot be used in a child of a process that has used it."""
+    command = [sys.executable, "-m", "rplctl", "crash-test", "--json", *words]
+    done = subprocess.run(command, capture_output=True, text=True)
+    return Outcome(done.returncode, done.stdout, done.stderr)
 
 
 def walked(done: Outcome, cases: list[CrashCase]) -> list[dict[str, str]]:
@@ -327,3 +332,10 @@ def test_arming_a_thread_needs_one_that_runs(program: Program) -> None:
     program("change-master", "--master-binlog-dir", str(FOLDER))
     done = program("crash-test", "--arm", "crash_commit_after=kill")
     assert (done.code, "no thread of the channel runs" in done.err) == (3, True)
+
+
+@pytest.mark.torture
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("kind", LAKES)
+def test_every_point_mode_and_kind_of_group_on_a_lake(kind: str) -> None:
+    walked(in_own_process("--target", LAKES[kind]), list(all_cases(kind)))

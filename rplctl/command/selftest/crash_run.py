@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import json
 import logging
 import os
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from rplctl.target.base import Target
+    from rplctl.target.lake import LakeTables
 
 CHANNEL: Final = "crash-test"
 PATIENCE_S: Final = 120.0  # for a receiver that reads a folder, and for a target that still holds a dead child's locks
@@ -230,7 +232,7 @@ def target_digest(target: Target) -> str:
     engine, dialect = target.engine, dialect_of(target.kind)
     if dialect.commits_per_table:
         tables = dialect.lake_tables(engine)
-        places = {name: tables.places(f"{DATABASE}/{name}") for name in TABLES}
+        places = {name: _places(tables, f"{DATABASE}/{name}") for name in TABLES}
         return digest_of({name: [place for place in found if place[0] in OPS] for name, found in places.items()})
     is_one_file = dialect_of(engine.dialect.name).is_one_file
     rows = {}
@@ -241,6 +243,16 @@ def target_digest(target: Target) -> str:
                 where = table if is_one_file else f"{schema}.{table}"
                 rows[name] = [tuple(row) for row in connection.execute(text(f"SELECT * FROM {where}"))]
     return digest_of(rows)
+
+
+def _places(tables: LakeTables, folder: str) -> list[tuple[str, str, int, int]]:
+    """Of a table and of the tables of its later definitions, each of which has a row at least."""
+    found = tables.places(folder)
+    for number in itertools.count(2):
+        if not (more := tables.places(f"{folder}~{number}")):
+            break
+        found += more
+    return found
 
 
 def lake_states() -> list[State]:
