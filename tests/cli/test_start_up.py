@@ -16,7 +16,7 @@ from rplctl.demo import BINLOG_FOLDER
 from tests.cli.program import Program
 
 HEAVY = ("pydantic", "pyspark", "sqlalchemy", "numba", "numpy", "pymysql", "cryptography", "rich.table")
-MOST_OF_OURS = 53  # as it was counted
+MOST_OF_OURS = 54  # as it was counted
 NOT_OF_A_STATUS = ("rplctl.cli.completion", "rplctl.command.selftest", "rplctl.demo")
 
 
@@ -54,6 +54,15 @@ def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
 @pytest.mark.parametrize("verb", [["show-status"], ["show-channels"], ["stop"], ["show-status", "--json"]])
 def test_looking_at_file_repositories_loads_nothing_heavy(configured: Program, verb: list[str]) -> None:
     assert loaded("--datadir", str(configured.datadir), *verb) == set()
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "mysql", "postgresql"])
+def test_a_question_to_a_target_needs_no_compiler(kind: str) -> None:
+    """`check` asks every minute, and writes no row."""
+    code = "import sys; from rplctl.target import dialect_of; dialect_of(sys.argv[1]); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code, kind], capture_output=True, text=True, check=True)
+    assert {f"rplctl.target.{kind}.dialect", "sqlalchemy"} <= {*done.stdout.split()}
+    assert "numba" not in done.stdout.split()
 
 
 @pytest.mark.slow

@@ -36,8 +36,6 @@ def check_target(config: Config, channel: Channel, stored: Stored) -> Iterator[F
     """Tables of the models known at the executed position, and whether a write is taken (and rolled back)."""
     from sqlalchemy.exc import SQLAlchemyError
 
-    from rplctl.own_tables.models import load_models, tables_made_empty
-
     try:
         engine = engine_of(config)()
         if dialect_of(engine.dialect.name).is_missing(engine):  # a question would make it
@@ -56,6 +54,8 @@ def check_target(config: Config, channel: Channel, stored: Stored) -> Iterator[F
     yield from answer(engine, "write", lambda: list(_write(engine)))
     if channel.name.casefold() not in with_models:
         return
+    from rplctl.own_tables.models import load_models, tables_made_empty
+
     position = stored.relay.exec_position if stored.relay else BinlogPosition("", 0)
     with engine.connect() as connection:
         catalog = load_models(connection, channel.name, position)

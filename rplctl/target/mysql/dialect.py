@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Final
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, Engine, text
 from sqlalchemy.dialects import mysql
 
 from rplctl.errors import LockBusy
@@ -16,7 +16,6 @@ from rplctl.target.mysql import two_phase
 from rplctl.target.mysql.connection import mapped_errors, open_engine, protection
 from rplctl.target.mysql.doctor import power_cut, rights
 from rplctl.target.mysql.engine_log import log_of_server
-from rplctl.target.mysql.target import MysqlTarget
 from rplctl.target.own_types import OwnTypes
 
 _MEMORY: Final = "MEMORY"  # the engine without TEXT: there texts are VARCHAR, long enough for settings
@@ -41,11 +40,15 @@ class MysqlDialect(Dialect):
 
     open_engine = staticmethod(open_engine)
     mapped_errors = staticmethod(mapped_errors)
-    open_target = staticmethod(MysqlTarget)
     open_log = staticmethod(partial(open_server_log, errors=mapped_errors, make=log_of_server))
     protection = staticmethod(protection)
     rights = staticmethod(rights)
     power_cut = staticmethod(power_cut)
+
+    def open_target(self, engine: Engine) -> Target:
+        from rplctl.target.mysql.target import MysqlTarget  # loads Numba: a look at positions needs none
+
+        return MysqlTarget(engine)
 
     def log_syncs(self, target: Target) -> int:
         with target.engine.connect() as connection:
