@@ -78,7 +78,7 @@ class Channel:
 
     @property
     def run_folder(self) -> Path:
-        return self.datadir / "run" / (encode_channel_name(self.name) or "@")
+        return _run_folder(self.datadir, self.name)
 
     @property
     def clone_plan(self) -> Path:
@@ -108,6 +108,11 @@ class Channel:
 
     def log_path(self, role: str) -> Path:
         return self.run_folder / f"{role}.log"
+
+
+@cache
+def _run_folder(datadir: Path, name: str) -> Path:
+    return datadir / "run" / (encode_channel_name(name) or "@")
 
 
 @cache

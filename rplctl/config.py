@@ -35,6 +35,7 @@ UINT_MAX = (1 << 32) - 1
 
 T = TypeVar("T")
 Value = str | int | bool
+_Options = tuple[dict[str, Value], dict[str, dict[str, Value]], dict[str, dict[str, Value]]]  # see `_checked`
 _LISTS = {
     "databases": "db,...",
     "tables": "db.table,...",
@@ -241,11 +242,12 @@ def load_config(
         if own and authority(own) != authority(common):
             merged.pop("target_password", None)  # given for another server, or user: it is not sent to this one
         merged.update(section)
-    for o in OPTIONS.values():
+    given = {name for name in os.environ if name.startswith(ENVIRONMENT_PREFIX)}
+    for o in OPTIONS.values() if given else ():
         for variable in (o.environment, ENVIRONMENT_PREFIX + (o.old_name or o.name).upper()):
-            if variable in os.environ:
+            if variable in given:
                 merged[o.name] = check_value(o.name, os.environ[variable], f"environment variable {variable}")
-        if o.environment in os.environ:
+        if o.environment in given:
             if o.name == "target" and has_password(str(merged["target"])):
                 raise ConfigError(f"environment variable {o.environment} holds a password", hint=_PASSWORD_HINT)
     for name, value in (overrides or {}).items():
@@ -264,7 +266,7 @@ def channel_sections(datadir: Path, config_file: Path | None = None) -> dict[str
     """Channel → the options that a section of its own sets, in whichever file. Raises ConfigError."""
     found: dict[str, tuple[str, frozenset[str]]] = {}
     for path in _files(datadir, config_file):
-        for name, values in _sections(path)[1].items():
+        for name, values in _options(path)[1].items():
             spelled, before = found.get(name.lower(), (name, frozenset()))
             found[name.lower()] = (spelled, before | values.keys())
     return dict(found.values())
@@ -403,13 +405,11 @@ def read_file(path: Path) -> dict[str, Any]:
 
 def read_options(path: Path, channel: str | None) -> tuple[dict[str, Value], dict[str, Value]]:
     """Of the file's top, and of the channel's section. Other channels' sections are checked too. Raises ConfigError."""
-    top, sections = _sections(path)
-    if channel is None:
-        return top, {}
-    return top, {o: v for name in sections if name.lower() == channel.lower() for o, v in sections[name].items()}
+    top, _, of = _options(path)
+    return top, {} if channel is None else of.get(channel.lower(), {})
 
 
-def _sections(path: Path) -> tuple[dict[str, Value], dict[str, dict[str, Value]]]:
+def _options(path: Path) -> _Options:
     try:
         data = read_plain(path)
     except (OSError, RplError):
@@ -418,14 +418,19 @@ def _sections(path: Path) -> tuple[dict[str, Value], dict[str, dict[str, Value]]
 
 
 @lru_cache(maxsize=8)
-def _checked(path: Path, _: bytes) -> tuple[dict[str, Value], dict[str, dict[str, Value]]]:
-    """Top and sections of a file that has these bytes: each of 256 channels asks for those of all the others."""
+def _checked(path: Path, _: bytes) -> _Options:
+    """Of a file that has these bytes, since each of 256 channels asks: the top; the sections by name; by channel."""
     stored = read_file(path)
     stored.pop("datadir", None)  # read by default_datadir
     sections = stored.pop("channel", {})
     if not isinstance(sections, dict) or not all(isinstance(s, dict) for s in sections.values()):
         raise ConfigError(f"{path}: 'channel' must hold sections", hint='write [channel.NAME] or [channel.""]')
-    return _check_section(path, "", stored), {n: _check_section(path, f"[channel.{n}] ", sections[n]) for n in sections}
+    top = _check_section(path, "", stored)
+    checked = {name: _check_section(path, f"[channel.{name}] ", sections[name]) for name in sections}
+    of: dict[str, dict[str, Value]] = {}
+    for name, values in checked.items():
+        of[name.lower()] = of.get(name.lower(), {}) | values
+    return top, checked, of
 
 
 def _check_section(path: Path, section: str, values: Mapping[str, object]) -> dict[str, Value]:

@@ -6,12 +6,13 @@ It speaks in the worklogs' words, or in MySQL's since 8.0.22: master → source,
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
 
 from rplctl.cli.globals import Globals
 from rplctl.cli.options import ALL_CHANNELS, CHANNELS, end, for_each, option, seconds, switch
 from rplctl.cli.output import show_rows, write
 from rplctl.cli.text import clean, short, shown
+from rplctl.command.channel.context import one_look
+from rplctl.config import Config
 from rplctl.errors import NotRunning, UsageError
 
 _WORDS = (("Master", "Source"), ("master", "source"), ("MASTER", "SOURCE"))
@@ -61,7 +62,13 @@ def _status_rows(
     from rplctl.command.show_status import COLUMNS, SOURCE_COLUMNS, WORKLOG_COLUMNS, show_status as run
 
     rows: list[dict[str, object]] = []
-    failed = for_each(options, channel, lambda name, config: rows.append(asdict(run(config, name))), every=every)
+
+    def look(name: str, config: Config) -> None:
+        status = run(config, name)
+        rows.append({column: getattr(status, column) for column in COLUMNS})
+
+    with one_look():
+        failed = for_each(options, channel, look, every=every)
     if terminology == "master":
         return rows, COLUMNS if options.verbose else WORKLOG_COLUMNS, failed
     new = [{to_source(name): to_source_text(name, value) for name, value in row.items()} for row in rows]

@@ -8,7 +8,7 @@ runs, its own word on the read position is newer than the repository's.
 from __future__ import annotations
 
 import time
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from rplctl import skip_list
@@ -143,6 +143,7 @@ class SlaveStatus:
 
 
 COLUMNS = tuple(f.name for f in fields(SlaveStatus))
+_TAKEN = [(f.name, *f.metadata["source"].split("."), f.type) for f in fields(SlaveStatus) if f.metadata["source"]]
 WORKLOG_COLUMNS = COLUMNS[: COLUMNS.index("Master_TLS_Version") + 1]  # the 57 of SHOW SLAVE STATUS
 SOURCE_COLUMNS = COLUMNS[: COLUMNS.index("Network_Namespace") + 1]  # the 60 of SHOW REPLICA STATUS
 
@@ -181,7 +182,7 @@ def _status_at(config: Config, channel_name: str, now: float) -> tuple[SlaveStat
     sources = {"master": master, "relay": relay, "config": config, "io": said, "sql": applier.status, "clone": reader}
     sources["live"] = applier.status if applier.runs else ThreadStatus()
     values = {
-        **{f.name: _found(sources, f) for f in fields(SlaveStatus) if f.metadata["source"]},
+        **{column: _found(sources[source], name, kind) for column, source, name, kind in _TAKEN},
         "Slave_IO_Running": "Connecting" if receiver.runs and not receiver.is_connected else _yes(receiver.runs),
         "Slave_SQL_Running": _yes(applier.runs),
         "Replicate_Rewrite_DB": _rewrites(config),
@@ -206,10 +207,9 @@ def _status_at(config: Config, channel_name: str, now: float) -> tuple[SlaveStat
     return SlaveStatus(**values), threads  # type: ignore[arg-type]  # one key per field, checked at the call
 
 
-def _found(sources: dict[str, Any], column: Field[Any]) -> object:
-    source, _, name = column.metadata["source"].partition(".")
-    value = getattr(sources[source], name)
-    return (_yes(value) if column.type == "str" else int(value)) if isinstance(value, bool) else value
+def _found(source: object, name: str, kind: object) -> object:
+    value = getattr(source, name)
+    return (_yes(value) if kind == "str" else int(value)) if isinstance(value, bool) else value
 
 
 def _repository(stored: InfoRepository[RelayLogInfo]) -> str:

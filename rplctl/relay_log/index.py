@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,24 @@ from rplctl.position import log_number, numbered_log_name
 
 MAX_LOG_NUMBER = 2**31 - 1  # the server's own limit
 _NUMBER = re.compile("[0-9]{6,10}")
+
+
+def files_by_base(folder: Path) -> dict[str, list[str]]:
+    """Base name → the relay logs of all channels on disk, oldest first. Symbolic links do not count."""
+    found: dict[str, list[str]] = {}
+    with suppress(FileNotFoundError), os.scandir(folder) as entries:
+        for entry in entries:
+            if (base := _base_of(entry.name)) and entry.is_file(follow_symlinks=False):
+                found.setdefault(base, []).append(entry.name)
+    for names in found.values():
+        names.sort(key=log_number)
+    return found
+
+
+def _base_of(name: str) -> str:
+    """'' for what cannot be the name of a relay log."""
+    base, _, number = name.rpartition(".")
+    return base if _NUMBER.fullmatch(number) and 0 < int(number) <= MAX_LOG_NUMBER else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,23 +66,17 @@ class RelayLogIndex:
 
     def is_canonical(self) -> bool:
         """True when the stored bytes are exactly what we would write for `names()` in order."""
-        names = self.names()
+        data = self.read()
+        names = self.names_in(data)
         ordered = sorted(set(names), key=log_number)
-        return names == ordered and self.read() == self._encode(ordered)
+        return names == ordered and data == self._encode(ordered)
 
     def path(self, name: str) -> Path:
         return self.channel.datadir / name
 
     def files(self) -> list[str]:
         """Base names of the relay logs on disk, whatever the index says, oldest first. Symbolic links do not count."""
-        try:
-            entries = list(os.scandir(self.channel.datadir))
-        except FileNotFoundError:
-            return []
-        base = f"{self.channel.relay_log_base}."  # of up to 256 channels' files
-        own = [e for e in entries if e.name.startswith(base) and self._own_name(e.name)]
-        found = [e.name for e in own if e.is_file(follow_symlinks=False)]
-        return sorted(found, key=log_number)
+        return files_by_base(self.channel.datadir).get(self.channel.relay_log_base, [])
 
     def next_name(self) -> str:
         """The name after every relay log that is listed or lies in the folder."""
@@ -99,10 +111,7 @@ class RelayLogIndex:
 
     def _own_name(self, name: str) -> str | None:
         """The name when it is `<our base>.<number>`: other channels' bases differ, so theirs never match."""
-        base, _, number = name.rpartition(".")
-        if base != self.channel.relay_log_base or not _NUMBER.fullmatch(number):
-            return None
-        return name if 0 < int(number) <= MAX_LOG_NUMBER else None
+        return name if _base_of(name) == self.channel.relay_log_base else None
 
     @staticmethod
     def _encode(names: Sequence[str]) -> bytes:

@@ -1,4 +1,4 @@
-"""The protocol of a position repository (WL#2775 `Rpl_info_handler`): five operations on a whole record.
+"""The protocol of a position repository (WL#2775 `Rpl_info_handler`): six operations on a whole record.
 
 Invariant: `read` returns a record that some `flush` wrote, whole; never a mix of two. MasterInfo and RelayLogInfo do
 not know where they are stored; only `open_repository` and the REQ-6 matrix know both kinds.
@@ -32,6 +32,9 @@ class InfoRepository(Protocol[Info]):
 
     def exists(self) -> bool:
         """True when a record *with data* is there for this channel (REQ-6: an empty table or cleared file is not)."""
+
+    def stored(self) -> Info | None:
+        """The record as it is, cleared or not, by one look; None when there is none. Raises as `read`."""
 
     def read(self) -> Info:
         """The stored record. Raises NotConfigured when there is none, RplError 1201/1872 when it is damaged."""

@@ -102,7 +102,8 @@ class FileRepository(Generic[Info]):
         if getattr(info, "user_password", "") and is_readable_by_others(self.path):
             why = f"{self.where} holds a password and others may read it"
             raise ConfigError(why, channel=self._channel.name, hint=f"chmod 600 {self.path}")
-        return replace(info, channel_name=self._channel.name)
+        is_named = info.channel_name == self._channel.name
+        return info if is_named else replace(info, channel_name=self._channel.name)
 
     def flush(self, info: Info, *, force: bool, events: int = 1) -> None:
         """Write always; make it durable when forced or when `sync_…` events have gone by."""

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Generic
 
 from rplctl import mysql_errors as er
-from rplctl.channel import Channel
+from rplctl.channel import MAX_CHANNELS, Channel
 from rplctl.config import Config
 from rplctl.errors import NotConfigured, RplError
 from rplctl.info import MasterInfo, RelayLogInfo
@@ -27,7 +28,7 @@ from rplctl.repository.fields import (
 from rplctl.repository.lines import format_master_info, format_relay_log_info, parse_master_info, parse_relay_log_info
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Record(Generic[Info]):
     """One of the two kinds of record."""
 
@@ -41,7 +42,7 @@ class Record(Generic[Info]):
     number_of_lines: int
     empty: Callable[[str], Info]  # channel name → record without data
     path: Callable[[Channel], Path]
-    parse: Callable[[bytes], Info]
+    parse: Callable[[bytes], Info]  # a look at a channel asks several times: what is known is not taken apart again
     format: Callable[[Info], bytes]
     has_data: Callable[[Info], bool]
 
@@ -72,7 +73,7 @@ MASTER_INFO: Record[MasterInfo] = Record(
     number_of_lines=len(MASTER_INFO_LINES) + 1,
     empty=lambda channel: MasterInfo(channel_name=channel),
     path=lambda channel: channel.master_info_path,
-    parse=parse_master_info,
+    parse=lru_cache(MAX_CHANNELS)(parse_master_info),
     format=format_master_info,
     has_data=lambda info: info.is_configured or bool(info.master_log_name),
 )
@@ -89,7 +90,7 @@ RELAY_LOG_INFO: Record[RelayLogInfo] = Record(
     number_of_lines=len(RELAY_LOG_INFO_LINES),
     empty=lambda channel: RelayLogInfo(channel_name=channel),
     path=lambda channel: channel.relay_log_info_path,
-    parse=parse_relay_log_info,
+    parse=lru_cache(MAX_CHANNELS)(parse_relay_log_info),
     format=format_relay_log_info,
     has_data=lambda info: bool(info.relay_log_name or info.master_log_name),
 )

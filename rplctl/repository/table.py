@@ -31,6 +31,7 @@ from rplctl.repository.tables import (
     check_definition,
     has_channels,
     info_tables,
+    is_known_to_lack,
     qualified_name,
     table_exists,
 )
@@ -77,7 +78,7 @@ class TableRepository(Generic[Info]):
 
     def stored(self) -> Info | None:
         """The record, cleared or not; None when there is no row, no table or no database file."""
-        if is_file_missing(self._open_engine()):
+        if is_file_missing(engine := self._open_engine()) or is_known_to_lack(engine, self._record):
             return None
         with self._connect(check=False) as connection:
             if not table_exists(connection, self._record):

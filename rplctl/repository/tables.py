@@ -10,13 +10,13 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from sqlalchemy import BigInteger, Boolean, Column, Connection, Float, MetaData, Table, Text, inspect, select
+from sqlalchemy import BigInteger, Boolean, Column, Connection, Engine, Float, MetaData, Table, Text, inspect, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from rplctl.repository.base import Info
 from rplctl.repository.fields import Field, Number, Seconds, Switch
 from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO, Record
-from rplctl.target.asked_once import answer
+from rplctl.target.asked_once import answer, is_answered
 from rplctl.target.registry import dialect_of
 
 NUMBER_OF_LINES = "Number_of_lines"
@@ -54,6 +54,11 @@ def qualified_name(dialect: str, table: str) -> str:
 
 def table_exists(connection: Connection, record: Record[Info]) -> bool:
     return own_table_exists(connection, record.table)
+
+
+def is_known_to_lack(engine: Engine, record: Record[Info]) -> bool:
+    """Whether a look at many channels has found out that there is no such table (`asked_once`)."""
+    return is_answered(engine, record.table, by=False)
 
 
 def own_table_exists(connection: Connection, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""What a command asks a target for all the channels that it looks at: the same question once.
+"""What a command asks for all the channels that it looks at, a target or a folder: the same question once.
 
 Invariant: an answer counts within the block `asked_once` that it was given in, and a question that failed is asked
 again. Outside of such a block each question is asked.
@@ -12,10 +12,12 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from sqlalchemy import Engine
 
 T = TypeVar("T")
-_answers: ContextVar[dict[tuple[Engine, str], Any] | None] = ContextVar("_answers", default=None)
+_answers: ContextVar[dict[tuple[Engine | Path, str], Any] | None] = ContextVar("_answers", default=None)
 
 
 @contextmanager
@@ -28,12 +30,17 @@ def asked_once() -> Iterator[None]:
         _answers.reset(token)
 
 
-def answer(engine: Engine, question: str, ask: Callable[[], T]) -> T:
-    """What `ask` returns, or has returned to that question about that target. Raises what it raises."""
+def answer(of: Engine | Path, question: str, ask: Callable[[], T]) -> T:
+    """What `ask` returns, or has returned to that question about that target or folder. Raises what it raises."""
     known = _answers.get()
     if known is None:
         return ask()
-    if (engine, question) not in known:
-        known[engine, question] = ask()
-    found: T = known[engine, question]
+    if (of, question) not in known:
+        known[of, question] = ask()
+    found: T = known[of, question]
     return found
+
+
+def is_answered(of: Engine | Path, question: str, by: object) -> bool:
+    """Whether that was the answer in this block; False where it was not asked yet."""
+    return (of, question) in (known := _answers.get() or {}) and known[of, question] == by

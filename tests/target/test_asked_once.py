@@ -1,11 +1,11 @@
-"""Questions about a target that many channels share."""
+"""Questions that many channels share."""
 
 from __future__ import annotations
 
 import pytest
 from sqlalchemy import Engine, create_engine
 
-from rplctl.target.asked_once import answer, asked_once
+from rplctl.target.asked_once import answer, asked_once, is_answered
 
 
 class Question:
@@ -52,3 +52,12 @@ def test_a_question_that_failed_is_asked_again(engine: Engine) -> None:
         with pytest.raises(LookupError):
             answer(engine, "q", question)
         assert [answer(engine, "q", question) for _ in range(2)] == [2, 2]
+
+
+def test_what_was_not_asked_is_not_taken_for_an_answer(engine: Engine) -> None:
+    assert not is_answered(engine, "q", by=False)
+    with asked_once():
+        assert not is_answered(engine, "q", by=False)
+        answer(engine, "q", lambda: False)
+        assert is_answered(engine, "q", by=False) and not is_answered(engine, "q", by=True)
+    assert not is_answered(engine, "q", by=False)

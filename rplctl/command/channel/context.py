@@ -23,9 +23,11 @@ from rplctl.locks import PATIENCE_S, InstanceLock, channel_map, lock_wait_timeou
 from rplctl.repository import open_master_info, open_relay_log_info
 from rplctl.repository.base import InfoRepository
 from rplctl.repository.channels import find_channels
+from rplctl.repository.record import RELAY_LOG_INFO
 from rplctl.repository.switch import may_have_table
 from rplctl.secret import reveal
 from rplctl.target import dialect_of, open_engine, target_kind
+from rplctl.target.asked_once import answer, asked_once
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -59,15 +61,17 @@ class Repositories:
 
     def master(self) -> MasterInfo:
         """Raises NotConfigured 3074 or 1200."""
-        info = self.master_info.read() if self.master_info.exists() else MasterInfo()
-        if not info.is_configured:
+        info = self.master_info.stored()
+        if info is None or not info.is_configured:
             raise not_configured(self.channel)
         return info
 
     def relay(self) -> RelayLogInfo:
         """A fresh one when there is none."""
-        stored = self.relay_log_info
-        return stored.read() if stored.exists() else RelayLogInfo(channel_name=self.channel.name)
+        info = self.relay_log_info.stored()
+        if info is None or not RELAY_LOG_INFO.has_data(info):
+            return RelayLogInfo(channel_name=self.channel.name)
+        return info
 
     def target_has(self, table: str) -> bool:
         """Whether the target holds one of our own tables: none before the applier's first start."""
@@ -154,7 +158,8 @@ def engine_of(config: Config) -> Callable[[], Engine]:
 
     @cache
     def engine() -> Engine:
-        url = config.target_url
+        whose = f"{config.target_place} {config.target_password}"
+        url = answer(config.datadir, whose, lambda: config.target_url)  # to reveal a password is work
         if url not in opened:
             opened[url] = open_engine(url)
         return opened[url]
@@ -203,6 +208,13 @@ def one_engine() -> Iterator[None]:
         _shared.reset(token)
         for engine in opened.values():
             engine.dispose()
+
+
+@contextmanager
+def one_look() -> Iterator[None]:
+    """For one look at many channels, seconds long: what does not hang on the channel is asked once, too."""
+    with one_engine(), asked_once():
+        yield
 
 
 def open_repositories(config: Config, name: str) -> Repositories:

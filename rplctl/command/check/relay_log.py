@@ -15,7 +15,8 @@ from rplctl.command.check.findings import Finding, found
 from rplctl.errors import BinlogFormatError, RelayLogError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition
-from rplctl.relay_log.index import RelayLogIndex
+from rplctl.relay_log.index import RelayLogIndex, files_by_base
+from rplctl.target.asked_once import answer
 
 _FETCHES = "rplctl start (fetches it again)"
 
@@ -25,7 +26,9 @@ def check_relay_log(
 ) -> Iterator[Finding]:
     """`deep`: every event's checksum too, which reads every byte."""
     index = RelayLogIndex(channel)
-    names, files = index.names(), index.files()
+    names, files = index.names(), _files(index)
+    if names != files:  # of this channel, one came or went since the folder was read
+        names, files = index.names(), index.files()
     threads = running(channel)
     yield from _index(index, names, files)
     if relay is not None and relay.relay_log_name and (deep or APPLIER not in threads):
@@ -40,6 +43,13 @@ def check_relay_log(
     if deep:
         for name in [name for name in names if name in files][:-1]:
             yield from _intact(index, name, relay)
+
+
+def _files(index: RelayLogIndex) -> list[str]:
+    """By one look at the folder for all channels."""
+    folder = index.channel.datadir
+    found = answer(folder, "relay logs", lambda: files_by_base(folder))
+    return found.get(index.channel.relay_log_base, [])
 
 
 def _index(index: RelayLogIndex, names: list[str], files: list[str]) -> Iterator[Finding]:

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from rplctl.channel import Channel
+from rplctl.channel import Channel, lock_holder
 from rplctl.command.channel.change_options import ignored_settings
-from rplctl.command.channel.context import APPLIER, Repositories, open_repositories, running
+from rplctl.command.channel.context import APPLIER, Repositories, open_repositories
 from rplctl.command.channel.lost_record import lost_record, made_again
 from rplctl.command.check.findings import Finding, found
 from rplctl.config import Config
@@ -105,8 +105,8 @@ def _one_record(record: Record[Any], repositories: Repositories, stored: Stored)
             continue
         place = places[kind] = open_repository(record, kind, config, channel, repositories.engine)
         try:
-            if place.exists():
-                info = place.read()
+            info = place.stored()
+            if info is not None and record.has_data(info):
                 if kind is wanted is RepositoryKind.TABLE:
                     yield from _engine(place, repositories)
                 infos[kind] = info
@@ -147,7 +147,7 @@ def _marker(repositories: Repositories, relay: RelayLogInfo) -> Iterator[Finding
     """File and marker of commit mode `marker`, while no applier moves them."""
     from rplctl.commit.marker import file_counts
 
-    if APPLIER in running(repositories.channel):
+    if lock_holder(repositories.channel, APPLIER):
         return
     try:
         marker, in_step = repositories.marker()

@@ -18,7 +18,7 @@ from enum import StrEnum
 from typing import Any
 
 from rplctl.channel import Channel
-from rplctl.command.channel.context import is_held_by_applier, one_engine, running
+from rplctl.command.channel.context import is_held_by_applier, one_look, running
 from rplctl.command.check.ahead import check_ahead
 from rplctl.command.check.ends import check_source, check_target
 from rplctl.command.check.findings import Finding, found
@@ -32,7 +32,6 @@ from rplctl.command.show_status import SlaveStatus, status_and_threads
 from rplctl.config import Config
 from rplctl.errors import RplError, told
 from rplctl.repository.switch import may_have_target
-from rplctl.target.asked_once import asked_once
 
 __all__ = ["Limits", "Scope", "Verdict", "check", "check_each", "limits_of", "worst", "worst_first"]
 
@@ -68,7 +67,7 @@ def check_each(
     channels: Iterable[tuple[str, Config]], limits: Callable[[Config], Limits], scope: Scope = Scope.LOCAL
 ) -> list[Verdict]:
     """`check` of each; what does not hang on the channel is asked once of each target."""
-    with one_engine(), asked_once():
+    with one_look():
         return [check(config, name, limits(config), scope) for name, config in channels]
 
 

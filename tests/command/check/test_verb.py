@@ -14,7 +14,7 @@ import pytest
 from rplctl.channel import Channel, hold_lock
 from rplctl.command.change_master import change_master
 from rplctl.command.channel.change_options import MasterChanges
-from rplctl.command.channel.context import engine_of, open_repositories
+from rplctl.command.channel.context import engine_of, one_look, open_repositories
 from rplctl.command.check.ends import judge_identity, judge_position
 from rplctl.command.check.findings import LEVELS
 from rplctl.command.check.relay_log import check_relay_log
@@ -27,6 +27,7 @@ from rplctl.info import MasterInfo
 from rplctl.own_tables.models import mark_made_empty, rows_are_loaded, store_models
 from rplctl.own_tables.tables import create_own_tables
 from rplctl.position import BinlogPosition, RelayLogPosition
+from rplctl.relay_log.index import RelayLogIndex
 from rplctl.repository import create_tables, open_repository
 from rplctl.repository.base import RepositoryKind
 from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO
@@ -262,12 +263,16 @@ def moved(i: Instance, relay: RelayLogPosition, executed: BinlogPosition) -> Non
     i.set_positions(relay, executed, i.source.ends[2])
 
 
-def second_relay_log(i: Instance) -> None:
+def add_relay_log(i: Instance) -> None:
     writer = new_writer(i.channel)
     writer.open_new(i.source.position)
     writer.append(i.source.begin() + i.source.transaction(), 7)
     writer.sync()
     writer.close()
+
+
+def second_relay_log(i: Instance) -> None:
+    add_relay_log(i)
     data = bytearray(relay_path(i).read_bytes())
     data[-30] ^= 0xFF
     relay_path(i).write_bytes(data)
@@ -311,6 +316,17 @@ RELAY_LOG: list[tuple[str, Damage, str]] = [
 def test_relay_log_and_positions_that_do_not_agree(instance: Instance, code: str, damage: Damage, words: str) -> None:
     damage(instance)
     instance.expect(code, words)
+
+
+def test_relay_logs_that_come_and_go_during_a_look_at_many_channels_are_no_findings(in_file: Instance) -> None:
+    with one_look():
+        assert in_file.check().findings == ()
+        first = in_file.end.log_name
+        add_relay_log(in_file)
+        assert in_file.check().findings == ()
+        RelayLogIndex(in_file.channel).remove([first])
+        (in_file.config.datadir / first).unlink()
+        assert not {"relay_log_missing", "relay_log_not_listed"} & {f.code for f in in_file.check().findings}
 
 
 def test_a_torn_tail_is_the_running_receivers_own(in_file: Instance) -> None:
