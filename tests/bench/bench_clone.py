@@ -8,9 +8,14 @@ the start of its processes are in it, Spark's is not, which rows of a copy do wi
 table. The bare loads do less: no ledger, no position, no start. Ratios: theirs / ours, of the clock and of the CPU of
 all processes, servers included. Bulk insert of InnoDB (unique_checks=0, foreign_key_checks=0, MariaDB 10.11) is no way
 to use less: 400,000 rows took 2.9 s of the server's CPU in transactions of 80,000, 6.4 s in one, 2.5 s without.
-$RPLCTL_BENCH_CLONE_ROWS: of each table (1,000,000). $RPLCTL_BENCH_CLONE_KINDS: which targets; writer: what a
-writer of the source feels. With
-$RPLCTL_BENCH_CLONE_MEMORY=N only the memory is measured, of one table with so many rows against 1,000,000.
+`needed` is the goal, half of a peer's cost, with the share of it that the cheapest bare load takes: above 1 the goal is
+less than LOAD DATA costs the target. Beside what a writer of the source feels of a copy stands what it feels of
+a bare read (mariadb-dump to nowhere) and of a bare load into a server on the same machine. A reader of ours without a
+target made a writer's p95 2.3 times as long at full speed, 1.1 at 10 MB/s: there chunks of 1, 2.5 and 16 MB, also read
+slowly within, were alike (1.04 to 1.18, five rounds on a busy machine, source and writer before all others).
+$RPLCTL_BENCH_CLONE_ROWS: of each table (1,000,000). $RPLCTL_BENCH_CLONE_KINDS: which of mariadb, writer, postgresql,
+sqlite, memory; all but the last without it. memory: one table of $RPLCTL_BENCH_CLONE_MEMORY rows (20,000,000) against
+1,000,000; that variable alone chooses it, too. It takes some 15 GB of the disk.
 """
 
 from __future__ import annotations
@@ -39,8 +44,9 @@ from tests.kit.replica import Replica
 from tests.kit.servers import MariadbServer, PostgresqlServer
 
 ROWS = int(os.environ.get("RPLCTL_BENCH_CLONE_ROWS", "1000000"))
-MEMORY_ROWS = int(os.environ.get("RPLCTL_BENCH_CLONE_MEMORY", "0"))
-KINDS = os.environ.get("RPLCTL_BENCH_CLONE_KINDS", "mariadb writer postgresql sqlite").split()
+MEMORY_ROWS = int(os.environ.get("RPLCTL_BENCH_CLONE_MEMORY", "20000000"))
+ALL_KINDS = "memory" if "RPLCTL_BENCH_CLONE_MEMORY" in os.environ else "mariadb writer postgresql sqlite"
+KINDS = os.environ.get("RPLCTL_BENCH_CLONE_KINDS", ALL_KINDS).split()
 SERVER = (
     *("--innodb-buffer-pool-size=512M", "--innodb-log-file-size=512M", "--innodb-flush-log-at-trx-commit=1"),
     *("--skip-log-bin", "--skip-log-slave-updates"),
@@ -48,6 +54,8 @@ SERVER = (
 POLL_SECONDS = 0.05
 ROWS_OF_A_TRANSACTION = 80_000  # as many as a chunk has
 IDLE_SECONDS = 5.0
+GOAL = 0.5  # of a peer's seconds, and of its CPU
+MAX_RATE = 10.0  # MB/s
 LOOK_SECONDS = 1.0  # beside a writer: each look of ours takes a core from it, too
 STATES = "SELECT State, Chunks FROM rplctl.rplctl_clone"
 Asked = Callable[[], list[tuple[Any, ...]]]  # State, Chunks of each table
@@ -58,13 +66,11 @@ def measure() -> Iterator[Measurement]:
     run_kernels()
     try:
         with MariadbServer(SOURCE_OPTIONS) as source:
-            if MEMORY_ROWS:
-                yield from _memory(source)
-                return
-            copied.fill(source, ROWS)
             kinds = {"mariadb": _into_mariadb, "writer": _beside_a_writer, "postgresql": _into_postgresql,
-                     "sqlite": _into_sqlite}  # fmt: skip
-            for kind in KINDS:
+                     "sqlite": _into_sqlite, "memory": _memory}  # fmt: skip
+            if set(KINDS) != {"memory"}:  # it fills by itself
+                copied.fill(source, ROWS)
+            for kind in sorted(KINDS, key="memory".__eq__):
                 yield from kinds[kind](source)
     except ServerUnavailable as reason:
         print(f"skipped: {reason}")
@@ -87,25 +93,45 @@ def _into_mariadb(source: MariadbServer) -> Iterator[Measurement]:
         peers["mydumper + myloader, 2 threads"] = copied.mydumped
     else:
         print("mydumper is not installed (apt-get install mydumper)")
+    theirs = {}
     for name, peer in peers.items():
         with MariadbServer(SERVER) as target:
-            cost = copied.cost_of(partial(peer, source, target), [source, target])
+            theirs[name] = copied.cost_of(partial(peer, source, target), [source, target])
             assert checksums(target, DATABASE, TABLES) == checksums(source, DATABASE, TABLES)
-            yield from _told(name, cost, ours)
-    yield from _loaded_bare(source, ours, first)
+            yield from _told(name, theirs[name], ours)
+    bare = []
+    with _in_files(source) as (files, made):
+        for connections in (1, 2):
+            with MariadbServer(SERVER) as target:
+                bare.append(_loaded_bare(target, files, made, connections))
+                assert checksums(target, DATABASE, TABLES) == checksums(source, DATABASE, TABLES)
+            name = f"bare LOAD DATA into MariaDB, connections: {connections}"
+            yield from _told(name, bare[-1], ours, _without_start(bare[-1], ours, first))
+    least = Cost(min(cost.seconds for cost in bare), min(cost.cpu for cost in bare))
+    for name, cost in theirs.items():
+        yield from _needed(name, cost, least)
 
 
-def _loaded_bare(source: MariadbServer, ours: Cost, first: float) -> Iterator[Measurement]:
-    """What the target alone takes: the rows are in files before the clock starts."""
-    with tempfile.TemporaryDirectory(prefix="rplctl-bench-") as name, MariadbServer(SERVER) as target:
+def _needed(name: str, theirs: Cost, bare: Cost) -> Iterator[Measurement]:
+    for what, peer, load in (("", theirs.seconds, bare.seconds), (": CPU", theirs.cpu, bare.cpu)):
+        share = f"the bare load alone is {load / (GOAL * peer):.2f} of it"
+        yield Measurement(f"needed beside {name}{what}", GOAL * peer, "s", share)
+
+
+@contextlib.contextmanager
+def _in_files(source: MariadbServer) -> Iterator[tuple[list[Path], list[str]]]:
+    """Rows as LOAD DATA takes them, and CREATE TABLE, of each table."""
+    with tempfile.TemporaryDirectory(prefix="rplctl-bench-") as name:
         files = [Path(name, table) for table in TABLES]
         for table, file in zip(TABLES, files, strict=True):
             file.write_text("".join(f"{i}\t{k}\t{c}\t{pad}\n" for i, k, c, pad in source.rows(DATABASE, table)))
-        made = [source.sql(f"SHOW CREATE TABLE {table}", DATABASE)[0][1] for table in TABLES]
-        target.sql(f"CREATE DATABASE {DATABASE}")
-        cost = copied.cost_of(partial(copied.loaded, target, files, made), [target])
-        assert checksums(target, DATABASE, TABLES) == checksums(source, DATABASE, TABLES)
-    yield from _told("bare LOAD DATA into MariaDB", cost, ours, _without_start(cost, ours, first))
+        yield files, [source.sql(f"SHOW CREATE TABLE {table}", DATABASE)[0][1] for table in TABLES]
+
+
+def _loaded_bare(target: MariadbServer, files: Sequence[Path], made: Sequence[str], connections: int) -> Cost:
+    """What the target alone takes: the rows are in files before the clock starts."""
+    target.sql(f"CREATE DATABASE {DATABASE}")
+    return copied.cost_of(partial(copied.loaded, target, files, made, connections), [target])
 
 
 def _beside_a_writer(source: MariadbServer) -> Iterator[Measurement]:
@@ -114,7 +140,20 @@ def _beside_a_writer(source: MariadbServer) -> Iterator[Measurement]:
         time.sleep(IDLE_SECONDS)
     alone = copied.p95(taken)
     yield Measurement("a writer's transaction on the source, p95", 1e3 * alone, "ms")
-    for limits in ((), ("--max-rate", "10")):
+
+    def told(name: str) -> Measurement:
+        beside = copied.p95(taken)
+        return Measurement(f"the same beside {name}, p95", 1e3 * beside, "ms", f"ratio {beside / alone:.2f}")
+
+    for rate in (0.0, MAX_RATE):
+        with copied.writing(source) as taken:
+            copied.read_bare(source, rate)
+        yield told("a bare read" + f" of {MAX_RATE:g} MB/s" * bool(rate))
+    with _in_files(source) as (files, made), MariadbServer(SERVER) as target, copied.writing(source) as taken:
+        copied.let_others_go_first([target.pid])
+        _loaded_bare(target, files, made, 2)
+    yield told("a bare load of a server")
+    for limits in ((), ("--max-rate", f"{MAX_RATE:g}")):
         with MariadbServer(SERVER) as target, copied.writing(source) as taken:
 
             def watch(replica: Replica, target: MariadbServer = target) -> None:
@@ -122,9 +161,7 @@ def _beside_a_writer(source: MariadbServer) -> Iterator[Measurement]:
                 copied.let_others_go_first([pid for pid in (target.pid, *roles) if pid])
 
             _cloned(source, target, partial(target.sql, STATES), watch=watch, limits=limits, poll_s=LOOK_SECONDS)
-        beside = copied.p95(taken)
-        name = " ".join(["the same beside rplctl clone", *limits])
-        yield Measurement(f"{name}, p95", 1e3 * beside, "ms", f"ratio {beside / alone:.2f}")
+        yield told(" ".join(["rplctl clone", *limits]))
 
 
 def _into_postgresql(source: MariadbServer) -> Iterator[Measurement]:

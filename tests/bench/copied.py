@@ -29,19 +29,27 @@ from tests.kit.servers import MariadbServer
 DATABASE = "sb"
 TABLES = tuple(f"sbtest{number}" for number in range(1, 5))
 COLUMNS = "id, k, c, pad"
+FILLED_AT_ONCE = 1_000_000  # rows of a transaction
+PIECE_BYTES = 1 << 16
 
 
 def fill(source: MariadbServer, rows: int, tables: Sequence[str] = TABLES) -> None:
-    """Tables as `sysbench oltp_common prepare` makes them: numbered rows, a random k with an index, digits."""
+    """Tables as `sysbench oltp_common prepare` makes them: numbered rows, a random k with an index, digits. They
+    are not in the log, which would take as much of the disk again: no copy reads them there.
+    """
     eleven = "LPAD(FLOOR(RAND() * 1e11), 11, '0')"
     c, pad = (f"CONCAT_WS('-', {', '.join([eleven] * groups)})" for groups in (10, 5))
     source.sql(f"DROP DATABASE IF EXISTS {DATABASE}; CREATE DATABASE {DATABASE}")
     for table in tables:
+        inserts = (
+            f"INSERT INTO {table} SELECT seq, 1 + FLOOR(RAND() * {rows}), {c}, {pad}"
+            f" FROM seq_{at}_to_{min(at + FILLED_AT_ONCE - 1, rows)}"
+            for at in range(1, rows + 1, FILLED_AT_ONCE)
+        )
         source.sql(
-            f"CREATE TABLE {table} (id INT NOT NULL AUTO_INCREMENT PRIMARY KEY, k INT NOT NULL DEFAULT 0,"
-            f" c CHAR(120) NOT NULL DEFAULT '', pad CHAR(60) NOT NULL DEFAULT '');"
-            f" INSERT INTO {table} SELECT seq, 1 + FLOOR(RAND() * {rows}), {c}, {pad} FROM seq_1_to_{rows};"
-            f" CREATE INDEX k_{table} ON {table} (k)",
+            f"SET sql_log_bin = 0; CREATE TABLE {table} (id INT NOT NULL AUTO_INCREMENT PRIMARY KEY,"
+            f" k INT NOT NULL DEFAULT 0, c CHAR(120) NOT NULL DEFAULT '', pad CHAR(60) NOT NULL DEFAULT '');"
+            f" {'; '.join(inserts)}; CREATE INDEX k_{table} ON {table} (k)",
             DATABASE,
         )
 
@@ -101,6 +109,20 @@ def mydumped(source: MariadbServer, target: MariadbServer) -> list[int]:
     return []
 
 
+def read_bare(source: MariadbServer, rate: float) -> None:
+    """mariadb-dump of the tables to nowhere, by a client that lets all others go first. `rate`: MB/s, 0: no limit."""
+    words = ["mariadb-dump", *sign_in(source), "--single-transaction", DATABASE]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, start_new_session=True) as dump:
+        let_others_go_first([dump.pid])
+        assert dump.stdout
+        began, count = time.perf_counter(), 0
+        while piece := dump.stdout.read(PIECE_BYTES):
+            count += len(piece)
+            if rate:
+                time.sleep(max(0.0, began + count / (rate * 1e6) - time.perf_counter()))
+    assert dump.returncode == 0
+
+
 def has_mydumper() -> bool:
     return bool(shutil.which("mydumper") and shutil.which("myloader"))
 
@@ -138,8 +160,8 @@ def write(socket: str) -> None:
     print(*taken)
 
 
-def loaded(target: MariadbServer, files: Sequence[Path], made: Sequence[str]) -> list[int]:
-    """LOAD DATA of files that are there, two connections, each a table at a time; the secondary index comes last."""
+def loaded(target: MariadbServer, files: Sequence[Path], made: Sequence[str], connections: int) -> list[int]:
+    """LOAD DATA of files that are there, each connection a table at a time; the secondary index comes last."""
     tables = list(zip(TABLES, files, made, strict=True))
 
     def load(part: Sequence[tuple[str, Path, str]]) -> None:
@@ -150,8 +172,8 @@ def loaded(target: MariadbServer, files: Sequence[Path], made: Sequence[str]) ->
             subprocess.run([*words, f"LOAD DATA LOCAL INFILE '{file}' INTO TABLE {table}"], check=True)
             target.sql(f"ALTER TABLE {table} ADD {index}", DATABASE)
 
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(load, (tables[::2], tables[1::2])))
+    with ThreadPoolExecutor(connections) as pool:
+        list(pool.map(load, [tables[at::connections] for at in range(connections)]))
     return []
 
 
