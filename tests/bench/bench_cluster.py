@@ -39,7 +39,7 @@ def measure() -> Iterator[Measurement]:
     with tempfile.TemporaryDirectory(prefix="rplctl-bench-") as folder:
         archive = Path(folder, "archive")
         try:
-            size = _archive(archive)
+            size, changes = _archive(archive)
             found = {}
             for count in EXECUTORS:
                 found[count] = _replayed(Path(folder, str(count)), archive, size, count)
@@ -52,14 +52,16 @@ def measure() -> Iterator[Measurement]:
         yield Measurement("an executor's CPU for a MB", 1e3 * decoding, "ms")
         yield Measurement("the committer's CPU for a MB", 1e3 * committing, "ms", "applier's process and target")
         yield Measurement("the committer's limit", 1 / committing, "MB/s", "one thread, one connection")
+        rate, note = changes / size / committing, f"{changes} changes in {size:.0f} MB"
+        yield Measurement("the committer's limit", rate, "changes/s", note)
         for count in MODELLED:
             limit = "decoding" if count / decoding < 1 / committing else "the committer"
             rate = min(count / decoding, 1 / committing)
             yield Measurement(f"model, {count} executors on cores of their own", rate, "MB/s", f"the limit is {limit}")
 
 
-def _archive(folder: Path) -> float:
-    """Its MB."""
+def _archive(folder: Path) -> tuple[float, int]:
+    """Its MB, and the row changes in it."""
     folder.mkdir()
     with MariadbServer() as source:
         source.sql("CREATE DATABASE sb; CREATE TABLE sb.t (id INT PRIMARY KEY, n INT, v VARCHAR(200))")
@@ -72,7 +74,7 @@ def _archive(folder: Path) -> float:
         source.sql("FLUSH BINARY LOGS")
         for log in source.binlog_files:
             shutil.copy(log, folder)
-    return sum(log.stat().st_size for log in folder.iterdir()) / 1e6
+    return sum(log.stat().st_size for log in folder.iterdir()) / 1e6, 2 * (first - 1)
 
 
 def _replayed(folder: Path, archive: Path, size: float, count: int) -> tuple[float, float, float]:
