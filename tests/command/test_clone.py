@@ -33,6 +33,7 @@ TABLES = (
     "CREATE TABLE child (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES parent (id) ON DELETE CASCADE)",
     "CREATE TABLE self (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES self (id) ON DELETE CASCADE)",
     "CREATE TABLE empty (id INT PRIMARY KEY)",
+    "CREATE TABLE parts (id INT, v INT, PRIMARY KEY (id, v)) PARTITION BY HASH (v) PARTITIONS 3",
     "CREATE TABLE rests (id INT PRIMARY KEY, v VARCHAR(20)) ENGINE=MyISAM",
     "CREATE TABLE calm (v VARCHAR(20)) ENGINE=Aria",
     "CREATE TABLE remembered (id INT PRIMARY KEY) ENGINE=MEMORY",
@@ -50,6 +51,7 @@ def fill(source: MariadbServer, name: str, rows: int = 3000) -> None:
         f"INSERT INTO keyless SELECT seq % 10, 'same' FROM seq_1_to_100;"
         f"INSERT INTO rests SELECT seq, seq FROM seq_1_to_{rows}; INSERT INTO calm SELECT 'same' FROM seq_1_to_{rows};"
         "INSERT INTO remembered SELECT seq FROM seq_1_to_50;"
+        f"INSERT INTO parts SELECT seq, seq % 7 FROM seq_1_to_{rows};"
         f"INSERT INTO `of-te` (id, e) SELECT seq, 1 + seq % 2 FROM seq_1_to_50;"
         f"INSERT INTO parent SELECT seq FROM seq_1_to_400;"
         "INSERT INTO child SELECT seq, seq % 400 + 1 FROM seq_1_to_900;"
@@ -72,6 +74,7 @@ def change(chance: random.Random) -> list[str]:
             [f"UPDATE swaps SET u = NULL WHERE id = {a}", f"UPDATE swaps SET u = {a} + 10000 WHERE id = {b}",
              f"UPDATE swaps SET u = {b} WHERE id = {a} AND {a} NOT IN (SELECT u FROM (SELECT u FROM swaps) s)"],
             [f"UPDATE IGNORE words SET w = CONCAT('W', {b} % 97) WHERE k = {a}"],
+            [f"UPDATE IGNORE parts SET v = v + 1 WHERE id = {a}", f"DELETE FROM parts WHERE id = {b}"],
             [f"INSERT INTO keyless VALUES ({a % 10}, 'same')", f"DELETE FROM keyless WHERE a = {b % 10} LIMIT 1"],
             [f"DELETE FROM parent WHERE id = {a}", f"INSERT IGNORE INTO parent VALUES ({b})",
              f"REPLACE INTO child SELECT {b}, id FROM parent ORDER BY id LIMIT 1"],
