@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -150,6 +152,36 @@ def test_a_folder_is_listed_once_and_when_somebody_else_was_there(
     ParquetTables(place).publish(pending(place, 5), APP, 5)
     assert tables.version("d/t", APP) == 5
     assert listed.count(whole) == 1
+
+
+def test_batches_that_are_copied_as_the_manual_says_count_once_at_every_step(
+    place: ParquetPlace, tmp_path: Path
+) -> None:
+    tables, page = ParquetTables(place), (Path(__file__).parents[3] / "man/rplctl-lake.7").read_text()
+    blocks = [block.partition(".EE")[0].replace("\\-", "-") for block in page.split(".EX\n")[1:]]
+    real = {"/srv/files/shop/orders": place.uri("d/t"), "/srv/old": str(tmp_path), "000000001000": f"{4:012}"}
+    for shown, ours in real.items():
+        blocks = [block.replace(shown, ours) for block in blocks]
+    plain, copy, both = [block for block in blocks if "read_parquet" in block]
+    for batch in range(1, 7):
+        row = {"op": "insert", "id": batch, "log": "b.000001", "pos": batch, "row_number": 0}
+        file = place.write(MODEL, "d/t", pa.Table.from_pylist([row]))
+        tables.publish(PendingTable("d/t", "", ((file.path, file.size, file.stats),)), APP, batch)
+
+    def seen(query: str) -> list[tuple[Any, ...]]:
+        return sorted(duckdb.execute(f"SELECT id FROM ({query.rstrip().rstrip(';')})").fetchall())
+
+    every = [(number,) for number in range(1, 7)]
+    for _ in "cut off", "done":
+        duckdb.execute(copy)
+        assert seen(plain) == every
+    (tmp_path / "orders-1000.new").rename(tmp_path / "orders-1000.parquet")
+    assert seen(both) == every
+    for batch in 1, 2, 3:
+        shutil.rmtree(Path(place.uri("d/t")) / f"{batch:012}-c")
+        assert seen(both) == every
+    assert seen(plain) == every[3:]
+    assert ParquetTables(place).version("d/t", APP) == 6
 
 
 def test_a_folder_has_files_of_one_definition_only(place: ParquetPlace) -> None:
