@@ -163,6 +163,7 @@ class _Link:
             if self._ended.is_set():
                 return
             self._ended.set()
+            self._proxy.cuts += 1
         if self._fate.closes:
             self._proxy.open.clear()
         if self._fate.how == "rst":
@@ -170,7 +171,6 @@ class _Link:
             self._client.shutdown(socket.SHUT_RD)  # wakes `run`, which closes it
         elif self._fate.how == "fin":
             self._close(self._client)
-        self._proxy.cuts += 1
         self._proxy.is_cut.set()
         if self._fate.how != "hold" and self._fate.server_hears:
             self._close(self._server)

@@ -158,6 +158,7 @@ class Commands(RuleBasedStateMachine):
         given = ("--master-connect-retry", str(seconds))
         if self.expect(channel, "change-master", *given, refused=self.refused(channel, "receiver", 3021)):
             model.retry = seconds
+            model.executed = model.executed or model.read  # both records are written
 
     @rule(channel=CHANNELS, seconds=st.integers(0, 99))
     def change_delay(self, channel: str, seconds: int) -> None:
@@ -167,6 +168,7 @@ class Commands(RuleBasedStateMachine):
         given = ("--master-delay", str(seconds))
         if self.expect(channel, "change-master", *given, refused=self.refused(channel, "applier", 3085)):
             model.delay = seconds
+            model.executed = model.executed or model.read
 
     def refused(self, channel: str, role: str, errno: int) -> tuple[int, int] | None:
         return (2, errno) if role in self.models[channel].running else None

@@ -1,9 +1,10 @@
 """Columns that a row image leaves out (binlog_row_image MINIMAL, NOBLOB, FULL_NODUP), where the target cannot tell.
 
 An INSERT leaves out what it said nothing of: the column's default. An UPDATE leaves out what it did not change.
-Invariant: no value is guessed. MariaDB logs no virtual column in MINIMAL images and in FULL_NODUP's after images:
-where it may have changed, the target computes it (`schema.generated`) or the channel stops. A value older than one of
-those it is computed from is no value: net changes forget it (`outdated`). (Manual: binlog_row_image.)
+Invariant: no value is guessed. MariaDB logs no virtual column in MINIMAL images and in FULL_NODUP's after images,
+MariaDB 11.8.9 no generated column with any UPDATE (seen in its log; 10.11 does). Where it may have changed, the target
+computes it (`schema.generated`) or the channel stops. A value older than one of those it is computed from is no value:
+net changes forget it (`outdated`). (Manual: binlog_row_image.)
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from rplctl.schema.model import TableModel
 from rplctl.target.base import Value
 
 _HINT = (
-    "set binlog_row_image=FULL on the source, then load the table again: `rplctl skip` leaves the whole transaction out"
+    "set binlog_row_image=FULL on the source, then copy the table again with `rplctl clone --tables` (`rplctl skip` "
+    "would leave the whole transaction out). MariaDB 11.8.9 does not log the column even then: a MariaDB target "
+    "computes it, else leave the table out with replicate_ignore_table"
 )
 _SESSION = DdlContext(time_zone="?")  # what hangs on the session is always logged
 
