@@ -151,7 +151,7 @@ def test_files_are_private_and_what_authenticates_is_nowhere_to_be_read(session:
 def test_without_our_defence_the_attack_stops_the_executor_and_the_job_ends_with_its_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(spark, "KEEP_OUT", {})
+    monkeypatch.setattr("rplctl.applier.spark.cluster.KEEP_OUT", {})
     channel = Channel("", tmp_path)
     context = spark.open_session(Config(datadir=tmp_path), "", channel.run_folder, "-Xshare:auto")
     try:
