@@ -227,6 +227,7 @@ def test_a_table_that_percona_s_tool_alters_meanwhile_is_copied(
     assert_same_tables(source, replica, "altered")
 
 
+@pytest.mark.timeout(900)
 def test_without_gtids_mysql_s_tables_are_copied_into_mysql_while_their_writers_never_pause(
     mysql_factory: Callable[..., MysqlServer], mysql: MysqlServer, tmp_path: Path
 ) -> None:

@@ -181,6 +181,7 @@ def check_each_change_once(rows: list[dict[str, Any]], server: MariadbServer) ->
 
 
 @pytest.mark.spark
+@pytest.mark.timeout(7200)
 @pytest.mark.parametrize(
     "kills", [pytest.param(1, marks=pytest.mark.slow), pytest.param(50, marks=pytest.mark.torture)]
 )
