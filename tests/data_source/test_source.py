@@ -181,9 +181,9 @@ def check_each_change_once(rows: list[dict[str, Any]], server: MariadbServer) ->
 
 
 @pytest.mark.spark
-@pytest.mark.timeout(7200)
 @pytest.mark.parametrize(
-    "kills", [pytest.param(1, marks=pytest.mark.slow), pytest.param(50, marks=pytest.mark.torture)]
+    "kills",
+    [pytest.param(1, marks=[pytest.mark.slow, pytest.mark.timeout(900)]), pytest.param(50, marks=pytest.mark.torture)],
 )
 def test_streams_of_logs_and_of_a_live_server_that_are_killed_tell_each_change_once(
     kills: int, mariadb_factory: Callable[..., MariadbServer], tmp_path: Path

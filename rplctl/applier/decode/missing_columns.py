@@ -24,9 +24,9 @@ from rplctl.schema.model import TableModel
 from rplctl.target.base import Value
 
 _HINT = (
-    "set binlog_row_image=FULL on the source, then copy the table again with `rplctl clone --tables` (`rplctl skip` "
-    "would leave the whole transaction out). MariaDB 11.8.9 does not log the column even then: a MariaDB target "
-    "computes it, else leave the table out with replicate_ignore_table"
+    "set binlog_row_image=FULL on the source, then load the table again: `rplctl skip` leaves the whole transaction "
+    "out. MariaDB 11.8.9 does not log the column even then: a MariaDB target computes it, else leave the table out "
+    "with replicate_ignore_table"
 )
 _SESSION = DdlContext(time_zone="?")  # what hangs on the session is always logged
 

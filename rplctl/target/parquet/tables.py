@@ -7,8 +7,8 @@ rename replaces a folder that has files: so of two that write the same batch one
 again after a crash is known by its files. All files of a table have the same columns: readers take them from any one.
 
 A table's folder is listed once, and again when somebody else has changed it, which its mtime tells: a batch costs the
-same however many there are. A stranger's rename in the clock tick of one of ours is found with its next one, or at the
-next start.
+same however many there are. A stranger's rename just before one of ours, behind our look at the mtime or in the same
+tick of its clock, is found with its next one, or at the next start.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 -- vendors: mariadb_118
 -- kinds: server sqlite postgresql
--- may_stop: 1364
+-- may_stop: mariadb_118 1364
 CREATE DATABASE d;
 USE d;
 CREATE TABLE g (id INT PRIMARY KEY, a INT, b INT AS (a*2) STORED, c INT AS (a+1) VIRTUAL, t TEXT, e VARCHAR(30) AS (CONCAT(t, a)) STORED);

@@ -1,5 +1,5 @@
 -- kinds: server sqlite postgresql
--- may_stop: 1364
+-- may_stop: mariadb_118 1364
 CREATE DATABASE d;
 USE d;
 CREATE TABLE g (id INT PRIMARY KEY, a INT, b INT AS (a*2) STORED, c INT AS (a+1) VIRTUAL, s VARCHAR(20), u VARCHAR(20) AS (UPPER(s)) STORED, t TEXT, at DATETIME DEFAULT '2024-01-02 03:04:05', KEY (b));
