@@ -23,6 +23,8 @@ import os
 import sqlite3
 import struct
 import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from sqlalchemy import Engine
@@ -53,17 +55,16 @@ class SqliteLog:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None)
+        with self._mapped_errors():
+            self._connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None)
         self.lock()  # finds out now whether it can be read
         self.unlock()
 
     def lock(self) -> None:
         """The snapshot is taken by the first read, not by BEGIN."""
-        try:
+        with self._mapped_errors():
             self._connection.execute("BEGIN")
             self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        except sqlite3.Error as error:
-            raise TargetError(f"{self._path}: {error}") from None
 
     def unlock(self) -> None:
         if self._connection.in_transaction:
@@ -71,24 +72,31 @@ class SqliteLog:
 
     def collect(self) -> Figures:
         figures: Figures = dict(_wal_figures(self._path.with_name(f"{self._path.name}-shm")))
-        figures["data_version"] = int(self._connection.execute("PRAGMA data_version").fetchone()[0])
+        with self._mapped_errors():
+            figures["data_version"] = int(self._connection.execute("PRAGMA data_version").fetchone()[0])
         return figures
 
     def copy_to(self, path: Path) -> bool:
         """The locked snapshot as a database file of its own, 0600. Raises TargetError."""
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-        copy = sqlite3.connect(path)
         try:
-            self._connection.backup(copy)
-            copy.execute("PRAGMA journal_mode=DELETE")  # one file, whole
+            with closing(sqlite3.connect(path)) as copy:
+                self._connection.backup(copy)
+                copy.execute("PRAGMA journal_mode=DELETE")  # one file, whole
         except sqlite3.Error as error:
             raise TargetError(f"{self._path} cannot be copied: {error}") from None
-        finally:
-            copy.close()
         return True
 
     def close(self) -> None:
         self._connection.close()
+
+    @contextmanager
+    def _mapped_errors(self) -> Iterator[None]:
+        """What SQLite raises, as TargetError: a folder or a pipe in the file's place fails when it is opened."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise TargetError(f"{self._path}: {error}") from None
 
 
 def _index_descriptor(index: Path) -> int | None:
