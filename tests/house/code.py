@@ -27,6 +27,12 @@ def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text())
 
 
+@cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """All of the module's, outer ones first: a walk takes longer than to look at what it finds."""
+    return tuple(ast.walk(tree(path)))
+
+
 def is_empty(path: Path) -> bool:
     """Nothing but a docstring, imports and `__all__`."""
     allowed = (ast.Import, ast.ImportFrom, ast.Expr)
@@ -36,9 +42,7 @@ def is_empty(path: Path) -> bool:
 
 def nothing_runs(path: Path) -> bool:
     """Constants, records and protocols only: no function has a body."""
-    bodies = [
-        node.body[-1] for node in ast.walk(tree(path)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    ]
+    bodies = [node.body[-1] for node in nodes(path) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     return all(isinstance(last, ast.Expr) and isinstance(last.value, ast.Constant) for last in bodies)
 
 
@@ -47,7 +51,7 @@ def imports(path: Path) -> set[str]:
     """Absolute names imported anywhere in the module, `from a import b` as both `a` and `a.b`."""
     names: set[str] = set()
     package = name_of(path) if path.name == "__init__.py" else name_of(path).rpartition(".")[0]
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -61,11 +65,9 @@ def loaded_by_name(path: Path) -> set[str]:
     """Modules that the code loads by a text: `import_module("rplctl.a.b")`, or `import_module(f"rplctl.a.{x}")`
     with the module's own texts that can be x ("b", or "b-c" for b_c as in a table of commands), or `f"{x}.b"`.
     """
-    calls = [node for node in ast.walk(tree(path)) if isinstance(node, ast.Call) and node.args]
-    asked = [call.args[0] for call in calls if ast.unparse(call.func).rpartition(".")[2] in LOADERS]
-    texts = {
-        node.value for node in ast.walk(tree(path)) if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    }
+    calls = [node for node in nodes(path) if isinstance(node, ast.Call) and node.args]
+    asked = [call.args[0] for call in calls if called(call) in LOADERS]
+    texts = {node.value for node in nodes(path) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     names = {text for text in texts if asked and text.startswith("rplctl.")}
     for argument in asked:
         if isinstance(argument, ast.JoinedStr) and isinstance(argument.values[0], ast.Constant):
@@ -73,6 +75,14 @@ def loaded_by_name(path: Path) -> set[str]:
         elif isinstance(argument, ast.JoinedStr) and isinstance(argument.values[-1], ast.Constant):
             names |= {text + str(argument.values[-1].value) for text in texts if text.startswith("rplctl.")}
     return names
+
+
+def called(call: ast.Call) -> str:
+    """`c` of `a.b.c()`."""
+    match call.func:
+        case ast.Name(name) | ast.Attribute(attr=name):
+            return name
+    return ""
 
 
 @dataclass(frozen=True, order=True)

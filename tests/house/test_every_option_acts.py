@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,9 +18,8 @@ from rplctl.cli.app import VERBS
 from rplctl.command.channel.change_options import CHANGE_OPTIONS
 from rplctl.config import OPTIONS
 from tests.cli.program import whole_program
-from tests.house.code import tree
+from tests.house.code import MODULES, PACKAGE, nodes, short
 
-PACKAGE = Path(__file__).parents[2] / "rplctl"
 # stores, moves, shows or checks records as a whole
 KEEPERS = ("config.py", "info.py", "repository/", "command/change_", "command/show_status.py", "command/import_info.py",
            "command/export_info.py", "cli/")  # fmt: skip
@@ -30,11 +30,12 @@ BY_PROPERTY = {"master_log_name", "master_log_pos", "relay_log_name", "relay_log
 
 
 def attributes(path: Path) -> set[str]:
-    return {node.attr for node in ast.walk(tree(path)) if isinstance(node, ast.Attribute)}
+    return {node.attr for node in nodes(path) if isinstance(node, ast.Attribute)}
 
 
-MODULES = sorted(PACKAGE.rglob("*.py"))
-READ = {name for path in MODULES if not str(path.relative_to(PACKAGE)).startswith(KEEPERS) for name in attributes(path)}
+@cache
+def read() -> set[str]:
+    return {name for path in MODULES if not short(path).startswith(KEEPERS) for name in attributes(path)}
 
 
 @pytest.mark.parametrize("name", sorted(OPTIONS))
@@ -42,7 +43,7 @@ def test_every_option_of_the_option_file_is_read(name: str) -> None:
     if name in BY_RECORD:
         assert f'"{name}"' in (PACKAGE / "repository" / "record.py").read_text()
     else:
-        assert name in READ or name in BY_PROPERTY & attributes(PACKAGE / "config.py")
+        assert name in read() or name in BY_PROPERTY & attributes(PACKAGE / "config.py")
 
 
 @pytest.mark.parametrize("name", sorted(CHANGE_OPTIONS))
@@ -54,7 +55,7 @@ def test_every_option_of_change_master_is_read_or_refused(name: str) -> None:
     field = row.stores.partition(".")[2]
     if field == "assign_gtids_to_anonymous_transactions_type":
         field = "assign_gtids_to_anonymous_transactions_value"
-    assert field in READ or field in BY_PROPERTY & attributes(PACKAGE / "info.py"), f"{name}: nobody looks at {field}"
+    assert field in read() or field in BY_PROPERTY & attributes(PACKAGE / "info.py"), f"{name}: nobody looks at {field}"
 
 
 @pytest.mark.parametrize("verb", list(VERBS))

@@ -9,6 +9,7 @@ import ast
 import re
 import statistics
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ import pytest
 import rplctl.errors
 from rplctl.errors import RplError
 from rplctl.failpoint import CLONE_POINTS, CRASH_POINTS, EXPORT_POINTS, REPAIR_POINTS
-from tests.house.code import MODULES, PACKAGE, ROOT, imports, is_empty, loaded_by_name, name_of, short, tree
+from tests.house.code import MODULES, PACKAGE, ROOT, imports, is_empty, loaded_by_name, name_of, nodes, short, tree
 
 MODULE_LINES = 500  # no size to sculpt by: a module has one reason to change, and half of them are short
 MEDIAN_MODULE_LINES = 160
@@ -52,17 +53,18 @@ def line_count(path: Path) -> int:
 
 def functions(path: Path) -> list[tuple[str, int]]:
     """Name and lines of every function's body (for Typer a signature is a list of options); nested ones count twice."""
-    found = [node for node in ast.walk(tree(path)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    found = [node for node in nodes(path) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     return [
         (f"{short(path)}:{node.name}", (node.end_lineno or node.lineno) - node.body[0].lineno + 1) for node in found
     ]
 
 
+@cache
 def uses(path: Path) -> set[str]:
     """Imports, and attributes written as `module.name`."""
     dotted = {
         f"{node.value.id}.{node.attr}"
-        for node in ast.walk(tree(path))
+        for node in nodes(path)
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
     }
     return imports(path) | dotted
@@ -90,7 +92,7 @@ def test_a_kind_of_target_is_named_in_its_folder_and_in_the_registry_alone() -> 
     elsewhere = {
         f"{short(path)}: {node.value}"
         for path in MODULES
-        for node in ast.walk(tree(path))
+        for node in nodes(path)
         if isinstance(node, ast.Constant) and node.value in ("sqlite", "postgresql")
         if short(path) != "target/registry.py" and path.parent.parent != PACKAGE / "target"
     }
@@ -161,7 +163,7 @@ def test_only_the_command_line_prints() -> None:
     prints = [
         f"{short(path)}:{node.lineno}"
         for path in MODULES
-        for node in ast.walk(tree(path))
+        for node in nodes(path)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
     ]
     assert [place for place in prints if not place.startswith("cli/")] == []
@@ -172,7 +174,7 @@ def test_no_name_says_nothing() -> None:
     names = {f"{short(path)}: {path.stem}" for path in MODULES} | {
         f"{short(path)}: {node.name}"
         for path in MODULES
-        for node in ast.walk(tree(path))
+        for node in nodes(path)
         if isinstance(node, ast.ClassDef | ast.FunctionDef)
     }
     assert sorted(name for name in names if BANNED_NAME.search(name.partition(": ")[2])) == []
@@ -184,7 +186,7 @@ def test_no_exception_is_swallowed_wholesale() -> None:
     """
     broad = []
     for path in MODULES:
-        for node in ast.walk(tree(path)):
+        for node in nodes(path):
             if isinstance(node, ast.ExceptHandler):
                 caught = ast.unparse(node.type) if node.type else "everything"
                 reraises = any(
