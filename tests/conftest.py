@@ -5,6 +5,7 @@ A server that is not on the machine skips its tests, and the skip says what to i
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import threading
@@ -80,6 +81,18 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         outcomes = ("passed", "failed", "error", "skipped")
         reports = {outcome: terminalreporter.getreports(outcome) for outcome in outcomes}
         write_page(terminalreporter.write_line, LONG_TESTS, reports)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is made here lives as long as the run: no collection of garbage looks for any among it, now or later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
