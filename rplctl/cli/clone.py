@@ -30,6 +30,9 @@ def clone(
     max_rate: str | None = option("--max-rate", "MB/s", "Read at most that much from the source."),
     load_threads: str | None = option("--load-threads", "N", "Connections to the target that load rows."),
     read_from: str | None = option("--read-from", "HOST[:PORT]", "Read rows from this replica of the source."),
+    max_history: str | None = option("--max-history", "N", "Open no snapshot while InnoDB has more old rows."),
+    lag_of: str | None = option("--lag-of", "HOST[:PORT],...", "Wait for these replicas of the source."),
+    max_lag: str | None = option("--max-lag", "SECONDS", "Of each of them, at most; 10 if never given."),
     cancel: bool = switch("--cancel", "Instead: take back what is not copied yet."),
     dry_run: bool = DRY_RUN,
     yes: bool = YES,
@@ -42,7 +45,7 @@ def clone(
 
     name, config = the_channel(options, channel)
     if cancel:
-        limits = (max_load, max_rate, load_threads, read_from)
+        limits = (max_load, max_rate, load_threads, read_from, max_history, lag_of, max_lag)
         if databases or tables or replace or any(given is not None for given in limits):
             raise UsageError("--cancel takes back all that is not done, and takes no other option")
         return _cancel(options, name, config, dry_run=dry_run, yes=yes)
@@ -51,7 +54,10 @@ def clone(
         confirm("Tables that the target has are dropped before they are copied again.", yes=yes)
     load = None if max_load is None else number(max_load, "--max-load", 0, 10**6)
     threads = None if load_threads is None else number(load_threads, "--load-threads", 1, _MOST_THREADS)
-    result = run(config, name, CloneRequest(choice, load, _rate(max_rate), threads, read_from, dry_run))
+    history = None if max_history is None else number(max_history, "--max-history", 0, 10**12)
+    lag = None if max_lag is None else number(max_lag, "--max-lag", 0, 10**6)
+    request = CloneRequest(choice, load, _rate(max_rate), threads, read_from, history, lag_of, lag, dry_run)
+    result = run(config, name, request)
     if dry_run:
         return _list(options, result)
     text = f"channel '{name}' is at {result.position} and copies {many(result.tables, 'table')}: rplctl show-clone"

@@ -6,7 +6,7 @@
     go_on        what of a snapshot is taken over that was not read to its end;  touched  the rows of it that changed
     received     what has come into the relay log meanwhile;  last_row  a row that its last change of a family wrote
     read_from    a replica that is read in the source's place;  shown_end  where in the source's log its rows are
-    throttle     how much of the source it may take;  report  what it says of itself
+    throttle     how much of the source it may take;  lag  of its replicas;  report  what it says of itself
     folder       where the two ends meet: the plan, claims, chunk files
     bounds       a table's keys → chunks that partition them; the server compares, we never do
     late_keys    which keys of a table are made when its rows are there

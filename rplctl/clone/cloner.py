@@ -26,6 +26,7 @@ from rplctl.channel import Channel
 from rplctl.clone.chunk_file import Place
 from rplctl.clone.folder import CloneFolder, CopiedTable, Part, Snapshot
 from rplctl.clone.go_on import between, taken_over
+from rplctl.clone.lag import lag_of
 from rplctl.clone.last_row import LastRow
 from rplctl.clone.read_from import READ_SOURCE, refuse_foreign, refuse_other, with_address
 from rplctl.clone.reading import (
@@ -35,14 +36,14 @@ from rplctl.clone.reading import (
     Reader,
     Source,
     check_names,
+    copied_table,
     names_of,
-    released,
-    transaction,
+    show_snapshots,
 )
 from rplctl.clone.received import Received, alike, changed, count_up_to, gtids_of, named_by_ddl
 from rplctl.clone.report import CloneReport
 from rplctl.clone.shown_end import ShownEnd, shown_by
-from rplctl.clone.throttle import Throttle, read_limits
+from rplctl.clone.throttle import HistoryGrows, Throttle, read_limits
 from rplctl.clone.touched import Unsure
 from rplctl.config import Config
 from rplctl.errors import RplError, SourceError, told
@@ -53,7 +54,7 @@ from rplctl.position import BinlogPosition
 from rplctl.relay_log.reader import RelayGroups
 from rplctl.repository import open_master_info, open_relay_log_info
 from rplctl.result_set.columns import SESSION
-from rplctl.schema.source_catalog import quote, read_table
+from rplctl.schema.source_catalog import read_table
 from rplctl.schema.statement import TableName
 from rplctl.secret import reveal
 from rplctl.source.select import SelectedRows
@@ -92,7 +93,6 @@ _WRITTEN_HINT: Final = (
     " the source has no GTIDs and binlog_order_commits=OFF"
 )
 _RECEIVER_S: Final = 60.0  # for the receiver to bring something, when all is read
-_GONE: Final = frozenset({er.NO_SUCH_TABLE, er.BAD_DB_ERROR})
 
 log = logging.getLogger("rplctl.cloner")
 
@@ -127,14 +127,15 @@ class Cloner:
                 return
             except BeginAgain as reason:
                 log.info("%s: read again", reason)
+            except HistoryGrows as reason:
+                log.info("%s: the snapshot is given up, another goes on with it", reason)
             except (RplError, OSError) as error:  # a full disk, too: the receiver goes on
                 shown = told(error)
                 log.warning("the copy waits %g s: %s%s", _PAUSE_S, shown.message, f" ({shown.hint})" * bool(shown.hint))
                 self._report.failed(shown)
                 self._failing_since = min(self._failing_since, time.monotonic())
                 if time.monotonic() - self._failing_since > KEPT_S:
-                    for family in {found.family for found in self._folder.snapshots()}:
-                        self._folder.forget_unfinished(family)
+                    self._forget_unfinished()
                 self.stop.wait(_PAUSE_S)
             except Exception as error:  # the thread boundary: no error ends the copy unseen
                 self._report.failed(RplError(f"the copy ended unexpectedly: {type(error).__name__}", hint=_AGAIN))
@@ -164,8 +165,9 @@ class Cloner:
         with self._session() as source:
             while not source.received.begin():  # the receiver connects
                 self._pause(_SOON_S)
+            self._wait_for_purge(source)
             try:
-                shows = _show_snapshots(names, source)
+                shows = show_snapshots(names, source)
                 if source.copy and not shows:
                     raise SourceError(f"tables on {source.copy} are not of InnoDB: {_listed(names)}", hint=READ_SOURCE)
                 last = self._last_row(names, source) if shows and source.step is Step.SHARE_LOCK else None
@@ -184,7 +186,7 @@ class Cloner:
         """None where no row is known to be of the family's last change."""
         if not orders_commits(source.query):
             return None
-        found = [table for name in names if (table := _table(name, source, is_locked=True)) is not None]
+        found = [table for name in names if (table := copied_table(name, source, is_locked=True)) is not None]
         last = LastRow(source.received, lambda name: read_table(source.about, *name)[0], _about(found))
         return last if last.lock() is not None else None
 
@@ -377,7 +379,8 @@ class Cloner:
             is_of_mysql = step is not Step.EXACT
             gtids = relay.gtid_executed if (":" in relay.gtid_executed) == is_of_mysql else ""
             applied = LogPlace(None, gtids)
-            yield Source(query, about, of_log, copy, select, step, received, int(server_id), applied, relay)
+            lag = partial(lag_of, self._config, source, password)
+            yield Source(query, about, of_log, copy, lag, select, step, received, int(server_id), applied, relay)
 
     def _records(self) -> tuple[MasterInfo, RelayLogInfo]:
         """By a connection of our own, where they are in tables. The applier may be further on than it says."""
@@ -395,9 +398,23 @@ class Cloner:
     def _tables(self, names: list[TableName], source: Source, *, is_locked: bool = False) -> list[CopiedTable]:
         found = []
         for name in names:
-            found.append(_table(name, source, is_locked=is_locked))
+            found.append(copied_table(name, source, is_locked=is_locked))
             self._folder.hold()
         return [table for table in found if table is not None]
+
+    def _wait_for_purge(self, source: Source) -> None:
+        """Without a snapshot of ours. What is not read to its end is forgotten when that takes long: the applier stands
+        still there.
+        """
+        began = time.monotonic()
+        while self._throttle.has_history(source.about):
+            if time.monotonic() - began > KEPT_S:
+                self._forget_unfinished()
+            self._pause(_POLL_S)
+
+    def _forget_unfinished(self) -> None:
+        for family in {found.family for found in self._folder.snapshots()}:
+            self._folder.forget_unfinished(family)
 
     def _wait_for_room(self) -> None:
         while not self.stop.is_set() and (reason := self._lacks_room()):
@@ -432,25 +449,6 @@ def _with_ours(gtids: str, source: Source) -> str:
     return str(MariadbGtidState({**ours.domains, **there.domains}))
 
 
-def _show_snapshots(names: Sequence[TableName], source: Source) -> bool:
-    """Whether all are of an engine that does."""
-    found = source.about("SELECT table_schema, table_name, engine FROM information_schema.tables")
-    engines = {(str(database), str(table)): str(engine).lower() for database, table, engine in found}
-    return all(engines.get(name, "innodb") == "innodb" for name in names)
-
-
-def _table(name: TableName, source: Source, *, is_locked: bool) -> CopiedTable | None:
-    """None: it is gone. It cannot be altered between the two questions. `is_locked`: no snapshot is open."""
-    try:
-        with transaction(source.query) if is_locked else released(source.query):
-            source.query(f"SELECT 1 FROM {quote(name[0])}.{quote(name[1])} LIMIT 1")
-            return CopiedTable(*read_table(source.about, *name))
-    except SourceError as error:
-        if error.errno not in _GONE:
-            raise
-        return None
-
-
 def _about(tables: Sequence[CopiedTable]) -> frozenset[TableName] | None:
     """Which tables' rows tell of a change of these; None: of any, for what cascades is not in the log."""
     parents = {(key.ref_database, key.ref_table) for table in tables for key in table.model.foreign_keys}
@@ -477,13 +475,15 @@ def _kept(parts: Sequence[Part | None], begun: Snapshot) -> str:
 
 @contextmanager
 def _worthless_after_error(begun: Snapshot) -> Iterator[None]:
-    """But behind its claim when the operator stops it, or the source is away: another snapshot goes on with it."""
+    """But behind its claim when the operator stops it, the source is away or has too long a history: another snapshot
+    goes on with it.
+    """
     try:
         yield
     except BaseException as error:
         is_claimed = begun.is_claimed
         is_away = isinstance(error, SourceError) and error.errno != er.TABLE_DEF_CHANGED
-        if is_claimed and (is_away or isinstance(error, _Stopped)):
+        if is_claimed and (is_away or isinstance(error, (_Stopped, HistoryGrows))):
             raise
         begun.remove()
         if isinstance(error, FileNotFoundError) and not is_claimed:  # the loader had removed it

@@ -13,24 +13,28 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final
 
+from rplctl import mysql_errors as er
 from rplctl.clone.bounds import Chunk, chunk_key, chunks, condition, row_bytes
 from rplctl.clone.chunk_file import ChunkHead, Key, digest_of, write_chunk
 from rplctl.clone.folder import CopiedTable, Part, Snapshot
 from rplctl.clone.received import Received, named_by_ddl
 from rplctl.clone.report import CloneReport
-from rplctl.clone.throttle import Throttle
+from rplctl.clone.throttle import Lag, Throttle
 from rplctl.clone.touched import Touched
+from rplctl.errors import SourceError
 from rplctl.failpoint import crash_point
 from rplctl.info import RelayLogInfo
 from rplctl.relay_log.reader import RelayGroups
 from rplctl.result_set.columns import selected_columns
 from rplctl.schema.source_catalog import quote, read_table
+from rplctl.schema.statement import TableName
 from rplctl.source.select import SelectedRows
 from rplctl.source.snapshot import LogPlace, Step
 from rplctl.source.survey import Query
 
 CHUNK_BYTES: Final = 16 << 20  # of a chunk, by what the source says of a table's rows
 _KEYS_AT_ONCE: Final = 500
+_GONE: Final = frozenset({er.NO_SUCH_TABLE, er.BAD_DB_ERROR})
 _MOST_CONDITIONS: Final = 512 << 10  # characters; max_allowed_packet may be 1 MiB
 
 
@@ -50,13 +54,15 @@ class Beside:
 @dataclass(frozen=True, slots=True)
 class Source:
     """What is read. `log`: a session on the server whose log we have; it is `query`, but where a replica of that server
-    is read: `copy`, its address. `applied`: what we have, by GTIDs of its vendor; `relay`: where our applier was.
+    is read: `copy`, its address. `lag`: of a replica. `applied`: what we have, by GTIDs of its vendor; `relay`: where
+    our applier was.
     """
 
     query: Query
     about: Query
     log: Query
     copy: str
+    lag: Lag
     select: Callable[[str], SelectedRows]
     step: Step
     received: Received
@@ -69,7 +75,7 @@ class Reader:
     """Of one snapshot."""
 
     def __init__(self, source: Source, begun: Snapshot, beside: Beside, *, takes_numbers: bool, locking: str) -> None:
-        self._query, self._about, self._select = source.query, source.about, source.select
+        self._query, self._about, self._select, self._lag = source.query, source.about, source.select, source.lag
         self._received, self._begun, self._beside = source.received, begun, beside
         self._takes_numbers, self._locking = takes_numbers, locking
         self._parts = [Part() for _ in begun.tables]
@@ -95,7 +101,7 @@ class Reader:
             return part.count
         rows_of_a_chunk = max(1000, CHUNK_BYTES // row_bytes(self._about, model)[0])
         for chunk in chunks(self._query, model, rows_of_a_chunk, part.upto):
-            self._beside.throttle.wait(self._about)
+            self._beside.throttle.wait(self._about, self._lag, holds_snapshot=not self._locking)
             if not self._locking:  # else it is loaded when all of it is read
                 self._beside.wait_for_room()
                 if not self._begun.is_claimed:
@@ -187,3 +193,22 @@ def transaction(query: Query) -> Iterator[None]:
         yield
     finally:
         query("ROLLBACK")
+
+
+def show_snapshots(names: Sequence[TableName], source: Source) -> bool:
+    """Whether all are of an engine that does."""
+    found = source.about("SELECT table_schema, table_name, engine FROM information_schema.tables")
+    engines = {(str(database), str(table)): str(engine).lower() for database, table, engine in found}
+    return all(engines.get(name, "innodb") == "innodb" for name in names)
+
+
+def copied_table(name: TableName, source: Source, *, is_locked: bool) -> CopiedTable | None:
+    """None: it is gone. It cannot be altered between the two questions. `is_locked`: no snapshot is open."""
+    try:
+        with transaction(source.query) if is_locked else released(source.query):
+            source.query(f"SELECT 1 FROM {quote(name[0])}.{quote(name[1])} LIMIT 1")
+            return CopiedTable(*read_table(source.about, *name))
+    except SourceError as error:
+        if error.errno not in _GONE:
+            raise
+        return None

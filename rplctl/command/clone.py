@@ -17,9 +17,10 @@ from sqlalchemy import Connection
 from rplctl.applier.decode.filter_rules import ReplicationFilter, filtered_catalog
 from rplctl.channel import Channel
 from rplctl.clone.families import families, together
+from rplctl.clone.lag import refuse_no_replica
 from rplctl.clone.read_from import READ_SOURCE, refuse_copy
 from rplctl.clone.source_tables import TableFacts
-from rplctl.clone.throttle import read_limits, write_limits
+from rplctl.clone.throttle import history_length, read_limits, write_limits
 from rplctl.command.change_master import change_master
 from rplctl.command.channel.change_options import MasterChanges
 from rplctl.command.channel.change_plan import first_place
@@ -49,6 +50,8 @@ from rplctl.schema.model import TableModel
 from rplctl.schema.plan import DatabaseModel
 from rplctl.schema.source_catalog import quote
 from rplctl.schema.statement import TableName
+from rplctl.secret import reveal
+from rplctl.source.survey import survey
 from rplctl.target import open_target, statement_target
 from rplctl.target.base import committed
 
@@ -64,6 +67,9 @@ class CloneRequest:
     max_rate: float | None = None
     load_threads: int | None = None
     read_from: str | None = None
+    max_history: int | None = None
+    lag_of: str | None = None
+    max_lag: int | None = None
     dry_run: bool = False
 
 
@@ -104,6 +110,7 @@ def clone(config: Config, channel_name: str, request: CloneRequest | None = None
             if found := ".".join(next(others, ())):
                 text = f"on a replica only InnoDB shows which place of the source's log it has, and not {found}"
                 raise UsageError(text, hint=f"{READ_SOURCE}; or --tables names the others")
+        _refuse_unseen(config, master, request)
     position = plan.source.end if is_new and plan.source.end else relay.exec_position
     if request.dry_run:
         return CloneResult(channel_name, plan.listed, len(plan.models), position, True, plan.refusal)
@@ -117,7 +124,11 @@ def clone(config: Config, channel_name: str, request: CloneRequest | None = None
             refuse_while_running(channel)
         _add(config, channel, position, plan, request.choice)
         crash_point("crash_clone_after_ledger")
-        write_limits(channel, request.max_load, request.max_rate, request.load_threads, request.read_from)
+        write_limits(
+            channel, max_load=request.max_load, max_rate=request.max_rate, load_threads=request.load_threads,
+            read_from=request.read_from, max_history=request.max_history, lag_of=request.lag_of,
+            max_lag=request.max_lag,
+        )  # fmt: skip
     note_event(config.datadir, channel_name, "clone", f"{len(plan.models)} tables are to be copied")
     notes = _brought_up(config, channel)
     return CloneResult(channel_name, plan.listed, len(plan.models), position, False, notes=notes)
@@ -143,6 +154,16 @@ def _refuse(config: Config, master: MasterInfo) -> None:
             "a channel that goes by GTID and leaves out servers or domains is never where a copy is",
             hint="rplctl change-master --ignore-server-ids '' --do-domain-ids '' --ignore-domain-ids ''",
         )
+
+
+def _refuse_unseen(config: Config, master: MasterInfo, request: CloneRequest) -> None:
+    """What is to be waited for must be seen. Raises UsageError, SourceError."""
+    password = reveal(master.user_password, config.datadir)
+    if request.max_history:
+        with survey(master, password, config) as query:
+            history_length(query)
+    if request.lag_of:
+        refuse_no_replica(config, master, password, request.lag_of)
 
 
 def _begin(config: Config, channel_name: str, position: BinlogPosition, gtids: str) -> None:
