@@ -81,6 +81,7 @@ CRASH_POINTS = frozenset(
         "crash_recovery_between_engines",
         # commit mode per-table
         "crash_per_table_after_intent",
+        "crash_per_table_after_claim",
         "crash_per_table_between_tables",
         "crash_per_table_before_update_pos",
         # switch-repo (design D6)

@@ -3,15 +3,17 @@
     1 transaction of our own tables: the position is as expected; models of DDL; the intent: batch n, its
       positions, each table's files                              before its COMMIT: nothing happened
       crash_before_update_pos, crash_after_apply, crash_commit_before
-    2 each table takes its files with (channel, n)               crash_per_table_after_intent, …_between_tables
-    3 transaction of our own tables: the position moves, the intent is closed
+    2 batch n of the channel is claimed, in the lake itself      crash_per_table_after_intent
+    3 each table takes its files with (channel, n)               crash_per_table_after_claim, …_between_tables
+    4 transaction of our own tables: the position moves, the intent is closed
       crash_per_table_before_update_pos, crash_commit_after
 
 Invariant: from 1 on the batch is decided, with the same bounds and the same files, whoever carries it out; a table
-that has n is passed over, so each change is in each table once. Between 1 and 3 a reader may see it in some tables and
+that has n is passed over, so each change is in each table once. Between 1 and 4 a reader may see it in some tables and
 not in others: that is why the mode is never called `transaction`. A batch that changes no table is one transaction.
-The fence: the compare-and-swap in 1 and 3, and the tables: one that has a batch of this channel that we did not write
-has another committer.
+The fence: the compare-and-swap in 1 and 4, and the claim: of each number the lake has one batch, with its files, before
+any table takes it. Who has cut another one, from a copy of our state, comes second there and changes no table. A table
+that has a later batch than ours has another committer, too.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from rplctl.own_tables.lake_batch import LakeBatch, close_batch, keep_batch, las
 from rplctl.own_tables.tables import lake_batch
 from rplctl.target import mapped_errors
 from rplctl.target.base import Target
-from rplctl.target.lake import LakeTables, LakeTarget
+from rplctl.target.lake import LakeTables, LakeTarget, PendingTable
 
 log = logging.getLogger(__name__)
 
@@ -105,8 +107,9 @@ class PerTableLedger(Ledger):
         if not staged:
             self.advance(target.connection, *step)
             return
+        self._refuse_stranger("the lake", self._tables.claimed(self.app_id), self._number)
         for table in staged:
-            self._refuse_stranger(table.folder, self._number)
+            self._refuse_stranger(f"table {table.folder}", self._version(table), self._number)
         batch = LakeBatch(self._number + 1, step.before, step.after, staged)
         keep_batch(target.connection, self._channel, batch)
         self.unfinished = batch
@@ -116,8 +119,10 @@ class PerTableLedger(Ledger):
         batch = self.unfinished
         if batch is None or not batch.after.is_at(step.after):
             raise InDoubt("another batch is decided and not finished", hint="rplctl start")
+        self._tables.claim(self.app_id, batch.number, batch.mark)
+        crash_point("crash_per_table_after_claim")
         for table in batch.tables:
-            self._refuse_stranger(table.folder, batch.number)
+            self._refuse_stranger(f"table {table.folder}", self._version(table), batch.number)
             self._tables.publish(table, self.app_id, batch.number)
             crash_point("crash_per_table_between_tables")
         crash_point("crash_per_table_before_update_pos")
@@ -128,12 +133,14 @@ class PerTableLedger(Ledger):
         crash_point("crash_commit_after")
         crash_point("crash_after_commit_before_update_pos")
 
-    def _refuse_stranger(self, folder: str, most: int) -> None:
-        """Raises LockBusy where the table has a batch that is none of ours."""
-        found = self._tables.version(folder, self.app_id)
+    def _version(self, table: PendingTable) -> int:
+        return self._tables.version(table.folder, self.app_id)
+
+    def _refuse_stranger(self, where: str, found: int, most: int) -> None:
+        """Raises LockBusy where there is a batch that is none of ours."""
         if found > most:
             raise LockBusy(
-                f"table {folder} has batch {found} of {self.app_id}, and we have written {most} at most: another "
+                f"{where} has batch {found} of {self.app_id}, and we have written {most} at most: another "
                 "rplctl writes this channel into the same lake, or our own tables are from a backup",
                 channel=self._channel,
                 hint="stop the other one; for a new replica: another --channel name, or another folder",

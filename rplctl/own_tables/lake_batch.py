@@ -7,6 +7,7 @@ Its number only grows; a batch that is closed keeps its row for the number of th
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import asdict, dataclass
 
@@ -29,6 +30,13 @@ class LakeBatch:
     after: RelayLogInfo
     tables: tuple[PendingTable, ...]
     is_open: bool = True
+
+    @property
+    def mark(self) -> int:
+        """Of what it brings, 56 bits: who has the same has a copy of this batch, and has not made one."""
+        tables = [[table.folder, table.removed, [path for path, _, _ in table.files]] for table in self.tables]
+        words = json.dumps([str(self.after.exec_position), tables])
+        return int.from_bytes(hashlib.sha256(words.encode()).digest()[:7], "big")
 
 
 def last_batch(connection: Connection, channel: str) -> LakeBatch | None:

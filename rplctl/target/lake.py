@@ -5,6 +5,7 @@
     LakeTables    names files in a table: one transaction of that table, with the number of the batch
 
 Invariant: a file counts only once its table names it. A table takes a batch once: it says itself which batch it has.
+Of each number there is one batch in the whole lake, claimed before its first table takes it.
 """
 
 from __future__ import annotations
@@ -71,6 +72,14 @@ class LakeTables(Protocol):
 
     def places(self, folder: str) -> list[tuple[str, str, int, int]]:
         """(op, log, pos, row number) of each change in the table, in no order. Raises TargetError."""
+
+    def claimed(self, app_id: str) -> int:
+        """The last batch of `app_id` that a writer has claimed; 0 for none. Raises TargetError."""
+
+    def claim(self, app_id: str, batch: int, mark: int) -> None:
+        """Make the batch of this mark the one of its number in the whole lake, durably; again by whoever has it.
+        Raises LockBusy when another one, or a later one, is that; TargetError.
+        """
 
     def publish(self, table: PendingTable, app_id: str, batch: int) -> None:
         """Commit the files of the batch, all or none. Raises LockBusy when somebody else has committed meanwhile,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from decimal import Decimal
@@ -39,7 +40,7 @@ ALL_POINTS = (
     "crash_after_commit_and_update_pos",
 )
 
-
+SMALL_BATCHES = {"RPLCTL_COMMIT_GROUP_TRANSACTIONS": "1"}
 KINDS = pytest.mark.parametrize("kind", ["delta", "parquet"])
 
 
@@ -232,6 +233,53 @@ def test_a_second_writer_of_the_channel_is_kept_out(
     change(mariadb, 100)
     replica.run("start", "--until-synced")
     compare(mariadb, lake_of(replica))
+
+
+def copy_of(replica: Replica, folder: Path) -> Replica:
+    """Another rplctl of the same state, on the same lake."""
+    was, other = replica.datadir.parent, Replica(folder, spark=False)
+    folder.mkdir()
+    shutil.copytree(replica.datadir, other.datadir)
+    shutil.copy(was / "state.db", folder / "state.db")
+    for file in other.datadir.rglob("*"):
+        if file.is_file() and f"{was}/state.db" in file.read_text(errors="replace"):
+            file.write_text(file.read_text().replace(f"{was}/state.db", f"{folder}/state.db"))
+    return other
+
+
+@pytest.mark.mariadb
+@KINDS
+def test_of_two_writers_from_copies_of_one_state_that_cut_batches_differently_one_is_refused(
+    replica: Replica, mariadb: MariadbServer, tmp_path: Path, kind: str
+) -> None:
+    """Where none of its batches meets one of a larger number in a table: the first one's have several tables each, and
+    leave one out that the second's begin with."""
+    name, position = mariadb.master_status()
+    replica.run("init", "--target", f"{kind}+file://{lake_of(replica)}?state={tmp_path}/state.db")
+    replica.change_master(mariadb, "--master-log-file", name, "--master-log-pos", str(position))
+    fill(mariadb)
+    replica.run("start", "--until-synced")
+    other = copy_of(replica, tmp_path / "other")
+    other.run("change-filter", "--replicate-ignore-table", f"lake.{TABLES[-1]}")
+    for table in reversed(TABLES):
+        mariadb.sql(f"INSERT INTO lake.{table} VALUES (1, 'a')")
+    has = len(changes(lake_of(replica), TABLES[-1]))
+    try:
+        killed = other.run("start", "--until-synced", "--crash-points", "crash_per_table_after_claim=kill", expect=None)
+        assert killed.returncode
+        for _ in "while the first one is away", "again":
+            refused = replica.run("start", "--until-synced", environment=SMALL_BATCHES, expect=None)
+            assert refused.returncode == 75
+            told = refused.stderr + replica.logs()
+            assert "another rplctl writes this channel" in told and "stop the other one" in told
+            other.run("start", "--until-synced")
+        assert len(changes(lake_of(replica), TABLES[-1])) == has
+        for table in TABLES[:-1]:
+            assert [row["after"] for row in changes(lake_of(replica), table) if row["op"] == "insert"] == [
+                {"id": 1, "v": "a"}
+            ]
+    finally:
+        other.close()
 
 
 @pytest.mark.mariadb

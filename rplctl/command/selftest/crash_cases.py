@@ -55,6 +55,7 @@ TWO_PHASES: Final = {  # commit.two_phase: WL#3970's table
 TABLE_BY_TABLE: Final = {  # commit.per_table
     **dict.fromkeys((*_BEFORE, "crash_after_update_pos_before_apply"), ROLLED_BACK),
     "crash_per_table_after_intent": COMMITTED,
+    "crash_per_table_after_claim": COMMITTED,
     "crash_per_table_between_tables": COMMITTED,
     "crash_per_table_before_update_pos": COMMITTED,
     "crash_commit_after": COMMITTED,

@@ -17,12 +17,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rplctl import mysql_errors as er
 from rplctl.errors import LockBusy, TargetError
-from rplctl.target.delta.place import Place
+from rplctl.target.delta.place import OWN_FOLDER, Place, file_name
 from rplctl.target.lake import PendingTable
 
 if TYPE_CHECKING:
     from deltalake import CommitProperties, DeltaTable
 
+_NO_ROWS: Final = json.dumps(
+    {"type": "struct", "fields": [{"name": "nothing", "type": "string", "nullable": True, "metadata": {}}]}
+)
 _STRUCTS: Final = ("before", "after")
 _AWAY: Final = "rplctl doctor; rplctl start goes on where it was"
 
@@ -56,7 +59,21 @@ class DeltaTables:
             found = rows.to_table(columns=["op", "log", "pos", "row_number"]).to_pylist()
         return [tuple(row.values()) for row in found]
 
+    def claimed(self, app_id: str) -> int:
+        return self.version(self._claims(app_id), app_id)
+
+    def claim(self, app_id: str, batch: int, mark: int) -> None:
+        """A commit without files in a table of its own: who comes second to a version is kept out, in a bucket, too."""
+        self._take(PendingTable(self._claims(app_id), _NO_ROWS), app_id, batch, mark)
+
+    @staticmethod
+    def _claims(app_id: str) -> str:
+        return f"{OWN_FOLDER}/batches{file_name(app_id.partition('/')[2])}"
+
     def publish(self, table: PendingTable, app_id: str, batch: int) -> None:
+        self._take(table, app_id, batch, checksum(table))
+
+    def _take(self, table: PendingTable, app_id: str, batch: int, mark: int) -> None:
         from deltalake import CommitProperties, Schema, Transaction
         from deltalake.transaction import AddAction, RemoveAction, create_table_with_add_actions
 
@@ -64,7 +81,7 @@ class DeltaTables:
         adds = [AddAction(path, size, {}, now, True, stats) for path, size, stats in table.files]
         removes = [RemoveAction(path, True, now) for path in table.removed]
         once = CommitProperties(
-            app_transactions=[Transaction(app_id, batch), Transaction(f"{app_id}/sum", checksum(table))],
+            app_transactions=[Transaction(app_id, batch), Transaction(f"{app_id}/sum", mark)],
             custom_metadata={"rplctl.batch": str(batch)},
             # past OPTIMIZE, unless files go that it may have taken; one that has the same application fails even so
             max_commit_retries=0 if table.removed or table.replaces else 5,
@@ -73,7 +90,7 @@ class DeltaTables:
         with mapped(uri):
             found = self._open(table.folder)
             if found is not None and (found.transaction_version(app_id) or 0) >= batch:
-                if found.transaction_version(f"{app_id}/sum") != checksum(table):
+                if (found.transaction_version(app_id), found.transaction_version(f"{app_id}/sum")) != (batch, mark):
                     raise LockBusy(
                         f"table {table.folder} has batch {batch} of {app_id} with other files: another rplctl writes "
                         "this channel into the same lake",

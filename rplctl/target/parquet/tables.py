@@ -21,8 +21,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rplctl import mysql_errors as er
-from rplctl.durable import rename, sync_folder
+from rplctl.durable import rename, replace_file, sync_folder
 from rplctl.errors import LockBusy, TargetError
+from rplctl.locks import FileLock
 from rplctl.target.delta.place import Place, file_name
 from rplctl.target.lake import PendingTable
 
@@ -71,6 +72,26 @@ class ParquetTables:
                 found += [tuple(row.values()) for row in rows]
         return found
 
+    def claimed(self, app_id: str) -> int:
+        with _mapped(path := self._claim_file(app_id)):
+            return _claim(path)[0]
+
+    def claim(self, app_id: str, batch: int, mark: int) -> None:
+        path = self._claim_file(app_id)
+        lock = FileLock(path.with_suffix(".lock"))
+        with _mapped(path), lock.held():
+            has = _claim(path)
+            if has[0] > batch or (has[0] == batch and has[1] != mark):
+                raise LockBusy(
+                    f"{path}: batch {batch} is another one, or not the last: another rplctl writes this channel "
+                    "into the same lake",
+                    hint="stop the other one; for a new replica: another --channel name, or another folder",
+                )
+            replace_file(path, f"{batch} {mark}\n".encode())
+
+    def _claim_file(self, app_id: str) -> Path:
+        return Path(self._place.root) / self._place.own_folder / f"batches{_encoded_channel(app_id)}.last"
+
     def publish(self, table: PendingTable, app_id: str, batch: int) -> None:
         final = self._folder(table.folder) / _batch_name(batch, app_id)
         with _mapped(final):
@@ -114,6 +135,15 @@ class ParquetTables:
             for batch in batches:
                 if batch.name[0].isdigit():
                     yield from Path(batch).glob("*.parquet")
+
+
+def _claim(path: Path) -> tuple[int, int]:
+    """Number and mark of the last; (0, 0) for none."""
+    try:
+        number, mark = path.read_text().split()
+    except FileNotFoundError:
+        return 0, 0
+    return int(number), int(mark)
 
 
 def _encoded_channel(app_id: str) -> str:
