@@ -80,7 +80,8 @@ def beside(source: MariadbServer, name: str, *works: Work) -> AbstractContextMan
     return working(source, name, works, harmless=HARMLESS)
 
 
-def writer(seed: int) -> Work:
+def writer(seed: int, rest_s: float = 0) -> Work:
+    """`rest_s` after each transaction: what is written while a slow target gets its copy is to be applied there."""
     chance = random.Random(seed)
 
     def work(cursor: Any) -> None:
@@ -88,6 +89,7 @@ def writer(seed: int) -> Work:
         for statement in change(chance):
             cursor.execute(statement)
         cursor.execute("COMMIT")
+        time.sleep(rest_s)
 
     return work
 
@@ -116,11 +118,12 @@ def copied(
     seconds: float = 300,
     same: Compare = assert_same_tables,
     options: Sequence[str] = (),
+    rest_s: float = 0,
 ) -> None:
     """Beside writers, a schema tool, and a transaction that is prepared before its table is copied."""
     statements = ("XA START 'x'", "INSERT INTO plain VALUES (90001, 'xa', 1)", "XA END 'x'", "XA PREPARE 'x'")
     with (
-        beside(source, name, writer(1), writer(2), writer(3)),
+        beside(source, name, *(writer(seed, rest_s) for seed in (1, 2, 3))),
         closing(source.connect(name)) as xa,
         xa.cursor() as cursor,
     ):
@@ -243,7 +246,7 @@ def test_without_gtids_mysql_s_tables_are_copied_into_mysql_while_their_writers_
         replica.run("init", *replica.into(mysql))
         replica.change_master(source, "--get-master-public-key", "1")
         only(replica, "living8")
-        copied(source, replica, "living8", same=same)
+        copied(source, replica, "living8", same=same, rest_s=0.02)
         assert replica.status()["Auto_Position"] == 0
     finally:
         replica.close()
