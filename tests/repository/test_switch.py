@@ -211,13 +211,13 @@ def test_killed_at_each_named_point_ends_in_the_old_or_the_new_state(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("every", [2, pytest.param(1, marks=pytest.mark.torture)])
+@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.torture)])
 @pytest.mark.parametrize("wanted", [TABLE, FILE])
 def test_killed_at_every_write_fsync_rename_and_unlink(
     record: Record[Any], wanted: RepositoryKind, tmp_path: Path, empty_target: Path, every: int
 ) -> None:
-    """Of two calls each is the one for some record; `-m torture` kills at all of them for both."""
-    for step in range(1 + (record is RELAY_LOG_INFO) % every, 300, every):
+    """Of four calls each is the one for some record and way; `-m torture` kills at all of them for each."""
+    for step in range(1 + (2 * (record is RELAY_LOG_INFO) + (wanted is TABLE)) % every, 300, every):
         channel, target, info = fresh_instance(record, wanted, tmp_path / str(step), empty_target)
         status = in_child(lambda: killed_switch(record, wanted, channel, target, step))  # noqa: B023
         if os.WIFEXITED(status):
@@ -228,14 +228,14 @@ def test_killed_at_every_write_fsync_rename_and_unlink(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.torture)])
+@pytest.mark.parametrize("every", [11, pytest.param(1, marks=pytest.mark.torture)])
 @pytest.mark.parametrize("wanted", [TABLE, FILE])
 def test_killed_again_while_it_resumes(
     record: Record[Any], wanted: RepositoryKind, tmp_path: Path, empty_target: Path, every: int
 ) -> None:
     for first, point in enumerate(CRASH_POINTS):
-        # of eight calls each is the one for some point of some record
-        step = (first + 4 * (record is RELAY_LOG_INFO) + (wanted is TABLE)) % every
+        # of eleven calls, which each resume makes, each is the one for some point, record and way
+        step = (first + 4 * (record is RELAY_LOG_INFO) + 8 * (wanted is TABLE)) % every
         while True:
             folder = tmp_path / f"{point}-{step}"
             channel, target, info = fresh_instance(record, wanted, folder, empty_target)
