@@ -40,7 +40,7 @@ PURGE_POINTS = (
     "crash_purge_critical_after_update_index",
     "crash_purge_non_critical_after_update_index",
 )
-CLONE_POINTS = frozenset(  # they need a living source, which `crash-test` has not: tests/command/test_clone_again.py
+CLONE_POINTS = frozenset(  # they need a living source: `crash-test --clone`
     {
         "crash_clone_after_ledger",
         "crash_clone_before_claim",

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rplctl.cli.globals import Globals
 from rplctl.cli.options import CHANNEL, end, option, the_channel
 from rplctl.cli.output import say, show_records
 from rplctl.errors import UsageError
 from rplctl.target_url import has_password
+
+if TYPE_CHECKING:
+    from rplctl.command.crash_test import CrashLine
 
 
 def crash_test(
@@ -18,6 +22,7 @@ def crash_test(
     points: str = option("--points", "NAME,...", "Only these crash points.", ""),
     mode: str = option("--mode", "MODE,...", "Only these commit modes.", ""),
     kinds: str = option("--kinds", "KIND,...", "Only these kinds of groups.", ""),
+    clone: str = option("--clone", "DB.TABLE,...", "Instead: copy these tables of --channel's source, killed.", ""),
     arm: str | None = option("--arm", "NAME=kill[@N],...", "Kill a running thread of --channel there instead."),
     channel: str | None = CHANNEL,
 ) -> None:
@@ -27,21 +32,30 @@ def crash_test(
     Modes are transaction, marker, xa, xa-pages, each also with "+log" (log_bin), and xa-binlog; of a lake (--target
     delta+file:// or parquet+file://) per-table and per-table-file; of DuckDB (--target duckdb:///) marker and
     marker+log; "-" is what commits nothing. Kinds of groups are transaction, batch, ddl, keyless, non-transactional and
-    statement; besides there are receiver, recovery, purge, to table and to file. Exit code 1 when an outcome is not the
-    expected one.
+    statement; besides there are receiver, recovery, purge, to table and to file. With --clone the source is the
+    channel's, and what is killed is a copy. Exit code 1 when an outcome is not the expected one.
     """
     if arm is not None:
         from rplctl.command.crash_test import arm as run_arm
 
         name, config = the_channel(options, channel)
         return say(options, f"channel '{name}': {arm or 'nothing'} armed", run_arm(config, name, arm))
-    from rplctl.command.crash_test import CrashLine, crash_test as run
+    from rplctl.command.crash_test import CrashLine as Line, clone_crash_test, crash_test as run
 
+    if clone:
+        if target or mode or kinds:
+            raise UsageError("--clone copies into SQLite files of its own, and takes --points and --channel only")
+        name, config = the_channel(options, channel)
+        return _shown(options, clone_crash_test(config, name, clone, _words(points)), Line)
     if has_password(target):
         raise UsageError("a password in --target would be seen in the process list", hint="--target-password-file FILE")
     password = f"file:{target_password_file.resolve()}" if target_password_file else ""
     lines = run(target, password, points=_words(points), modes=_words(mode), kinds=_words(kinds))
-    show_records(options, lines, CrashLine)
+    _shown(options, lines, Line)
+
+
+def _shown(options: Globals, lines: list[CrashLine], columns: type[CrashLine]) -> None:
+    show_records(options, lines, columns)
     end(1 if any(line.Result == "FAIL" for line in lines) else 0)
 
 

@@ -91,6 +91,25 @@ def crash_test(
     return lines
 
 
+def clone_crash_test(config: Config, channel_name: str, tables: str, points: Sequence[str] = ()) -> list[CrashLine]:
+    """Copy tables of the channel's source into scratch targets, killed at each point of a copy, or at those named.
+
+    Raises UsageError, NotConfigured; what fails at one point is in its line.
+    """
+    from rplctl.command.selftest.clone_walk import COPIED, POINTS, walk_clone
+
+    if unknown := [point for point in points if point not in POINTS]:
+        raise UsageError(f"a copy does not pass {unknown[0]}", hint=f"--points is one of {', '.join(POINTS)}")
+    with (
+        signals_to(signal.default_int_handler, *INTERRUPTIONS),
+        tempfile.TemporaryDirectory(prefix="rplctl-crash-") as name,
+    ):
+        return [
+            CrashLine(point, "-", "clone", DEFAULT_KIND, COPIED, seen, "OK" if seen == COPIED else "FAIL")
+            for point, seen in walk_clone(config, channel_name, tables, points or POINTS, Path(name))
+        ]
+
+
 def arm(config: Config, channel_name: str, text: str) -> ArmResult:
     """Kill a running thread of the channel at its next pass of a point; '' takes it back. Raises ConfigError."""
     failpoint.parse_failpoints(text)
