@@ -28,6 +28,7 @@ TABLES = tuple(f"t{number}" for number in range(1, 6))
 POINTS = (
     "crash_commit_before",
     "crash_per_table_after_intent",
+    "crash_per_table_after_claim",
     "crash_per_table_between_tables=kill@3",
     "crash_per_table_before_update_pos",
 )
