@@ -37,7 +37,7 @@ class Gtids:
 @dataclass(frozen=True, slots=True)
 class Options:
     """`server`: the one that is read, its logs below `path`. `table`: whose rows become columns; None for all, as JSON.
-    Times: seconds since 1970.
+    Times: seconds since 1970. `carry`: the bytes of the logs go to the tasks with what they have to do.
     """
 
     path: Path
@@ -53,6 +53,7 @@ class Options:
     statements: str = "error"
     partition_bytes: int = PARTITION_BYTES
     max_bytes_per_trigger: int | None = None
+    carry: bool = False
     server: LiveServer | None = None
 
     @classmethod
@@ -125,4 +126,5 @@ _READ: Final[Mapping[str, Callable[[str], Any]]] = {
     "statements": _one_of("error", "skip"),
     "partition_bytes": _count,
     "max_bytes_per_trigger": _count,
+    "carry": lambda text: _one_of("true", "false")(text) == "true",
 }

@@ -29,6 +29,7 @@ from rplctl.applier.decode.change_columns import HEAD, columns_of, head_of, tail
 from rplctl.applier.decode.changes import Changes, TableChanges, changes_of
 from rplctl.applier.decode.piece import Piece
 from rplctl.applier.decode.row_stream import TableRows
+from rplctl.applier.spark.carried import Bytes, Piece as Sent, as_file, carried, table_maps
 from rplctl.data_source.json_rows import dict_rows, json_text
 from rplctl.data_source.live import LiveLogs
 from rplctl.data_source.options import Options
@@ -52,6 +53,8 @@ _HEAD: Final = from_arrow_schema(pa.schema([*HEAD, *_TABLE])).fields
 _TAIL: Final = [sql.StructField("is_partial", sql.BooleanType()), sql.StructField("statement", sql.StringType())]
 _BATCH_ROWS: Final = 100_000
 _NEVER: Final = object()
+MOST_CARRIED: Final = 512 << 20  # bytes of a query or a trigger: the driver has them in memory
+MOST_IN_PARTITION: Final = 96 << 20  # spark.rpc.message.maxSize is 128 MiB
 
 
 class BinlogError(Exception):
@@ -113,13 +116,13 @@ class _Reads:
 
     def read(self, partition: api.InputPartition) -> Iterator[pa.RecordBatch]:
         schema = to_arrow_schema(self._schema, timezone="UTC")
-        for piece in partition.value:
+        for piece, sent in partition.value:
             with _told():
-                batches = self._batches(piece, schema)
+                batches = self._batches(piece, schema, as_file(sent, piece.end) if sent else None)
             yield from batches
 
-    def _batches(self, piece: Piece, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        found = changes_of(piece, self._tables)
+    def _batches(self, piece: Piece, schema: pa.Schema, data: Bytes | None) -> Iterator[pa.RecordBatch]:
+        found = changes_of(piece, self._tables, data)
         row = _typed_rows if self._options.table else _json_rows
         batches = [
             _batch(piece, found, part, slice(first, first + _BATCH_ROWS), schema, self._options, row)
@@ -131,7 +134,7 @@ class _Reads:
         return _in_order(batches) if len(found.tables) + bool(found.statements) > 1 else iter(batches)
 
     def _partitions(self, pieces: Sequence[Piece]) -> list[api.InputPartition]:
-        """Small pieces together; at least one partition, or Spark makes up its own."""
+        """Small pieces together; at least one partition, or Spark makes up its own. Raises UsageError."""
         shares: list[list[Piece]] = [[]]
         size = 0
         for piece in pieces:
@@ -140,7 +143,16 @@ class _Reads:
                 size = 0
             shares[-1].append(piece)
             size += piece.end - piece.start
-        return [api.InputPartition(tuple(share)) for share in shares]
+        if self._options.carry:
+            _refuse_much(shares)
+        return [api.InputPartition(tuple((piece, self._sent(piece)) for piece in share)) for share in shares]
+
+    def _sent(self, piece: Piece) -> tuple[Sent, ...]:
+        """Where in its log which bytes lie, for a task that does not see it."""
+        if not self._options.carry:
+            return ()
+        maps = table_maps(piece.path, piece.table_maps, piece.start)
+        return (*maps, (piece.start, carried(piece.path, piece.start, piece.end)))
 
 
 class BinlogReader(_Reads, api.DataSourceReader):
@@ -232,6 +244,21 @@ class BinlogStreamReader(_Reads, api.DataSourceStreamReader, SupportsTriggerAvai
                 )
             self._walks[place] = walk
         return self._walks[place]
+
+
+def _refuse_much(shares: Sequence[Sequence[Piece]]) -> None:
+    sizes = [sum(piece.end - piece.start for piece in share) for share in shares]
+    if sum(sizes) > MOST_CARRIED:
+        raise UsageError(
+            f"option carry: {sum(sizes) >> 20} MiB of logs, and the driver sends {MOST_CARRIED >> 20} at most",
+            hint="read them in parts (start and end; max_bytes_per_trigger of a stream), or put the logs where every "
+            "executor sees them",
+        )
+    if max(sizes) > MOST_IN_PARTITION:
+        raise UsageError(
+            f"option carry: a task would get {max(sizes) >> 20} MiB, more than {MOST_IN_PARTITION >> 20}",
+            hint="option partition_bytes cuts finer; what one large event needs, every executor must see",
+        )
 
 
 def _live(options: Options) -> LiveLogs | None:

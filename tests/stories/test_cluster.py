@@ -193,6 +193,10 @@ for changes in log.load("{archive}"), live.load("mysql://{USER}@{HOST}:{source.p
         assert outcome == "refused"
         assert f"{folder}/" in text and "No such file" in text
         assert "every executor must see the logs under this path (those of a live server under option spool)" in text
+        assert "option carry=true" in text
+    sent = query(code.replace(".format(", '.option("carry", "true").format('), tmp_path / "sent", cluster.properties)
+    counts = query(code, tmp_path / "here", {})
+    assert sent == counts and [outcome for outcome, _ in sent] == ["read", "read"] and sent[0][1] > 0
 
 
 @pytest.mark.torture

@@ -86,16 +86,18 @@ class Changes:
     transactions: Transactions
 
 
-def changes_of(piece: Piece, tables: Collection[TableName] = ()) -> Changes:
-    """`tables`: those that are asked for, () for all. Raises SourceError, BinlogFormatError, RplError."""
+def changes_of(piece: Piece, tables: Collection[TableName] = (), data: ByteArray | None = None) -> Changes:
+    """`tables`: those that are asked for, () for all. `data`: what is read in place of the file. Raises SourceError,
+    BinlogFormatError, RplError.
+    """
     try:
-        data = np.memmap(piece.path, np.uint8, "r")
+        data = np.memmap(piece.path, np.uint8, "r") if data is None else data
     except OSError as error:
         raise SourceError(
             f"{piece.path}: {error.strerror}",
             errno=er.MASTER_FATAL_ERROR_READING_BINLOG,
             hint="every executor must see the logs under this path (those of a live server under option spool), and "
-            "nobody may purge them meanwhile",
+            "nobody may purge them meanwhile; or option carry=true sends them along",
         ) from error
     try:
         return _changes(piece, data, tables)
