@@ -10,6 +10,8 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -127,15 +129,30 @@ def test_a_session_that_dies_stops_the_applier_with_an_error_and_the_next_start_
 
 
 def children_of(pid: int, word: bytes) -> list[int]:
-    """Those whose command line has it."""
-    children = [child for task in Path(f"/proc/{pid}/task").glob("*/children") for child in task.read_text().split()]
-    return [int(child) for child in children if word in Path(f"/proc/{child}/cmdline").read_bytes()]
+    """Those whose command line has it. A thread, or a child, may end while it is looked at."""
+    found = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(OSError):
+            for child in task.read_text().split():
+                with suppress(OSError):
+                    found += [int(child)] * (word in Path(f"/proc/{child}/cmdline").read_bytes())
+    return found
+
+
+@contextmanager
+def killed_after_error(process: subprocess.Popen[str]) -> Iterator[None]:
+    """Else its end, which never comes, would be waited for."""
+    try:
+        yield
+    except BaseException:
+        process.kill()
+        raise
 
 
 def test_an_idle_applier_tells_at_once_that_its_jvm_was_killed(channel: Channel) -> None:
     options = json.dumps({})
     command = [sys.executable, "-m", "rplctl.applier", str(channel.datadir), "", options]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as applier:
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as applier, killed_after_error(applier):
         path = channel.status_path("applier")
         wait_until(lambda: read_status(path).state == WAITING)
 
