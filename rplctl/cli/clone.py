@@ -11,7 +11,7 @@ from rplctl.cli.options import CHANNEL, DRY_RUN, YES, number, option, switch, th
 from rplctl.cli.output import confirm, many, say, say_notes, show_rows, write
 from rplctl.cli.text import clean, clock_time, short
 from rplctl.command.channel.context import Note
-from rplctl.config import Config
+from rplctl.config import Config, split_list
 from rplctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -55,8 +55,9 @@ def clone(
     load = None if max_load is None else number(max_load, "--max-load", 0, 10**6)
     threads = None if load_threads is None else number(load_threads, "--load-threads", 1, _MOST_THREADS)
     history = None if max_history is None else number(max_history, "--max-history", 0, 10**12)
+    replicas = None if lag_of is None else ",".join(split_list(lag_of))
     lag = None if max_lag is None else number(max_lag, "--max-lag", 0, 10**6)
-    request = CloneRequest(choice, load, _rate(max_rate), threads, read_from, history, lag_of, lag, dry_run)
+    request = CloneRequest(choice, load, _rate(max_rate), threads, read_from, history, replicas, lag, dry_run)
     result = run(config, name, request)
     if dry_run:
         return _list(options, result)

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rplctl.cli.globals import Globals
 from rplctl.cli.options import CHANNEL, end, option, the_channel
 from rplctl.cli.output import say, show_records
 from rplctl.errors import UsageError
 from rplctl.target_url import has_password
-
-if TYPE_CHECKING:
-    from rplctl.command.crash_test import CrashLine
 
 
 def crash_test(
@@ -40,22 +36,20 @@ def crash_test(
 
         name, config = the_channel(options, channel)
         return say(options, f"channel '{name}': {arm or 'nothing'} armed", run_arm(config, name, arm))
-    from rplctl.command.crash_test import CrashLine as Line, clone_crash_test, crash_test as run
+    from rplctl.command.crash_test import CrashLine, clone_crash_test, crash_test as run
 
     if clone:
-        if target or mode or kinds:
+        if target or target_password_file or mode or kinds:
             raise UsageError("--clone copies into SQLite files of its own, and takes --points and --channel only")
         name, config = the_channel(options, channel)
-        return _shown(options, clone_crash_test(config, name, clone, _words(points)), Line)
-    if has_password(target):
-        raise UsageError("a password in --target would be seen in the process list", hint="--target-password-file FILE")
-    password = f"file:{target_password_file.resolve()}" if target_password_file else ""
-    lines = run(target, password, points=_words(points), modes=_words(mode), kinds=_words(kinds))
-    _shown(options, lines, Line)
-
-
-def _shown(options: Globals, lines: list[CrashLine], columns: type[CrashLine]) -> None:
-    show_records(options, lines, columns)
+        lines = clone_crash_test(config, name, clone, _words(points))
+    else:
+        if has_password(target):
+            text = "a password in --target would be seen in the process list"
+            raise UsageError(text, hint="--target-password-file FILE")
+        password = f"file:{target_password_file.resolve()}" if target_password_file else ""
+        lines = run(target, password, points=_words(points), modes=_words(mode), kinds=_words(kinds))
+    show_records(options, lines, CrashLine)
     end(1 if any(line.Result == "FAIL" for line in lines) else 0)
 
 

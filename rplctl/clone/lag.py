@@ -12,7 +12,7 @@ from typing import Final
 from rplctl import mysql_errors as er
 from rplctl.clone.read_from import with_address
 from rplctl.config import Config
-from rplctl.errors import SourceError, UsageError
+from rplctl.errors import SourceError
 from rplctl.info import MasterInfo
 from rplctl.source.survey import Query, survey
 
@@ -40,10 +40,7 @@ def lag_of(config: Config, source: MasterInfo, password: str, address: str) -> i
 def refuse_no_replica(config: Config, source: MasterInfo, password: str, addresses: str) -> None:
     """Raises UsageError for an address that is none, SourceError for what cannot be asked or is no replica."""
     for address in filter(None, addresses.split(",")):
-        try:
-            with_address(source, address)
-        except UsageError as error:
-            raise UsageError(error.message.replace("--read-from", "--lag-of"), hint=error.hint) from None
+        with_address(source, address, "--lag-of")
         try:
             asked_lag(config, source, password, address)
         except SourceError as error:

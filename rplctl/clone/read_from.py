@@ -29,13 +29,13 @@ _MYSQL_FILTERS = (
 )
 
 
-def with_address(info: MasterInfo, read_from: str) -> MasterInfo:
+def with_address(info: MasterInfo, read_from: str, option: str = "--read-from") -> MasterInfo:
     """The connection of the channel, to HOST or HOST:PORT. Raises UsageError."""
     host, colon, port = read_from.rpartition(":") if not read_from.endswith("]") else (read_from, "", "")
     if not colon or "]" in port or (":" in host and not host.startswith("[")):
         host, port = read_from, str(info.port)
     if not host or not re.fullmatch(r"[0-9]{1,5}", port) or not 0 < int(port) < 65536 or "@" in host or "/" in host:
-        raise UsageError(f"--read-from {read_from}: write HOST or HOST:PORT", hint="the account is the channel's")
+        raise UsageError(f"{option} {read_from}: write HOST or HOST:PORT", hint="the account is the channel's")
     return replace(info, host=host.strip("[]"), port=int(port))
 
 

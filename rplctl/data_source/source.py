@@ -221,7 +221,8 @@ class BinlogStreamReader(_Reads, api.DataSourceStreamReader, SupportsTriggerAvai
                 walk = self._at(bounds[0]).copy()
                 pieces = walk.to(bounds[1])
             self._walks[walk.place] = walk
-        return self._partitions(pieces)
+        with _told():
+            return self._partitions(pieces)
 
     def _look(self) -> None:
         if self._live is not None:

@@ -60,5 +60,10 @@ def test_more_than_the_driver_or_a_task_takes_is_refused_before_a_byte_is_read(
     monkeypatch.setattr(source, "MOST_IN_PARTITION", 1 << 10)
     with pytest.raises(BinlogError, match=r"a task would get .*partition_bytes"):
         reader_of(tmp_path, carry="true").partitions()
+    found = BinlogDataSource({"path": str(tmp_path), "carry": "true"})
+    stream: Any = found.streamReader(found.schema())
+    start = stream.initialOffset()
+    with pytest.raises(BinlogError, match=r"a task would get .*partition_bytes"):
+        stream.partitions(start, stream.latestOffset(start))
     with pytest.raises(BinlogError, match="option carry"):
         reader_of(tmp_path, carry="perhaps")

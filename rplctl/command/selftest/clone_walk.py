@@ -106,12 +106,12 @@ def _copied(datadir: Path, changes: MasterChanges, choice: Choice, point: str) -
             partial(_clone, datadir, CloneRequest(choice, max_rate=0.0)) if is_cancel else partial(_start, datadir)
         )
     )
-    if not _comes(lambda: all(said(in_child(partial(_states, datadir))))):
+    if not _comes(lambda: all(_said(in_child(partial(_states, datadir))))):
         return f"not done after {_PATIENCE_S:g} s"
-    return str(said(in_child(partial(_compare, datadir, choice)))[0])
+    return str(_said(in_child(partial(_compare, datadir, choice)))[0])
 
 
-def said(outcome: Outcome) -> tuple[Any, ...]:
+def _said(outcome: Outcome) -> tuple[Any, ...]:
     return _done(outcome).said
 
 

@@ -24,6 +24,7 @@ from rplctl import mysql_errors as er
 from rplctl.durable import rename, replace_file, sync_folder
 from rplctl.errors import LockBusy, TargetError
 from rplctl.locks import FileLock
+from rplctl.plain_file import read_plain
 from rplctl.target.delta.place import Place, file_name
 from rplctl.target.lake import PendingTable
 
@@ -140,10 +141,14 @@ class ParquetTables:
 def _claim(path: Path) -> tuple[int, int]:
     """Number and mark of the last; (0, 0) for none."""
     try:
-        number, mark = path.read_text().split()
+        number, mark = map(int, read_plain(path).split())
     except FileNotFoundError:
         return 0, 0
-    return int(number), int(mark)
+    except ValueError as error:
+        raise TargetError(
+            f"{path} is not what rplctl wrote there", hint="put it back from a backup of the lake"
+        ) from error
+    return number, mark
 
 
 def _encoded_channel(app_id: str) -> str:
