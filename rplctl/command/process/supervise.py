@@ -160,7 +160,9 @@ def _cannot_come(run: Run) -> bool:
     ):
         run.receiver_gone_at = 0.0
         return False
-    run.receiver_gone_at = run.receiver_gone_at or time.time()
+    if not run.receiver_gone_at:  # it may have ended since its exit code was asked for: that is told next time
+        run.receiver_gone_at = time.time()
+        return False
     status = read_status(run.channel.status_path(APPLIER))
     return status.is_waiting and status.remaining_delay is None and status.worked > run.receiver_gone_at + _LAST_LOOK_S
 

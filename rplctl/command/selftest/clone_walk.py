@@ -2,7 +2,8 @@
 
 Each point has an instance of its own, with a SQLite file for its target, in a folder that goes afterwards. The threads
 are processes as always; a verb is a child process, so that it can be killed, too. Invariant: of the operator's instance
-only the record of the source is read, and of the source the tables are: the scratch instance's id there is its own.
+only the record of the source is read, and of the source the tables are: the scratch instance's id there is its own,
+and it replicates nothing else that the source has.
 
     copied once     the copy went on by itself after the restart; every row is the source's, and what follows applies
 """
@@ -85,7 +86,7 @@ def _stored(name: str) -> str:
 def _copied(datadir: Path, changes: MasterChanges, choice: Choice, point: str) -> str:
     channel, armed = Channel("", datadir), f"{point}=kill"
     is_cancel = point == IN_VERB[1]
-    _done(in_child(partial(_make, datadir, changes)))
+    _done(in_child(partial(_make, datadir, changes, choice)))
     request = CloneRequest(choice, max_rate=_SLOWLY if is_cancel else 0.0)
     begun = in_child(partial(_clone, datadir, request), "" if is_cancel else armed)
     if is_cancel:
@@ -131,8 +132,8 @@ def _comes(condition: Callable[[], bool]) -> bool:
     return True
 
 
-def _make(datadir: Path, changes: MasterChanges, say: Say) -> None:
-    init(datadir, {})
+def _make(datadir: Path, changes: MasterChanges, choice: Choice, say: Say) -> None:
+    init(datadir, {"replicate_do_table": ",".join(".".join(name) for name in choice.tables)})
     change_master(load_config(datadir), "", changes)
 
 

@@ -24,9 +24,10 @@ TABLES = "walked.t,walked.kid"
 
 @pytest.fixture
 def replica(tmp_path: Path, mariadb: MariadbServer) -> Iterator[Replica]:
-    """Its channel is configured, and nothing of it runs."""
+    """Its channel is configured, and nothing of it runs; the source has tables that no test names."""
     mariadb.sql(
-        "DROP DATABASE IF EXISTS walked; CREATE DATABASE walked; USE walked;"
+        "CREATE DATABASE IF NOT EXISTS beside_walked; CREATE TABLE IF NOT EXISTS beside_walked.other (id INT);"
+        "DROP DATABASE IF EXISTS walked; CREATE DATABASE walked; USE walked; CREATE TABLE unnamed (id INT);"
         "CREATE TABLE t (id INT PRIMARY KEY, v INT);"
         "CREATE TABLE kid (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES t (id));"
         "INSERT INTO t SELECT seq, seq FROM seq_1_to_3000; INSERT INTO kid SELECT seq, seq FROM seq_1_to_300"
