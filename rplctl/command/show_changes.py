@@ -65,7 +65,7 @@ def show_changes(  # noqa: PLR0913 - what is asked for
             hint="names are those of the source, upper and lower case; --in FOLDER for older logs",
         )
     for piece in pieces:
-        found = changes_of(piece, walk.tables)
+        found = changes_of(piece, walk.asked)
         yield from (shown for shown in _in_order(piece.log_name, found) if _is_asked_for(shown, key or {}))
 
 

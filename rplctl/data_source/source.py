@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
 from typing import Any, Final
 
 import pyarrow as pa
@@ -25,6 +26,7 @@ from pyspark.sql import datasource as api, types as sql
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from rplctl.applier.decode.arrow import column_array, spark_type
+from rplctl.applier.decode.asked import Asked
 from rplctl.applier.decode.change_columns import HEAD, columns_of, head_of, tail_of
 from rplctl.applier.decode.changes import Changes, TableChanges, changes_of
 from rplctl.applier.decode.piece import Piece
@@ -38,7 +40,6 @@ from rplctl.errors import RplError, UsageError
 from rplctl.event.rows import Ints
 from rplctl.position import BinlogPosition
 from rplctl.schema.model import Column, TableModel
-from rplctl.schema.statement import TableName
 
 try:
     from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
@@ -52,7 +53,6 @@ _TABLE: Final = (pa.field("database", pa.string()), pa.field("table", pa.string(
 _HEAD: Final = from_arrow_schema(pa.schema([*HEAD, *_TABLE])).fields
 _TAIL: Final = [sql.StructField("is_partial", sql.BooleanType()), sql.StructField("statement", sql.StringType())]
 _BATCH_ROWS: Final = 100_000
-_NEVER: Final = object()
 MOST_CARRIED: Final = 512 << 20  # bytes of a query or a trigger: the driver has them in memory
 MOST_IN_PARTITION: Final = 96 << 20  # spark.rpc.message.maxSize is 128 MiB
 
@@ -112,7 +112,7 @@ class _Reads:
 
     def __init__(self, options: Options, schema: sql.StructType) -> None:
         self._options, self._schema = options, schema
-        self._tables: frozenset[TableName] = frozenset(filter(None, [options.table]))
+        self._asked = Asked.table(options.table)
 
     def read(self, partition: api.InputPartition) -> Iterator[pa.RecordBatch]:
         schema = to_arrow_schema(self._schema, timezone="UTC")
@@ -122,7 +122,7 @@ class _Reads:
             yield from batches
 
     def _batches(self, piece: Piece, schema: pa.Schema, data: Bytes | None) -> Iterator[pa.RecordBatch]:
-        found = changes_of(piece, self._tables, data)
+        found = changes_of(piece, self._asked, data)
         row = _typed_rows if self._options.table else _json_rows
         batches = [
             _batch(piece, found, part, slice(first, first + _BATCH_ROWS), schema, self._options, row)
@@ -158,22 +158,24 @@ class _Reads:
 class BinlogReader(_Reads, api.DataSourceReader):
     def pushFilters(self, filters: list[api.Filter]) -> Iterator[api.Filter]:
         """Only hints of what need not be read; Spark looks at every row again."""
-        databases: set[str] | None = None
-        tables: set[str] | None = None
         for given in filters:
-            values = _values(given)
-            if given.__class__ in (api.EqualTo, api.In) and values:
-                if given.attribute == ("database",):
-                    databases = values
-                elif given.attribute == ("table",):
-                    tables = values
+            column, value = getattr(given, "attribute", None), getattr(given, "value", None)
+            asked = self._asked
+            if self._options.table is None and isinstance(given, api.EqualTo | api.In):
+                if column == ("database",):
+                    self._asked = replace(asked, databases=_texts(value) or asked.databases)
+                elif column == ("table",):
+                    self._asked = replace(asked, names=_texts(value) or asked.names)
+            if column == ("ts",) and isinstance(value, datetime):
+                if isinstance(given, api.EqualTo | api.GreaterThan | api.GreaterThanOrEqual):
+                    self._asked = replace(asked, since=max(asked.since, value.timestamp()))
+                if isinstance(given, api.EqualTo | api.LessThan | api.LessThanOrEqual):
+                    self._asked = replace(self._asked, until=min(asked.until, value.timestamp()))
             yield given
-        if databases and tables and self._options.table is None:
-            self._tables = frozenset((database, table) for database in databases for table in tables)
 
     def partitions(self) -> Sequence[api.InputPartition]:
         with _told():
-            return self._partitions(Walk(self._options, self._tables).to())
+            return self._partitions(Walk(self._options, self._asked).to())
 
 
 class BinlogStreamReader(_Reads, api.DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -288,9 +290,8 @@ def _place(offset: dict[str, Any]) -> BinlogPosition:
     return BinlogPosition(offset["log"], offset["pos"])
 
 
-def _values(given: api.Filter) -> set[str]:
-    value = getattr(given, "value", _NEVER)
-    return set(value) if isinstance(value, list | tuple) else {value} if isinstance(value, str) else set()
+def _texts(value: Any) -> frozenset[str]:
+    return frozenset(value if isinstance(value, list | tuple) else [value] if isinstance(value, str) else ())
 
 
 def _struct(versions: Sequence[TableModel]) -> sql.StructType:

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rplctl import mysql_errors as er
+from rplctl.applier.decode.asked import Asked
 from rplctl.applier.decode.ddl_context import ddl_context
 from rplctl.applier.decode.gtid_texts import gtid_texts
 from rplctl.applier.decode.logged_model import logged_model
@@ -28,7 +29,7 @@ from rplctl.data_source.options import Options
 from rplctl.errors import BinlogFormatError, RplError, SourceError, UsageError
 from rplctl.event.events import Query, XaPrepare, parse_event, parse_query
 from rplctl.event.format_description import FormatDescription, parse_format_description
-from rplctl.event.gtid_arrays import is_within, numbers_by_source
+from rplctl.event.gtid_arrays import is_within, numbers_by_source, unsigned
 from rplctl.event.header import BINLOG_MAGIC, HEADER_LENGTH
 from rplctl.event.jit import ByteArray
 from rplctl.event.scan import GroupKind, GroupScan, scan_groups
@@ -40,7 +41,7 @@ from rplctl.schema.dump import load_catalog
 from rplctl.schema.model import TableModel
 from rplctl.schema.parse import parse_ddl
 from rplctl.schema.plan import Catalog, plan_ddl
-from rplctl.schema.statement import DropDatabase, TableName, tables_of
+from rplctl.schema.statement import DropDatabase, tables_of
 from rplctl.source.binlog_folder import log_names, read_head
 
 SCAN_BYTES: Final = 64 << 20
@@ -53,13 +54,11 @@ _PLAIN: Final = np.array([GroupKind.CONTROL, GroupKind.ROWS])
 
 
 class Walk:
-    """At `place`, behind a transaction. `tables`: those that are asked for, () for all; `versions`: each model that
-    one of them has had.
-    """
+    """At `place`, behind a transaction. `versions`: each model that a table that is asked for has had."""
 
-    def __init__(self, options: Options, tables: frozenset[TableName] = frozenset()) -> None:
+    def __init__(self, options: Options, asked: Asked | None = None) -> None:
         """Raises SourceError, UsageError, RplError for a schema file that is not understood."""
-        self._options, self.tables = options, tables or frozenset(filter(None, [options.table]))
+        self._options, self.asked = options, asked or Asked.table(options.table)
         names = self._names()
         self.place = BinlogPosition(names[0], FIRST_EVENT_POSITION)
         self._in_force: FormatDescription | None = None  # in a log that was begun
@@ -166,6 +165,8 @@ class Walk:
     def _pieces(self, data: ByteArray, path: str, scan: GroupScan, count: int) -> Iterator[Piece]:
         kinds = scan.kind[:count]
         is_plain, is_wanted = np.isin(kinds, _PLAIN), self._wanted(data, scan)[:count]
+        if count and not self.asked.any_time:
+            is_wanted &= ~is_plain | scan.has_payload[:count] | self._has_time(data, scan)[:count]
         # runs of transactions that are read alike; each other one is a run of its own
         codes = np.where(is_plain, is_wanted.astype(np.int64), np.arange(count) + 2)
         changes = (np.flatnonzero(np.diff(codes)) + 1).tolist()
@@ -241,7 +242,7 @@ class Walk:
                 position=at,
                 hint="binlog_format=ROW on the source; option statements=skip reads past them",
             )
-        if models or is_about or (has_statement and not self.tables):
+        if models or is_about or (has_statement and not self.asked.names):
             yield piece
 
     def _end_xa(self, match: re.Match[str], transaction: Transaction, is_wanted: bool) -> Iterator[Piece]:
@@ -276,14 +277,10 @@ class Walk:
 
     def _concerns(self, query: Query, description: FormatDescription) -> bool:
         """Whether the DDL statement is about a table that is asked for."""
-        if not self.tables:
+        actions = parse_ddl(query.sql, query.database, ddl_context(query, description, 0))
+        if any(isinstance(action, DropDatabase) and self.asked.has_of(action.name) for action in actions):
             return True
-        for action in parse_ddl(query.sql, query.database, ddl_context(query, description, 0)):
-            if self.tables & {*tables_of(action)}:
-                return True
-            if isinstance(action, DropDatabase) and action.name in {database for database, _ in self.tables}:
-                return True
-        return False
+        return self.asked.concerns([name for action in actions for name in tables_of(action)], query.database)
 
     def _models(
         self, data: ByteArray, start: int, end: int, description: FormatDescription, *, has_payload: bool = False
@@ -292,10 +289,10 @@ class Walk:
         task sees.
         """
         names = {*self.catalog.tables} if has_payload else {*named_tables(data, start, end, description)}
-        if self.tables:
-            if not has_payload and not names & self.tables:
+        if not self.asked.all_tables:
+            names = {name for name in names if name in self.asked}
+            if not has_payload and not names:
                 return None
-            names = names & self.tables
             if names - self.catalog.tables.keys():
                 for table_map in table_maps(unverified_run(data, start, end, description)):
                     if (table_map.database, table_map.table) in names:
@@ -305,7 +302,7 @@ class Walk:
         return tuple(self.catalog.tables[name] for name in sorted(names & self.catalog.tables.keys()))
 
     def _note_versions(self) -> None:
-        for name in self.tables & self.catalog.tables.keys():
+        for name in filter(self.asked.__contains__, self.catalog.tables) if not self.asked.all_tables else ():
             model = self.catalog.tables[name]
             self.versions.pop(model, None)
             self.versions[model] = None
@@ -331,6 +328,18 @@ class Walk:
                 else:
                     has[with_gtid[which]] = is_within(values, gtids.mysql.intervals.get(source, ()))
             found &= ~has if drops else has
+        return found
+
+    def _has_time(self, data: ByteArray, scan: GroupScan) -> npt.NDArray[np.bool_]:
+        """Per transaction: whether an event in it is of the times that are asked for."""
+        first = int(scan.start[0])
+        run = unverified_run(data, first, int(scan.end[-1]), self._description(scan, first))
+        time = unsigned(data, run.starts, 4)
+        within = (time >= self.asked.since) & (time <= self.asked.until)
+        through = np.concatenate([[0], np.cumsum(within)])
+        found: npt.NDArray[np.bool_] = (
+            through[np.searchsorted(run.starts, scan.end)] > through[np.searchsorted(run.starts, scan.start)]
+        )
         return found
 
     @staticmethod

@@ -29,6 +29,8 @@ tell({{row["op"]: row["count"] for row in spark.table("log").groupBy("op").count
 one = spark.table("log").filter("database = 'sbtest' AND table = 'sbtest1'")
 tell(one.count())
 tell(one.selectExpr("count(DISTINCT log, pos, row_number)").collect()[0][0])
+tell(one.filter("ts > now()").rdd.getNumPartitions() < 2 and one.filter("ts > now()").count())
+tell(one.filter("ts < now() AND ts > timestamp'2026-01-01'").count())
 typed = spark.read.format("binlog").option("table", "sbtest.sbtest1").load(path)
 tell(typed.schema.simpleString())
 tell(typed.filter("after IS NOT NULL").selectExpr("sum(after.k)", "count(DISTINCT gtid)").collect()[0].asDict())
@@ -57,9 +59,9 @@ def test_spark_finds_the_format_by_itself_typed_rows_are_those_of_the_json_and_t
     of_page += f"tell(spark.read.parquet('{tmp_path}/lake/orders').count())\n"
     told = query(of_page + "spark.sql('DROP VIEW log')\n" + READ.format(path=str(tmp_path)), tmp_path / "spark")
     assert min(told[:3]) > 100
-    ops, rows, keys, schema, typed, untyped, error = told[3:]
+    ops, rows, keys, later, earlier, schema, typed, untyped, error = told[3:]
     assert ops["insert"] > 1000 and ops["update"] > 100 and ops["delete"] > 10 and ops["ddl"] > 3
-    assert rows == keys > 100
+    assert rows == keys == earlier > 100 and later == 0
     assert "after:struct<id:int,k:int,c:string,pad:string>" in schema
     assert [*typed.values()] == [int(float(value)) for value in untyped]
     assert "say nothing of a table sbtest.nope" in error and "schema_file" in error

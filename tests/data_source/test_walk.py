@@ -25,7 +25,7 @@ CASES = ["ma1011-torture-row", "my97-torture-row", "my97-torture-compress-l1", "
 def all_of(folder: Path, **options: str) -> list[Any]:
     """Every change and statement, comparable."""
     walk = Walk(Options.parse({"path": str(folder), **options}))
-    return [event for piece in walk.to() for event in events_of(changes_of(piece, walk.tables))]
+    return [event for piece in walk.to() for event in events_of(changes_of(piece, walk.asked))]
 
 
 def events_of(found: Changes) -> Iterator[Any]:
@@ -150,7 +150,7 @@ def test_rows_are_read_under_the_definition_that_held_there(logs: tuple[MariadbS
         ("None", "{'b': 1, 'id': 7, 'c': 'y'}"),
     ]
     walk = Walk(Options.parse({"path": str(folder), "table": "s.t"}))
-    kinds = [s.kind for piece in walk.to() for s in changes_of(piece, walk.tables).statements]
+    kinds = [s.kind for piece in walk.to() for s in changes_of(piece, walk.asked).statements]
     assert kinds == ["ddl", "ddl", "truncate", "drop"]
     assert [[column.name for column in model.columns] for model in walk.versions] == [["id", "a"], ["b", "id", "c"]]
 

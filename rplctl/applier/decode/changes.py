@@ -8,13 +8,14 @@ left out, unless its table's engine cannot undo (manual: Rollback Failure for No
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from rplctl import mysql_errors as er
+from rplctl.applier.decode.asked import Asked
 from rplctl.applier.decode.ddl_context import ddl_context
 from rplctl.applier.decode.event_filter import filtered
 from rplctl.applier.decode.gtid_texts import gtid_texts
@@ -38,6 +39,7 @@ from rplctl.schema.parse import parse_ddl
 from rplctl.schema.plan import Catalog
 from rplctl.schema.statement import DropDatabase, DropTable, TableName, TruncateTable, tables_of
 
+ALL: Final = Asked()
 OPS: Final = ("", "insert", "update", "delete")
 CANNOT_UNDO: Final = frozenset({"MYISAM", "ARIA", "MEMORY", "CSV", "ARCHIVE", "MRG_MYISAM", "BLACKHOLE"})
 _ROW_STATEMENT: Final = re.compile(r"\s*(?:INSERT|UPDATE|DELETE|REPLACE|LOAD|CALL|WITH)\b", re.IGNORECASE)
@@ -86,10 +88,8 @@ class Changes:
     transactions: Transactions
 
 
-def changes_of(piece: Piece, tables: Collection[TableName] = (), data: ByteArray | None = None) -> Changes:
-    """`tables`: those that are asked for, () for all. `data`: what is read in place of the file. Raises SourceError,
-    BinlogFormatError, RplError.
-    """
+def changes_of(piece: Piece, asked: Asked = ALL, data: ByteArray | None = None) -> Changes:
+    """`data`: what is read in place of the file. Raises SourceError, BinlogFormatError, RplError."""
     try:
         data = np.memmap(piece.path, np.uint8, "r") if data is None else data
     except OSError as error:
@@ -100,26 +100,26 @@ def changes_of(piece: Piece, tables: Collection[TableName] = (), data: ByteArray
             "nobody may purge them meanwhile; or option carry=true sends them along",
         ) from error
     try:
-        return _changes(piece, data, tables)
+        return _changes(piece, data, asked)
     except RplError as error:
         error.position = error.position or f"{piece.log_name}:{piece.start}"
         raise
 
 
-def _changes(piece: Piece, data: ByteArray, tables: Collection[TableName]) -> Changes:
+def _changes(piece: Piece, data: ByteArray, asked: Asked) -> Changes:
     run = read_run(data, piece.start, piece.end, piece.description, piece.table_maps)
     if piece.is_relay:
         run = filtered(run, piece.rules)
     starts, transactions = _transactions(piece, data)
     counts_through = run.origins is not None and len(np.unique(run.origins)) < len(run.origins)
-    wanted = () if counts_through else tables
+    wanted = ALL if counts_through else asked
     found = [table_changes(rows, run, starts) for rows in read_tables(run, _catalog(piece, run, wanted), wanted=wanted)]
     if counts_through:
-        found = [part for part in _counted_through(found) if not tables or _name(part.rows) in tables]
+        found = [part for part in _counted_through(found) if _name(part.rows) in asked]
     if piece.is_mixed or run.has_more_than_rows:
         undone = _undone(run)
         found = [_without(part, undone) for part in found] if undone else found
-        return Changes(found, list(_statements(run, starts, tables)), transactions)
+        return Changes(found, list(_statements(run, starts, asked)), transactions)
     return Changes(found, [], transactions)
 
 
@@ -127,14 +127,14 @@ def _name(rows: TableRows) -> TableName:
     return rows.model.database, rows.model.name
 
 
-def _catalog(piece: Piece, run: EventRun, tables: Collection[TableName]) -> Catalog:
+def _catalog(piece: Piece, run: EventRun, asked: Asked) -> Catalog:
     """The models that were in force, and those that table maps tell by themselves."""
     known = {(model.database, model.name): model for model in piece.models}
     if piece.is_relay:
         return Catalog(known)
     for table_map in table_maps(run):
         name = table_map.database, table_map.table
-        if name not in known and (not tables or name in tables):
+        if name not in known and name in asked:
             known[name] = logged_model(table_map)
     return Catalog(known)
 
@@ -241,7 +241,7 @@ def chosen(part: TableChanges, numbers: Ints) -> TableChanges:
     )
 
 
-def _statements(run: EventRun, starts: Ints, tables: Collection[TableName]) -> Iterator[Statement]:
+def _statements(run: EventRun, starts: Ints, asked: Asked) -> Iterator[Statement]:
     for number in np.flatnonzero(np.isin(run.types, (EventType.QUERY, EventType.EXECUTE_LOAD_QUERY))).tolist():
         event = run.event(number)
         if run.types[number] == EventType.QUERY:
@@ -251,7 +251,7 @@ def _statements(run: EventRun, starts: Ints, tables: Collection[TableName]) -> I
         if WORDS.match(query.sql_bytes.decode("latin-1").strip()):
             continue
         kind, names = _kind(query, run)
-        if tables and not any(name in tables for name in names):
+        if not asked.concerns(names, query.database):
             continue
         position = int(_origins(run, run.starts[number : number + 1])[0])
         transaction = int(np.searchsorted(starts, position, "right")) - 1

@@ -7,7 +7,7 @@ Compressed events (TRANSACTION_PAYLOAD, MariaDB's compressed rows) are expanded 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -99,7 +99,7 @@ class EventRun:
 
 
 def read_tables(
-    run: EventRun, catalog: Catalog, target_kind: str = DEFAULT_KIND, wanted: Collection[TableName] = ()
+    run: EventRun, catalog: Catalog, target_kind: str = DEFAULT_KIND, wanted: Container[TableName] | None = None
 ) -> Iterator[TableRows]:
     """Per table that the run touches, or of those that are `wanted`: its images.
 
@@ -119,7 +119,7 @@ def read_tables(
         tables.setdefault(key, []).append(int(number))
     for numbers in tables.values():
         table_map = maps[numbers[0]]
-        if wanted and (table_map.database, table_map.table) not in wanted:
+        if wanted is not None and (table_map.database, table_map.table) not in wanted:
             continue
         model = model_of(table_map, catalog, target_kind)
         if model.is_sequence:
