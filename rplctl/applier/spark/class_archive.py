@@ -4,7 +4,8 @@ Spark loads 8,000 classes out of 250 jars before it does anything; from an archi
 the CPU. The archive (80 MB) is made in the background by the first `start` that finds none, at the lowest priority: a
 Spark that runs one job tells which classes it takes, then a Java writes them down.
 Invariant: an archive is whole or not there (made beside, then renamed); one of other jars or of another Java is refused
-by the JVM itself, and one that it does not start with is given up. Without it everything works, only later.
+by the JVM itself, and one that it does not start with is given up for a day: the JVM may also have been killed then.
+Without it everything works, only later.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+import time
 from importlib.metadata import version
 from pathlib import Path
 
@@ -20,6 +22,7 @@ from rplctl.event.kernel_cache import users_cache
 from rplctl.own_process import start_beside
 
 NO_MESSAGES = "-Xlog:disable"  # the JVM tells at length what of an archive it cannot use; Java's own errors still come
+_GIVEN_UP_S = 86400.0
 
 
 def archive_path(java: Java) -> Path:
@@ -43,11 +46,16 @@ def make_in_background(java_home: str) -> None:
 
 def is_wanted(java: Java) -> bool:
     path = archive_path(java)
-    return not path.exists() and not failed_path(path).exists()
+    if path.exists():
+        return False
+    try:
+        return time.time() - failed_path(path).stat().st_mtime > _GIVEN_UP_S
+    except FileNotFoundError:
+        return True
 
 
 def give_up(java: Java) -> None:
-    """Spark did not start with the archive: it goes, and no other is made."""
+    """Spark did not start with the archive: it goes, and no other is made for a day."""
     path = archive_path(java)
     failed_path(path).write_text("Spark did not start with it\n")
     path.unlink(missing_ok=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -64,7 +65,7 @@ def test_what_is_no_archive_does_no_harm(tmp_path: Path, monkeypatch: pytest.Mon
     assert run(START, str(tmp_path / "instance")) == "True 0"
 
 
-def test_what_could_not_be_made_is_not_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_could_not_be_made_is_not_tried_again_for_a_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     java = find_java("", tmp_path / "java")
     assert is_wanted(java)
@@ -73,4 +74,7 @@ def test_what_could_not_be_made_is_not_tried_again(tmp_path: Path, monkeypatch: 
     )
     assert run(code) == "None"
     assert not is_wanted(java)
-    assert "CalledProcessError" in archive_path(java).with_suffix(".failed").read_text()
+    failed = archive_path(java).with_suffix(".failed")
+    assert "CalledProcessError" in failed.read_text()
+    os.utime(failed, (time.time() - 90_000,) * 2)
+    assert is_wanted(java)
