@@ -62,7 +62,12 @@ _LADDER = {  # source.snapshot's steps → why
     "GTID window": "it has GTIDs and names no position of a snapshot, which shows a window of the log",
     "share lock": "it has no GTIDs and names no position of a snapshot: a row of a table's last change is share-locked",
 }
-_VARIABLES = ("%bin%", "server\\_id", "lower\\_case\\_table%")  # of a source
+_VARIABLES = ("%bin%", "server\\_id", "lower\\_case\\_table%", "version")  # of a source
+_LOGS_NO_GENERATED = "11.8.9-MariaDB"  # with an UPDATE, whatever binlog_row_image is
+_GENERATED = """
+SELECT DISTINCT CONCAT(TABLE_SCHEMA, '.', TABLE_NAME) FROM information_schema.COLUMNS
+WHERE GENERATION_EXPRESSION <> '' AND TABLE_SCHEMA NOT IN ('mysql', 'sys', 'performance_schema') ORDER BY 1
+"""
 _MODULES = ("pyspark", "numba", "sqlalchemy", "alembic", "pymysql", "psycopg", "zstandard", "cryptography")
 
 
@@ -291,12 +296,19 @@ def _source(config: Config, master: MasterInfo, check: str) -> Iterator[DoctorLi
         rights, step = read_rights(query), step_of(query)
         rows = [row for like in _VARIABLES for row in query(f"SHOW GLOBAL VARIABLES LIKE '{like}'")]
         variables = {str(name): str(value) for name, value in rows}
+        is_silent = variables.get("version", "").startswith(_LOGS_NO_GENERATED)
+        computes = dialect_of(target_kind(config.target_place)).executes_statements
+        tables = [str(name) for (name,) in query(_GENERATED)] if is_silent and not computes else []
     yield DoctorLine(check, OK, f"{master.host}:{master.port} answers")
     if not rights.may_replicate():
         detail = f"the account {rights.account} lacks REPLICATION SLAVE"
         yield DoctorLine(check, FAIL, detail, rights.grant("REPLICATION SLAVE"))
     yield DoctorLine(check, OK, f"clone reads by {step.value}: {_LADDER[step.value]}")
     yield from judge_source(variables, config.server_id, check, config.lower_case_table_names)
+    if tables:
+        text = f"UPDATEs of {_LOGS_NO_GENERATED} log no generated column: {len(tables)} tables, {tables[0]} first"
+        hint = "all but sums of whole numbers stop the channel: man rplctl-types; rplctl change-filter leaves them out"
+        yield DoctorLine(check, WARN, text, hint)
 
 
 def judge_source(

@@ -76,6 +76,15 @@ def test_the_logs_of_118_are_read_from_their_folder_beside_their_idx_files(
     assert_same_tables(source, replica, "d")
 
 
+def test_doctor_warns_of_generated_columns_that_118_does_not_log(replica: Replica, source: Mariadb118Server) -> None:
+    replica.set_up(source)
+    assert "generated column" not in replica.run("doctor", expect=None).stdout
+    source.sql("CREATE TABLE d.made (a INT PRIMARY KEY, b VARCHAR(20) AS (CONCAT(a, 'x')) STORED)")
+    if source.sql("SELECT VERSION() LIKE '11.8.9-%'") == [(1,)]:
+        told = replica.run("doctor", expect=None).stdout
+        assert "log no generated column: 1 tables, d.made first" in told and "rplctl-types" in told
+
+
 def test_a_server_of_118_takes_its_statements_with_the_collations_they_meant(
     mariadb_118_factory: Callable[..., Mariadb118Server], tmp_path: Path
 ) -> None:
