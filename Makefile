@@ -9,6 +9,8 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
+# Each of the thousand processes of the suite would compile all that it imports
+unexport PYTHONDONTWRITEBYTECODE
 
 VENV := .venv
 READY := $(VENV)/.ready
