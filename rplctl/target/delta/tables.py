@@ -64,7 +64,13 @@ class DeltaTables:
 
     def claim(self, app_id: str, batch: int, mark: int) -> None:
         """A commit without files in a table of its own: who comes second to a version is kept out, in a bucket, too."""
-        self._take(PendingTable(self._claims(app_id), _NO_ROWS), app_id, batch, mark)
+        commit = PendingTable(self._claims(app_id), _NO_ROWS)
+        try:
+            self._take(commit, app_id, batch, mark)
+        except TargetError:
+            if self.claimed(app_id) < batch:
+                raise
+            self._take(commit, app_id, batch, mark)  # somebody was quicker: it tells whether that was another
 
     @staticmethod
     def _claims(app_id: str) -> str:
@@ -83,8 +89,9 @@ class DeltaTables:
         once = CommitProperties(
             app_transactions=[Transaction(app_id, batch), Transaction(f"{app_id}/sum", mark)],
             custom_metadata={"rplctl.batch": str(batch)},
-            # past OPTIMIZE, unless files go that it may have taken; one that has the same application fails even so
-            max_commit_retries=0 if table.removed or table.replaces else 5,
+            # past OPTIMIZE, unless files go that it may have taken; a claim has none and goes past nobody, for delta-rs
+            # lets a commit of the same application in behind the other
+            max_commit_retries=5 if table.files and not (table.removed or table.replaces) else 0,
         )
         uri, options = self._place.uri(table.folder), self._place.options or None
         with mapped(uri):
