@@ -76,7 +76,11 @@ def play(tmp_path: Path) -> Iterator[Play]:
         run.instance.target.close()
 
 
-@pytest.mark.parametrize("case", [*SMALL, *(pytest.param(case, marks=pytest.mark.slow) for case in LARGE)])
+IN_SUITE = "my97-torture-row"
+LONG = [pytest.param(case, marks=pytest.mark.slow if case == IN_SUITE else pytest.mark.torture) for case in LARGE]
+
+
+@pytest.mark.parametrize("case", [*SMALL, *LONG])
 def test_the_target_is_the_sources_final_state(tmp_path: Path, play: Play, case: str) -> None:
     run = play(write_logs(tmp_path / "source", data_of(case)))
     assert run.different(data_of(f"{case}.state").decode()) == []

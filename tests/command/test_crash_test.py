@@ -41,8 +41,8 @@ IN_THE_SUITE = {  # what of the walk is done there; `make torture` does all of i
     "sqlite": (["marker", "-"], []),
     "sqlite with log_bin": (["transaction+log"], ["transaction"]),
     "delta": (["per-table-file"], ["transaction", "ddl"]),
-    "parquet": (["per-table-file"], ["transaction", "ddl"]),
-    "duckdb": (["marker"], ["transaction", "ddl"]),
+    "parquet": (["per-table-file"], ["transaction"]),
+    "duckdb": (["marker"], ["transaction"]),
     "mariadb": (["xa"], ["transaction", "ddl", "non-transactional", "statement"]),
     "mariadb without xa": (["marker"], ["non-transactional", "statement"]),
     "mysql": (["xa-binlog"], ["transaction"]),
@@ -101,9 +101,12 @@ def walked(done: Outcome, cases: list[CrashCase]) -> list[dict[str, str]]:
 
 @pytest.mark.torture
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("kind", ["sqlite", "duckdb", "mariadb", "mysql", "postgresql"])
+@pytest.mark.parametrize("kind", ["sqlite", "duckdb", "delta", "parquet", "mariadb", "mysql", "postgresql"])
 def test_every_point_mode_and_kind_of_group(request: pytest.FixtureRequest, program: Program, kind: str) -> None:
     where: list[str] = []
+    if kind in LAKES:
+        walked(in_own_process("--target", LAKES[kind]), list(all_cases(kind)))
+        return
     if kind == "duckdb":
         where = ["--target", "duckdb:///"]
     elif kind != "sqlite":

@@ -88,7 +88,11 @@ def test_page() -> None:
 
 @pytest.mark.parametrize(
     "target",
-    ["sqlite", "mariadb", pytest.param("postgresql", marks=[pytest.mark.postgresql, pytest.mark.torture])],
+    [
+        "sqlite",
+        pytest.param("mariadb", marks=pytest.mark.torture),
+        pytest.param("postgresql", marks=[pytest.mark.postgresql, pytest.mark.torture]),
+    ],
     indirect=True,
 )
 def test_what_differs_is_mended_and_nothing_else(target: Target, replica: Replica, source: MariadbServer) -> None:

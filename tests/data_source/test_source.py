@@ -87,7 +87,7 @@ def shown_code(server: MariadbServer, folder: Path) -> str:
 STREAM = """
 begun = []
 for name, path in {paths!r}.items():
-    log = spark.readStream.format("binlog").option("table", "s.t").option("max_bytes_per_trigger", 50000)
+    log = spark.readStream.format("binlog").option("table", "s.t").option("max_bytes_per_trigger", 200_000)
     log = log.option("spool", {folder!r} + "/spool").option("password_file", {folder!r} + "/password").load(path)
     told = ("op", "log", "pos", "row_number", "gtid", "before.id AS was", "after.id AS id", "after.n AS n")
     written = log.selectExpr(*told).writeStream.format("json").option("checkpointLocation", {folder!r} + "/at/" + name)

@@ -27,8 +27,7 @@ def test_a_stamp_older_than_a_source_does_not_count(tmp_path: Path, monkeypatch:
     assert not is_compiled()
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.torture  # what one process compiles is used in the suite by all
 def test_of_several_processes_one_compiles_and_all_are_ready(tmp_path: Path) -> None:
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     command = [sys.executable, "-m", "rplctl.demo.warm_up"]
