@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from rplctl import mysql_errors as er
 from rplctl.applied_log.files import binary_log_files
+from rplctl.applier.decode.filter_rules import ReplicationFilter
 from rplctl.applier.spark.java import find_java
 from rplctl.channel import Channel
 from rplctl.command.channel.context import (
@@ -65,8 +66,8 @@ _LADDER = {  # source.snapshot's steps → why
 _VARIABLES = ("%bin%", "server\\_id", "lower\\_case\\_table%", "version")  # of a source
 _LOGS_NO_GENERATED = "11.8.9-MariaDB"  # with an UPDATE, whatever binlog_row_image is
 _GENERATED = """
-SELECT DISTINCT CONCAT(TABLE_SCHEMA, '.', TABLE_NAME) FROM information_schema.COLUMNS
-WHERE GENERATION_EXPRESSION <> '' AND TABLE_SCHEMA NOT IN ('mysql', 'sys', 'performance_schema') ORDER BY 1
+SELECT DISTINCT TABLE_SCHEMA, TABLE_NAME FROM information_schema.COLUMNS
+WHERE GENERATION_EXPRESSION <> '' AND TABLE_SCHEMA NOT IN ('mysql', 'sys', 'performance_schema') ORDER BY 1, 2
 """
 _MODULES = ("pyspark", "numba", "sqlalchemy", "alembic", "pymysql", "psycopg", "zstandard", "cryptography")
 
@@ -298,7 +299,9 @@ def _source(config: Config, master: MasterInfo, check: str) -> Iterator[DoctorLi
         variables = {str(name): str(value) for name, value in rows}
         is_silent = variables.get("version", "").startswith(_LOGS_NO_GENERATED)
         computes = dialect_of(target_kind(config.target_place)).executes_statements
-        tables = [str(name) for (name,) in query(_GENERATED)] if is_silent and not computes else []
+        named = [(str(row[0]), str(row[1])) for row in query(_GENERATED)] if is_silent and not computes else []
+    rules = ReplicationFilter.from_config(config)
+    tables = [f"{database}.{name}" for database, name in named if rules.accepts_rows(rules.rewritten(database), name)]
     yield DoctorLine(check, OK, f"{master.host}:{master.port} answers")
     if not rights.may_replicate():
         detail = f"the account {rights.account} lacks REPLICATION SLAVE"

@@ -166,7 +166,7 @@ class BinlogReader(_Reads, api.DataSourceReader):
                     self._asked = replace(asked, databases=_texts(value) or asked.databases)
                 elif column == ("table",):
                     self._asked = replace(asked, names=_texts(value) or asked.names)
-            if column == ("ts",) and isinstance(value, datetime):
+            if column == ("ts",) and isinstance(value, datetime) and value.tzinfo:
                 if isinstance(given, api.EqualTo | api.GreaterThan | api.GreaterThanOrEqual):
                     self._asked = replace(asked, since=max(asked.since, value.timestamp()))
                 if isinstance(given, api.EqualTo | api.LessThan | api.LessThanOrEqual):

@@ -242,7 +242,7 @@ class Walk:
                 position=at,
                 hint="binlog_format=ROW on the source; option statements=skip reads past them",
             )
-        if models or is_about or (has_statement and not self.asked.names):
+        if models or is_about or (has_statement and ("" in self.asked.names or not self.asked.names)):
             yield piece
 
     def _end_xa(self, match: re.Match[str], transaction: Transaction, is_wanted: bool) -> Iterator[Piece]:
@@ -277,6 +277,8 @@ class Walk:
 
     def _concerns(self, query: Query, description: FormatDescription) -> bool:
         """Whether the DDL statement is about a table that is asked for."""
+        if self.asked.all_tables:  # also what the parser does not know
+            return True
         actions = parse_ddl(query.sql, query.database, ddl_context(query, description, 0))
         if any(isinstance(action, DropDatabase) and self.asked.has_of(action.name) for action in actions):
             return True

@@ -38,6 +38,7 @@ def filters_of(rows: list[dict[str, Any]]) -> list[tuple[list[api.Filter], Keeps
         ([api.EqualTo(("ts",), middle)], lambda row: row["ts"] == middle),
         ([api.In(("database",), (databases[-1],))], lambda row: row["database"] == databases[-1]),
         ([api.EqualTo(("table",), tables[-1])], lambda row: row["table"] == tables[-1]),
+        ([api.EqualTo(("table",), "")], lambda row: row["table"] == ""),
         (
             [api.EqualTo(("table",), tables[-1]), api.GreaterThan(("ts",), middle)],
             lambda row: row["table"] == tables[-1] and row["ts"] > middle,

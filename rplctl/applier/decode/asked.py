@@ -47,9 +47,7 @@ class Asked:
         return not self.databases or database in self.databases
 
     def concerns(self, names: Sequence[TableName], database: str) -> bool:
-        """Whether a statement that names these tables is asked for; `database`: the one that it ran in, which it is of
-        unless it names one table alone.
+        """Whether a statement that names these tables is asked for; `database`: the one that it ran in, which it is of,
+        with no table's name, unless it names one table alone.
         """
-        if any(name in self for name in names):
-            return True
-        return len(names) != 1 and not self.names and self.has_of(database)
+        return any(name in self for name in names) or (len(names) != 1 and (database, "") in self)

@@ -24,6 +24,7 @@ def test_a_table_is_asked_for_by_both_of_its_names(asked: Asked) -> None:
 def test_a_statement_without_one_table_is_of_the_database_that_it_ran_in(asked: Asked) -> None:
     for database in ("shop", "hr"):
         assert asked.concerns([], database) == (not asked.names and asked.has_of(database))
+        assert Asked(asked.databases, frozenset([""])).concerns([], database) == asked.has_of(database)
     assert Asked(frozenset(["shop"])).concerns([("hr", "t"), ("hr", "u")], "shop")
     assert not Asked(frozenset(["shop"])).concerns([("hr", "t"), ("hr", "u")], "hr")
     assert Asked.table(("shop", "t")).concerns([("shop", "t"), ("shop", "u")], "hr")
