@@ -20,7 +20,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import cast
 
-from sqlalchemy import Connection, Engine, TwoPhaseTransaction
+from sqlalchemy import Connection, Engine
 
 from rplctl.commit.ambiguous_commit import until_answered
 from rplctl.commit.marker import one_that_counts, read_marker, remove_marker
@@ -130,8 +130,7 @@ def commit_in_two_phases(
         apply()
         crash_point("crash_after_apply")
         crash_point("crash_commit_before")
-        with mapped_errors(target.kind):
-            cast("TwoPhaseTransaction", target.connection.get_transaction()).prepare()
+        cast(TwoPhaseTarget, target).prepare()
         crash_point("crash_commit_after_prepare")
     except BaseException:
         _undo(target)

@@ -306,8 +306,13 @@ class StatementTarget(Target, Protocol):
 class TwoPhaseTarget(Target, Protocol):
     """A target whose transactions can be prepared, and then committed or rolled back by name (WL#3970)."""
 
+    loads_prepared: bool  # `bulk_rows` holds for them, too
+
     def begin(self, *, foreign_keys: bool, xid: str = "") -> None:
         """As Target.begin; a name makes it one branch of a transaction in two phases."""
+
+    def prepare(self) -> None:
+        """What was done since `begin` outlives the connection from here on, and ends by its name or by `commit`."""
 
 
 class TwoPhaseVerbs(Protocol):

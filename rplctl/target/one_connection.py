@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, cast
 
 from sqlalchemy import Connection, Engine
 
 from rplctl.target.base import sever
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import TwoPhaseTransaction
 
 
 class OneConnection(ABC):
@@ -31,6 +35,12 @@ class OneConnection(ABC):
         assert transaction is not None
         with self.mapped_errors():
             transaction.commit()
+
+    def prepare(self) -> None:
+        """See target.base.TwoPhaseTarget."""
+        assert self._connection is not None
+        with self.mapped_errors():
+            cast("TwoPhaseTransaction", self._connection.get_transaction()).prepare()
 
     def rollback(self) -> None:
         if self._connection is not None and (transaction := self._connection.get_transaction()) is not None:

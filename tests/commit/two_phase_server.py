@@ -25,8 +25,7 @@ class TwoPhaseServer:
 
     def _connect(self) -> None:
         driver = SimpleNamespace(driver_connection=object())
-        transaction = SimpleNamespace(prepare=self._prepare)
-        self.connection: Any = SimpleNamespace(connection=driver, get_transaction=lambda: transaction)
+        self.connection: Any = SimpleNamespace(connection=driver)
         self._xid, self._changes = "", list[int]()
 
     def _say(self, what: str) -> None:
@@ -43,6 +42,10 @@ class TwoPhaseServer:
         self._say(f"begin {xid} {foreign_keys}")
         self._xid, self._changes = xid, []
 
+    def prepare(self) -> None:
+        self._say("prepare")
+        self.prepared[self._xid] = self._changes
+
     def commit(self) -> None:
         self._say("commit")
         self.rows += self.prepared.pop(self._xid)
@@ -56,10 +59,6 @@ class TwoPhaseServer:
         self._connect()
 
     # its verbs
-    def _prepare(self) -> None:
-        self._say("prepare")
-        self.prepared[self._xid] = self._changes
-
     def prepared_xids(self, engine: Any, prefix: str) -> list[str]:
         return [xid for xid in self.prepared if xid.startswith(prefix)]
 

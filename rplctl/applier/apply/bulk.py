@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
+from typing import TYPE_CHECKING, cast
 
 from rplctl.applier.apply.live_tables import TableSource
 from rplctl.applier.decode.filter_rules import ReplicationFilter
@@ -30,6 +31,9 @@ from rplctl.schema.model import TableModel
 from rplctl.schema.statement import TableName
 from rplctl.target.base import BagMismatch, TableChunk, Target
 
+if TYPE_CHECKING:
+    from rplctl.target.base import TwoPhaseTarget
+
 LARGEST_UNFOLDED = 64 << 20  # bytes of compressed transactions, unfolded, that are decoded together
 
 
@@ -47,7 +51,7 @@ class BulkApplier:
         *,
         in_xa: bool,
     ) -> None:
-        """`in_xa`: no server lets temporary tables, which bulk loads need, into a transaction that is prepared."""
+        """`in_xa`: all is applied in transactions that are prepared."""
         self._spool_folder = channel.spool_folder
         self._target = target
         self._tables = tables
@@ -64,7 +68,9 @@ class BulkApplier:
     @property
     def _bulk_rows(self) -> int:
         """As the target's connection has it, which is asked when it is made."""
-        return 0 if self._in_xa else self._target.bulk_rows
+        if self._in_xa and not cast("TwoPhaseTarget", self._target).loads_prepared:
+            return 0
+        return self._target.bulk_rows
 
     def forget_tables(self) -> None:
         """DDL was committed: what was found out about tables holds no more."""

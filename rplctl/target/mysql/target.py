@@ -85,6 +85,7 @@ class MysqlTarget(OneConnection):
         self.server = ServerKind(False, 0)
         self.server_version = ""
         self.bulk_rows = 0
+        self.loads_prepared = False
         self._may_load = False
         self.takes_frames = False
 
@@ -109,6 +110,7 @@ class MysqlTarget(OneConnection):
             self._killer.watch(self._driver.thread_id())  # type: ignore[no-untyped-call]
             context = DdlContext(server_version=self.server_version)
             self.server = ServerKind(context.is_mariadb, context.version_number)
+            self.loads_prepared = self._lets_stages_be_prepared()
             connection_id = self._driver.thread_id()  # type: ignore[no-untyped-call]
             self._session = Session(self._send, self.server, self._collation_name, connection_id)
             self._session.follow(self._key_policy, self._query)
@@ -138,10 +140,22 @@ class MysqlTarget(OneConnection):
         self._open()
         assert self._connection is not None
         self._foreign_keys = foreign_keys
-        self._may_load = bool(self.bulk_rows) and not xid  # temporary tables have no place in XA
+        self._may_load = bool(self.bulk_rows) and (self.loads_prepared or not xid)
         with mapped_errors():
             self._rows_session()
             self._connection.begin_twophase(xid) if xid else self._connection.begin()
+
+    def _lets_stages_be_prepared(self) -> bool:
+        """Whether XA transactions may hold temporary tables. MySQL asks that the connection then keeps what it has
+        prepared until it ends, which is as well for us; before 8.0.29 it has no word for that.
+        """
+        if self.server.is_mariadb:
+            return True
+        try:
+            self._send(b"SET SESSION xa_detach_on_prepare = OFF")
+        except err.Error:  # an older server, or no SESSION_VARIABLES_ADMIN
+            return False
+        return True
 
     def rollback(self) -> None:
         if self._killer.has_killed:

@@ -13,6 +13,7 @@ import psycopg
 
 from rplctl.schema.model import TableModel
 from rplctl.target.base import ChangeKind, CountMismatch, EncodedRows, Row, RowChange, RowSet, expect_rows, key_of
+from rplctl.target.dialect import OWN_SCHEMA
 from rplctl.target.postgresql import rows as rows_sql
 from rplctl.target.postgresql.ddl_type import table
 from rplctl.target.postgresql.large import Parameters, has_large, in_pieces
@@ -22,16 +23,26 @@ MOST_PATTERNS = 50  # of NULLs in the rows of a table without a key
 
 
 class RowWriter:
-    """`driver`: the connection of now. `may_stage`: whether its transaction may use temporary tables."""
+    """`driver`: the connection of now. `may_stage`: whether it may make temporary tables."""
 
     def __init__(self, driver: Callable[[], psycopg.Connection[Any]], may_stage: Callable[[], bool]) -> None:
         self._driver = driver
         self._may_stage = may_stage
+        self._is_temporary = True
         self._stages: dict[tuple[str, str, tuple[int, ...]], str] = {}
 
-    def forget_stages(self) -> None:
-        """A transaction begins, or its tables change: staged tables went with the last one, or have other types."""
-        self._stages.clear()
+    def begin(self, *, is_to_be_prepared: bool) -> None:
+        """PostgreSQL prepares no transaction that has touched a temporary table: the rows of one are staged in ordinary
+        tables, which nobody else ever sees: they are made and dropped in it.
+        """
+        self._is_temporary = not is_to_be_prepared
+        self._stages.clear()  # they went with the transaction before
+
+    def drop_stages(self) -> None:
+        """Before PREPARE, and before tables change: staged ones would have other types."""
+        if self._stages:
+            self.run(f"DROP TABLE {', '.join(self._stages.values())}")
+            self._stages.clear()
 
     def refuse_present(self, model: TableModel, keys: Sequence[Row] | EncodedRows) -> None:
         if not keys:
@@ -179,13 +190,16 @@ class RowWriter:
         return {f"c{number}": text for number, text in enumerate(texts, first)}
 
     def _staged(self, model: TableModel, columns: tuple[int, ...], rows: Sequence[Row] | EncodedRows) -> str:
-        """Rows in a temporary table of their columns' types; its name. The next of the same columns replace them."""
+        """Rows in a table of their columns' types; its name. The next of the same columns replace them."""
         asked = (model.database, model.name, columns)
         if (name := self._stages.get(asked)) is not None:
             self.run(f"TRUNCATE {name}")
         else:
-            name = self._stages[asked] = f"rplctl_stage_{len(self._stages)}"
-            self.run(rows_sql.stage(model, columns, name))
+            name = f"rplctl_stage_{len(self._stages)}"
+            if not self._is_temporary:
+                name = f"{OWN_SCHEMA}.{name}_{self._driver().info.backend_pid}"
+            self._stages[asked] = name
+            self.run(rows_sql.stage(model, columns, name, is_temporary=self._is_temporary))
         names = ", ".join(f"c{i}" for i in range(len(columns)))
         lines = rows.pieces if isinstance(rows, EncodedRows) else self._lines(model, RowSet(columns, list(rows)))
         self._copy(name, names, lines)

@@ -22,11 +22,12 @@ def select_list(model: TableModel, columns: Sequence[int]) -> str:
     return ", ".join(quote(model.columns[c].name) for c in columns)
 
 
-def stage(model: TableModel, columns: Sequence[int], name: str) -> str:
-    """CREATE of a staged table: the columns' own types, no rows; it goes with the transaction."""
+def stage(model: TableModel, columns: Sequence[int], name: str, *, is_temporary: bool) -> str:
+    """CREATE of a staged table: the columns' own types, no rows; a temporary one goes with the transaction."""
     names = ("0" if c == COPIES else quote(model.columns[c].name) for c in columns)
     columns_sql = ", ".join(f"{name} AS c{i}" for i, name in enumerate(names))
-    return f"CREATE TEMP TABLE {name} ON COMMIT DROP AS SELECT {columns_sql} FROM {table(model)} WITH NO DATA"
+    kind, end = ("TEMP", " ON COMMIT DROP") if is_temporary else ("UNLOGGED", "")
+    return f"CREATE {kind} TABLE {name}{end} AS SELECT {columns_sql} FROM {table(model)} WITH NO DATA"
 
 
 def copy_into(name: str, columns: str) -> str:

@@ -9,13 +9,13 @@ Values: see `ddl_type.py`.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, cast
 
 import psycopg
 from psycopg import errors
 from sqlalchemy import Connection, Engine
-from sqlalchemy.engine import TwoPhaseTransaction
 
 from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
@@ -61,6 +61,7 @@ class PostgresqlTarget(OneConnection):
 
     kind = "postgresql"
     takes_frames = False
+    loads_prepared = True
     mapped_errors = staticmethod(mapped_errors)
 
     def __init__(self, engine: Engine) -> None:
@@ -70,7 +71,7 @@ class PostgresqlTarget(OneConnection):
         self._may_rest_foreign_keys = self._may_make_tables = False
         self.bulk_rows = 0
         self._foreign_keys_wanted = True
-        self._rows = RowWriter(lambda: self._driver, self._may_stage)
+        self._rows = RowWriter(lambda: self._driver, lambda: self._may_make_tables)
 
     # connection and transaction
 
@@ -93,10 +94,6 @@ class PostgresqlTarget(OneConnection):
         driver: Any = self.connection.connection.driver_connection
         assert isinstance(driver, psycopg.Connection)
         return driver
-
-    def _may_stage(self) -> bool:
-        """A transaction that is to be prepared (two-phase commit) may not have touched a temporary table."""
-        return self._may_make_tables and not isinstance(self.connection.get_transaction(), TwoPhaseTransaction)
 
     def _greet(self) -> None:
         """What the server can, before the first transaction. Raises TargetError for a database that is not UTF-8."""
@@ -121,7 +118,7 @@ class PostgresqlTarget(OneConnection):
 
     def begin(self, *, foreign_keys: bool, xid: str = "") -> None:
         self._foreign_keys_wanted = foreign_keys
-        self._rows.forget_stages()
+        self._rows.begin(is_to_be_prepared=bool(xid))
         try:
             with mapped_errors():
                 if xid:  # what check_table looked at began a transaction, and PREPARE needs one of its own
@@ -138,9 +135,21 @@ class PostgresqlTarget(OneConnection):
             self._rows.run(f"SET LOCAL session_replication_role = {'origin' if wanted else 'replica'}")
         return self._may_rest_foreign_keys
 
+    def prepare(self) -> None:
+        with mapped_errors():
+            self._rows.drop_stages()
+        with self._deferred_checks():
+            super().prepare()
+
     def commit(self) -> None:
-        try:
+        with self._deferred_checks():
             super().commit()
+
+    @contextmanager
+    def _deferred_checks(self) -> Iterator[None]:
+        """Foreign keys are checked when a transaction ends, or is prepared."""
+        try:
+            yield
         except TargetError as error:
             if error.errno in (er.ROW_IS_REFERENCED_2, er.NO_REFERENCED_ROW_2):
                 what = (
@@ -212,9 +221,9 @@ class PostgresqlTarget(OneConnection):
         check_columns(model, present, name)
 
     def execute_ddl(self, plan: DdlPlan, catalog: Catalog) -> None:
-        self._rows.forget_stages()
         try:
             with mapped_errors():
+                self._rows.drop_stages()
                 DDL.carry_out(plan, catalog, lambda sql: self._driver.execute(sql.encode()))
         except TargetError as error:
             raise ddl_error(error, plan) from None

@@ -47,11 +47,19 @@ class Parts:
     kind, takes_frames, statements = "sqlite", True, None
     catalog = CATALOG
 
-    def __init__(self, folder: Path, *, bulk_rows: int = 0, in_xa: bool = False, max_bytes: int = 1 << 30) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        bulk_rows: int = 0,
+        in_xa: bool = False,
+        loads_prepared: bool = False,
+        max_bytes: int = 1 << 30,
+    ) -> None:
         self.said: list[Any] = []
         self.has_no_more = True
         self.parents: set[tuple[str, str]] = set()
-        self.bulk_rows = bulk_rows
+        self.bulk_rows, self.loads_prepared = bulk_rows, loads_prepared
         self.pipeline: Any = SimpleNamespace(parallelism=1, largest_job=1 << 62)
         self.tables: Any = self
         config = Config(datadir=folder, max_batch_bytes=max_bytes)
@@ -103,6 +111,7 @@ def instance(tmp_path: Path) -> Iterator[Instance]:
         ({"bulk_rows": 200}, FIRST_BYTES_AS_TEXT),
         ({"bulk_rows": 0}, FIRST_BYTES_AS_VALUES),
         ({"bulk_rows": 200, "in_xa": True}, FIRST_BYTES_AS_VALUES),
+        ({"bulk_rows": 200, "in_xa": True, "loads_prepared": True}, FIRST_BYTES_AS_TEXT),
         ({"bulk_rows": 200, "max_bytes": 1 << 20}, 1 << 20),
     ],
 )

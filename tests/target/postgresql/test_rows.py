@@ -76,7 +76,10 @@ def test_copies_are_counted_by_the_number_behind_them() -> None:
 
 
 def test_a_staged_table_has_the_columns_types_and_goes_with_the_transaction() -> None:
-    assert stage(ONE, (2, 0, COPIES), "s") == (
+    assert stage(ONE, (2, 0, COPIES), "s", is_temporary=True) == (
         'CREATE TEMP TABLE s ON COMMIT DROP AS SELECT "j" AS c0, "id" AS c1, 0 AS c2 FROM "d"."t" WITH NO DATA'
+    )
+    assert stage(ONE, (2,), "s", is_temporary=False) == (
+        'CREATE UNLOGGED TABLE s AS SELECT "j" AS c0 FROM "d"."t" WITH NO DATA'
     )
     assert copy_into("s", select_list(ONE, (1, 0))) == 'COPY s ("p%", "id") FROM STDIN'

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 
 import psycopg
 import pytest
-from sqlalchemy.engine import TwoPhaseTransaction
 
 from rplctl.errors import LockBusy, TargetError
+from rplctl.own_tables.tables import create_own_tables
 from rplctl.schema.context import DdlContext
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, plan_ddl
@@ -253,7 +253,8 @@ def test_a_column_that_grows_takes_its_new_values_at_once(shop: Shop) -> None:
 
 
 def test_a_transaction_in_two_phases_is_prepared_with_its_bulk(shop: Shop) -> None:
-    """PREPARE TRANSACTION refuses what has touched a temporary table."""
+    """PREPARE TRANSACTION refuses what has touched a temporary table: rows are staged in others, and none is left."""
+    create_own_tables(shop.target.engine)
     shop.ddl(TABLE)
     shop.apply(insert("t", rows_of(MANY)))
     shop.target.begin(foreign_keys=True, xid="rplctl-test")
@@ -263,11 +264,10 @@ def test_a_transaction_in_two_phases_is_prepared_with_its_bulk(shop: Shop) -> No
     absent = [(-n, "x") for n in range(1, MANY)]
     shop.target.apply_chunks([chunk("t", absent=absent, deletes=deletes, updates=updates, inserts=more)],
                              shop.catalog.tables)  # fmt: skip
-    transaction = shop.target.connection.get_transaction()
-    assert isinstance(transaction, TwoPhaseTransaction)
-    transaction.prepare()
-    transaction.commit()
+    shop.target.prepare()
+    shop.target.commit()
     assert shop.query("SELECT count(*), count(doc) FROM shop.t") == [(MANY + MANY // 2, MANY // 2)]
+    assert shop.query("SELECT count(*) FROM pg_class WHERE starts_with(relname, 'rplctl_stage')") == [(0,)]
 
 
 def test_a_date_in_no_calendar_is_kept_once_its_column_is_text(shop: Shop) -> None:
