@@ -144,6 +144,12 @@ class Config:
     )
     heartbeat_utc: bool = option(True, "its times are UTC (pt-heartbeat --utc); false: of this machine's time zone")
     replica_transaction_retries: int = option(10, "times a batch is tried again after a transient error")
+    replica_parallel_workers: int = option(
+        0, "connections that commit a batch, each its own tables; 0 or 1: one for all", high=16
+    )
+    replica_preserve_commit_order: bool = option(
+        False, "nobody sees a transaction before one that the source committed earlier: one connection commits"
+    )
     run_mode: str = option(
         "auto",
         "how check judges threads that do not run: always is an alarm, cron is in order while the channel was synced "
@@ -275,18 +281,10 @@ def channel_sections(datadir: Path, config_file: Path | None = None) -> dict[str
 _PASSWORD_HINT = 'leave it out of the URL and set target_password = "file:PATH", or: rplctl init --target-password-file'
 
 
-def refuse_committers(name: str, where: str) -> None:
-    """An operator of a server may expect several appliers of one channel. Raises ConfigError."""
-    if re.fullmatch("(replica|slave)_parallel_(workers|type|threads|mode|max_queued)", name):
-        words = f"there is no option '{name}': one connection commits all transactions of a channel"
-        raise ConfigError(f"{where}: {words}", hint="leave it out; man 7 rplctl-design, D24")
-
-
 def check_value(name: str, value: object, where: str) -> Value:
     """The value in the option's type and range; texts (environment, command line) are converted. Raises ConfigError."""
     o = OPTIONS.get(name)
     if o is None:
-        refuse_committers(name, where)
         raise ConfigError(f"{where}: unknown option '{name}'{_did_you_mean(name)}", hint="man 5 rplctl.toml")
     if o.holds or o.is_error_list:
         value = _joined(value)

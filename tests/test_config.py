@@ -88,8 +88,8 @@ WRONG = [
     ("[channel.east]\nserver_idd = 1", "channel.east", "did you mean"),
     ("server_id = ", "Invalid value", ""),
     ("password = 'x'", "unknown option 'password'", ""),
-    ("replica_parallel_workers = 4", "no option 'replica_parallel_workers'", "one connection commits"),
-    ("[channel.east]\nslave_parallel_threads = 4", "slave_parallel_threads", "one connection commits"),
+    ("replica_parallel_workers = 17", "replica_parallel_workers", "16"),
+    ("[channel.east]\nslave_parallel_threads = 4", "slave_parallel_threads", "'replica_parallel_workers'"),
 ]
 
 

@@ -187,6 +187,8 @@ class Applier:
             interrupter.actions = (self._spark.end, target.interrupt)
             with interrupter.expendable(GRACE_SECONDS):  # may wait for locks of the target
                 work = BatchApplier.open(self._config, self._channel, target, ledger, pipeline, interrupter)
+            if ledger.branches is not None:
+                interrupter.actions = (*interrupter.actions, ledger.branches.interrupt)
             work.on_retry = partial(self._retried, work, patience)
             self._report.target_is_back()
             self._report.at(work.info)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rplctl.cli.color import choose, is_dumb
 from rplctl.command.instance.compiled_code import choose_folder
-from rplctl.config import Config, default_datadir, load_config, refuse_committers
+from rplctl.config import Config, default_datadir, load_config
 from rplctl.errors import UsageError
 
 LOG_FORMATS = ("seed", "mysql8")  # of --format behind log-status: not a layout but names
@@ -71,8 +71,6 @@ def hoist(arguments: Sequence[str]) -> list[str]:
                 hint="type the options again; a file of that name goes behind --",
             )
         flag, equals, value = word.partition("=")
-        if flag.startswith("--"):
-            refuse_committers(flag[2:].replace("-", "_"), "command line")
         if flag not in GLOBAL_FLAGS or (equals and not flag.startswith("--")):
             rest.append(word)
             continue

@@ -7,6 +7,7 @@ step               the positions before and after a commit
 transaction        the one transaction: compare-and-swap the position, apply, commit, with named crash points
 marker             mode marker: a row in the target, which a FILE follows
 two_phase          mode xa: the target and a position outside of it commit together (WL#3970)
+branches           several connections commit one batch, each its own tables (D24)
 per_table        mode per-table: tables of a lake commit one by one
 xid                the names of our transactions in two phases
 participants/      the position as a participant, by the place that keeps it

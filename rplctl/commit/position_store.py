@@ -15,17 +15,21 @@ Recovery of mode marker: see marker.py.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
+from typing import cast
 
 from sqlalchemy import Connection, Engine, update
 
 from rplctl.applied_log.binary_log import BinaryLog
 from rplctl.applied_log.files import binary_log_files
 from rplctl.channel import Channel
+from rplctl.commit.branches import Branches
 from rplctl.commit.marker import MarkerLedger, read_marker, remove_marker
 from rplctl.commit.per_table import PerTableLedger
 from rplctl.commit.resolve import open_two_phase
 from rplctl.commit.step import CommitMode, Ledger, taken_over
+from rplctl.commit.xid import branch_prefix
 from rplctl.config import Config
 from rplctl.errors import ConfigError, LockBusy
 from rplctl.info import RelayLogInfo
@@ -37,7 +41,10 @@ from rplctl.repository.record import RELAY_LOG_INFO
 from rplctl.repository.table import compare_and_swap, stored_relay_log_info
 from rplctl.repository.tables import KEY, info_tables
 from rplctl.source.replica_id import replica_server_id
-from rplctl.target import dialect_of, mapped_errors, target_kind
+from rplctl.target import dialect_of, mapped_errors, target_kind, two_phase_verbs
+from rplctl.target.base import Target, TwoPhaseTarget
+
+log = logging.getLogger(__name__)
 
 
 def open_ledger(config: Config, channel: Channel, engine: Engine) -> Ledger:
@@ -58,6 +65,40 @@ def open_ledger(config: Config, channel: Channel, engine: Engine) -> Ledger:
     if (files := binary_log_files(config, channel)) is not None:
         ledger.log = BinaryLog(files, config, replica_server_id(config, channel))
     return ledger
+
+
+def open_branches(config: Config, channel: Channel, target: Target, ledger: Ledger) -> Branches | None:
+    """None where one connection commits. Raises ConfigError when the target lets no other, TargetError."""
+    count = config.replica_parallel_workers
+    if count < 2:
+        return None
+    option, verbs = f"replica_parallel_workers={count}", two_phase_verbs(target.engine.dialect.name)
+    if config.replica_preserve_commit_order:
+        log.info("%s: one connection commits, for replica_preserve_commit_order is on", option)
+        return None
+    if verbs is None or ledger.mode not in (CommitMode.TRANSACTION, CommitMode.MARKER):
+        why = "prepares a transaction" if verbs is None else "has its position elsewhere (commit_mode=xa)"
+        raise ConfigError(
+            f"{option}: one connection commits where the target ({target.kind}) {'never ' * (verbs is None)}{why}",
+            channel=channel.name,
+            hint="leave it out; man 7 rplctl-design, D24",
+        )
+    weaknesses = verbs.check(target.engine, option, count)
+    first = cast(TwoPhaseTarget, target)
+    _ = first.connection  # which knows what it can
+    if not first.loads_prepared:
+        raise ConfigError(
+            f"{option}: the target's prepared transactions take no temporary tables",
+            channel=channel.name,
+            hint="MySQL 8.0.29 or later, and GRANT SESSION_VARIABLES_ADMIN to the target's user; or leave it out",
+        )
+    for weakness in weaknesses:
+        log.warning("%s: %s", option, weakness)
+
+    def another() -> TwoPhaseTarget:
+        return cast(TwoPhaseTarget, dialect_of(target.engine.dialect.name).open_target(target.engine))
+
+    return Branches(first, another, channel.name, branch_prefix(channel), verbs, count)
 
 
 def position_holder(config: Config, channel: Channel, engine: Engine) -> Callable[[Connection], None] | None:

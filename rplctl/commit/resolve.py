@@ -14,6 +14,7 @@ from sqlalchemy import Engine
 from rplctl.applied_log.end import logged_record
 from rplctl.applied_log.files import binary_log_files
 from rplctl.channel import Channel
+from rplctl.commit.branches import settle_branches
 from rplctl.commit.participants.base import PositionParticipant
 from rplctl.commit.participants.choice import (
     chosen_participant,
@@ -23,7 +24,7 @@ from rplctl.commit.participants.choice import (
     possible_participants,
 )
 from rplctl.commit.two_phase import XaLedger
-from rplctl.commit.xid import instance_name, xid_prefix
+from rplctl.commit.xid import branch_prefix, instance_name, xid_prefix
 from rplctl.config import Config
 from rplctl.errors import ConfigError
 from rplctl.failpoint import crash_point
@@ -51,7 +52,8 @@ def open_two_phase(
         return None
     if not wanted and not instance_name(channel.datadir):
         return None
-    weaknesses = verbs.check(engine) if wanted else []
+    weaknesses = verbs.check(engine, "commit_mode=xa") if wanted else []
+    settle_branches(engine, channel.name, branch_prefix(channel), verbs)
     prefix = xid_prefix(channel)
     resolve_prepared(
         possible_participants(config, channel, engine, prefix), engine, prefix, verbs, _logged(config, channel)
@@ -99,16 +101,17 @@ def resolve_prepared(
 
 def settle_prepared(config: Config, channel: Channel, engine: Callable[[], Engine]) -> None:
     """Before RelayLogInfo moves to another repository or goes: no prepared position may be left in the old one."""
-    if not instance_name(channel.datadir):
+    verbs = two_phase_verbs(engine().dialect.name) if instance_name(channel.datadir) else None
+    if verbs is None:
         return
+    settle_branches(engine(), channel.name, branch_prefix(channel), verbs)
     file = open_repository(RELAY_LOG_INFO, RepositoryKind.FILE, config, channel, engine)
     has_line = file.exists() and file.read().prepared is not None
     if not has_line and not pages_path(channel).exists() and not logged_path(channel).exists():
         return
-    if (verbs := two_phase_verbs(engine().dialect.name)) is not None:
-        prefix = xid_prefix(channel)
-        found = possible_participants(config, channel, engine(), prefix)
-        resolve_prepared(found, engine(), prefix, verbs, _logged(config, channel))
+    prefix = xid_prefix(channel)
+    found = possible_participants(config, channel, engine(), prefix)
+    resolve_prepared(found, engine(), prefix, verbs, _logged(config, channel))
     forget_others(config, channel, engine)
 
 

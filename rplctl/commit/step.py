@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from rplctl.applied_log.binary_log import BinaryLog
+    from rplctl.commit.branches import Branches
 
 
 class CommitMode(StrEnum):
@@ -36,7 +37,8 @@ class Step(NamedTuple):
 
 
 class Ledger(ABC):
-    """Who keeps the position (position_store.py). `log`: None while `log_bin` is off. `guard`: held from COMMIT until
+    """Who keeps the position (position_store.py). `log`: None while `log_bin` is off. `branches`: further connections
+    that commit, or None. `guard`: held from COMMIT until
     `committed` returns: no GTID counts as executed while log-status looks.
     """
 
@@ -44,6 +46,7 @@ class Ledger(ABC):
 
     def __init__(self) -> None:
         self.log: BinaryLog | None = None
+        self.branches: Branches | None = None
         self.guard: Guard = nullcontext
 
     @abstractmethod

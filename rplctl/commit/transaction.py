@@ -7,6 +7,7 @@ With `log_bin` the binary log of applied transactions follows COMMIT. All from C
 A group with DDL on a target whose DDL ends the transaction (MySQL, MariaDB), or with changes to a non-transactional
 table, goes read the position → apply → compare-and-swap → COMMIT (`commit_after`, REQ-5): a crash in between repeats
 it, visibly; rows of MyISAM tables with a key go many to a commit (own_tables/group_begun.py).
+Where several connections commit a batch (`commit_in_branches`) the steps are those of branches.py.
 An error during COMMIT is ambiguous: the transaction may be durable although the client saw an error. The stored
 position decides, on a new connection, waited for if need be: never repeated blindly, never skipped blindly.
 """
@@ -15,11 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rplctl.commit.ambiguous_commit import until_answered
+from rplctl.commit.ambiguous_commit import InDoubt, until_answered
 from rplctl.commit.per_table import PerTableLedger, commit_per_table
 from rplctl.commit.step import Ledger, Step, taken_over
 from rplctl.commit.two_phase import XaLedger, commit_in_two_phases
-from rplctl.errors import TargetError
+from rplctl.errors import RplError, TargetError
 from rplctl.failpoint import crash_point
 from rplctl.info import RelayLogInfo
 from rplctl.target.base import Target
@@ -36,6 +37,8 @@ def commit_group(
     if isinstance(ledger, PerTableLedger):
         commit_per_table(target, ledger, step, apply)
         return
+    if ledger.branches is not None:
+        ledger.branches.settle()
     target.begin(foreign_keys=foreign_keys)
     try:
         crash_point("crash_before_update_pos")
@@ -65,6 +68,8 @@ def commit_after(
     error (a table exists already), which the operator skips.
     """
     expected, new = step
+    if ledger.branches is not None:
+        ledger.branches.settle()
     target.begin(foreign_keys=foreign_keys)
     try:
         stored = ledger.stored(target.connection)
@@ -80,6 +85,44 @@ def commit_after(
         _commit_logged(target, ledger, step)
         until_answered(lambda: ledger.committed(new))
     crash_point("crash_after_commit_and_update_pos")
+
+
+def commit_in_branches(
+    target: Target, ledger: Ledger, step: Step, apply: Callable[[], None], *, foreign_keys: bool = True
+) -> None:
+    """As transaction.commit_group: apply and move the position by `step`, or on any error neither."""
+    (expected, new), branches = step, ledger.branches
+    assert branches is not None
+    branches.begin(foreign_keys=foreign_keys)
+    try:
+        crash_point("crash_before_update_pos")
+        ledger.advance(target.connection, expected, new)
+        crash_point("crash_after_update_pos_before_apply")
+        apply()
+        crash_point("crash_after_apply")
+        crash_point("crash_commit_before")
+        branches.prepare()
+        crash_point("crash_commit_after_prepare")
+        if ledger.log is not None:
+            ledger.log.before_commit(*step)
+    except BaseException:
+        branches.roll_back()
+        raise
+    with ledger.guard():
+        try:
+            branches.decide()
+        except InDoubt:
+            raise
+        except RplError:
+            branches.roll_back()
+            raise
+        crash_point("crash_commit_after_log")
+        branches.commit()
+        if ledger.log is not None:
+            ledger.log.after_commit(*step)
+        crash_point("crash_commit_before_unlog")
+        until_answered(lambda: ledger.committed(new))
+    crash_point("crash_commit_after")
 
 
 def _commit_logged(target: Target, ledger: Ledger, step: Step) -> None:

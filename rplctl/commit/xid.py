@@ -35,6 +35,11 @@ def xid_prefix(channel: Channel) -> str:
     return f"rplctl:{name}:{hashlib.sha256(channel.name.lower().encode()).hexdigest()[:12]}:"
 
 
+def branch_prefix(channel: Channel) -> str:
+    """Of one of several transactions of a batch (branches.py); whoever resolves the others does not see them."""
+    return xid_prefix(channel).replace("rplctl:", "rplctl-branch:", 1)
+
+
 def instance_name(datadir: Path) -> str:
     """'' while the instance never began a transaction in two phases."""
     text = read_if_there(datadir / INSTANCE_FILE).decode("ascii", "replace")

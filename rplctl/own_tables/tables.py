@@ -5,6 +5,7 @@
     rplctl_prepared_xa      events of XA transactions that the source prepared and has not ended yet
     rplctl_group_begun      what of MyISAM tables is being applied, so that a crash in it is known
     rplctl_clone            tables whose rows are copied from the source, and how much of each is there (clones.py)
+    rplctl_branches         which batch was decided that several connections commit (commit/branches.py)
     rplctl_lake_batch       what several tables of a lake are taking, in lakes only (lake_batch.py)
     rplctl_next_event       a view: the next event to execute, of each channel (repository/next_event.py)
 
@@ -119,6 +120,16 @@ def cloned_tables(dialect: str) -> Table:
 
 
 @cache
+def branches_decided(dialect: str) -> Table:
+    return _own_table(
+        dialect,
+        "rplctl_branches",
+        "The last batch that several committers of a channel were to commit",
+        Column("Batch", String(16), nullable=False),
+    )
+
+
+@cache
 def lake_batch(dialect: str) -> Table:
     return _own_table(
         dialect,
@@ -143,7 +154,7 @@ def _long_text(dialect: str) -> Any:
     return dialect_of(dialect).own_types().long_text
 
 
-_ALL = (commit_marker, table_models, prepared_xa, group_begun, cloned_tables)
+_ALL = (commit_marker, table_models, prepared_xa, group_begun, cloned_tables, branches_decided)
 
 
 def forget_channel(connection: Connection, channel: str) -> None:

@@ -8,14 +8,11 @@ rolling back and applying one source transaction at a time; singly a TargetError
 from __future__ import annotations
 
 import contextlib
-import os
-import socket
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
-from weakref import WeakKeyDictionary, WeakSet
 
 from rplctl import mysql_errors as er
 from rplctl.errors import LockBusy, TargetError
@@ -34,8 +31,6 @@ Value = int | float | str | bytes | memoryview | LargeText | None  # views and L
 Row = tuple[Value, ...]
 
 COPIES = -1  # in place of a column: how many of a row (TableChunk.deletes of a table without a key)
-_connections: WeakKeyDictionary[Engine, WeakSet[Any]] = WeakKeyDictionary()
-_severed: WeakSet[Engine] = WeakSet()
 _MOST_SHOWN = 64  # characters of a value, in an error's position
 
 
@@ -323,8 +318,13 @@ class TwoPhaseVerbs(Protocol):
     def end_prepared(self, engine: Engine, verb: str, xid: str) -> None:
         """COMMIT or ROLLBACK from outside; gone already is done already. Raises TargetError."""
 
-    def check(self, engine: Engine) -> list[str]:
-        """What weakens two-phase commit on this server. Raises ConfigError when it cannot be had at all."""
+    def check(self, engine: Engine, option: str, branches: int = 1) -> list[str]:
+        """What weakens two-phase commit on this server. Raises ConfigError when the option, as it is set, cannot be had
+        at all. With several `branches` all that is decided is in the server's own log, in its order, flushed or not.
+        """
+
+    def wait_at_most(self, connection: Connection, seconds: int) -> None:
+        """For a lock, in the transaction that has begun; maybe in later ones of the connection, too."""
 
     def claim(self, connection: Connection, prefix: str) -> None:
         """Mark that connection, outside of a transaction, as this instance's, so that a later start knows whom to end.
@@ -468,38 +468,3 @@ def no_record(image: RowSet | None, model: TableModel) -> TargetError:
     return TargetError(
         f"Can't find record in '{model.name}'", errno=er.KEY_NOT_FOUND, position=describe_key(image, model)
     )
-
-
-def watch_connections(engine: Engine) -> None:
-    """So that `sever` finds them. Caller has just made the engine and listens to nothing yet."""
-    from sqlalchemy import event
-
-    made = _connections[engine] = WeakSet()
-
-    @event.listens_for(engine, "do_connect")
-    def refuse(*_: object) -> None:
-        if engine in _severed:
-            raise TargetError(
-                "cut off from the target: what was in work did not end within the patience of STOP",
-                errno=er.CONNECTION_KILLED,
-                hint="rplctl start, once the target answers: it goes on from the position that is stored there",
-            )
-
-    event.listen(engine, "connect", lambda connection, _: made.add(connection))
-
-
-def sever(engine: Engine) -> None:
-    """From any thread: who waits for an answer gets an error, the server rolls back as after a crash, and no other
-    connection is made: what would begin one ends with an error that is not tried again. An applier that shares its
-    process ends as if it had died.
-    """
-    _severed.add(engine)
-    for connection in list(_connections.get(engine, ())):
-        link = getattr(connection, "_sock", connection)  # PyMySQL's socket; psycopg's connection knows its descriptor
-        with contextlib.suppress(Exception), socket.socket(fileno=os.dup(link.fileno())) as wire:  # closed already
-            wire.shutdown(socket.SHUT_RDWR)
-
-
-def is_severed(engine: Engine) -> bool:
-    """Then nothing can be asked or written any more: the applier ends as after a crash."""
-    return engine in _severed

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from sqlalchemy import Connection, Engine
 
-from rplctl.target.base import sever
+from rplctl.target.severed import sever
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import TwoPhaseTransaction

@@ -31,6 +31,7 @@ TRANSACTIONS = int(os.environ.get("RPLCTL_BENCH_TRANSACTIONS", "30000"))
 ROWS = 100_000
 SERVER = ("--innodb-buffer-pool-size=512M", "--innodb-log-file-size=512M", "--skip-log-bin", "--skip-log-slave-updates")
 POLL_SECONDS = 0.01
+SYNCHRONOUS = {"1": "on", "2": "off"}  # of PostgreSQL, for innodb_flush_log_at_trx_commit
 
 
 def measure() -> Iterator[Measurement]:
@@ -49,14 +50,16 @@ def compare(
         yield Measurement(f"{phase.name}: binary log", phase.size / 1e6, "MB")
     for flush in flushes:
         durable = f"innodb_flush_log_at_trx_commit={flush}"
-        ours = _rplctl(load, "mariadb", flush)
+        ours = rplctl_seconds(load, "mariadb", flush)
         yield from rows_of(load, "rplctl into MariaDB", ours, None, durable)
         for number in threads:
             name = "MariaDB replica, " + (f"{number} optimistic threads" if number else "one SQL thread")
             yield from rows_of(load, name, _replica(load, number, flush), ours, durable)
         yield from rows_of(load, "mariadb-binlog | mariadb", _replayed(load, flush), ours, durable)
     for kind in ("sqlite", "duckdb", "postgresql"):
-        yield from rows_of(load, f"rplctl into {kind}", _rplctl(load, kind, "1"), ours, "ratio: to rplctl into MariaDB")
+        yield from rows_of(
+            load, f"rplctl into {kind}", rplctl_seconds(load, kind, "1"), ours, "ratio: to rplctl into MariaDB"
+        )
 
 
 def rows_of(
@@ -119,8 +122,8 @@ def _wait(replica: MariadbServer, load: Workload, column: str, number: int) -> N
             time.sleep(POLL_SECONDS)
 
 
-def _rplctl(load: Workload, kind: str, flush: str) -> list[float]:
-    """Seconds per phase; the target's tables equal the source's afterwards."""
+def rplctl_seconds(load: Workload, kind: str, flush: str, *options: str) -> list[float]:
+    """Seconds per phase; the target's tables equal the source's afterwards. `options`: of `init`."""
     with tempfile.TemporaryDirectory(prefix="rplctl-bench-") as name:
         folder = Path(name)
         if kind == "sqlite":
@@ -137,12 +140,12 @@ def _rplctl(load: Workload, kind: str, flush: str) -> list[float]:
             _compare_rows(load, dict(zip(load.tables, rows, strict=True)))
             return seconds
         server = (
-            PostgresqlServer()
+            PostgresqlServer(("-c", "max_prepared_transactions=10", "-c", f"synchronous_commit={SYNCHRONOUS[flush]}"))
             if kind == "postgresql"
             else MariadbServer((*SERVER, f"--innodb-flush-log-at-trx-commit={flush}"))
         )
         with server:
-            seconds = drained(folder / "instance", load, target_options(server, folder))
+            seconds = drained(folder / "instance", load, [*target_options(server, folder), *options])
             if isinstance(server, MariadbServer):
                 assert _checksums(server, load) == load.checksums
             else:

@@ -100,15 +100,6 @@ def judge(done: Outcome, verb: str, parameter: Any, value: str) -> None:
         assert done.out == "", where
 
 
-@pytest.mark.parametrize("words", [["--replica-parallel-workers", "4"], ["--slave-parallel-threads=4"]])
-def test_who_asks_for_several_appliers_of_a_channel_is_told_that_there_is_one(
-    configured: Program, words: list[str]
-) -> None:
-    done = configured("start", *words)
-    assert done.code == 78 and "one connection commits all transactions of a channel" in done.err
-    assert "D24" in done.err
-
-
 def test_the_options_of_another_command_are_its_own(configured: Program) -> None:
     done = configured("lock-instance", "--", sys.executable, "-c", "", "--slave-parallel-workers=4")
     assert (done.code, done.err) == (0, "")

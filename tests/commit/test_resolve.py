@@ -131,7 +131,7 @@ def test_every_mode_resolves_what_this_one_left(start: Start, mode: str, caplog:
     decided, other = xid_of(prefix, at(1)), f"{prefix}bb"
     LinePosition(start.repository).prepare(decided, at(0), at(1))
     start.server.prepared = {decided: [1], other: [2]}
-    start.server.check = lambda _: ["a weakness"]
+    start.server.check = lambda *_: ["a weakness"]
     ledger = start.open(mode)
     assert (ledger is None) == (mode == "auto")
     assert (start.repository.read(), start.server.rows, start.server.prepared) == (at(1), [1], {})

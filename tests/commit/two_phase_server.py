@@ -70,7 +70,10 @@ class TwoPhaseServer:
     def claim(self, connection: Any, prefix: str) -> None:
         self._say(f"claim {prefix}")
 
-    def check(self, engine: Any) -> list[str]:
+    def wait_at_most(self, connection: Any, seconds: int) -> None:
+        self._say(f"wait_at_most {seconds}")
+
+    def check(self, engine: Any, option: str, branches: int = 1) -> list[str]:
         return []
 
     def evict(self, engine: Any, prefix: str) -> None:

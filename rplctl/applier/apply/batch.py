@@ -22,6 +22,7 @@ from rplctl.applier.apply.bulk import LARGEST_UNFOLDED, BulkApplier
 from rplctl.applier.apply.in_order import OrderedRange, wants_foreign_keys
 from rplctl.applier.apply.live_tables import LiveTables, NotTransactional, TableSource
 from rplctl.applier.apply.permitted import check_permitted, refuse_generated_keys
+from rplctl.applier.apply.table_groups import Entangled
 from rplctl.applier.apply.table_source import StoredModels
 from rplctl.applier.apply.tolerance import Tolerance
 from rplctl.applier.decode.drawn_in import drawn_in
@@ -38,8 +39,9 @@ from rplctl.applier.log_bin.events import stage
 from rplctl.applier.spark.pipeline import Pipeline
 from rplctl.channel import Channel
 from rplctl.commit.ambiguous_commit import InDoubt
+from rplctl.commit.position_store import open_branches
 from rplctl.commit.step import CommitMode, Ledger, Step
-from rplctl.commit.transaction import commit_after, commit_group
+from rplctl.commit.transaction import commit_after, commit_group, commit_in_branches
 from rplctl.config import Config
 from rplctl.errors import LockBusy, RplError, TargetError
 from rplctl.event.scan import GroupKind
@@ -102,7 +104,7 @@ class BatchApplier:
 
             kind = LakeApplier
         parts = (self._config, self._channel, self._target, self._tables, self._pipeline, self.interrupter)
-        self.bulk = kind(*parts, in_xa=self._in_xa)
+        self.bulk = kind(*parts, in_xa=self._in_xa, branches=self._ledger.branches)
 
     @classmethod
     def open(  # noqa: PLR0913 - the parts of one applier
@@ -116,6 +118,7 @@ class BatchApplier:
     ) -> BatchApplier:
         """At the position that target, repository and binary log agree on after a crash. Raises RplError."""
         info = ledger.open()
+        ledger.branches = open_branches(config, channel, target, ledger)
         server = statement_target(target)
         if server is not None:
             server.judge_primary_keys(info.require_table_primary_key_check)
@@ -158,6 +161,8 @@ class BatchApplier:
     def close(self) -> None:
         """End with what was begun ahead; the target and Spark are the caller's."""
         self.bulk.close()
+        if self._ledger.branches is not None:
+            self._ledger.branches.close()
         if self._ledger.log is not None:
             self._ledger.log.close()
 
@@ -198,6 +203,8 @@ class BatchApplier:
                 self.on_retry(error)
                 if error.errno not in KEEPS_CONNECTION:
                     self._target.reconnect()
+                if self._ledger.branches is not None:
+                    self._ledger.branches.settle(is_doubtful=True)
                 self.interrupter.stop.wait(RETRY_PAUSE_SECONDS)
                 self.interrupter.check()
                 batch = batch.left(begun, self.info)
@@ -227,6 +234,10 @@ class BatchApplier:
             return self._one_by_one(batch, may_be_cut=False)
         if batch.kind is BatchKind.COMMIT_GROUP:
             return self._in_order(batch)
+        return self._in_bulk(batch)
+
+    def _in_bulk(self, batch: Batch) -> int:
+        """As net changes, if they fit."""
         try:
             return self.bulk.apply(batch, partial(self._commit, batch))
         except Inconsistent:
@@ -235,10 +246,12 @@ class BatchApplier:
             return sum(map(self._without_rollback, batch.parts(MOST_IN_ORDER, BYTES_IN_ORDER)))
         except InDoubt:
             raise  # it may be committed: nothing of it is tried again before the position is read
+        except Entangled:
+            return self._in_bulk(batch)
         except BagMismatch as error:
             log.info("%s; from here on they are changed one by one", error)
             self.bulk.change_one_by_one(error.table)
-            return self._apply(batch)
+            return self._in_bulk(batch)
         except (CountMismatch, RplError) as error:
             if getattr(error, "transient", False):
                 raise
@@ -454,9 +467,15 @@ class BatchApplier:
         return work.result.changes
 
     def _commit(
-        self, batch: Batch, apply: Callable[[], None], *, foreign_keys: bool = True, after: bool = False
+        self,
+        batch: Batch,
+        apply: Callable[[], None],
+        *,
+        foreign_keys: bool = True,
+        after: bool = False,
+        in_branches: bool = False,
     ) -> None:
-        """`after`: the group may commit by itself, its position follows."""
+        """`after`: the group may commit by itself, its position follows. `in_branches`: `apply` shares it."""
 
         def apply_uncut() -> None:
             apply()
@@ -470,7 +489,7 @@ class BatchApplier:
         left = self._group_behind(new.exec_position)
         try:
             stage(self._ledger.log, batch, self._config, self._rules, self.info)
-            commit = commit_after if after else commit_group
+            commit = commit_after if after else commit_in_branches if in_branches else commit_group
             commit(self._target, self._ledger, Step(self.info, new), apply_uncut, foreign_keys=foreign_keys)
         except RplError as error:
             error.channel = self._channel.name

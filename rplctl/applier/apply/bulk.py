@@ -6,12 +6,15 @@ Invariant: the batch is committed as a whole or not at all; what does not fit in
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
+from rplctl import mysql_errors as er
 from rplctl.applier.apply.live_tables import TableSource
+from rplctl.applier.apply.table_groups import Entangled, TableGroups
 from rplctl.applier.decode.filter_rules import ReplicationFilter
 from rplctl.applier.decode.net_changes import Inconsistent
 from rplctl.applier.decode.row_stream import named_tables
@@ -24,17 +27,23 @@ from rplctl.applier.interrupt import Interrupter
 from rplctl.applier.spark.pipeline import Pipeline, Split, UnknownTables
 from rplctl.applier.spark.splits import SMALLEST_SPLIT, jobs
 from rplctl.channel import Channel
+from rplctl.commit.branches import Branches
 from rplctl.config import Config
-from rplctl.errors import RplError
+from rplctl.errors import RplError, TargetError
 from rplctl.relay_log.reader import RelayGroups
 from rplctl.schema.model import TableModel
 from rplctl.schema.statement import TableName
-from rplctl.target.base import BagMismatch, TableChunk, Target
+from rplctl.target.base import BagMismatch, CountMismatch, TableChunk, Target
 
 if TYPE_CHECKING:
     from rplctl.target.base import TwoPhaseTarget
 
 LARGEST_UNFOLDED = 64 << 20  # bytes of compressed transactions, unfolded, that are decoded together
+WORTH_A_BRANCH = 1000  # rows that another connection may take off the first one's
+# errors of one branch that another may be the reason of: locks, and rows of its tables that are not to be seen yet
+_IN_THE_WAY = frozenset({er.LOCK_WAIT_TIMEOUT, er.LOCK_DEADLOCK, er.ROW_IS_REFERENCED_2, er.NO_REFERENCED_ROW_2})
+
+log = logging.getLogger(__name__)
 
 
 class BulkApplier:
@@ -50,8 +59,9 @@ class BulkApplier:
         interrupter: Interrupter,
         *,
         in_xa: bool,
+        branches: Branches | None = None,
     ) -> None:
-        """`in_xa`: all is applied in transactions that are prepared."""
+        """`in_xa`: all is applied in transactions that are prepared. `branches`: who else applies it."""
         self._spool_folder = channel.spool_folder
         self._target = target
         self._tables = tables
@@ -61,6 +71,9 @@ class BulkApplier:
         self._in_xa = in_xa
         self.size = (BatchSize.as_text if self._bulk_rows else BatchSize.as_values)(config.max_batch_bytes)
         self._unfolded_bytes = min(LARGEST_UNFOLDED, config.max_batch_bytes)
+        self._branches = branches
+        self._groups = TableGroups(branches.count if branches is not None else 1)
+        self._is_split = False  # the batch in work
         self._ahead: Prefetch[list[TableChunk]] = Prefetch(RplError, Inconsistent)
         self.meanwhile: Callable[[], None] = lambda: None
         self.forget_tables()
@@ -106,13 +119,15 @@ class BulkApplier:
         """Decode and apply job by job, in one transaction: memory hangs on a job's size, not on the batch's.
 
         `commit`: carries out what it is given in that transaction. Raises Inconsistent, NotTransactional, BagMismatch,
-        CountMismatch: nothing of the batch is applied then, and it does not fit in bulk.
+        CountMismatch: nothing of the batch is applied then, and it does not fit in bulk; Entangled: it may fit now.
         """
         changes = 0
         with self._interrupter.work(), event_range(batch, self._unfolded_bytes, self._spool_folder) as events:
             decoded = self._decoded(events)
             chunks: list[TableChunk] | None = next(decoded)
             unchecked = self._check_bulk(chunks or [])
+            self._groups.begin(self._tables.catalog)
+            self._is_split = self._branches is not None and self._groups.are_several(chunks or [], WORTH_A_BRANCH)
 
             def apply_jobs() -> None:
                 nonlocal chunks, changes
@@ -124,7 +139,14 @@ class BulkApplier:
                     if chunks is not None and self._check_bulk(chunks) and not unchecked:
                         raise Inconsistent("rows with foreign_key_checks=0 behind others")
 
-            commit(apply_jobs, foreign_keys=not unchecked)
+            try:
+                commit(apply_jobs, foreign_keys=not unchecked, in_branches=self._is_split)
+            except (CountMismatch, TargetError) as error:
+                if not self._is_split or not _is_entangled(error):
+                    raise
+                names = ", ".join(map(".".join, self._groups.join_touched()))
+                log.warning("%s: one connection commits these tables from here on, for two had: %s", names, error)
+                raise Entangled(str(error)) from error
         return changes
 
     def _decoded(self, events: EventRange) -> Iterator[list[TableChunk]]:
@@ -209,4 +231,20 @@ class BulkApplier:
                 by_split.append([])
             by_split[-1].append(chunk)
         for piece in without_superseded(by_split):
-            self._target.apply_chunks(piece, self._tables.catalog.tables)
+            self._apply_piece(piece)
+
+    def _apply_piece(self, piece: list[TableChunk]) -> None:
+        models = self._tables.catalog.tables
+        if self._branches is None or not self._is_split:
+            return self._target.apply_chunks(piece, models)
+
+        def applied(share: list[TableChunk], target: Target) -> None:
+            target.apply_chunks(share, models)
+
+        shares = self._groups.split(piece, self._tables.catalog)
+        self._branches.apply({branch: partial(applied, share) for branch, share in shares.items()})
+
+
+def _is_entangled(error: CountMismatch | TargetError) -> bool:
+    """Whether it may be that it fits by one connection."""
+    return not isinstance(error, BagMismatch) if isinstance(error, CountMismatch) else error.errno in _IN_THE_WAY

@@ -23,8 +23,8 @@ from sqlalchemy.exc import DBAPIError
 from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
 from rplctl.handshake import Allowance, GuardedConnection, Protection, Security
-from rplctl.target.base import watch_connections
 from rplctl.target.mysql.security import connection_options
+from rplctl.target.severed import watch_connections
 
 # at the door: an account that is repaired, or a server with room again, lets us in (as a replica waits for its source)
 REFUSALS = frozenset({

@@ -53,17 +53,17 @@ def end_prepared(engine: Engine, verb: str, xid: str) -> None:
         time.sleep(_PAUSE_SECONDS)
 
 
-def check(engine: Engine) -> list[str]:
+def check(engine: Engine, option: str, branches: int = 1) -> list[str]:
     with _alone(engine) as connection:
         version = str(connection.exec_driver_sql("SELECT @@version").scalar())
         synced = connection.exec_driver_sql("SELECT @@innodb_flush_log_at_trx_commit").scalar()
         has_binlog = connection.exec_driver_sql("SELECT @@log_bin").scalar()
-    is_mariadb = "mariadb" in version.lower()
+    is_mariadb, name = "mariadb" in version.lower(), option.partition("=")[0]
     numbers = tuple(int(part) for part in version.split("-")[0].split(".")[:3])
     if numbers < _OLDEST[is_mariadb]:
         raise ConfigError(
-            f"commit_mode=xa: a prepared transaction does not outlive its connection on {version}",
-            hint="commit_mode=auto, or a newer server",
+            f"{option}: a prepared transaction does not outlive its connection on {version}",
+            hint=f"leave {name} out, or use a newer server",
         )
     try:
         prepared_xids(engine, "")
@@ -71,14 +71,23 @@ def check(engine: Engine) -> list[str]:
         if error.errno not in (er.XAER_RMERR, er.SPECIFIC_ACCESS_DENIED_ERROR):
             raise
         raise ConfigError(
-            "commit_mode=xa: the target's user may not see prepared transactions (XA RECOVER)",
+            f"{option}: the target's user may not see prepared transactions (XA RECOVER)",
             errno=error.errno,
-            hint="GRANT XA_RECOVER_ADMIN ON *.* to the target's user, or commit_mode=auto",
+            hint=f"GRANT XA_RECOVER_ADMIN ON *.* to the target's user, or leave {name} out",
         ) from error
-    weak = [] if synced == 1 else ["innodb_flush_log_at_trx_commit is not 1: a power cut may take prepared data away"]
+    weak = (
+        []
+        if synced == 1 or branches > 1
+        else ["innodb_flush_log_at_trx_commit is not 1: a power cut may take prepared data away"]
+    )
     if has_binlog and is_mariadb:
         weak.append("log_bin is on: MariaDB's binary log may lack a transaction that a crash caught between its phases")
     return weak
+
+
+def wait_at_most(connection: Connection, seconds: int) -> None:
+    with mapped_errors():
+        connection.exec_driver_sql(f"SET SESSION innodb_lock_wait_timeout = {seconds}")
 
 
 def claim(connection: Connection, prefix: str) -> None:

@@ -21,8 +21,8 @@ from rplctl import mysql_errors as er
 from rplctl.errors import ConfigError, TargetError
 from rplctl.event.large_text import LargeText
 from rplctl.handshake import Protection
-from rplctl.target.base import watch_connections
 from rplctl.target.postgresql.values import LargeBytes
+from rplctl.target.severed import watch_connections
 
 _SETTINGS = {
     "timezone": "UTC",

@@ -31,7 +31,6 @@ from rplctl.target.base import (
     bag_of,
     check_columns,
     inserts_together,
-    is_severed,
     key_of,
     no_record,
 )
@@ -43,6 +42,7 @@ from rplctl.target.postgresql.connection import mapped_errors, target_error
 from rplctl.target.postgresql.ddl import DDL
 from rplctl.target.postgresql.ddl_type import table
 from rplctl.target.postgresql.errors import change_error, ddl_error
+from rplctl.target.severed import is_severed
 
 LOCK_WAIT = "10s"  # a server notices a client killed a moment ago
 BULK_ROWS = 200  # net changes of a table that are worth encoding in the tasks

@@ -40,19 +40,26 @@ def end_prepared(engine: Engine, verb: str, xid: str) -> None:
                 raise
 
 
-def check(engine: Engine) -> list[str]:
+def check(engine: Engine, option: str, branches: int = 1) -> list[str]:
     with _alone(engine) as connection:
         slots = int(str(connection.exec_driver_sql("SHOW max_prepared_transactions").scalar()))
         fsync, commit = (
             connection.exec_driver_sql(f"SHOW {name}").scalar() for name in ("fsync", "synchronous_commit")
         )
-    if slots == 0:
+    if slots < branches:
+        found = "prepared transactions are disabled on" if slots == 0 else f"{branches} of a channel are too many for"
         raise ConfigError(
-            "commit_mode=xa: prepared transactions are disabled on the target (max_prepared_transactions is 0)",
-            hint="ALTER SYSTEM SET max_prepared_transactions = 10, restart PostgreSQL; or commit_mode=auto",
+            f"{option}: {found} the target (max_prepared_transactions is {slots})",
+            hint=f"ALTER SYSTEM SET max_prepared_transactions = {10 * branches}, restart PostgreSQL; or leave "
+            f"{option.partition('=')[0]} out",
         )
-    weak = {"fsync is off": fsync == "off", "synchronous_commit is off": commit == "off"}
+    weak = {"fsync is off": fsync == "off", "synchronous_commit is off": commit == "off" and branches == 1}
     return [f"{what}: a power cut may take prepared data away" for what, is_so in weak.items() if is_so]
+
+
+def wait_at_most(connection: Connection, seconds: int) -> None:
+    with mapped_errors():
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{seconds}s'")
 
 
 def claim(connection: Connection, prefix: str) -> None:

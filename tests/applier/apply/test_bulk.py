@@ -186,7 +186,8 @@ def jobs_of(parts: Parts, monkeypatch: pytest.MonkeyPatch, *jobs: list[TableChun
     monkeypatch.setattr(parts.bulk, "_decoded", lambda events: iter(jobs))
     batch = demo_batch()
 
-    def commit(apply: Callable[[], None], *, foreign_keys: bool) -> None:
+    def commit(apply: Callable[[], None], *, foreign_keys: bool, in_branches: bool) -> None:
+        assert not in_branches
         parts.said.append(foreign_keys)
         apply()
 

@@ -1,0 +1,98 @@
+"""Which tables of a batch may be applied by connections of their own, and by which (design D24).
+
+Invariant: tables that share anything are one group, and a group belongs to one branch for the whole batch. They share
+a foreign key, whichever of them has it; what the target has besides (a trigger, a foreign key that the source does not
+know) shows when two branches get in each other's way, and joins them from then on.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from rplctl.schema.plan import Catalog
+from rplctl.schema.statement import TableName
+from rplctl.target.base import CountMismatch, TableChunk
+
+
+class Entangled(CountMismatch):
+    """Branches were in each other's way: their tables are one group now, and the batch may be tried again at once."""
+
+
+class TableGroups:
+    """`count` branches. A group is named by one of its tables."""
+
+    def __init__(self, count: int) -> None:
+        self._met: list[tuple[TableName, TableName]] = []  # found out, whatever the catalog says
+        self._touched: set[TableName] = set()
+        self._catalog: Catalog | None = None
+        self._links: dict[TableName, TableName] = {}  # table → one nearer to the name of its group
+        self._loads = [0] * count
+        self._branches: dict[TableName, int] = {}  # group → branch, in this batch
+
+    def begin(self, catalog: Catalog) -> None:
+        """A batch; the tables are as the catalog has them."""
+        self._loads = [0] * len(self._loads)
+        self._branches.clear()
+        self._touched.clear()
+        self._follow(catalog)
+
+    def join_touched(self) -> list[TableName]:
+        """The tables of this batch got in each other's way; their names."""
+        first, *others = names = sorted(self._touched)
+        for other in others:
+            self._met.append((first, other))
+            self._link(first, other)
+        return names
+
+    def are_several(self, chunks: Sequence[TableChunk], least: int) -> bool:
+        """Whether branches have something to share: what is not of the largest group is `least` rows or more."""
+        loads = self._loads_of(chunks)
+        return len(loads) > 1 and loads.total() - max(loads.values()) >= least
+
+    def split(self, chunks: Sequence[TableChunk], catalog: Catalog) -> dict[int, list[TableChunk]]:
+        """Branch → its chunks, in their order. A new group goes to who has least to do. Raises Entangled: a table that
+        the catalog did not have when the batch began joins tables of two branches.
+        """
+        self._follow(catalog)
+        for group, load in self._loads_of(chunks).most_common():
+            branch = self._branches.setdefault(group, self._loads.index(min(self._loads)))
+            self._loads[branch] += load
+        shares: dict[int, list[TableChunk]] = {}
+        for chunk in chunks:
+            self._touched.add((chunk.database, chunk.table))
+            branch = self._branches[self._group(chunk.database, chunk.table)]
+            shares.setdefault(branch, []).append(chunk)
+        return shares
+
+    def _follow(self, catalog: Catalog) -> None:
+        if catalog is self._catalog:
+            return
+        self._catalog = catalog
+        self._links.clear()
+        for name, model in catalog.tables.items():
+            for key in model.foreign_keys:
+                self._link(name, (key.ref_database, key.ref_table))
+        for name, other in self._met:
+            self._link(name, other)
+        before, self._branches = self._branches, {}
+        for group, branch in before.items():
+            if self._branches.setdefault(self._group(*group), branch) != branch:
+                raise Entangled(f"{'.'.join(group)}: a table that was not known joins it with others")
+
+    def _loads_of(self, chunks: Sequence[TableChunk]) -> Counter[TableName]:
+        loads = Counter[TableName]()
+        for chunk in chunks:
+            loads[self._group(chunk.database, chunk.table)] += chunk.net_count
+        return loads
+
+    def _group(self, database: str, table: str) -> TableName:
+        name = (database, table)
+        while (link := self._links.get(name, name)) != name:
+            name = link
+        return name
+
+    def _link(self, name: TableName, other: TableName) -> None:
+        group, joined = self._group(*name), self._group(*other)
+        if group != joined:
+            self._links[joined] = group

@@ -1,0 +1,237 @@
+"""Several committers of one channel: groups of tables on connections of their own, and one position (design D24).
+
+    1 each branch: XA START or BEGIN; the first: compare-and-swap of the position
+    2 each branch: its tables' changes
+    3 each branch: PREPARE                          undone at the next start: crash_commit_after_prepare
+    4 row of rplctl_branches: the batch's name      the decision; from here on carried out: crash_commit_after_log
+    5 each branch but the first: COMMIT             crash_commit_between_engines
+    6 the first: COMMIT, the position with it       crash_commit_before_unlog, crash_commit_after
+
+Invariant: a prepared branch whose batch the row names is committed, every other one of this channel is rolled back,
+before anything else is applied or the position is moved by anybody (`settle_branches`). The position is committed
+last, so nobody reads one that is ahead of the rows. A name is used once: what a lost connection prepares late is of no
+batch that was decided. Branches are `rplctl-branch:INSTANCE:CHANNEL:BATCH.NUMBER`, 16 hex digits of chance and a
+number from 0 on; for INSTANCE and CHANNEL see xid.py. Who goes through the steps: transaction.commit_in_branches.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
+from contextvars import copy_context
+from functools import partial
+
+from sqlalchemy import Engine, insert, select, update
+
+from rplctl.commit.ambiguous_commit import until_answered
+from rplctl.errors import LockBusy, TargetError
+from rplctl.failpoint import crash_point
+from rplctl.own_tables.tables import branches_decided
+from rplctl.target import mapped_errors
+from rplctl.target.base import Target, TwoPhaseTarget, TwoPhaseVerbs
+
+PATIENCE_SECONDS = 10  # of a branch with a lock: another branch of the same batch may hold it
+_LOOK = "rplctl show-status, then rplctl start"
+Share = Callable[[Target], None]
+
+log = logging.getLogger(__name__)
+
+
+class Branches:
+    """`first`: the channel's own connection, whose branch moves the position. The others open at their first share."""
+
+    def __init__(  # noqa: PLR0913 - the parts of one
+        self,
+        first: TwoPhaseTarget,
+        another: Callable[[], TwoPhaseTarget],
+        channel: str,
+        prefix: str,
+        verbs: TwoPhaseVerbs,
+        count: int,
+    ) -> None:
+        """Nothing may be prepared (`settle_branches`). Raises TargetError."""
+        self.count = count
+        self._targets: list[TwoPhaseTarget | None] = [first, *[None] * (count - 1)]
+        self._another = another
+        self._engine = first.engine
+        self._channel = channel
+        self._prefix = prefix
+        self._verbs = verbs
+        self._claimed: dict[int, object] = {}  # branch → the driver's connection that bears our mark
+        self._decided = _begin_deciding(self._engine, channel)  # the row's, as we left it
+        self._batch = ""
+        self._foreign_keys = True
+        self._begun: dict[int, TwoPhaseTarget] = {}
+        self._is_settled = True
+        self._threads = ThreadPoolExecutor(count, thread_name_prefix="branch")
+
+    # the steps
+
+    def begin(self, *, foreign_keys: bool) -> None:
+        self.settle()
+        self._batch = _new_name()
+        self._foreign_keys = foreign_keys
+        self._target(0)
+
+    def apply(self, shares: Mapping[int, Share]) -> None:
+        """Each share on its branch, at the same time. Raises what the first that failed raised."""
+        self._each({number: partial(self._apply, number, share) for number, share in shares.items()})
+
+    def _apply(self, number: int, share: Share) -> None:
+        try:
+            share(self._target(number))
+        except BaseException:
+            self._undo(number)  # now: another branch may wait for its locks
+            raise
+
+    def prepare(self) -> None:
+        self._each({number: target.prepare for number, target in self._begun.items()})
+
+    def decide(self) -> None:
+        """Raises TargetError when it was not decided, InDoubt when that is not known, LockBusy when somebody else did.
+
+        A decision whose answer is lost is taken back, if it did not arrive: one that arrives late finds another name.
+        """
+        try:
+            if not self._swap(self._batch):
+                raise LockBusy("another applier commits for this channel", channel=self._channel, hint=_LOOK)
+        except TargetError:
+            void = _new_name()
+            if until_answered(lambda: self._swap(void)):
+                self._decided = void
+                raise
+            if until_answered(lambda: decided_batch(self._engine, self._channel)) != self._batch:
+                raise
+        self._decided = self._batch
+
+    def _swap(self, name: str) -> bool:
+        table = branches_decided(self._engine.dialect.name)
+        ours = table.c.Channel_name == self._channel, table.c.Batch == self._decided
+        with mapped_errors(self._engine.dialect.name), self._engine.begin() as connection:
+            return connection.execute(update(table).where(*ours).values(Batch=name)).rowcount == 1
+
+    def commit(self) -> None:
+        """What is decided. Raises InDoubt when the target does not answer: the next start goes on."""
+        others = {number: target for number, target in self._begun.items() if number}
+        self._each({number: partial(self._commit, number, target) for number, target in others.items()})
+        crash_point("crash_commit_between_engines")
+        self._commit(0, self._begun[0])
+        self._begun.clear()
+
+    def _commit(self, number: int, target: TwoPhaseTarget) -> None:
+        try:
+            target.commit()
+        except TargetError:
+            target.reconnect()  # MariaDB lets nobody else end what its owner holds
+            until_answered(lambda: self._verbs.end_prepared(self._engine, "COMMIT", self._name(number)))
+
+    def roll_back(self) -> None:
+        """Before the decision: what was prepared, too."""
+        for number in list(self._begun):
+            self._undo(number)
+
+    def _undo(self, number: int) -> None:
+        if (target := self._begun.pop(number, None)) is None:
+            return
+        try:
+            target.rollback()
+        except TargetError:
+            target.reconnect()
+            self._is_settled = False
+
+    # others' ends
+
+    def settle(self, *, is_doubtful: bool = False) -> None:
+        """Before anything else is applied: nothing is left prepared. `is_doubtful`: a connection was lost, and what it
+        had sent may come late.
+        """
+        if self._is_settled and not is_doubtful and not self._begun:
+            return
+        for target in self._begun.values():
+            target.reconnect()
+        self._begun.clear()
+        settle_branches(self._engine, self._channel, self._prefix, self._verbs)
+        self._is_settled = True
+
+    def interrupt(self) -> None:
+        """From another thread: what the branches execute now fails; the first one's is the caller's."""
+        for number, target in list(self._begun.items()):
+            if number:
+                target.interrupt()
+
+    def close(self) -> None:
+        """What is prepared stays so: it is settled at the next start."""
+        self._threads.shutdown()
+        for target in filter(None, self._targets[1:]):
+            with suppress(TargetError):
+                target.reconnect()
+
+    def _target(self, number: int) -> TwoPhaseTarget:
+        """The branch's connection, in its transaction."""
+        if number in self._begun:
+            return self._begun[number]
+        target = self._targets[number]
+        if target is None:
+            target = self._targets[number] = self._another()
+        driver = target.connection.connection.driver_connection
+        if driver is not self._claimed.get(number):
+            self._verbs.claim(target.connection, f"{self._prefix}{number}:")
+            self._claimed[number] = driver
+        target.begin(foreign_keys=self._foreign_keys, xid=self._name(number))
+        self._begun[number] = target
+        self._verbs.wait_at_most(target.connection, PATIENCE_SECONDS)
+        return target
+
+    def _name(self, number: int) -> str:
+        return f"{self._prefix}{self._batch}.{number}"
+
+    def _each(self, steps: Mapping[int, Callable[[], None]]) -> None:
+        """At the same time; all have ended when it returns. Raises what the first that failed raised."""
+        begun = [self._threads.submit(copy_context().run, step) for step in steps.values()]
+        failures = [error for step in as_completed(begun) if (error := step.exception()) is not None]
+        if failures:
+            raise failures[0]
+
+
+def settle_branches(engine: Engine, channel: str, prefix: str, verbs: TwoPhaseVerbs) -> None:
+    """What a crash left: of the batch that was decided all is committed, all else is rolled back. May be cut off
+    anywhere and repeated. The caller is alone with the channel. Raises TargetError.
+    """
+    prepared = verbs.prepared_xids(engine, prefix)
+    if not prepared:
+        return
+    decided = decided_batch(engine, channel)
+    for xid in sorted(prepared, key=_number, reverse=True):  # the position's last
+        verbs.evict(engine, f"{prefix}{_number(xid)}:")
+        is_decided = xid.removeprefix(prefix).partition(".")[0] == decided
+        verbs.end_prepared(engine, "COMMIT" if is_decided else "ROLLBACK", xid)
+        how = "was decided and is committed" if is_decided else "was not decided and is rolled back"
+        log.info("prepared transaction %s %s", xid, how)
+
+
+def decided_batch(engine: Engine, channel: str) -> str:
+    """Raises TargetError."""
+    table = branches_decided(engine.dialect.name)
+    with mapped_errors(engine.dialect.name), engine.connect() as connection:
+        return str(connection.execute(select(table.c.Batch).where(table.c.Channel_name == channel)).scalar() or "")
+
+
+def _begin_deciding(engine: Engine, channel: str) -> str:
+    """The channel's row, made when there is none; what it says."""
+    if found := decided_batch(engine, channel):
+        return found
+    name = _new_name()
+    with mapped_errors(engine.dialect.name), engine.begin() as connection:
+        connection.execute(insert(branches_decided(engine.dialect.name)).values(Channel_name=channel, Batch=name))
+    return name
+
+
+def _new_name() -> str:
+    return os.urandom(8).hex()
+
+
+def _number(xid: str) -> int:
+    return int(xid.rpartition(".")[2])

@@ -1,0 +1,56 @@
+"""Connections that are cut off from another thread, for the target as if the process had died.
+
+Invariant: once an engine is severed, whoever waits for an answer of it gets an error, and it makes no connection again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary, WeakSet
+
+from rplctl import mysql_errors as er
+from rplctl.errors import TargetError
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+_connections: WeakKeyDictionary[Engine, WeakSet[Any]] = WeakKeyDictionary()
+_severed: WeakSet[Engine] = WeakSet()
+
+
+def watch_connections(engine: Engine) -> None:
+    """So that `sever` finds them. Caller has just made the engine and listens to nothing yet."""
+    from sqlalchemy import event
+
+    made = _connections[engine] = WeakSet()
+
+    @event.listens_for(engine, "do_connect")
+    def refuse(*_: object) -> None:
+        if engine in _severed:
+            raise TargetError(
+                "cut off from the target: what was in work did not end within the patience of STOP",
+                errno=er.CONNECTION_KILLED,
+                hint="rplctl start, once the target answers: it goes on from the position that is stored there",
+            )
+
+    event.listen(engine, "connect", lambda connection, _: made.add(connection))
+
+
+def sever(engine: Engine) -> None:
+    """From any thread: who waits for an answer gets an error, the server rolls back as after a crash, and no other
+    connection is made: what would begin one ends with an error that is not tried again. An applier that shares its
+    process ends as if it had died.
+    """
+    _severed.add(engine)
+    for connection in list(_connections.get(engine, ())):
+        link = getattr(connection, "_sock", connection)  # PyMySQL's socket; psycopg's connection knows its descriptor
+        with contextlib.suppress(Exception), socket.socket(fileno=os.dup(link.fileno())) as wire:  # closed already
+            wire.shutdown(socket.SHUT_RDWR)
+
+
+def is_severed(engine: Engine) -> bool:
+    """Then nothing can be asked or written any more: the applier ends as after a crash."""
+    return engine in _severed

@@ -1,0 +1,76 @@
+"""`python -m tests.commit.branch_applier DATADIR LOG OPTIONS`: apply a source's binary log by several connections.
+
+An applier of its own, for tests that kill it: tasks run in it, without Spark. It begins where the position says.
+OPTIONS: JSON, of the instance.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rplctl.applier.apply import batch, bulk
+from rplctl.applier.apply.batch import BatchApplier
+from rplctl.applier.feed.plan import plan_batches
+from rplctl.applier.interrupt import Interrupter
+from rplctl.applier.spark.in_process import InProcessPipeline
+from rplctl.channel import Channel
+from rplctl.commit.position_store import open_ledger
+from rplctl.commit.resolve import evict_predecessor
+from rplctl.commit.transaction import commit_in_branches
+from rplctl.config import Config
+from rplctl.info import RelayLogInfo
+from rplctl.own_tables.tables import create_own_tables
+from rplctl.repository import create_tables, open_relay_log_info
+from rplctl.target import open_target
+from tests.applier.demo_log import groups_of
+
+
+def apply_log(datadir: Path, log: Path, options: dict[str, Any], stop: int | None = None) -> int:
+    """Up to the group `stop`; the number of batches that several connections committed."""
+    split: list[object] = []
+
+    def counted(*step: Any, **more: Any) -> None:
+        commit_in_branches(*step, **more)
+        split.append(step)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(bulk, "WORTH_A_BRANCH", 1)
+        patched.setattr(batch, "commit_in_branches", counted)
+        _apply(datadir, log, options, stop)
+    return len(split)
+
+
+def _apply(datadir: Path, log: Path, options: dict[str, Any], stop: int | None) -> None:
+    config, channel, groups = replace(Config(datadir=datadir), **options), Channel("", datadir), groups_of(log)
+    is_new = not datadir.exists()
+    datadir.mkdir(exist_ok=True)
+    with closing(open_target(config.target_url)) as target:
+        evict_predecessor(channel, target.engine)
+        target.fence(channel.name)
+        create_own_tables(target.engine)
+        if is_new:
+            create_tables(target.engine, "")
+            begin = RelayLogInfo().at(groups.start, groups.start_source)
+            open_relay_log_info(config, channel, lambda: target.engine).flush(begin, force=True)
+        ledger = open_ledger(config, channel, target.engine)
+        parts = (target, ledger, InProcessPipeline(), Interrupter(threading.Event()))
+        work = BatchApplier.open(config, channel, *parts)
+        with closing(work):
+            ends = map(groups.scan.source_position, range(len(groups.scan)))
+            done = sum(not work.info.exec_position.is_before(end) for end in ends)
+            for planned in plan_batches(groups, len(groups.scan) if stop is None else stop, per_commit=lambda: 2):
+                if planned.last > done:
+                    work.apply(replace(planned, first=max(planned.first, done)))
+        ledger.close(work.info)
+
+
+if __name__ == "__main__":
+    apply_log(Path(sys.argv[1]), Path(sys.argv[2]), json.loads(sys.argv[3]))
