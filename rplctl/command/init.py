@@ -48,10 +48,11 @@ def init(
             hint="leave it out of the URL and give --target-password-file FILE",
         )
     planned = load_config(datadir, "", given, config_file=config_file)
-    if planned.commit_mode == "xa" and two_phase_verbs(kind := target_kind(planned.target_place)) is None:
+    wants_two_phases = planned.commit_mode == "xa" or planned.replica_parallel_workers > 1
+    if wants_two_phases and two_phase_verbs(kind := target_kind(planned.target_place)) is None:
         from rplctl.commit.resolve import no_two_phase
 
-        raise no_two_phase(kind)  # what a server refuses shows at start
+        raise no_two_phase(kind, planned)  # what a server refuses shows at start
     if "TABLE" in (planned.master_info_repository, planned.relay_log_info_repository):
         refuse_held_table(planned)
     if "?" in planned.target or _is_lake(planned) or dialect_of(target_kind(planned.target_place)).is_held:

@@ -27,7 +27,7 @@ from rplctl.channel import Channel
 from rplctl.commit.branches import Branches
 from rplctl.commit.marker import MarkerLedger, read_marker, remove_marker
 from rplctl.commit.per_table import PerTableLedger
-from rplctl.commit.resolve import open_two_phase
+from rplctl.commit.resolve import no_two_phase, open_two_phase, several_workers
 from rplctl.commit.step import CommitMode, Ledger, taken_over
 from rplctl.commit.xid import branch_prefix
 from rplctl.config import Config
@@ -72,16 +72,17 @@ def open_branches(config: Config, channel: Channel, target: Target, ledger: Ledg
     count = config.replica_parallel_workers
     if count < 2:
         return None
-    option, verbs = f"replica_parallel_workers={count}", two_phase_verbs(target.engine.dialect.name)
+    option, verbs = several_workers(config), two_phase_verbs(target.engine.dialect.name)
     if config.replica_preserve_commit_order:
         log.info("%s: one connection commits, for replica_preserve_commit_order is on", option)
         return None
-    if verbs is None or ledger.mode not in (CommitMode.TRANSACTION, CommitMode.MARKER):
-        why = "prepares a transaction" if verbs is None else "has its position elsewhere (commit_mode=xa)"
+    if verbs is None:
+        raise no_two_phase(target.kind, config)
+    if ledger.mode is CommitMode.XA:
         raise ConfigError(
-            f"{option}: one connection commits where the target ({target.kind}) {'never ' * (verbs is None)}{why}",
+            f"{option}: one connection commits while the position is elsewhere (commit_mode=xa)",
             channel=channel.name,
-            hint="leave it out; man 7 rplctl-design, D24",
+            hint="leave one of them out; man 5 rplctl.toml",
         )
     weaknesses = verbs.check(target.engine, option, count)
     first = cast(TwoPhaseTarget, target)

@@ -48,7 +48,7 @@ def open_two_phase(
     verbs, wanted = two_phase_verbs(engine.dialect.name), config.commit_mode == "xa"
     if verbs is None:
         if wanted:
-            raise no_two_phase(engine.dialect.name)
+            raise no_two_phase(engine.dialect.name, config)
         return None
     if not wanted and not instance_name(channel.datadir):
         return None
@@ -122,11 +122,17 @@ def evict_predecessor(channel: Channel, engine: Engine) -> None:
         verbs.evict(engine, xid_prefix(channel))
 
 
-def no_two_phase(kind: str) -> ConfigError:
-    return ConfigError(
-        f"commit_mode=xa: a target of kind {kind} cannot prepare a transaction",
-        hint="commit_mode=auto keeps a FILE crash-safe with a marker row in the target",
-    )
+def no_two_phase(kind: str, config: Config) -> ConfigError:
+    """`config` wants it by one option or the other."""
+    if config.commit_mode == "xa":
+        option, hint = "commit_mode=xa", "commit_mode=auto keeps a FILE crash-safe with a marker row in the target"
+    else:
+        option, hint = several_workers(config), "leave it out; man 5 rplctl.toml, SEVERAL CONNECTIONS TO THE TARGET"
+    return ConfigError(f"{option}: a target of kind {kind} cannot prepare a transaction", hint=hint)
+
+
+def several_workers(config: Config) -> str:
+    return f"replica_parallel_workers={config.replica_parallel_workers}"
 
 
 def _logged(config: Config, channel: Channel) -> str | None:

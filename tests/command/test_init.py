@@ -38,11 +38,12 @@ def test_a_wrong_option_leaves_no_folder_behind(tmp_path: Path) -> None:
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.parametrize("wanted", [{"commit_mode": "xa"}, {"replica_parallel_workers": 2}])
 def test_two_phase_commit_for_a_target_that_cannot_prepare_is_refused_before_anything_is_written(
-    tmp_path: Path,
+    tmp_path: Path, wanted: dict[str, str | int]
 ) -> None:
     with pytest.raises(ConfigError, match="sqlite cannot prepare"):
-        init(tmp_path / "new", {"commit_mode": "xa"})
+        init(tmp_path / "new", wanted)
     assert not (tmp_path / "new").exists()
 
 
