@@ -173,7 +173,7 @@ def as_relay_log(path: Path, mutant: bytes, corpus: Corpus, at: BinlogPosition) 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("wounds", [20, pytest.param(60, marks=pytest.mark.torture)])
+@pytest.mark.parametrize("wounds", [8, pytest.param(60, marks=pytest.mark.torture)])
 @pytest.mark.parametrize(("vendor", "seed"), [("mariadb", 5), ("mysql", 6)])
 def test_a_refused_transaction_leaves_the_target_as_it_was(tmp_path: Path, vendor: str, seed: int, wounds: int) -> None:
     dice = random.Random(seed)

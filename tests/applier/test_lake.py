@@ -249,7 +249,7 @@ def copy_of(replica: Replica, folder: Path) -> Replica:
 
 
 @pytest.mark.mariadb
-@KINDS
+@pytest.mark.parametrize("kind", ["delta", pytest.param("parquet", marks=pytest.mark.torture)])
 def test_of_two_writers_from_copies_of_one_state_that_cut_batches_differently_one_is_refused(
     replica: Replica, mariadb: MariadbServer, tmp_path: Path, kind: str
 ) -> None:

@@ -22,6 +22,7 @@ CHANGES = (
 )
 
 
+@pytest.mark.torture
 def test_the_parts_are_the_whole_and_the_bare_load_does_the_same_work() -> None:
     with MariadbServer(SOURCE_OPTIONS) as source:
         source.sql("CREATE DATABASE sb")

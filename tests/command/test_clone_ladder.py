@@ -118,7 +118,7 @@ def copied(
     seconds: float = 300,
     same: Compare = assert_same_tables,
     options: Sequence[str] = (),
-    rest_s: float = 0,
+    rest_s: float = 0.01,
 ) -> None:
     """Beside writers, a schema tool, and a transaction that is prepared before its table is copied."""
     statements = ("XA START 'x'", "INSERT INTO plain VALUES (90001, 'xa', 1)", "XA END 'x'", "XA PREPARE 'x'")

@@ -94,14 +94,11 @@ def alterer(seeds: Sequence[int]) -> Work:
     return work
 
 
-@pytest.mark.parametrize("first", [0, *(pytest.param(n, marks=pytest.mark.torture) for n in range(LIVES, 300, LIVES))])
+@pytest.mark.torture  # at each step: selftest/test_clone_walk.py
+@pytest.mark.parametrize("first", range(0, 300, LIVES))
 @pytest.mark.parametrize(
     "compare",
-    [
-        "sqlite",
-        pytest.param("mariadb", marks=pytest.mark.torture),
-        pytest.param("postgresql", marks=[pytest.mark.postgresql, pytest.mark.torture]),
-    ],
+    ["sqlite", "mariadb", pytest.param("postgresql", marks=pytest.mark.postgresql)],
     indirect=True,
 )
 def test_killed_at_any_moment_each_goes_on_and_ends_strict(

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from rplctl.command.selftest import crash_run, crash_walk
-from rplctl.command.selftest.crash_cases import CrashCase, all_cases
+from rplctl.command.selftest.crash_cases import BESIDES, CrashCase, all_cases
 from rplctl.command.selftest.crash_walk import Walk
 from rplctl.demo.crash_log import FOLDER
 from rplctl.errors import UsageError
@@ -38,9 +38,9 @@ def program(tmp_path: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pyte
 
 
 IN_THE_SUITE = {  # what of the walk is done there; `make torture` does all of it on every target
-    "sqlite": (["marker", "-"], []),
+    "sqlite": (["marker", "-"], ["transaction", "ddl", *BESIDES]),
     "sqlite with log_bin": (["transaction+log"], ["transaction"]),
-    "delta": (["per-table-file"], ["transaction", "ddl"]),
+    "delta": (["per-table-file"], ["transaction"]),
     "parquet": (["per-table-file"], ["transaction"]),
     "duckdb": (["marker"], ["transaction"]),
     "mariadb": (["xa"], ["transaction", "ddl", "non-transactional", "statement"]),

@@ -144,7 +144,7 @@ def killed_streams(
     finally:
         over.set()
         writer.join()
-    last = code.replace("written.start(", "written.trigger(availableNow=True).start(")
+    last = code.replace("written.start(", "written.trigger(availableNow=True).start(").replace("200_000", "5_000_000")
     told = query(last + TELL.format(paths=[*paths], folder=str(folder)), folder / "spark")
     for lines in told[-len(paths) :]:
         yield [json.loads(line) for line in lines]

@@ -101,7 +101,7 @@ def open_folder() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-@pytest.mark.slow
+@pytest.mark.torture
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to run as another user")
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv (util-linux)")
 def test_a_service_without_a_home_and_a_system_wide_package_works(open_folder: Path) -> None:

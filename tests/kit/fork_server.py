@@ -2,7 +2,8 @@
 
 What a program does is its own: command line, session, streams, signals, exit code, end. Only the start of Python,
 the imports and the loading of compiled code are saved, about a second of CPU time for each `start`, receiver and
-applier. Programs are begun as an operator begins them in tests/cli, and wherever a test gives an environment.
+applier. Programs are begun as an operator begins them in tests/cli, and wherever a test gives an environment that
+acts while Python starts.
 
 A request is one message with the file descriptors of its streams, a socket for the answers, and what the program
 keeps open; the answers are the pid, and in the end the exit code. The server has one thread, so a fork copies no
@@ -28,6 +29,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from rplctl import failpoint
+from rplctl.config import ENVIRONMENT_PREFIX
+
 CHANGES = {"PYTEST_CURRENT_TEST", "PYTHONPATH"}  # variables that may differ from those that the server began with
 WITHOUT_SPARK = Path(__file__).parent / "without_spark"
 _MOST_BYTES = 1 << 18
@@ -35,8 +39,11 @@ _ROOM = "-" * 4096  # the kernel shows a program's arguments where those of the 
 
 
 def takes(environment: Mapping[str, str]) -> bool:
-    """Whether a program with these variables may be forked: others act while Python starts or modules are loaded."""
-    changed = {name for name, _ in set(environment.items()) ^ set(os_environment().items())}
+    """Whether a program with these variables may be forked: ours are read when it runs, others act while Python starts
+    or modules are loaded.
+    """
+    differing = {name for name, _ in set(environment.items()) ^ set(os_environment().items())}
+    changed = {name for name in differing if not name.startswith(ENVIRONMENT_PREFIX)}
     before = os_environment().get("PYTHONPATH", "")
     paths = {before, os.pathsep.join(filter(None, [str(WITHOUT_SPARK), before]))}
     return changed <= CHANGES and environment.get("PYTHONPATH", "") in paths
@@ -183,6 +190,7 @@ def _become(told: dict[str, Any], descriptors: list[int], server: socket.socket)
     os.environ.clear()
     os.environ.update(told["environment"])
     os.chdir(told["cwd"])
+    failpoint.rearm()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.stdin = sys.__stdin__ = open(0, closefd=False)  # type: ignore[misc]
     sys.stdout = sys.__stdout__ = open(1, "w", closefd=False)  # type: ignore[misc]

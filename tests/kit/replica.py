@@ -28,7 +28,7 @@ from tests.kit import fork_server
 from tests.kit.servers import MariadbServer
 
 # Verbs that start processes, which are to be children of a program that ends (fork_server); others take a process of
-# their own in tests/cli and where a test gives an environment. It costs half a second of CPU time a verb.
+# their own in tests/cli. It costs half a second of CPU time a verb.
 OWN_PROCESS = {"start", "clone", "crash-test", "demo"}
 
 
@@ -53,18 +53,22 @@ class Replica:
         timeout_s: float = 600,
     ) -> subprocess.CompletedProcess[str]:
         command = ["--datadir", str(self.datadir), *arguments]
-        variables = {**os.environ, **self._variables}
-        is_elsewhere = arguments[0] in OWN_PROCESS or threading.current_thread() is not threading.main_thread()
-        if environment is None and is_elsewhere and fork_server.takes(variables):
+        variables = {**os.environ, **self._variables, **(environment or {})}
+        is_elsewhere = (
+            environment is not None
+            or arguments[0] in OWN_PROCESS
+            or threading.current_thread() is not threading.main_thread()
+        )
+        if is_elsewhere and fork_server.takes(variables):
             done = fork_server.run(command, password, variables, timeout_s)
-        elif environment is not None or is_elsewhere:
+        elif is_elsewhere:
             done = subprocess.run(
                 [sys.executable, "-m", "rplctl", *command],
                 input=password,
                 capture_output=True,
                 text=True,
                 timeout=timeout_s,
-                env={**variables, **(environment or {})},
+                env=variables,
                 check=False,
             )
         else:

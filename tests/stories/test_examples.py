@@ -87,7 +87,7 @@ def instance(folder: Path) -> Iterator[Replica]:
         replica.close()
 
 
-@pytest.mark.parametrize("vendor", ["MariaDB", "MySQL"])
+@pytest.mark.parametrize("vendor", ["MariaDB", pytest.param("MySQL", marks=pytest.mark.torture)])
 def test_the_lines_of_the_readme_work_as_they_stand(
     tmp_path: Path,
     mariadb_factory: Callable[..., MariadbServer],

@@ -115,9 +115,9 @@ RANDOM = "CONCAT(" + ",".join(f"SHA2(n*31+{part}, 512)" for part in range(12)) +
 def test_a_row_transaction_of_many_batches(
     tmp_path: Path, mariadb_factory: Callable[..., MariadbServer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("RPLCTL_MAX_BATCH_BYTES", str(8 * MB))
+    monkeypatch.setenv("RPLCTL_MAX_BATCH_BYTES", str(4 * MB))
     source = mariadb_factory()
-    one_transaction(source, 24_000, KILOBYTE)
+    one_transaction(source, 12_000, KILOBYTE)
     peak, _ = apply_measured(tmp_path, source)
     assert peak < 1_000 * MB
 

@@ -55,7 +55,7 @@ from tests.kit.simulated_disk import PowerCut, SimulatedDisk
 from tests.kit.torture_page import count_torture, walk
 from tests.relay_log.stream import FakeSource
 
-IN_THE_SUITE, AT_ONCE, TORTURE = 100, 50, 5000
+IN_THE_SUITE, AT_ONCE, TORTURE = 50, 50, 5000
 TABLES = ("probe", "rplctl_commit_marker", "slave_relay_log_info", "slave_master_info")
 
 
