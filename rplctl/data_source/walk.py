@@ -41,7 +41,6 @@ from rplctl.schema.dump import load_catalog
 from rplctl.schema.model import TableModel
 from rplctl.schema.parse import parse_ddl
 from rplctl.schema.plan import Catalog, plan_ddl
-from rplctl.schema.statement import DropDatabase, tables_of
 from rplctl.source.binlog_folder import log_names, read_head
 
 SCAN_BYTES: Final = 64 << 20
@@ -280,9 +279,7 @@ class Walk:
         if self.asked.all_tables:  # also what the parser does not know
             return True
         actions = parse_ddl(query.sql, query.database, ddl_context(query, description, 0))
-        if any(isinstance(action, DropDatabase) and self.asked.has_of(action.name) for action in actions):
-            return True
-        return self.asked.concerns([name for action in actions for name in tables_of(action)], query.database)
+        return self.asked.concerns_ddl(actions, query.database)
 
     def _models(
         self, data: ByteArray, start: int, end: int, description: FormatDescription, *, has_payload: bool = False

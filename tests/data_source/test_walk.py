@@ -155,6 +155,15 @@ def test_rows_are_read_under_the_definition_that_held_there(logs: tuple[MariadbS
     assert [[column.name for column in model.columns] for model in walk.versions] == [["id", "a"], ["b", "id", "c"]]
 
 
+def test_who_asks_for_a_table_is_told_that_its_database_goes(logs: tuple[MariadbServer, Path]) -> None:
+    server, folder = logs
+    server.sql("CREATE DATABASE gone; CREATE TABLE gone.t (id INT); CREATE DATABASE other; DROP DATABASE other")
+    server.sql("DROP DATABASE gone", "s")
+    walk = Walk(Options.parse({"path": str(folder), "table": "gone.t"}))
+    told = [s for piece in walk.to() for s in changes_of(piece, walk.asked).statements]
+    assert [(s.kind, s.database, s.table) for s in told] == [("ddl", "gone", "t"), ("drop", "gone", "")]
+
+
 def test_without_a_create_table_names_must_be_logged_or_given(logs: tuple[MariadbServer, Path]) -> None:
     server, folder = logs
     server.sql("SET GLOBAL binlog_row_metadata = NO_LOG")

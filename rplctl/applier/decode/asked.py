@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from rplctl.schema.statement import TableName
+from rplctl.schema.statement import DdlAction, DropDatabase, TableName, tables_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,3 +51,9 @@ class Asked:
         with no table's name, unless it names one table alone.
         """
         return any(name in self for name in names) or (len(names) != 1 and (database, "") in self)
+
+    def concerns_ddl(self, actions: Sequence[DdlAction], database: str) -> bool:
+        """As `concerns`; a database takes its tables along."""
+        if any(isinstance(action, DropDatabase) and self.has_of(action.name) for action in actions):
+            return True
+        return self.concerns([name for action in actions for name in tables_of(action)], database)

@@ -8,7 +8,7 @@ left out, unless its table's engine cannot undo (manual: Rollback Failure for No
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -37,7 +37,7 @@ from rplctl.event.types import EventType
 from rplctl.mask import masked
 from rplctl.schema.parse import parse_ddl
 from rplctl.schema.plan import Catalog
-from rplctl.schema.statement import DropDatabase, DropTable, TableName, TruncateTable, tables_of
+from rplctl.schema.statement import DdlAction, DropDatabase, DropTable, TableName, TruncateTable, tables_of
 
 ALL: Final = Asked()
 OPS: Final = ("", "insert", "update", "delete")
@@ -250,25 +250,25 @@ def _statements(run: EventRun, starts: Ints, asked: Asked) -> Iterator[Statement
             query = parse_execute_load(event, run.description).query
         if WORDS.match(query.sql_bytes.decode("latin-1").strip()):
             continue
-        kind, names = _kind(query, run)
-        if not asked.concerns(names, query.database):
+        kind, actions = _kind(query, run)
+        if not asked.concerns_ddl(actions, query.database):
             continue
         position = int(_origins(run, run.starts[number : number + 1])[0])
         transaction = int(np.searchsorted(starts, position, "right")) - 1
-        table = names[0][1] if len(names) == 1 else ""
-        database = names[0][0] if len(names) == 1 else query.database
+        names = [name for action in actions for name in tables_of(action)]
+        names += [(action.name, "") for action in actions if isinstance(action, DropDatabase)]
+        database, table = names[0] if len(names) == 1 else (query.database, "")
         yield Statement(kind, database, table, masked(query.sql), position, parse_header(event).timestamp, transaction)
 
 
-def _kind(query: Query, run: EventRun) -> tuple[str, list[TableName]]:
-    """And the tables it names."""
+def _kind(query: Query, run: EventRun) -> tuple[str, Sequence[DdlAction]]:
+    """And what it does, where that is DDL that we can read."""
     if _ROW_STATEMENT.match(query.sql_bytes.decode("latin-1")):
         return "statement", []
     try:
         actions = parse_ddl(query.sql, query.database, ddl_context(query, run.description, lower_case_table_names=0))
     except RplError:
         return "ddl", []
-    names = [name for action in actions for name in tables_of(action)]
     if any(isinstance(action, DropTable | DropDatabase) for action in actions):
-        return "drop", names
-    return "truncate" if any(isinstance(action, TruncateTable) for action in actions) else "ddl", names
+        return "drop", actions
+    return "truncate" if any(isinstance(action, TruncateTable) for action in actions) else "ddl", actions
