@@ -36,6 +36,7 @@ from rplctl.command.channel.context import (
 from rplctl.command.channel.position_applied import is_applied
 from rplctl.command.cloning.choice import Choice, refusal_of_rights, wanted
 from rplctl.command.show_clone import cloned
+from rplctl.commit.resolve import refuse_half_committed
 from rplctl.config import Config
 from rplctl.errors import NotRunning, RplError, SourceError, TargetError, UsageError
 from rplctl.history import note_event
@@ -129,6 +130,8 @@ def verify(
     channel, master = repositories.channel, repositories.master()
     if master.master_binlog_dir:
         raise UsageError("a folder of binary logs has no tables to compare")
+    if APPLIER not in running(channel):
+        refuse_half_committed(channel, repositories.engine)
     with hold_lock(channel, "verify"), ExitStack() as opened:
         reached = master
         if (folder := request.offline) is not None:

@@ -26,7 +26,7 @@ from rplctl.commit.participants.choice import (
 from rplctl.commit.two_phase import XaLedger
 from rplctl.commit.xid import branch_prefix, instance_name, xid_prefix
 from rplctl.config import Config
-from rplctl.errors import ConfigError
+from rplctl.errors import ConfigError, NotRunning
 from rplctl.failpoint import crash_point
 from rplctl.info import RelayLogInfo
 from rplctl.repository import open_repository
@@ -113,6 +113,20 @@ def settle_prepared(config: Config, channel: Channel, engine: Callable[[], Engin
     found = possible_participants(config, channel, engine(), prefix)
     resolve_prepared(found, engine(), prefix, verbs, _logged(config, channel))
     forget_others(config, channel, engine)
+
+
+def refuse_half_committed(channel: Channel, engine: Callable[[], Engine]) -> None:
+    """For who compares rows with the position and is not alone with the channel, so may end nothing. Raises NotRunning
+    where a crash has left branches of a batch: some of its tables may be ahead of the position.
+    """
+    if not instance_name(channel.datadir) or (verbs := two_phase_verbs(engine().dialect.name)) is None:
+        return
+    if left := verbs.prepared_xids(engine(), branch_prefix(channel)):
+        raise NotRunning(
+            f"an applier ended while several connections committed a batch: {len(left)} transactions are prepared",
+            channel=channel.name,
+            hint="rplctl start ends them first",
+        )
 
 
 def evict_predecessor(channel: Channel, engine: Engine) -> None:

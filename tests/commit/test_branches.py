@@ -6,21 +6,26 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import create_engine
 
+from rplctl.channel import Channel
 from rplctl.commit.branches import Branches, decided_batch, settle_branches
+from rplctl.commit.resolve import refuse_half_committed
 from rplctl.commit.step import Step
 from rplctl.commit.transaction import commit_in_branches
-from rplctl.errors import ConfigError, LockBusy, TargetError
+from rplctl.errors import ConfigError, LockBusy, NotRunning, TargetError
 from rplctl.event.scan import GroupKind
 from rplctl.failpoint import ENVIRONMENT
 from rplctl.info import RelayLogInfo
 from rplctl.own_tables.tables import create_own_tables
 from rplctl.position import BinlogPosition, RelayLogPosition
+from rplctl.target import open_target
 from tests.applier.demo_log import groups_of
 from tests.commit.branch_applier import apply_log
 from tests.commit.branch_server import BranchServer, Cut
@@ -90,6 +95,9 @@ def killed_everywhere(source: MariadbServer, target: MariadbServer | PostgresqlS
         done = subprocess.run([*command, json.dumps(options)], env=environment, capture_output=True, text=True)
         assert done.returncode == -signal.SIGKILL, f"{point} was not passed: {done.stderr}"
         assert prepared(target) == left, point
+        told = nullcontext() if left == 0 else pytest.raises(NotRunning, match=f"{left} transactions are prepared")
+        with closing(open_target(target.url())) as opened, told:
+            refuse_half_committed(Channel("", folder / point), partial(getattr, opened, "engine"))
         assert apply_log(folder / point, log, options) >= 1
         assert prepared(target) == 0, point
         for table in TABLES:
