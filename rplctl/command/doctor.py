@@ -49,13 +49,14 @@ from rplctl.target.registry import dialect_of, target_kind
 from rplctl.target_url import url_without_password
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, Engine
 
     from rplctl.target.dialect import Dialect
 
 __all__ = ["FAIL", "OK", "WARN", "DoctorLine", "doctor"]
 
 MIN_FREE_BYTES = 1 << 30
+TWO_PHASES = "two phases"  # of a commit
 LAG_WARNING_S, LAG_CRITICAL_S = 60, 300  # as `check` has them without an option
 _AS_TOLD = {"never_started": OK, "receiver_stopped": WARN, "applier_stopped": WARN}
 _LADDER = {  # source.snapshot's steps → why
@@ -196,6 +197,7 @@ def _target(config: Config) -> Iterator[DoctorLine]:
             connection.execute(text("SELECT 1"))
             dialect = dialect_of(connection.dialect.name)
             more = [*_protection(connection, dialect), *dialect.rights(connection), *_power_cut(connection, config)]
+        more += _guarded(TWO_PHASES, lambda: _two_phases(config, engine))
     except TargetError as error:
         if _is_our_applier(config, error):
             yield DoctorLine("target", OK, f"{shown}: {error.message}")
@@ -244,6 +246,17 @@ def _power_cut(connection: Connection, config: Config) -> Iterator[DoctorLine]:
     part = f"up to {events} events" if events else "what came since its last rotation"
     text = f"takes {part} from it, which are fetched again while the source has them"
     yield DoctorLine(f"{POWER_CUT}, relay log", OK, text)
+
+
+def _two_phases(config: Config, engine: Engine) -> Iterator[DoctorLine]:
+    """Whether the target can prepare a transaction, where an option wants that."""
+    if config.commit_mode == "xa" or config.replica_parallel_workers > 1:
+        from rplctl.commit.resolve import two_phases_for
+
+        weaknesses = two_phases_for(config, engine)
+        yield from (DoctorLine(TWO_PHASES, WARN, text) for text in weaknesses)
+        if not weaknesses:
+            yield DoctorLine(TWO_PHASES, OK, "the target keeps what it prepares")
 
 
 def _channels(config: Config, wanted: list[str] | None, names: list[str]) -> Iterator[DoctorLine]:

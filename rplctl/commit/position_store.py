@@ -27,7 +27,7 @@ from rplctl.channel import Channel
 from rplctl.commit.branches import Branches
 from rplctl.commit.marker import MarkerLedger, read_marker, remove_marker
 from rplctl.commit.per_table import PerTableLedger
-from rplctl.commit.resolve import no_two_phase, open_two_phase, several_workers
+from rplctl.commit.resolve import open_two_phase, several_workers, two_phases_for
 from rplctl.commit.step import CommitMode, Ledger, taken_over
 from rplctl.commit.xid import branch_prefix
 from rplctl.config import Config
@@ -76,15 +76,14 @@ def open_branches(config: Config, channel: Channel, target: Target, ledger: Ledg
     if config.replica_preserve_commit_order:
         log.info("%s: one connection commits, for replica_preserve_commit_order is on", option)
         return None
-    if verbs is None:
-        raise no_two_phase(target.kind, config)
     if ledger.mode is CommitMode.XA:
         raise ConfigError(
             f"{option}: one connection commits while the position is elsewhere (commit_mode=xa)",
             channel=channel.name,
             hint="leave one of them out; man 5 rplctl.toml",
         )
-    weaknesses = verbs.check(target.engine, option, count)
+    weaknesses = two_phases_for(config, target.engine)
+    assert verbs is not None
     first = cast(TwoPhaseTarget, target)
     _ = first.connection  # which knows what it can
     if not first.loads_prepared:

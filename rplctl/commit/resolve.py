@@ -46,13 +46,11 @@ def open_two_phase(
     Raises ConfigError when two-phase commit is wanted and the target cannot do it, TargetError.
     """
     verbs, wanted = two_phase_verbs(engine.dialect.name), config.commit_mode == "xa"
+    weaknesses = two_phases_for(config, engine) if wanted else []
     if verbs is None:
-        if wanted:
-            raise no_two_phase(engine.dialect.name, config)
         return None
     if not wanted and not instance_name(channel.datadir):
         return None
-    weaknesses = verbs.check(engine, "commit_mode=xa") if wanted else []
     settle_branches(engine, channel.name, branch_prefix(channel), verbs)
     prefix = xid_prefix(channel)
     resolve_prepared(
@@ -134,6 +132,17 @@ def evict_predecessor(channel: Channel, engine: Engine) -> None:
     verbs = two_phase_verbs(engine.dialect.name)
     if verbs is not None and instance_name(channel.datadir):
         verbs.evict(engine, xid_prefix(channel))
+
+
+def two_phases_for(config: Config, engine: Engine) -> list[str]:
+    """What weakens two-phase commit there, which an option asks for. Raises ConfigError when it cannot be had,
+    TargetError.
+    """
+    if (verbs := two_phase_verbs(engine.dialect.name)) is None:
+        raise no_two_phase(engine.dialect.name, config)
+    if config.commit_mode == "xa":
+        return verbs.check(engine, "commit_mode=xa")
+    return verbs.check(engine, several_workers(config), config.replica_parallel_workers)
 
 
 def no_two_phase(kind: str, config: Config) -> ConfigError:

@@ -31,7 +31,6 @@ TRANSACTIONS = int(os.environ.get("RPLCTL_BENCH_TRANSACTIONS", "30000"))
 ROWS = 100_000
 SERVER = ("--innodb-buffer-pool-size=512M", "--innodb-log-file-size=512M", "--skip-log-bin", "--skip-log-slave-updates")
 POLL_SECONDS = 0.01
-SYNCHRONOUS = {"1": "on", "2": "off"}  # of PostgreSQL, for innodb_flush_log_at_trx_commit
 
 
 def measure() -> Iterator[Measurement]:
@@ -140,7 +139,7 @@ def rplctl_seconds(load: Workload, kind: str, flush: str, *options: str) -> list
             _compare_rows(load, dict(zip(load.tables, rows, strict=True)))
             return seconds
         server = (
-            PostgresqlServer(("-c", "max_prepared_transactions=10", "-c", f"synchronous_commit={SYNCHRONOUS[flush]}"))
+            PostgresqlServer(("-c", "max_prepared_transactions=10"))
             if kind == "postgresql"
             else MariadbServer((*SERVER, f"--innodb-flush-log-at-trx-commit={flush}"))
         )

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rplctl.command.doctor import doctor
 from rplctl.config import Config
 from rplctl.target import open_target
-from rplctl.target.dialect import OK, WARN
+from rplctl.target.dialect import FAIL, OK, WARN
 from rplctl.target.mysql.doctor import judge_innodb
 from tests.kit.servers import MariadbServer, MysqlServer, PostgresqlServer
 
@@ -103,3 +105,25 @@ def test_what_may_damage_an_innodb_says_so(setting: str, value: str) -> None:
     assert list(judge_innodb(sound, "")) == []
     found = list(judge_innodb(sound | {setting: value}, ""))
     assert len(found) == 1 and found[0].Result == WARN and "may be damaged" in found[0].Detail and found[0].Hint
+
+
+@pytest.mark.postgresql
+@pytest.mark.parametrize("wanted", [{"commit_mode": "xa"}, {"replica_parallel_workers": 4}])
+def test_whether_a_target_can_prepare_is_told_before_a_start(
+    tmp_path: Path, postgresql_factory: Callable[..., PostgresqlServer], wanted: dict[str, Any]
+) -> None:
+    def told(slots: int) -> list[tuple[str, str]]:
+        server = postgresql_factory("-c", f"max_prepared_transactions={slots}", "-c", "fsync=on")
+        config = Config(tmp_path, target=server.url("postgres"), **wanted)
+        return [(line.Result, line.Hint) for line in doctor(config, []) if line.Check == "two phases"]
+
+    ((result, hint),) = told(0)
+    assert result == FAIL and "ALTER SYSTEM SET max_prepared_transactions" in hint
+    assert told(4) == [(OK, "")]
+
+
+def test_a_target_that_never_prepares_is_told_only_where_that_is_asked_for(tmp_path: Path) -> None:
+    sqlite3.connect(tmp_path / "target.db").close()
+    lines = {line.Check: line.Result for line in doctor(Config(tmp_path, replica_parallel_workers=2), [])}
+    assert lines["two phases"] == FAIL
+    assert "two phases" not in {line.Check for line in doctor(Config(tmp_path), [])}
