@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,51 +11,21 @@ from deltalake import DeltaTable
 from rplctl.errors import LockBusy
 from rplctl.target.delta.place import place_of
 from rplctl.target.delta.tables import DeltaTables
-from tests.kit.private_server import HOST, free_port
-from tests.kit.replica import Replica, wait_until
+from tests.kit.bucket import BUCKET, KEYS, bucket_server, words_of
+from tests.kit.replica import Replica
 from tests.kit.servers import MariadbServer
 from tests.target.delta.test_tables import APP, pending
 
 pytestmark = [pytest.mark.slow, pytest.mark.mariadb]
-BUCKET = "lake"
-STORE = """
-import sys
-from moto.server import DomainDispatcherApplication, create_backend_app
-from werkzeug.serving import run_simple
-
-store = DomainDispatcherApplication(create_backend_app)
-
-def told(environ, start):
-    print(environ["REQUEST_METHOD"], environ["PATH_INFO"], environ.get("HTTP_IF_NONE_MATCH", ""))
-    return store(environ, start)
-
-run_simple(sys.argv[1], int(sys.argv[2]), told, threaded=True)
-"""
 
 
 @pytest.fixture
 def endpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Its address; the keys are in the environment, where rplctl wants them."""
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "rplctl")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "not-in-the-url")
-    address = f"http://{HOST}:{(port := free_port())}"
-    with (tmp_path / "s3.log").open("wb") as log:
-        words = [sys.executable, "-u", "-c", STORE, HOST, str(port)]
-        server = subprocess.Popen(words, stdout=log, stderr=log)
-    try:
-        wait_until(lambda: _is_made(address))
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    with bucket_server(tmp_path) as address:
         yield address
-    finally:
-        server.kill()
-        server.wait()
-
-
-def _is_made(address: str) -> bool:
-    try:
-        urllib.request.urlopen(urllib.request.Request(f"{address}/{BUCKET}", method="PUT"), timeout=5).close()
-    except OSError:
-        return False
-    return True
 
 
 def test_each_change_is_in_the_bucket_once_though_the_applier_was_killed_between_two_tables(
@@ -95,8 +62,8 @@ def test_who_commits_second_at_the_same_moment_is_kept_out_by_a_put_that_replace
     endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each commit is put with If-None-Match, which a store must know."""
-    words = f"AWS_ENDPOINT_URL={endpoint}&AWS_ALLOW_HTTP=true&AWS_REGION=us-east-1"
-    place, opened = place_of(f"delta+s3://{BUCKET}/fence?state={tmp_path}/state.db&{words}"), DeltaTables._open
+    place = place_of(f"delta+s3://{BUCKET}/fence?state={tmp_path}/state.db&{words_of(endpoint)}")
+    opened = DeltaTables._open
     DeltaTables(place).publish(pending(place, 1), APP, 1)
     ours, theirs = pending(place, 100), pending(place, 200)
 

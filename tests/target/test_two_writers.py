@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -10,22 +11,22 @@ from pathlib import Path
 
 import pytest
 
-from rplctl.target.delta.place import Place
+from rplctl.target.delta import place as delta
 from rplctl.target.delta.tables import DeltaTables
 from rplctl.target.lake import LakeTables
-from rplctl.target.parquet.place import ParquetPlace
+from rplctl.target.parquet import place as parquet
 from rplctl.target.parquet.tables import ParquetTables
+from tests.kit.bucket import BUCKET, KEYS, bucket_server, words_of
 
 ROUNDS = 15
 WRITERS = 3
 CODE = """
 import json, sys, time
-from pathlib import Path
 from rplctl.errors import LockBusy
 from tests.target.test_two_writers import ROUNDS, tables_of
 
-kind, folder, mark, begin = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
-tables, won = tables_of(kind, folder), []
+url, mark, begin = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+tables, won = tables_of(url), []
 tables.claimed("rplctl/other")  # what a first call loads is loaded
 for batch in range(1, ROUNDS + 1):
     while time.time() < begin + 0.3 * batch:
@@ -39,19 +40,20 @@ print(json.dumps(won))
 """
 
 
-def tables_of(kind: str, folder: Path) -> LakeTables:
-    where = str(folder / "lake"), str(folder / "state.db")
-    return DeltaTables(Place(*where)) if kind == "delta" else ParquetTables(ParquetPlace(*where))
+def tables_of(url: str) -> LakeTables:
+    if url.startswith("parquet"):
+        return ParquetTables(parquet.place_of(url))
+    return DeltaTables(delta.place_of(url))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["delta", "parquet"])
-def test_of_writers_at_the_same_instant_one_has_the_batch(kind: str, tmp_path: Path) -> None:
-    (tmp_path / "lake").mkdir()
+def one_has_each_batch(url: str) -> None:
     begin = str(time.time() + 4)  # seconds to start a Python
     writers = [
         subprocess.Popen(
-            [sys.executable, "-c", CODE, kind, str(tmp_path), str(mark), begin], stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", CODE, url, str(mark), begin],
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **KEYS},
         )
         for mark in range(1, 1 + WRITERS)
     ]
@@ -61,4 +63,24 @@ def test_of_writers_at_the_same_instant_one_has_the_batch(kind: str, tmp_path: P
         assert writer.returncode == 0
         won += json.loads(told)
     assert sorted(won) == [*range(1, 1 + ROUNDS)]
-    assert tables_of(kind, tmp_path).claimed("rplctl/c") == ROUNDS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["delta", "parquet"])
+def test_of_writers_at_the_same_instant_one_has_the_batch(kind: str, tmp_path: Path) -> None:
+    (tmp_path / "lake").mkdir()
+    url = f"{kind}+file://{tmp_path / 'lake'}?state={tmp_path / 'state.db'}"
+    one_has_each_batch(url)
+    assert tables_of(url).claimed("rplctl/c") == ROUNDS
+
+
+@pytest.mark.slow
+def test_of_writers_at_the_same_instant_one_has_the_batch_in_a_bucket(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    with bucket_server(tmp_path) as address:
+        url = f"delta+s3://{BUCKET}/copy?state={tmp_path / 'state.db'}&{words_of(address)}"
+        one_has_each_batch(url)
+        assert tables_of(url).claimed("rplctl/c") == ROUNDS
