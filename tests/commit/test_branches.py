@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import closing, nullcontext
+from contextlib import ExitStack, closing, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,13 +19,14 @@ from rplctl.commit.branches import Branches, decided_batch, settle_branches
 from rplctl.commit.resolve import refuse_half_committed
 from rplctl.commit.step import Step
 from rplctl.commit.transaction import commit_in_branches
+from rplctl.config import OPTIONS
 from rplctl.errors import ConfigError, LockBusy, NotRunning, TargetError
 from rplctl.event.scan import GroupKind
 from rplctl.failpoint import ENVIRONMENT
 from rplctl.info import RelayLogInfo
 from rplctl.own_tables.tables import create_own_tables
 from rplctl.position import BinlogPosition, RelayLogPosition
-from rplctl.target import open_target
+from rplctl.target import dialect_of, open_engine, open_target
 from tests.applier.demo_log import groups_of
 from tests.commit.branch_applier import apply_log
 from tests.commit.branch_server import BranchServer, Cut
@@ -148,6 +149,21 @@ def test_a_target_with_one_connection_refuses_workers(source: MariadbServer, tmp
     with pytest.raises(ConfigError, match="workers=2: a target of kind sqlite cannot prepare") as caught:
         apply_log(tmp_path / "replica", source.binlog_files[-1], options)
     assert caught.value.exit_code == 78
+
+
+@pytest.mark.postgresql
+@pytest.mark.parametrize("kind", ["mariadb", "postgresql"])
+def test_as_many_branches_as_may_be_asked_for_have_their_connections(request: pytest.FixtureRequest, kind: str) -> None:
+    server, most = request.getfixturevalue(kind), OPTIONS["replica_parallel_workers"].high
+    engine = open_engine(server.url())
+    with ExitStack() as opened:
+        targets = [dialect_of(engine.dialect.name).open_target(engine) for _ in range(most)]
+        for target in targets:
+            opened.callback(target.reconnect)
+        assert len({id(target.connection.connection.driver_connection) for target in targets}) == most
+        with engine.connect():
+            pass
+    engine.dispose()
 
 
 @pytest.mark.postgresql

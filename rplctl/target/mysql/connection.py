@@ -149,7 +149,11 @@ def open_engine(url: str) -> Engine:
         "program_name": "rplctl",
     }
     engine = create_engine(
-        with_driver(parsed).set(query={}), connect_args=options, hide_parameters=True, pool_pre_ping=True
+        with_driver(parsed).set(query={}),
+        connect_args=options,
+        hide_parameters=True,
+        pool_pre_ping=True,
+        max_overflow=-1,  # who commits by sixteen connections needs more
     )
     watch_connections(engine)
 

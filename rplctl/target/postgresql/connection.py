@@ -120,7 +120,9 @@ def open_engine(url: str) -> Engine:
     parsed = with_driver(make_url(url))
     options: dict[str, Any] = {"connect_timeout": 10, "application_name": "rplctl", "client_encoding": "UTF8"}
     options |= {name: value for name, value in _KEEPALIVE.items() if name not in parsed.query} | _password_rule(parsed)
-    engine = create_engine(parsed, connect_args=options, hide_parameters=True, pool_pre_ping=True)
+    engine = create_engine(  # who commits by sixteen connections needs more than the pool's own limit
+        parsed, connect_args=options, hide_parameters=True, pool_pre_ping=True, max_overflow=-1
+    )
     watch_connections(engine)
 
     @event.listens_for(engine, "connect")
