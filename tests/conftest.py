@@ -50,6 +50,7 @@ MARKER_OF_FIXTURE = {
 NOT_QUICK = {"slow", "spark", *MARKER_OF_FIXTURE.values()}  # what `make quick` leaves out
 
 LONG_TESTS: set[str] = set()
+_VARIABLES = pytest.StashKey[dict[str, str]]()
 
 
 def wants_torture(config: pytest.Config) -> bool:
@@ -68,6 +69,27 @@ def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, py
     if call.when == "call" and (counted := drained()):
         report.user_properties.append((PROPERTY, counted))
     return report
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None]:
+    item.stash[_VARIABLES] = _variables()
+    yield
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None]:
+    """A test that leaves a variable behind changes what all programs that later tests begin do."""
+    yield
+    if left := dict(item.stash[_VARIABLES].items() ^ _variables().items()):
+        for name in left:
+            os.environ.pop(name, None)
+        os.environ.update(**item.stash[_VARIABLES])
+        raise AssertionError(f"environment variables were left changed: {sorted(left)}")
+
+
+def _variables() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -27,6 +27,8 @@ from tests.applier.instance import Instance
 from tests.kit.neutral_state import differences, parse_state
 from tests.kit.replica import Replica
 
+pytestmark = pytest.mark.slow
+
 DATA = Path(__file__).parents[1] / "data"
 # `db-with-dash`.T1 and .t1 are one name in SQLite; DDL without a meaning there is passed over
 OPTIONS = {"replicate_ignore_table": "db-with-dash.T1", "on_unsupported_ddl": "skip"}

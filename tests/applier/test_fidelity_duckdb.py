@@ -22,6 +22,8 @@ from tests.applier.instance import Instance
 from tests.applier.test_fidelity import CRASHED, LARGE, LEFT_OUT, OPTIONS, SMALL, data_of, recorded, write_logs
 from tests.kit.duckdb_state import differences
 
+pytestmark = pytest.mark.slow
+
 _AS_TEXT = re.compile(r"in the target: (ALTER TABLE .* TYPE VARCHAR);")
 
 

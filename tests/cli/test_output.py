@@ -14,6 +14,8 @@ from rplctl.command.flush_relay_logs import FlushResult
 from tests.cli.program import Program
 from tests.cli.terminal import on_terminal
 
+pytestmark = pytest.mark.slow
+
 LONG = "x" * 150
 
 

@@ -15,6 +15,8 @@ from rplctl.cli.globals import hoist
 from rplctl.demo import BINLOG_FOLDER
 from tests.cli.program import Program
 
+pytestmark = pytest.mark.slow
+
 HEAVY = ("pydantic", "pyspark", "sqlalchemy", "numba", "numpy", "pymysql", "cryptography", "rich.table")
 MOST_OF_OURS = 54  # as it was counted
 NOT_OF_A_STATUS = ("rplctl.cli.completion", "rplctl.command.selftest", "rplctl.demo")

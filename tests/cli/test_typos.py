@@ -12,6 +12,8 @@ import pytest
 from rplctl.cli.app import VERBS
 from tests.cli.program import Outcome, Program, whole_program
 
+pytestmark = pytest.mark.slow
+
 LONG = "x" * 5000
 MOVES = "\x1b[31mred\nand more"  # a terminal would obey
 WIDE = "１"  # a digit in another script: int() and float() take it

@@ -194,6 +194,7 @@ def position(number: int) -> RelayLogInfo:
     return RelayLogInfo().at(relay, source)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 3])
 @pytest.mark.parametrize("is_late", [False, True])
 def test_whatever_call_is_the_last_the_next_start_finds_all_or_nothing(

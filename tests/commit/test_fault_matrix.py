@@ -41,6 +41,8 @@ from rplctl.target.base import Target
 from tests.kit.servers import MariadbServer
 from tests.kit.torture_page import count_torture, walk
 
+pytestmark = pytest.mark.slow
+
 PROBE = "rplctl_matrix"
 OLDER = "relay-log.info.older"
 PARTS = 5  # rows of one transaction

@@ -31,7 +31,8 @@ KEEPS_READING = ("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search
 def datadir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Of a user whose package and home are not to be written."""
     monkeypatch.setattr(kernel_cache, "_is_kept_beside", lambda: False)
-    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.setenv(VARIABLE, "")  # so that it is taken back
+    monkeypatch.delenv(VARIABLE)
     monkeypatch.delitem(sys.modules, "numba", raising=False)
     (tmp_path / "home").touch()  # root could write to any folder
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))

@@ -108,6 +108,7 @@ def test_a_killed_receiver_goes_on_and_every_transaction_is_there_once(
     assert stored.flushed_relay_log_pos == (channel.datadir / newest).stat().st_size
 
 
+@pytest.mark.slow
 def test_the_record_never_claims_what_the_relay_log_has_not(channel: Channel) -> None:
     """Invariant of flush.py: the relay log is synced before MasterInfo says so."""
     killed_at(channel, "crash_before_flush_master_info=kill@5")

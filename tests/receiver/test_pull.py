@@ -34,6 +34,8 @@ from tests.receiver.running import _no_engine, log_events
 from tests.relay_log.stream import FakeSource
 from tests.source.binlogs import statements
 
+pytestmark = pytest.mark.slow
+
 REPLICA = ReplicaIdentity(77, "r")
 SOURCE = SourceIdentity(1, "s", "8.0.40", False, 0.0)
 NOTHING_YET = RecoveryResult(BinlogPosition("", 4), RelayLogPosition("", 0), True, b"", 0, (), "", False, ())

@@ -31,6 +31,8 @@ from tests.receiver.test_pull import NOTHING_YET
 from tests.source.binlogs import FIRST_EVENT, SERVER_ID, description, event, mariadb_gtid, statements
 from tests.source.fake_server import FakeServer, frame
 
+pytestmark = pytest.mark.slow
+
 REPLICA = ReplicaIdentity(77, "00000000-0000-0000-0000-000000000077")
 VALUES = (0x00, 0x7F, 0xFF)
 

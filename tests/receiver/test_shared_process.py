@@ -79,6 +79,7 @@ def test_flush_stop_start_and_crash_of_receivers_in_one_process(replicas: dict[s
     assert receivers(replicas) == [None, None, None]
 
 
+@pytest.mark.slow
 def test_stop_does_not_wait_for_sources_that_do_not_answer(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent, full() as deaf:
         made = {name: Replica(tmp_path, name, spark=False) for name in ("silent", "deaf")}

@@ -18,6 +18,8 @@ from rplctl.relay_log.log_file import artificial_rotate
 from rplctl.relay_log.reader import RelayLogReader
 from tests.relay_log.stream import executed, new_writer, read_everything, transactions_of
 
+pytestmark = pytest.mark.slow
+
 DATA = Path(__file__).parents[1] / "data" / "binlog"
 CASES = ["ma1011-sysbench-mix-small", "ma1011-torture-mixed", "ma1011-torture-statement", "my97-sysbench-mix-small"]
 CASES += ["my97-torture-mixed", "my97-torture-nogtid"]

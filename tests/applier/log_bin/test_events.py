@@ -38,6 +38,8 @@ from tests.applier.demo_log import groups_of
 from tests.applier.instance import Instance
 from tests.kit.vendor_dump import tool_for
 
+pytestmark = pytest.mark.slow
+
 DEMO = Path(rplctl.demo.__file__).parent / "data" / "binlog.000001"
 DATA = Path(__file__).parents[2] / "data"
 OPTIONS: dict[str, Any] = {"log_bin": "binlog", "max_binlog_size": 20_000}

@@ -14,6 +14,8 @@ from rplctl.target.base import Row
 from rplctl.target.sqlite import large as sqlite_large
 from rplctl.target.sqlite.large import BoundColumns, execute_rows
 
+pytestmark = pytest.mark.slow
+
 COLUMNS = (Column("id", "int"), Column("a", "longblob"), Column("n", "int"), Column("b", "longblob"))
 MODEL = TableModel("d", "t", COLUMNS, (Key("PRIMARY", "primary", (KeyPart("id"),)),))
 INSERT = 'INSERT INTO "d__t" ("id", "a", "n", "b") VALUES (?1, ?2, ?3, ?4)'
