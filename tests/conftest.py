@@ -89,7 +89,9 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None]:
 
 
 def _variables() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+    """But for what a Spark in this process sets for its own programs."""
+    own = ("PYTEST_", "SPARK_", "PYSPARK_", "JAVA_HOME")
+    return {name: value for name, value in os.environ.items() if not name.startswith(own)}
 
 
 @pytest.hookimpl(optionalhook=True)
