@@ -18,6 +18,8 @@ from rplctl.hook import _run, call, wait_for_hooks
 from rplctl.status import ThreadStatus
 from rplctl.trouble import Trouble
 
+pytestmark = pytest.mark.slow
+
 TOLD = {"event": "error", "channel": "", "thread": "receiver"}
 
 

@@ -35,6 +35,8 @@ from rplctl.target.engine_log import Figures
 from tests.kit.servers import MariadbServer, MysqlServer
 from tests.source.binlogs import statements
 
+pytestmark = pytest.mark.slow
+
 TESTS = Path(__file__).parent
 
 WL9452: dict[int, tuple[str, ...]] = {

@@ -20,6 +20,8 @@ from rplctl.receiver.reporter import Reporter
 from rplctl.status import PULSE_S, StatusFile, ThreadStatus, read_status
 from tests.kit.replica import wait_until
 
+pytestmark = pytest.mark.slow
+
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     path = tmp_path / "applier.status.json"

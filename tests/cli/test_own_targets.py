@@ -19,6 +19,8 @@ from rplctl.config import load_config
 from rplctl.repository import list_channels, open_master_info
 from tests.cli.program import Program
 
+pytestmark = pytest.mark.slow
+
 AWAY = "mysql+pymysql://app@127.0.0.1:1/"
 ROOT = Path(__file__).resolve().parents[2]
 RELAY = b"\xfebin of which nobody asks here"

@@ -12,6 +12,8 @@ from rplctl.event.charset import decode_text
 from rplctl.event.large_text import LargeText, large_text
 from tests.event.test_charset import RECORDED
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("size", [8, 11, 4093])
 @pytest.mark.parametrize("charset", sorted(RECORDED))

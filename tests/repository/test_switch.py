@@ -194,6 +194,7 @@ def test_what_reset_left_of_the_settings_survives_a_switch(channel: Channel, sql
     assert not channel.relay_log_info_path.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wanted", [TABLE, FILE])
 def test_killed_at_each_named_point_ends_in_the_old_or_the_new_state(
     record: Record[Any], wanted: RepositoryKind, datadir: Path, target: Target

@@ -19,6 +19,8 @@ from rplctl.repository.file import FileRepository
 from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO
 from tests.repository.conftest import MASTER, RELAY
 
+pytestmark = pytest.mark.slow
+
 DECIDED = PreparedPosition(
     "rplctl:00:11:22", RelayLogPosition("relay-bin.000002", 456), BinlogPosition("bin.000003", 789), "0-1-123"
 )

@@ -31,6 +31,8 @@ from rplctl.source.dump import end_of_dump
 from tests.source.binlogs import event, statements
 from tests.source.fake_server import COM_BINLOG_DUMP, FakeServer, frame, frame_error
 
+pytestmark = pytest.mark.slow
+
 REPLICA = ReplicaIdentity(77, "00000000-0000-0000-0000-000000000077")
 
 

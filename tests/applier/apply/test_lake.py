@@ -16,6 +16,8 @@ from rplctl.target.delta.place import OWN_FOLDER
 from tests.applier.instance import Instance
 from tests.applier.scenario import apply_in_order, scenario
 
+pytestmark = pytest.mark.slow
+
 
 def logs_of(lake: Path) -> list[Path]:
     """Of the source's tables: what says who wrote a batch is rplctl's own."""

@@ -32,6 +32,8 @@ from rplctl.errors import LockBusy, NotConfigured, RplError
 from rplctl.locks import InstanceLock, channel_map, read_lock
 from tests.kit.replica import wait_until
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def config(tmp_path: Path) -> Config:

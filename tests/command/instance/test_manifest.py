@@ -23,6 +23,8 @@ from rplctl.command.restore import restore
 from rplctl.config import load_config, store_options
 from rplctl.errors import RplError
 
+pytestmark = pytest.mark.slow
+
 JUNK: tuple[Any, ...] = (
     *(None, True, False, 0, -1, 1.5, 10**400, "", "x", "\0", "\ud800", "../x", "/etc/x", "a\nb", [], [1], {}, {"a": 1}),
     *({"": ""}, {"../x": "/tmp"}, ["a", {"b": None}], "x" * 5000),

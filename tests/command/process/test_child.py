@@ -32,6 +32,8 @@ from rplctl.secret import PASSWORD_VARIABLE
 from rplctl.status import ThreadStatus
 from tests.kit.replica import wait_until
 
+pytestmark = pytest.mark.slow
+
 DIES = "import sys; sys.stderr.write('first\\nlast words\\n'); sys.exit({code})"
 HOLDS = (
     "import signal, sys, time; from pathlib import Path; from rplctl.channel import Channel, hold_lock\n"

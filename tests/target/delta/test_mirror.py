@@ -20,6 +20,8 @@ from rplctl.target.delta.rewrite import find
 from rplctl.target.delta.tables import DeltaTables
 from tests.applier.apply.live_target import catalog_of
 
+pytestmark = pytest.mark.slow
+
 APP = "rplctl/c"
 NAME = ("d", "t")
 
