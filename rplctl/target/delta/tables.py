@@ -12,7 +12,7 @@ import hashlib
 import json
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from rplctl import mysql_errors as er
@@ -23,6 +23,11 @@ from rplctl.target.lake import PendingTable
 if TYPE_CHECKING:
     from deltalake import CommitProperties, DeltaTable
 
+_CLAIMS_KEPT: Final = {
+    "delta.logRetentionDuration": "interval 5 minutes",
+    "delta.enableExpiredLogCleanup": "false",  # not by itself
+}
+_CLAIMS_BETWEEN_LOOKS: Final = 100
 _NO_ROWS: Final = json.dumps(
     {"type": "struct", "fields": [{"name": "nothing", "type": "string", "nullable": True, "metadata": {}}]}
 )
@@ -67,10 +72,27 @@ class DeltaTables:
         commit = PendingTable(self._claims(app_id), _NO_ROWS)
         try:
             self._take(commit, app_id, batch, mark)
+            if batch % _CLAIMS_BETWEEN_LOOKS == 1:
+                self._forget_old_claims(commit.folder)
         except TargetError:
             if self.claimed(app_id) < batch:
                 raise
             self._take(commit, app_id, batch, mark)  # somebody was quicker: it tells whether that was another
+
+    def _forget_old_claims(self, folder: str) -> None:
+        """Each opening of a table lists its log, and nobody asks for claims of some minutes ago. They go behind a
+        checkpoint that is synced, which `_take` has seen to and delta-rs itself does not. Who commits at the same
+        moment is in the right: it is tried again.
+        """
+        from deltalake.exceptions import DeltaError
+
+        found = self._open(folder)
+        if found is None:
+            return
+        with suppress(DeltaError):
+            if not _CLAIMS_KEPT.items() <= found.metadata().configuration.items():
+                found.alter.set_table_properties(dict(_CLAIMS_KEPT))
+            found.cleanup_metadata()
 
     @staticmethod
     def _claims(app_id: str) -> str:

@@ -16,6 +16,7 @@ from rplctl.durable import sync_count
 from rplctl.errors import LockBusy, TargetError
 from rplctl.schema.model import TableModel
 from rplctl.target import open_target
+from rplctl.target.delta import tables as delta_tables
 from rplctl.target.delta.place import Place
 from rplctl.target.delta.tables import DeltaTables, columns_of
 from rplctl.target.delta.target import DeltaTarget
@@ -25,6 +26,7 @@ from tests.applier.apply.live_target import catalog_of
 ROW = pa.struct([pa.field("id", pa.int32())])
 SCHEMA = pa.schema([pa.field("op", pa.string(), nullable=False), pa.field("before", ROW), pa.field("after", ROW)])
 APP = "rplctl/c"
+LOG_KEPT = "delta.logRetentionDuration"
 MODEL: Any = SimpleNamespace(database="d", name="t")
 
 
@@ -161,3 +163,17 @@ def test_two_definitions_of_one_name_in_one_batch_are_two_tables(tmp_path: Path)
     assert changes.ddl(table(NUMBER)) != changes.ddl(table(TEXT))
     changes.commit()
     assert sorted(path.name for path in (tmp_path / "lake/d").iterdir()) == ["t", "t~2"]
+
+
+def test_old_claims_go_and_the_last_one_stays(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delta_tables, "_CLAIMS_KEPT", {**delta_tables._CLAIMS_KEPT, LOG_KEPT: "interval 0 seconds"})
+    tables = DeltaTables(place)
+    for batch in range(1, 231):
+        tables.claim(APP, batch, 7)
+    (log,) = Path(place.root).glob("_rplctl/batches*/_delta_log")
+    assert len([*log.glob("*.json")]) < 150
+    assert DeltaTables(place).claimed(APP) == 230
+    tables.claim(APP, 230, 7)  # again, as a start does
+    with pytest.raises(LockBusy):
+        tables.claim(APP, 230, 8)
+    tables.claim(APP, 231, 8)
