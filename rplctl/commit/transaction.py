@@ -30,7 +30,6 @@ def commit_group(
     target: Target, ledger: Ledger, step: Step, apply: Callable[[], None], *, foreign_keys: bool = True
 ) -> None:
     """Apply and move the position by `step` in one transaction; on any error neither happened."""
-    expected, new = step
     if isinstance(ledger, XaLedger):
         commit_in_two_phases(target, ledger, step, apply, foreign_keys=foreign_keys)
         return
@@ -41,12 +40,7 @@ def commit_group(
         ledger.branches.settle()
     target.begin(foreign_keys=foreign_keys)
     try:
-        crash_point("crash_before_update_pos")
-        ledger.advance(target.connection, expected, new)
-        crash_point("crash_after_update_pos_before_apply")
-        apply()
-        crash_point("crash_after_apply")
-        crash_point("crash_commit_before")
+        _move_and_apply(target, ledger, step, apply)
     except BaseException:
         target.rollback()
         raise
@@ -54,7 +48,7 @@ def commit_group(
         _commit_logged(target, ledger, step)
         crash_point("crash_commit_after")
         crash_point("crash_after_commit_before_update_pos")
-        until_answered(lambda: ledger.committed(new))
+        until_answered(lambda: ledger.committed(step.after))
     crash_point("crash_after_commit_and_update_pos")
 
 
@@ -91,16 +85,11 @@ def commit_in_branches(
     target: Target, ledger: Ledger, step: Step, apply: Callable[[], None], *, foreign_keys: bool = True
 ) -> None:
     """As transaction.commit_group: apply and move the position by `step`, or on any error neither."""
-    (expected, new), branches = step, ledger.branches
+    branches = ledger.branches
     assert branches is not None
     branches.begin(foreign_keys=foreign_keys)
     try:
-        crash_point("crash_before_update_pos")
-        ledger.advance(target.connection, expected, new)
-        crash_point("crash_after_update_pos_before_apply")
-        apply()
-        crash_point("crash_after_apply")
-        crash_point("crash_commit_before")
+        _move_and_apply(target, ledger, step, apply)
         branches.prepare()
         crash_point("crash_commit_after_prepare")
         if ledger.log is not None:
@@ -121,8 +110,18 @@ def commit_in_branches(
         if ledger.log is not None:
             ledger.log.after_commit(*step)
         crash_point("crash_commit_before_unlog")
-        until_answered(lambda: ledger.committed(new))
+        until_answered(lambda: ledger.committed(step.after))
     crash_point("crash_commit_after")
+
+
+def _move_and_apply(target: Target, ledger: Ledger, step: Step, apply: Callable[[], None]) -> None:
+    """In the position's transaction."""
+    crash_point("crash_before_update_pos")
+    ledger.advance(target.connection, *step)
+    crash_point("crash_after_update_pos_before_apply")
+    apply()
+    crash_point("crash_after_apply")
+    crash_point("crash_commit_before")
 
 
 def _commit_logged(target: Target, ledger: Ledger, step: Step) -> None:
