@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import ExitStack, closing, nullcontext
 from functools import partial
@@ -15,7 +16,7 @@ import pytest
 from sqlalchemy import create_engine
 
 from rplctl.channel import Channel
-from rplctl.commit.branches import Branches, decided_batch, settle_branches
+from rplctl.commit.branches import PATIENCE_SECONDS, Branches, decided_batch, settle_branches
 from rplctl.commit.resolve import refuse_half_committed
 from rplctl.commit.step import Step
 from rplctl.commit.transaction import commit_in_branches
@@ -141,6 +142,23 @@ def test_tables_that_only_the_target_ties_together_are_applied_by_one_from_then_
     target.sql("ALTER TABLE f.c ADD FOREIGN KEY (id) REFERENCES f.a (id)")
     assert apply_log(tmp_path / "replica", log, options_of(target)) == 0
     assert "f.a, f.b, f.c, f.d: one connection" in caplog.text
+    assert [rows(target, table) for table in TABLES] == [rows(source, table) for table in TABLES]
+
+
+@pytest.mark.timeout(300)
+def test_who_holds_the_position_for_long_is_waited_for(
+    source: MariadbServer, mariadb_factory: Callable[..., MariadbServer], tmp_path: Path
+) -> None:
+    """As rplctl repair does: no branch is in another's way then."""
+    target, log = mariadb_factory(), source.binlog_files[-1]
+    tables_made = groups_of(log).scan.kind.tolist().index(GroupKind.ROWS)
+    apply_log(tmp_path / "replica", log, options_of(target), stop=tables_made)
+    with closing(target.connect()) as other, other.cursor() as cursor:
+        cursor.execute("BEGIN")
+        cursor.execute("UPDATE rplctl.slave_relay_log_info SET channel_name = channel_name")
+        cursor.execute("SELECT channel_name FROM rplctl.slave_relay_log_info FOR UPDATE")
+        threading.Timer(PATIENCE_SECONDS + 3, other.rollback).start()
+        assert apply_log(tmp_path / "replica", log, options_of(target)) >= 1
     assert [rows(target, table) for table in TABLES] == [rows(source, table) for table in TABLES]
 
 

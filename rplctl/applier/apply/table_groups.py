@@ -37,6 +37,11 @@ class TableGroups:
         self._touched.clear()
         self._follow(catalog)
 
+    @property
+    def are_shared(self) -> bool:
+        """Whether two branches have had rows of this batch."""
+        return len(set(self._branches.values())) > 1
+
     def join_touched(self) -> list[TableName]:
         """The tables of this batch got in each other's way; their names."""
         first, *others = names = sorted(self._touched)
