@@ -139,12 +139,12 @@ class TypedModify(Modify):
 
     def fit_text(self, text: str) -> Conversion:
         kind, length = self.new.type, self.new.length
-        if kind == "char":
-            return Conversion(f"rtrim(left({text}, {length}), ' ')")
-        if kind == "varchar":
+        if kind in ("char", "varchar"):
             known = self.old.length if self.old.type in ("char", "varchar") else None
             grows = known is not None and length is not None and known <= length
-            return Conversion(text if grows else f"left({text}, {length})")
+            fitted = text if grows else f"left({text}, {length})"
+            has_no_blanks = kind == "varchar" or (grows and self.old.type == "char")
+            return Conversion(fitted if has_no_blanks else f"rtrim({fitted}, ' ')")
         if self.old.type in TEXT_BYTES and TEXT_BYTES[self.old.type] > TEXT_BYTES[kind]:
             return self.only(text, f"{self.text_size(text)} > {TEXT_BYTES[kind]}")
         return Conversion(text)

@@ -137,7 +137,7 @@ class SqliteModify(Modify):
             known = self.old.length if self.old.type in ("char", "varchar", "binary", "varbinary") else None
             grows = known is not None and length is not None and known <= length
             fitted = text if grows else f"substr({text}, 1, {length})"
-            if kind == "char":
+            if kind == "char" and not (grows and self.old.type == "char"):
                 fitted = f"rtrim({fitted}, ' ')"
             if grows or family(self.old) not in ("char", "text", "binary"):
                 return Conversion(fitted)
