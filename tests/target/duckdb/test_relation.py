@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -86,3 +88,14 @@ def test_half_a_surrogate_pair_is_an_error_that_names_the_column(
     with pytest.raises(TargetError, match="column 'k'") as caught, relation(driver, MODEL, (10,), given_rows):
         pass
     assert caught.value.errno == er.TRUNCATED_WRONG_VALUE_FOR_FIELD and "rplctl skip" in caught.value.hint
+
+
+def test_rows_that_come_as_values_load_no_pandas() -> None:
+    code = (
+        "import sys, duckdb; from tests.target.duckdb.test_relation import MODEL, ROW, relation\n"
+        "with duckdb.connect() as driver, relation(driver, MODEL, range(len(ROW)), [ROW] * 20) as given:\n"
+        "    count = driver.execute(f'SELECT count(*) FROM {given.sql}').fetchone()\n"
+        "print(count, 'pandas' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True)
+    assert done.stdout == "(20,) False\n"
