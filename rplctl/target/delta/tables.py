@@ -21,13 +21,11 @@ from rplctl.target.delta.place import OWN_FOLDER, Place, file_name
 from rplctl.target.lake import PendingTable
 
 if TYPE_CHECKING:
-    from deltalake import CommitProperties, DeltaTable
+    from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties
 
-_CLAIMS_KEPT: Final = {
-    "delta.logRetentionDuration": "interval 5 minutes",
-    "delta.enableExpiredLogCleanup": "false",  # not by itself
-}
-_CLAIMS_BETWEEN_LOOKS: Final = 100
+_CLEANUP: Final = "delta.enableExpiredLogCleanup"
+_CLAIMS_KEPT: Final = {"delta.logRetentionDuration": "interval 5 minutes", _CLEANUP: "true"}
+_COMMITS_BETWEEN_CLEANUPS: Final = 100
 _NO_ROWS: Final = json.dumps(
     {"type": "struct", "fields": [{"name": "nothing", "type": "string", "nullable": True, "metadata": {}}]}
 )
@@ -72,27 +70,10 @@ class DeltaTables:
         commit = PendingTable(self._claims(app_id), _NO_ROWS)
         try:
             self._take(commit, app_id, batch, mark)
-            if batch % _CLAIMS_BETWEEN_LOOKS == 1:
-                self._forget_old_claims(commit.folder)
         except TargetError:
             if self.claimed(app_id) < batch:
                 raise
             self._take(commit, app_id, batch, mark)  # somebody was quicker: it tells whether that was another
-
-    def _forget_old_claims(self, folder: str) -> None:
-        """Each opening of a table lists its log, and nobody asks for claims of some minutes ago. They go behind a
-        checkpoint that is synced, which `_take` has seen to and delta-rs itself does not. Who commits at the same
-        moment is in the right: it is tried again.
-        """
-        from deltalake.exceptions import DeltaError
-
-        found = self._open(folder)
-        if found is None:
-            return
-        with suppress(DeltaError):
-            if not _CLAIMS_KEPT.items() <= found.metadata().configuration.items():
-                found.alter.set_table_properties(dict(_CLAIMS_KEPT))
-            found.cleanup_metadata()
 
     @staticmethod
     def _claims(app_id: str) -> str:
@@ -141,8 +122,34 @@ class DeltaTables:
                     self._widen(found, table.columns)
                     found = self._open(table.folder) or found
                 _refuse_others_files(found, table)
-                found.create_write_transaction([*adds, *removes], "append", found.schema(), commit_properties=once)
+                found.create_write_transaction(
+                    [*adds, *removes],
+                    "append",
+                    found.schema(),
+                    commit_properties=once,
+                    post_commithook_properties=_hooks(),
+                )
             self._place.sync_log(table.folder, before)
+            if before % _COMMITS_BETWEEN_CLEANUPS >= _COMMITS_BETWEEN_CLEANUPS - 2:  # a batch is one commit or two
+                self._forget_old_commits(table, before)
+
+    def _forget_old_commits(self, table: PendingTable, before: int) -> None:
+        """Each opening of a table lists its log: what is older than the table's properties say goes. delta-rs would
+        delete it as soon as a checkpoint is written; here that is on the disk before. Of claims nobody asks for one of
+        some minutes ago. Who commits at the same moment is in the right: it is tried again.
+        """
+        from deltalake.exceptions import DeltaError
+
+        self._place.sync_log(table.folder, before - _COMMITS_BETWEEN_CLEANUPS)  # what somebody else wrote, too
+        if (found := self._open(table.folder)) is None:
+            return
+        with suppress(DeltaError):
+            has = found.metadata().configuration
+            if table.columns == _NO_ROWS and not _CLAIMS_KEPT.items() <= has.items():
+                found.alter.set_table_properties(dict(_CLAIMS_KEPT), post_commithook_properties=_hooks())
+            elif has.get(_CLEANUP) == "false":
+                return
+            found.cleanup_metadata()
 
     def _replace(self, found: DeltaTable, table: PendingTable, once: CommitProperties) -> None:
         """Rows and columns in one commit, which delta-rs makes of files of its own only; ours are a copy then."""
@@ -158,6 +165,7 @@ class DeltaTables:
             mode="overwrite",
             schema_mode="overwrite",
             commit_properties=once,
+            post_commithook_properties=_hooks(),
         )
         for path, _, _ in table.files:
             files.delete_file(path)
@@ -185,6 +193,7 @@ class DeltaTables:
             mode="append",
             schema_mode="merge",
             commit_properties=CommitProperties(max_commit_retries=0),
+            post_commithook_properties=_hooks(),
         )
 
     def _open(self, folder: str) -> DeltaTable | None:
@@ -197,6 +206,13 @@ class DeltaTables:
                 return DeltaTable(uri, storage_options=self._place.options or None)
             except TableNotFoundError:
                 return None
+
+
+def _hooks() -> PostCommitHookProperties:
+    """delta-rs would delete old commits before their checkpoint is on the disk: `_forget_old_commits` does it."""
+    from deltalake import PostCommitHookProperties
+
+    return PostCommitHookProperties(cleanup_expired_logs=False)
 
 
 def checksum(table: PendingTable) -> int:

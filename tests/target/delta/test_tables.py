@@ -177,3 +177,30 @@ def test_old_claims_go_and_the_last_one_stays(place: Place, monkeypatch: pytest.
     with pytest.raises(LockBusy):
         tables.claim(APP, 230, 8)
     tables.claim(APP, 231, 8)
+
+
+@pytest.mark.parametrize("wanted", ["true", "false"])
+def test_old_commits_go_as_the_table_says_and_no_sooner_than_their_checkpoint_is_on_the_disk(
+    place: Place, monkeypatch: pytest.MonkeyPatch, wanted: str
+) -> None:
+    """delta-rs by itself would delete them in the call that writes the checkpoint."""
+    monkeypatch.setattr(delta_tables, "_COMMITS_BETWEEN_CLEANUPS", 10)
+    tables, log, sync_log = DeltaTables(place), Path(place.uri("d/t")) / "_delta_log", Place.sync_log
+    tables.publish(pending(place, 1), APP, 1)
+    properties = {LOG_KEPT: "interval 0 seconds", "delta.checkpointInterval": "10", delta_tables._CLEANUP: wanted}
+    DeltaTable(place.uri("d/t")).alter.set_table_properties(properties)
+    synced = [set[str]()]
+
+    def seen(self: Place, folder: str, behind: int) -> None:
+        names = {entry.name for entry in log.iterdir()}
+        if gone := synced[-1] - names:  # between the last sync and this one
+            assert max(gone) < max(name for name in synced[-1] if "checkpoint" in name and name[0].isdigit())
+        sync_log(self, folder, behind)
+        synced.append(names)
+
+    monkeypatch.setattr(Place, "sync_log", seen)
+    for number in range(2, 36):
+        tables.publish(pending(place, number), APP, number)
+    commits = len([*log.glob("*.json")])
+    assert commits < 20 if wanted == "true" else commits == 36
+    assert ids(place) == [*range(1, 36)]

@@ -112,6 +112,29 @@ def test_of_two_writers_of_one_batch_the_second_is_kept_out(
     assert ids(place) == [1, 3]
 
 
+def test_a_strangers_batch_just_before_our_rename_is_found_with_its_next_and_at_the_next_start(
+    place: ParquetPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It came behind our look at the folder's time, which our own rename then changed."""
+    tables, stranger, rename = ParquetTables(place), ParquetTables(place), os.rename
+    tables.publish(pending(place, 1), APP, 1)
+    theirs, ours = pending(place, 7), pending(place, 2)
+
+    def late(source: Path, target: Path) -> None:
+        monkeypatch.setattr(os, "rename", rename)
+        stranger.publish(theirs, APP, 7)
+        rename(source, target)
+
+    assert tables.version("d/t", APP) == 1
+    monkeypatch.setattr(os, "rename", late)
+    tables.publish(ours, APP, 2)
+    assert (tables.version("d/t", APP), ParquetTables(place).version("d/t", APP)) == (2, 7)
+    os.utime(place.uri("d/t"), ns=(1, 1))  # a clock is too coarse to tell a rename from the one just before
+    stranger.publish(pending(place, 8), APP, 8)
+    assert tables.version("d/t", APP) == 8
+    assert ids(place) == [1, 2, 7, 8]
+
+
 @pytest.mark.parametrize("spoil", [Path.unlink, lambda path: path.write_bytes(path.read_bytes()[:-1])])
 def test_a_file_that_is_gone_or_cut_short_is_never_published(
     place: ParquetPlace, spoil: Callable[[Path], object]
