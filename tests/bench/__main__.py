@@ -29,15 +29,16 @@ def main(wanted: list[str]) -> None:
     names = sorted(path.stem.removeprefix("bench_") for path in Path(__file__).parent.glob("bench_*.py"))
     began = datetime.now(UTC)
     found: dict[str, list[dict[str, object]]] = {}
+    kept = {"began": began.isoformat(timespec="seconds"), "versions": _versions(), "results": found}
+    RESULTS.mkdir(exist_ok=True)
     for name in wanted or names:
         print(f"# {name}", flush=True)
         measured: Measurement
         for measured in importlib.import_module(f"tests.bench.bench_{name}").measure():
             print(measured, flush=True)
             found.setdefault(name, []).append(asdict(measured))
-    RESULTS.mkdir(exist_ok=True)
-    kept = {"began": began.isoformat(timespec="seconds"), "versions": _versions(), "results": found}
-    (RESULTS / f"{began:%Y%m%dT%H%M%SZ}.json").write_text(json.dumps(kept, indent=1) + "\n")
+        # after each part: the next one may take an hour, and be cut off
+        (RESULTS / f"{began:%Y%m%dT%H%M%SZ}.json").write_text(json.dumps(kept, indent=1) + "\n")
 
 
 def _versions() -> dict[str, object]:
