@@ -18,6 +18,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,7 @@ from rplctl.command.channel.context import (
 )
 from rplctl.command.check.findings import Finding
 from rplctl.command.check.verb import LEAST_FREE_BYTES, UNKNOWN, Scope, check, limits_of
+from rplctl.commit.resolve import two_phases_for, wants_two_phases
 from rplctl.config import INSTANCE_FILE, Config
 from rplctl.durable import is_readable_by_others
 from rplctl.errors import RplError, TargetError, told
@@ -179,25 +181,26 @@ def _secrets(datadir: Path) -> Iterator[DoctorLine]:
 def _target(config: Config) -> Iterator[DoctorLine]:
     from sqlalchemy import text
 
-    shown = url_without_password(config.target_url)
+    shown, engine = url_without_password(config.target_url), engine_of(config)()
+    two_phases = partial(_guarded, TWO_PHASES, lambda: _two_phases(config, engine))
     file = Path(config.target_url.removeprefix("sqlite:///"))
     if config.target_url.startswith("sqlite:///") and not file.exists():  # asking it would make it
         is_possible = file.parent.is_dir()
         where = "the first start makes it" if is_possible else f"there is no folder {file.parent}"
         result, hint = (OK, "") if is_possible else (FAIL, "rplctl init")
         yield DoctorLine("target", result, f"{shown}: {where}", hint)
+        yield from two_phases()
         return
-
-    engine = engine_of(config)()
     if dialect_of(engine.dialect.name).is_missing(engine):
         yield DoctorLine("target", OK, f"{shown}: the first start makes it")
+        yield from two_phases()
         return
     try:
         with mapped_errors(engine.dialect.name), engine.connect() as connection:
             connection.execute(text("SELECT 1"))
             dialect = dialect_of(connection.dialect.name)
             more = [*_protection(connection, dialect), *dialect.rights(connection), *_power_cut(connection, config)]
-        more += _guarded(TWO_PHASES, lambda: _two_phases(config, engine))
+        more += two_phases()
     except TargetError as error:
         if _is_our_applier(config, error):
             yield DoctorLine("target", OK, f"{shown}: {error.message}")
@@ -250,9 +253,7 @@ def _power_cut(connection: Connection, config: Config) -> Iterator[DoctorLine]:
 
 def _two_phases(config: Config, engine: Engine) -> Iterator[DoctorLine]:
     """Whether the target can prepare a transaction, where an option wants that."""
-    if config.commit_mode == "xa" or config.replica_parallel_workers > 1:
-        from rplctl.commit.resolve import two_phases_for
-
+    if wants_two_phases(config):
         weaknesses = two_phases_for(config, engine)
         yield from (DoctorLine(TWO_PHASES, WARN, text) for text in weaknesses)
         if not weaknesses:

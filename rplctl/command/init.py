@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rplctl.command.channel.context import Note, engine_of, files_may_change
+from rplctl.commit.resolve import verbs_for, wants_two_phases
 from rplctl.config import OPTIONS, Config, Value, load_config, read_file, store_options
 from rplctl.durable import private_folder
 from rplctl.errors import RplError, UsageError
@@ -20,7 +21,7 @@ from rplctl.history import note_event
 from rplctl.own_process import start_beside
 from rplctl.repository import create_tables, list_channels, refuse_held_table
 from rplctl.secret import protect
-from rplctl.target import dialect_of, open_engine, target_kind, two_phase_verbs
+from rplctl.target import dialect_of, open_engine, target_kind
 from rplctl.target_url import has_password, is_same_target
 
 _REPOSITORIES = ("master_info_repository", "relay_log_info_repository")
@@ -48,11 +49,8 @@ def init(
             hint="leave it out of the URL and give --target-password-file FILE",
         )
     planned = load_config(datadir, "", given, config_file=config_file)
-    wants_two_phases = planned.commit_mode == "xa" or planned.replica_parallel_workers > 1
-    if wants_two_phases and two_phase_verbs(kind := target_kind(planned.target_place)) is None:
-        from rplctl.commit.resolve import no_two_phase
-
-        raise no_two_phase(kind, planned)  # what a server refuses shows at start
+    if wants_two_phases(planned):
+        verbs_for(planned, target_kind(planned.target_place))  # what a server refuses shows at start
     if "TABLE" in (planned.master_info_repository, planned.relay_log_info_repository):
         refuse_held_table(planned)
     if "?" in planned.target or _is_lake(planned) or dialect_of(target_kind(planned.target_place)).is_held:

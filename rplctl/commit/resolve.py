@@ -138,20 +138,28 @@ def two_phases_for(config: Config, engine: Engine) -> list[str]:
     """What weakens two-phase commit there, which an option asks for. Raises ConfigError when it cannot be had,
     TargetError.
     """
-    if (verbs := two_phase_verbs(engine.dialect.name)) is None:
-        raise no_two_phase(engine.dialect.name, config)
+    verbs = verbs_for(config, engine.dialect.name)
     if config.commit_mode == "xa":
         return verbs.check(engine, "commit_mode=xa")
     return verbs.check(engine, several_workers(config), config.replica_parallel_workers)
 
 
-def no_two_phase(kind: str, config: Config) -> ConfigError:
-    """`config` wants it by one option or the other."""
+def verbs_for(config: Config, kind: str) -> TwoPhaseVerbs:
+    """Of a target of that kind, where `wants_two_phases`. Raises ConfigError when it never prepares."""
+    if (verbs := two_phase_verbs(kind)) is not None:
+        return verbs
     if config.commit_mode == "xa":
         option, hint = "commit_mode=xa", "commit_mode=auto keeps a FILE crash-safe with a marker row in the target"
     else:
         option, hint = several_workers(config), "leave it out; man 5 rplctl.toml, SEVERAL CONNECTIONS TO THE TARGET"
-    return ConfigError(f"{option}: a target of kind {kind} cannot prepare a transaction", hint=hint)
+    raise ConfigError(f"{option}: a target of kind {kind} cannot prepare a transaction", hint=hint)
+
+
+def wants_two_phases(config: Config) -> bool:
+    """By an option; of several workers in commit order one connection commits."""
+    return config.commit_mode == "xa" or (
+        config.replica_parallel_workers > 1 and not config.replica_preserve_commit_order
+    )
 
 
 def several_workers(config: Config) -> str:

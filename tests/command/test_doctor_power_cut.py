@@ -122,8 +122,10 @@ def test_whether_a_target_can_prepare_is_told_before_a_start(
     assert told(4) == [(OK, "")]
 
 
-def test_a_target_that_never_prepares_is_told_only_where_that_is_asked_for(tmp_path: Path) -> None:
-    sqlite3.connect(tmp_path / "target.db").close()
+@pytest.mark.parametrize("is_made", [True, False])
+def test_a_target_that_never_prepares_is_told_only_where_that_is_asked_for(tmp_path: Path, *, is_made: bool) -> None:
+    if is_made:
+        sqlite3.connect(tmp_path / "target.db").close()
     lines = {line.Check: line.Result for line in doctor(Config(tmp_path, replica_parallel_workers=2), [])}
     assert lines["two phases"] == FAIL
     assert "two phases" not in {line.Check for line in doctor(Config(tmp_path), [])}

@@ -14,9 +14,10 @@ from rplctl.channel import Channel, hold_lock
 from rplctl.command.change_master import change_master
 from rplctl.command.channel.change_options import MasterChanges
 from rplctl.command.channel.context import open_repositories
+from rplctl.command.doctor import doctor
 from rplctl.command.init import init
 from rplctl.command.load_schema import load_schema, read_dump
-from rplctl.config import Config, load_config
+from rplctl.config import Config, Value, load_config
 from rplctl.errors import ConfigError, NotConfigured, RplError, UsageError
 from rplctl.position import BinlogPosition
 from rplctl.target import open_target
@@ -45,6 +46,12 @@ def test_two_phase_commit_for_a_target_that_cannot_prepare_is_refused_before_any
     with pytest.raises(ConfigError, match="sqlite cannot prepare"):
         init(tmp_path / "new", wanted)
     assert not (tmp_path / "new").exists()
+
+
+def test_workers_in_commit_order_prepare_nothing_and_any_target_takes_them(tmp_path: Path) -> None:
+    wanted: dict[str, Value] = {"replica_parallel_workers": 2, "replica_preserve_commit_order": True}
+    init(tmp_path / "new", wanted)
+    assert "two phases" not in {line.Check for line in doctor(load_config(tmp_path / "new"), [])}
 
 
 def test_repositories_as_tables_are_made_at_once_and_private(tmp_path: Path) -> None:
