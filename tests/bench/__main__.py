@@ -13,12 +13,12 @@ import os
 import platform
 import subprocess
 import sys
+import traceback
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from tests.bench.measurement import Measurement
 from tests.kit.private_server import PrivateServer, find_program
 
 RESULTS = Path("bench-results")
@@ -31,14 +31,20 @@ def main(wanted: list[str]) -> None:
     found: dict[str, list[dict[str, object]]] = {}
     kept = {"began": began.isoformat(timespec="seconds"), "versions": _versions(), "results": found}
     RESULTS.mkdir(exist_ok=True)
+    failed = []
     for name in wanted or names:
         print(f"# {name}", flush=True)
-        measured: Measurement
-        for measured in importlib.import_module(f"tests.bench.bench_{name}").measure():
-            print(measured, flush=True)
-            found.setdefault(name, []).append(asdict(measured))
+        try:
+            for measured in importlib.import_module(f"tests.bench.bench_{name}").measure():
+                print(measured, flush=True)
+                found.setdefault(name, []).append(asdict(measured))
+        except Exception:  # noqa: BLE001 - the other parts are measured all the same
+            traceback.print_exc()
+            failed.append(name)
         # after each part: the next one may take an hour, and be cut off
         (RESULTS / f"{began:%Y%m%dT%H%M%SZ}.json").write_text(json.dumps(kept, indent=1) + "\n")
+    if failed:
+        raise SystemExit(f"failed: {', '.join(failed)}")
 
 
 def _versions() -> dict[str, object]:

@@ -20,12 +20,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import rplctl.applier.job
 import rplctl.target.mysql.bulk
-from rplctl.applier.apply.bulk import BulkApplier
+from rplctl.applier.apply.bulk import BulkApplier, pieces_to_apply
 from rplctl.applier.decode.event_filter import filtered
 from rplctl.applier.decode.net_changes import net_chunks
 from rplctl.applier.decode.row_stream import read_run
@@ -244,10 +243,8 @@ def bare_load(url: str, told: Sequence[Rows | Statement], server: int, *, framed
             else:
                 if not number:
                     target.begin(foreign_keys=event.foreign_keys)
-                BulkApplier._apply_chunks(
-                    SimpleNamespace(_target=target, _tables=SimpleNamespace(catalog=event.catalog)),  # type: ignore[arg-type]
-                    event.chunks,
-                )
+                for piece in pieces_to_apply(event.chunks):
+                    target.apply_chunks(piece, event.catalog.tables)
         if is_rows:
             target.commit()
     seconds, cpu = time.perf_counter() - began, cpu_of([os.getpid(), server]) - before

@@ -225,12 +225,7 @@ class BulkApplier:
         self._bags.add(name)
 
     def _apply_chunks(self, chunks: list[TableChunk]) -> None:
-        by_split: list[list[TableChunk]] = []
-        for chunk in chunks:  # chunks of one split name each table once
-            if not by_split or any((c.database, c.table) == (chunk.database, chunk.table) for c in by_split[-1]):
-                by_split.append([])
-            by_split[-1].append(chunk)
-        for piece in without_superseded(by_split):
+        for piece in pieces_to_apply(chunks):
             self._apply_piece(piece)
 
     def _apply_piece(self, piece: list[TableChunk]) -> None:
@@ -243,6 +238,16 @@ class BulkApplier:
 
         shares = self._groups.split(piece, self._tables.catalog)
         self._branches.apply({branch: partial(applied, share) for branch, share in shares.items()})
+
+
+def pieces_to_apply(chunks: list[TableChunk]) -> Iterator[list[TableChunk]]:
+    """What goes to the target at once, in order; each piece names a table once, as the chunks of one split do."""
+    by_split: list[list[TableChunk]] = []
+    for chunk in chunks:
+        if not by_split or any((c.database, c.table) == (chunk.database, chunk.table) for c in by_split[-1]):
+            by_split.append([])
+        by_split[-1].append(chunk)
+    return without_superseded(by_split)
 
 
 def _is_entangled(error: CountMismatch | TargetError) -> bool:
