@@ -101,7 +101,7 @@ def tables_made_empty(connection: Connection, channel: str) -> list[TableName]:
 
 def rows_are_loaded(connection: Connection, channel: str, names: Collection[TableName]) -> None:
     """Forget that these tables were made empty. The caller's transaction commits it."""
-    marks = _marks(connection, channel)
+    marks = _marks(connection, channel, names) if names else {}
     for name in names:
         for number, offset, text in marks.get(name, []):
             stored = json.loads(text)

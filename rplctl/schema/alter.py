@@ -190,10 +190,14 @@ def _follow_rename(foreign_key: ForeignKey, parent: TableModel, renamed: dict[st
     return replace(foreign_key, ref_columns=tuple(renamed.get(name, name) for name in foreign_key.ref_columns))
 
 
-def follow_renamed_columns(child: TableModel, parent: TableModel, altered: Altered) -> TableModel:
-    """Another table's foreign keys after columns of `parent` were renamed."""
+def renamed_columns(altered: Altered) -> dict[str, str]:
+    """Old name → new name."""
     pairs = zip(altered.origins, altered.model.columns, strict=True)
-    renamed = {origin: column.name for origin, column in pairs if origin is not None and origin != column.name}
+    return {origin: column.name for origin, column in pairs if origin is not None and origin != column.name}
+
+
+def follow_renamed_columns(child: TableModel, parent: TableModel, renamed: dict[str, str]) -> TableModel:
+    """Another table's foreign keys after columns of `parent` were renamed."""
     return replace(child, foreign_keys=tuple(_follow_rename(fk, parent, renamed) for fk in child.foreign_keys))
 
 

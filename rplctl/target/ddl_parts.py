@@ -11,7 +11,7 @@ from rplctl.schema.generated import integer_expressions
 from rplctl.schema.lexer import WAY_OUT_OF_ALTER
 from rplctl.schema.model import INTEGER_BITS, Column, ForeignKey, Key, TableModel
 from rplctl.schema.naming import keep_index_names
-from rplctl.schema.plan import AlterStep, Catalog, MoveRowsStep, RenameStep, Step
+from rplctl.schema.plan import AlterStep, Catalog, DdlPlan, MoveRowsStep, RenameStep, Step
 
 
 def quote(name: str) -> str:
@@ -99,6 +99,21 @@ def computed_values(model: TableModel, given: Mapping[int, str], name_of: Callab
         for column, expression in integer_expressions(model).items()
         if column not in given and not given.keys().isdisjoint(expression)
     }
+
+
+def new_tables(plan: DdlPlan, catalog: Catalog) -> list[TableModel]:
+    """Those that get a name which nothing had before the plan; no sequences, which are no tables here."""
+    changes = plan.model_changes.items()
+    return [model for name, model in changes if model and name not in catalog.tables and not model.is_sequence]
+
+
+def may_be_alike(model: TableModel, catalog: Catalog) -> list[TableModel]:
+    """Other tables whose database's and own names are together as long. Quick where there are very many tables: a
+    statement costs the same then.
+    """
+    size = len(model.database) + len(model.name)
+    alike = [other for other in catalog.tables.values() if len(other.database) + len(other.name) == size]
+    return [other for other in alike if other is not model and not other.is_sequence]
 
 
 def model_of(step: Step) -> TableModel:

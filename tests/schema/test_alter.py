@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rplctl.errors import RplError
-from rplctl.schema.alter import Altered, alter, follow_renamed_columns
+from rplctl.schema.alter import Altered, alter, follow_renamed_columns, renamed_columns
 from rplctl.schema.alter_clause import parse_alter_table
 from rplctl.schema.context import DdlContext
 from rplctl.schema.model import TableModel
@@ -77,7 +77,7 @@ def test_foreign_keys_follow_the_parents_columns() -> None:
     (own,) = found.model.foreign_keys
     assert (own.columns, own.ref_columns) == (("above",), ("new",))
     child = table("(p INT, FOREIGN KEY (p) REFERENCES t (id), FOREIGN KEY (p) REFERENCES other (id))")
-    first, second = follow_renamed_columns(child, parent, found).foreign_keys
+    first, second = follow_renamed_columns(child, parent, renamed_columns(found)).foreign_keys
     assert (first.ref_columns, second.ref_columns) == (("new",), ("id",))
 
 

@@ -6,7 +6,8 @@ before the commit, which is told nothing but their names; those of an attempt th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -18,10 +19,10 @@ from rplctl.applier.decode.changes import CANNOT_UNDO, TableChanges, Transaction
 from rplctl.applier.decode.gtid_texts import gtid_texts
 from rplctl.applier.decode.lake_rows import change_rows, lake_schema, statement_rows
 from rplctl.applier.decode.piece import Piece, Transaction
-from rplctl.applier.decode.row_stream import EventRun, read_tables
+from rplctl.applier.decode.row_stream import EventRun, named_tables, read_tables
 from rplctl.applier.feed.plan import Batch
 from rplctl.applier.spark.lake_task import LakeFiles, LakePiece, write_changes
-from rplctl.errors import RplError
+from rplctl.errors import BinlogFormatError, RplError
 from rplctl.event.scan import GroupKind
 from rplctl.event.split import split_rows
 from rplctl.position import BinlogPosition
@@ -41,6 +42,7 @@ from rplctl.schema.plan import (
     Step,
     TruncateStep,
 )
+from rplctl.schema.statement import TableName
 from rplctl.target.lake import LakeTarget, WrittenFile
 
 PIECE_BYTES = 16 << 20  # of log for one task: small files are slow to read
@@ -72,7 +74,6 @@ class LakeApplier(BulkApplier):
 
     def _pieces(self, batch: Batch, catalog: Catalog) -> Iterator[LakePiece]:
         scan, data = batch.scan, batch.groups.data
-        folders = {name: self._target.folder_of(model, lake_schema(model)) for name, model in catalog.tables.items()}
         base = Piece(str(batch.groups.path), "", 0, 0, batch.description, BinlogPosition("", 0), (), is_relay=True,
                      is_mixed=batch.scan.kind[batch.first] == GroupKind.ORDERED, rules=self.rules)  # fmt: skip
         first = batch.first
@@ -84,6 +85,7 @@ class LakeApplier(BulkApplier):
             end = int(scan.end[behind - 1])
             source = scan.source_position(first - 1) if first else scan.first_source
             piece = replace(base, log_name=scan.log_names[log], start=start, end=end, source=source)
+            folders = self._folders(batch, start, end, catalog)
             if behind == first + 1 and end - start > 2 * PIECE_BYTES and not (batch.unfolds or base.is_mixed):
                 whole = _transaction(batch, first)
                 for part in split_rows(data, start, end, PIECE_BYTES, batch.description):
@@ -93,6 +95,18 @@ class LakeApplier(BulkApplier):
             else:
                 yield LakePiece(piece, folders, self._target.writer)
             first = behind
+
+    def _folders(self, batch: Batch, start: int, end: int, catalog: Catalog) -> dict[TableName, str]:
+        """Of the tables that may be in these bytes: each costs a look at its files, and there may be very many. What is
+        in a compressed transaction only its task sees.
+        """
+        names: Iterable[TableName] = catalog.tables
+        with suppress(BinlogFormatError):  # its task tells what is wrong, and where
+            if not batch.unfolds:
+                found = named_tables(batch.groups.data, start, end, batch.description)
+                names = {(self.rules.rewritten(database), table) for database, table in found} & catalog.tables.keys()
+        models = ((name, catalog.tables[name]) for name in names)
+        return {name: self._target.folder_of(model, lake_schema(model)) for name, model in models}
 
 
 def files_of(results: list[LakeFiles]) -> Iterator[WrittenFile]:

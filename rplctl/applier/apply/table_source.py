@@ -26,7 +26,7 @@ class StoredModels(TableSource):
     """The models that the target keeps of the source's tables, as of a position."""
 
     def __init__(self, catalog: Catalog) -> None:
-        self._catalog = catalog
+        self.committed(catalog)
 
     @property
     def catalog(self) -> Catalog:
@@ -43,11 +43,12 @@ class StoredModels(TableSource):
 
     def cascading_parents(self) -> Collection[TableName]:
         """A foreign key with an action points at them."""
-        keys = (key for model in self.catalog.tables.values() for key in model.foreign_keys)
-        return {(key.ref_database, key.ref_table) for key in keys if key.acts}
+        return self._parents
 
     def can_share(self, run: EventRun) -> bool:
         return not mixes_foreign_key_checks(run)
 
     def committed(self, catalog: Catalog) -> None:
         self._catalog = catalog
+        keys = (key for model in catalog.tables.values() for key in model.foreign_keys)
+        self._parents = {(key.ref_database, key.ref_table) for key in keys if key.acts}

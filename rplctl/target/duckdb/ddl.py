@@ -24,7 +24,15 @@ from rplctl.schema.naming import fold, index_name
 from rplctl.schema.plan import AlterStep, Catalog, DdlPlan, Step
 from rplctl.target.computed_columns import Arithmetic
 from rplctl.target.ddl import Ddl
-from rplctl.target.ddl_parts import FilledColumn, column_line, is_in_order, model_of, quote
+from rplctl.target.ddl_parts import (
+    FilledColumn,
+    column_line,
+    is_in_order,
+    may_be_alike,
+    model_of,
+    new_tables,
+    quote,
+)
 from rplctl.target.dialect import OWN_SCHEMA
 from rplctl.target.duckdb.conversion import convert
 from rplctl.target.duckdb.ddl_type import CATALOG, declared, is_odd_date, literal, table
@@ -57,11 +65,14 @@ class DuckdbDdl(Ddl):
             if defaults is not None:
                 found.append(_create_schema(database))
         after = catalog.after(plan)
-        if any(isinstance(step, steps.CreateStep | steps.RenameStep) for step in plan.steps) or found:
-            _check_collisions(after)
+        created = new_tables(plan, catalog)
+        if created or found:
+            _check_databases(after)
+        for model in created:
+            _check_name(model, after)
         for step in plan.steps:
             found += _statements(step, plan.context)
-        found += keep_foreign_keys(catalog, after)
+        found += keep_foreign_keys(plan, catalog, after)
         gone = (database for database, defaults in plan.database_changes.items() if defaults is None)
         return found + [f"DROP SCHEMA IF EXISTS {_schema(database)}" for database in gone if database.lower() != "main"]
 
@@ -80,22 +91,22 @@ class DuckdbDdl(Ddl):
 DDL: Final = DuckdbDdl()
 
 
-def _check_collisions(catalog: Catalog) -> None:
+def _check_databases(catalog: Catalog) -> None:
     """Raises TargetError where two names are one to DuckDB, or one is that of our own tables' schema (D10)."""
     schemas: dict[str, str] = {}
-    tables: dict[tuple[str, str], TableModel] = {}
-    databases = dict.fromkeys([*catalog.databases, *(database for database, _ in catalog.tables)])
-    for database in databases:
+    for database in dict.fromkeys([*catalog.databases, *[database for database, _ in catalog.tables]]):
         if fold(database) == OWN_SCHEMA:
             raise TargetError(f"database '{database}' has the name of the schema in which rplctl's own tables are",
                               hint="replicate_rewrite_db, or replicate_ignore_db")  # fmt: skip
         if (other := schemas.setdefault(fold(database), database)) != database:
             raise _alike(f"Databases '{database}' and '{other}'", f"replicate_ignore_db={database}")
-    for model in catalog.tables.values():
-        if model.is_sequence:
-            continue
-        if (had := tables.setdefault((fold(model.database), fold(model.name)), model)) is not model:
-            what = f"Tables {model.qualified_name} and {had.qualified_name}"
+
+
+def _check_name(model: TableModel, catalog: Catalog) -> None:
+    """Raises TargetError where another table has this name for DuckDB (D10)."""
+    for other in may_be_alike(model, catalog):
+        if (fold(other.database), fold(other.name)) == (fold(model.database), fold(model.name)):
+            what = f"Tables {model.qualified_name} and {other.qualified_name}"
             raise _alike(what, f"replicate_ignore_table={model.qualified_name}")
 
 

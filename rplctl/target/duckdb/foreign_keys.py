@@ -17,7 +17,7 @@ import duckdb
 from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
 from rplctl.schema.model import ForeignKey, TableModel
-from rplctl.schema.plan import Catalog
+from rplctl.schema.plan import Catalog, DdlPlan
 from rplctl.target.ddl_parts import is_enforceable, quote, text_literal
 from rplctl.target.dialect import OWN_SCHEMA
 from rplctl.target.duckdb.ddl_type import CATALOG, table
@@ -39,12 +39,12 @@ _THERE: Final = (
 )
 
 
-def keep_foreign_keys(before: Catalog, after: Catalog) -> Iterator[str]:
+def keep_foreign_keys(plan: DdlPlan, before: Catalog, after: Catalog) -> Iterator[str]:
     """Statements that write down the keys of tables that have others now."""
-    names = dict.fromkeys((*before.tables, *after.tables))
     first = True
-    for name in names:
-        if after.tables.get(name) is not before.tables.get(name):
+    with_keys = [name for name, model in after.tables.items() if model.foreign_keys]
+    for name in dict.fromkeys([*plan.model_changes, *with_keys]):
+        if name in plan.model_changes:
             _refuse_hidden_numbers(after, name)
         had, has = (_rows(catalog, name) for catalog in (before, after))
         if had == has:

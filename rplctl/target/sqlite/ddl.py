@@ -9,7 +9,6 @@ after the column was made (`default_value` has the model's). Generated columns a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
@@ -30,7 +29,9 @@ from rplctl.target.ddl_parts import (
     is_enforceable,
     is_in_order,
     is_indexed,
+    may_be_alike,
     model_of,
+    new_tables,
     quote,
     rename_columns,
 )
@@ -62,8 +63,8 @@ class SqliteDdl(Ddl):
 
     def emit(self, plan: DdlPlan, catalog: Catalog) -> list[str]:
         after = catalog.after(plan)
-        if any(isinstance(step, steps.CreateStep | steps.RenameStep) for step in plan.steps):
-            _check_collisions(model for model in after.tables.values() if not model.is_sequence)
+        for model in new_tables(plan, catalog):
+            _check_name(model, after)
         return [statement for step in plan.steps for statement in _statements(step, after, plan.context)]
 
     def literal(self, value: Value, column: Column) -> str:
@@ -83,17 +84,13 @@ class SqliteDdl(Ddl):
 DDL: Final = SqliteDdl()
 
 
-def _check_collisions(models: Iterable[TableModel]) -> None:
-    """Raises TargetError when two tables have the same name in the target, or one that SQLite keeps to itself (D10)."""
-    seen: dict[str, TableModel] = {}
-    for model in models:
-        name = fold(physical_name(model.database, model.name))
-        if name.startswith("sqlite_"):
-            raise TargetError(
-                f"Table {model.qualified_name} cannot be named '{name}' in SQLite: the prefix is reserved"
-            )
-        other = seen.setdefault(name, model)
-        if other is not model:
+def _check_name(model: TableModel, after: Catalog) -> None:
+    """Raises TargetError when another table has the same name in the target, or SQLite keeps it to itself (D10)."""
+    name = fold(physical_name(model.database, model.name))
+    if name.startswith("sqlite_"):
+        raise TargetError(f"Table {model.qualified_name} cannot be named '{name}' in SQLite: the prefix is reserved")
+    for other in may_be_alike(model, after):
+        if fold(physical_name(other.database, other.name)) == name:
             raise TargetError(
                 f"Tables {model.qualified_name} and {other.qualified_name} would share the name '{name}' in the target",
                 hint=f"leave one out (replicate_ignore_table={model.qualified_name}) or use another kind of target",
@@ -185,7 +182,7 @@ def _children_anew(parent: TableModel, after: Catalog) -> list[str]:
     """
     before = replace(after, tables={**after.tables, (parent.database, parent.name): parent})
     statements: list[str] = []
-    for child in after.tables.values():
+    for child in [child for child in after.tables.values() if child.foreign_keys]:
         keys = [k for k in child.foreign_keys if (k.ref_database, k.ref_table) == (parent.database, parent.name)]
         if any(is_enforceable(key, child, before) != is_enforceable(key, child, after) for key in keys):
             statements += _rebuild(child, child, [quote(column.name) for column in child.columns], after)
