@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rplctl import mysql_errors as er
+from rplctl.applied_log.end import find_end
 from rplctl.applied_log.files import binary_log_files
 from rplctl.applier.decode.filter_rules import ReplicationFilter
 from rplctl.applier.spark.java import find_java
@@ -36,6 +37,7 @@ from rplctl.command.channel.context import (
     running,
 )
 from rplctl.command.check.findings import Finding
+from rplctl.command.check.folder_end import folder_end
 from rplctl.command.check.verb import LEAST_FREE_BYTES, UNKNOWN, Scope, check, limits_of
 from rplctl.commit.resolve import two_phases_for, wants_two_phases
 from rplctl.config import INSTANCE_FILE, Config
@@ -289,8 +291,6 @@ def _binary_log(config: Config, name: str, check: str) -> Iterator[DoctorLine]:
     files = binary_log_files(config, Channel(name, config.datadir))
     if files is None:
         return
-    from rplctl.applied_log.end import find_end
-
     end = find_end(files)
     where = f"{end.name}, up to {end.record.after.exec_position}" if end else "nothing logged yet"
     writable = os.access(files.datadir if files.datadir.exists() else files.datadir.parent, os.W_OK | os.X_OK)
@@ -300,8 +300,6 @@ def _binary_log(config: Config, name: str, check: str) -> Iterator[DoctorLine]:
 
 def _source(config: Config, master: MasterInfo, check: str) -> Iterator[DoctorLine]:
     if master.master_binlog_dir:
-        from rplctl.command.check.folder_end import folder_end
-
         yield DoctorLine(check, OK, f"{master.master_binlog_dir} ends at {folder_end(Path(master.master_binlog_dir))}")
         return
     from rplctl.source.rights import read_rights
