@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from sqlalchemy import Connection, Table, and_, delete, insert, or_, select, true, update
+from sqlalchemy import Connection, Select, Table, and_, delete, insert, or_, select, true, update
 
 from rplctl.own_tables.tables import table_models
 from rplctl.position import BinlogPosition, log_number
@@ -25,19 +25,13 @@ DATABASE_ROW = ""  # Table_name of the row that keeps a database's default chara
 
 def load_models(connection: Connection, channel: str, position: BinlogPosition) -> Catalog:
     """The catalog valid at that position: the last model at or before it, per table."""
-    models: dict[tuple[str, str], TableModel] = {}
-    databases: dict[str, DatabaseModel] = {}
-    for database, name, number, offset, text in _rows(connection, channel):
-        if (number, offset) > position.order_key():
-            continue
-        if name == DATABASE_ROW:
-            databases.pop(database, None)
-            if text is not None:
-                databases[database] = DatabaseModel(**json.loads(text))
-        elif text is None:
-            models.pop((database, name), None)
-        else:
-            models[database, name] = TableModel.from_json(text)
+    last: dict[tuple[str, str], str | None] = {}  # of many versions one is parsed
+    for database, name, number, offset, text in connection.execute(_rows(channel, _table(connection))):
+        if (number, offset) <= position.order_key():
+            last[database, name] = text
+    there = {name: text for name, text in last.items() if text is not None}
+    databases = {d: DatabaseModel(**json.loads(text)) for (d, name), text in there.items() if name == DATABASE_ROW}
+    models = {name: TableModel.from_json(text) for name, text in there.items() if name[1] != DATABASE_ROW}
     return Catalog(models, databases)
 
 
@@ -127,7 +121,9 @@ def _marks(
     `names`: of these tables only; () is all.
     """
     found: dict[TableName, list[tuple[int, int, str]]] = {}
-    for database, name, number, offset, text in _rows(connection, channel, names):
+    model = _table(connection).c.Model
+    query = _rows(channel, _table(connection), names).where(or_(model.is_(None), model.contains(MADE_EMPTY)))
+    for database, name, number, offset, text in connection.execute(query):
         if text is None:
             found.pop((database, name), None)
         elif MADE_EMPTY in text and MADE_EMPTY in json.loads(text):
@@ -135,14 +131,14 @@ def _marks(
     return found
 
 
-def _rows(connection: Connection, channel: str, names: Collection[TableName] = ()) -> Iterable[Any]:
+def _rows(channel: str, table: Table, names: Collection[TableName] = ()) -> Select[Any]:
     """Database, table, log number, log position and model, oldest first. `names`: of these tables only; () is all."""
-    c = _table(connection).c
+    c = table.c
     wanted = [and_(c.Database_name == database, c.Table_name == name if name != EVERY_TABLE else true())
               for database, name in names]  # fmt: skip
     query = select(c.Database_name, c.Table_name, c.Master_log_number, c.Master_log_pos, c.Model)
     query = query.where(c.Channel_name == channel, or_(*wanted) if wanted else true())
-    return connection.execute(query.order_by(c.Master_log_number, c.Master_log_pos))
+    return query.order_by(c.Master_log_number, c.Master_log_pos)
 
 
 def _set_model(connection: Connection, channel: str, name: TableName, at: tuple[int, int], text: str) -> None:

@@ -432,7 +432,7 @@ class MysqlTarget(OneConnection):
         except (err.Error, OSError) as error:
             failure = target_error(error)
         if is_ddl:
-            self._facts.forget()
+            self._facts.follow(query.sql_bytes)
             session.forget_database()
         if dropped is None or failure is not None:
             mysql_statement.judge(query, failure)
