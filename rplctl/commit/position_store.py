@@ -27,7 +27,7 @@ from rplctl.channel import Channel
 from rplctl.commit.branches import Branches
 from rplctl.commit.marker import MarkerLedger, read_marker, remove_marker
 from rplctl.commit.per_table import PerTableLedger
-from rplctl.commit.resolve import open_two_phase, several_workers, two_phases_for
+from rplctl.commit.resolve import open_two_phase, several_workers, two_phases_for, verbs_for
 from rplctl.commit.step import CommitMode, Ledger, taken_over
 from rplctl.commit.xid import branch_prefix
 from rplctl.config import Config
@@ -41,7 +41,7 @@ from rplctl.repository.record import RELAY_LOG_INFO
 from rplctl.repository.table import compare_and_swap, stored_relay_log_info
 from rplctl.repository.tables import KEY, info_tables
 from rplctl.source.replica_id import replica_server_id
-from rplctl.target import dialect_of, mapped_errors, target_kind, two_phase_verbs
+from rplctl.target import dialect_of, mapped_errors, target_kind
 from rplctl.target.base import Target, TwoPhaseTarget
 
 log = logging.getLogger(__name__)
@@ -72,7 +72,7 @@ def open_branches(config: Config, channel: Channel, target: Target, ledger: Ledg
     count = config.replica_parallel_workers
     if count < 2:
         return None
-    option, verbs = several_workers(config), two_phase_verbs(target.engine.dialect.name)
+    option = several_workers(config)
     if config.replica_preserve_commit_order:
         log.info("%s: one connection commits, for replica_preserve_commit_order is on", option)
         return None
@@ -82,8 +82,7 @@ def open_branches(config: Config, channel: Channel, target: Target, ledger: Ledg
             channel=channel.name,
             hint="leave one of them out; man 5 rplctl.toml",
         )
-    weaknesses = two_phases_for(config, target.engine)
-    assert verbs is not None
+    verbs, weaknesses = verbs_for(config, target.engine.dialect.name), two_phases_for(config, target.engine)
     first = cast(TwoPhaseTarget, target)
     _ = first.connection  # which knows what it can
     if not first.loads_prepared:
