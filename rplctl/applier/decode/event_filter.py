@@ -52,7 +52,7 @@ def filtered(run: EventRun, rules: ReplicationFilter) -> EventRun:
         return _rebuilt(run, keep, changed)
     if keep.all():
         return run
-    return replace(run, starts=run.starts[keep], lengths=run.lengths[keep], types=run.types[keep])
+    return run.chosen(keep)
 
 
 def _holds_own(run: EventRun) -> bool:
@@ -183,7 +183,9 @@ def _accepts_text(run: EventRun, number: int, event: bytes, database: str, rules
 
 
 def _rebuilt(run: EventRun, keep: Mask, changed: dict[int, bytes]) -> EventRun:
-    """The kept events in a buffer of their own, without checksums."""
+    """The kept events in a buffer of their own, without checksums; where they lay in the log is kept."""
     checksum_length = run.description.checksum_length
     kept = (changed.get(number) or run.event(number) for number in np.flatnonzero(keep).tolist())
-    return run_of((without_checksum(event, checksum_length) for event in kept), run.description)
+    origins = (run.starts if run.origins is None else run.origins)[keep]
+    made = run_of((without_checksum(event, checksum_length) for event in kept), run.description)
+    return replace(made, origins=origins, has_more_than_rows=run.has_more_than_rows)

@@ -65,7 +65,7 @@ class EventRun:
     """Events as they lie in `data`; `lengths` count the checksum that `description` says each ends with.
 
     `has_more_than_rows`: a compressed transaction turned out to hold savepoints, statements or XA.
-    `origins`: of expanded ones, where in the log each event lies, or the compressed one that it came from.
+    `origins`: of expanded and rewritten ones, where in the log each lies, or the compressed event that it came from.
     """
 
     data: ByteArray
@@ -84,7 +84,9 @@ class EventRun:
 
     def part(self, first: int, last: int) -> EventRun:
         """The events first..last (exclusive)."""
-        own = slice(first, last)
+        return self.chosen(slice(first, last))
+
+    def chosen(self, own: slice | npt.NDArray[np.bool_]) -> EventRun:
         origins = None if self.origins is None else self.origins[own]
         return replace(self, starts=self.starts[own], lengths=self.lengths[own], types=self.types[own], origins=origins)
 

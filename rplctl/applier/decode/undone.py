@@ -5,8 +5,6 @@ Invariant: what is left of a run makes what the run makes where ROLLBACK and ROL
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from rplctl.applier.decode.row_stream import IS_ROWS, EventRun
@@ -37,9 +35,7 @@ def without_undone(run: EventRun) -> EventRun:
         gone[number] = True
     if not gone.any():
         return run
-    kept = ~gone
-    origins = None if run.origins is None else run.origins[kept]
-    return replace(run, starts=run.starts[kept], lengths=run.lengths[kept], types=run.types[kept], origins=origins)
+    return run.chosen(~gone)
 
 
 def folded(name: str) -> str:

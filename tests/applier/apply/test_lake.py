@@ -34,10 +34,11 @@ def kept(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
     return found
 
 
-def lake_of(folder: Path, name: str, *, in_order: bool = False, kind: str = "delta") -> Path:
+def lake_of(folder: Path, name: str, *, in_order: bool = False, kind: str = "delta", **options: str) -> Path:
     """What a recorded scenario makes."""
     groups = scenario(name)
-    instance = Instance(folder / "instance", groups, target=f"{kind}+file://{folder / 'lake'}", log_bin="")
+    target = f"{kind}+file://{folder / 'lake'}"
+    instance = Instance(folder / "instance", groups, target=target, log_bin="", **options)
     if in_order:
         apply_in_order(instance, groups)
     else:
@@ -59,6 +60,26 @@ def test_small_pieces_and_one_transaction_at_a_time_keep_the_same_changes(
     assert changes(tmp_path / "ordered", in_order=True) == whole
     monkeypatch.setattr(lake, "PIECE_BYTES", 40)
     assert changes(tmp_path / "small", in_order=False) == whole
+
+
+def test_a_renamed_databases_changes_are_kept_and_only_files_of_a_batchs_tables_are_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[set[str]] = []
+    look = lake.LakeApplier._folders
+
+    def seen(*given: Any) -> dict[Any, str]:
+        folders = look(*given)
+        found.append({table for _, table in folders})
+        return folders
+
+    monkeypatch.setattr(lake.LakeApplier, "_folders", seen)
+    (database,) = {log.parent.parent.name for log in logs_of(lake_of(tmp_path / "plain", "savepoints"))}
+    plain = kept(tmp_path / "plain/lake")
+    named = lake_of(tmp_path / "named", "savepoints", replicate_rewrite_db=f"{database}->other")
+    assert {log.parent.parent.name for log in logs_of(named)} == {"other"}
+    assert kept(named) == plain
+    assert any(tables < plain.keys() for tables in found) and all(tables <= plain.keys() for tables in found)
 
 
 def test_programs_without_spark_read_what_is_kept(tmp_path: Path) -> None:
