@@ -10,7 +10,8 @@ A status variable that we do not know stops (D12): its length is unknown, and it
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from rplctl import mysql_errors as er
 from rplctl.errors import BinlogFormatError
@@ -151,87 +152,90 @@ def _text(body: EventCursor, length: int) -> str:
         raise body.error(f"A name in a QUERY is not UTF-8: {raw.hex(' ')}") from None
 
 
+Fields: TypeAlias = dict[str, Any]  # of a QueryContext, by name
+
+
 def _parse_status(body: EventCursor) -> QueryContext:
-    context = QueryContext()
+    fields: Fields = {}
     while body.remaining:
         code = body.unsigned(1)
         reader = _STATUS.get(code)
         if reader is None:
             raise body.error(f"Unknown status variable {code} in a QUERY")
-        context = reader(body, context)
-    return context
+        fields |= reader(body)
+    return QueryContext(**fields)
 
 
-def _charsets(body: EventCursor, context: QueryContext) -> QueryContext:
+def _charsets(body: EventCursor) -> Fields:
     client, connection, server = body.unsigned(2), body.unsigned(2), body.unsigned(2)
-    return replace(context, client_collation=client, connection_collation=connection, server_collation=server)
+    return {"client_collation": client, "connection_collation": connection, "server_collation": server}
 
 
-def _updated_databases(body: EventCursor, context: QueryContext) -> QueryContext:
+def _updated_databases(body: EventCursor) -> Fields:
     count = body.unsigned(1)
     if count == _TOO_MANY_DATABASES:
-        return context
+        return {}
     names: list[str] = []
     for _ in range(count):
         end = body.data.find(b"\0", body.position, body.end)
         names.append(_text(body, max(end - body.position, 0)))
         body.skip(1)
-    return replace(context, updated_databases=tuple(names))
+    return {"updated_databases": tuple(names)}
 
 
-def _old_catalog(body: EventCursor, context: QueryContext) -> QueryContext:
+def _old_catalog(body: EventCursor) -> Fields:
     catalog = _text(body, body.unsigned(1))
     body.skip(1)
-    return replace(context, catalog=catalog)
+    return {"catalog": catalog}
 
 
-def _gtid_flags(body: EventCursor, context: QueryContext) -> QueryContext:
+def _gtid_flags(body: EventCursor) -> Fields:
     extra = MariadbGtidExtra(body.unsigned(1))
     ends_alter = extra & (MariadbGtidExtra.COMMIT_ALTER | MariadbGtidExtra.ROLLBACK_ALTER)
-    return replace(context, gtid_extra=extra, alter_sequence=body.unsigned(8) if ends_alter else 0)
+    return {"gtid_extra": extra, "alter_sequence": body.unsigned(8) if ends_alter else 0}
 
 
-def _collation_map(body: EventCursor, context: QueryContext) -> QueryContext:
+def _collation_map(body: EventCursor) -> Fields:
     pairs = tuple((body.unsigned(2), body.unsigned(2)) for _ in range(body.unsigned(1)))
-    return replace(context, character_set_collations=pairs)
+    return {"character_set_collations": pairs}
 
 
-def _ignored(width: int) -> Callable[[EventCursor, QueryContext], QueryContext]:
-    def read(body: EventCursor, context: QueryContext) -> QueryContext:
+def _ignored(width: int) -> Callable[[EventCursor], Fields]:
+    def read(body: EventCursor) -> Fields:
         body.skip(width)
-        return context
+        return {}
 
     return read
 
 
-def _invoker(body: EventCursor, context: QueryContext) -> QueryContext:
+def _invoker(body: EventCursor) -> Fields:
     user = _text(body, body.unsigned(1))
-    return replace(context, invoker=(user, _text(body, body.unsigned(1))))
+    return {"invoker": (user, _text(body, body.unsigned(1)))}
 
 
-_STATUS: dict[int, Callable[[EventCursor, QueryContext], QueryContext]] = {
-    0: lambda b, c: replace(c, flags2=b.unsigned(4)),
-    1: lambda b, c: replace(c, sql_mode=b.unsigned(8)),
+_STATUS: dict[int, Callable[[EventCursor], Fields]] = {
+    0: lambda b: {"flags2": b.unsigned(4)},
+    1: lambda b: {"sql_mode": b.unsigned(8)},
     2: _old_catalog,
-    3: lambda b, c: replace(c, auto_increment=(b.unsigned(2), b.unsigned(2))),
+    3: lambda b: {"auto_increment": (b.unsigned(2), b.unsigned(2))},
     4: _charsets,
-    5: lambda b, c: replace(c, time_zone=_text(b, b.unsigned(1))),
-    6: lambda b, c: replace(c, catalog=_text(b, b.unsigned(1))),
-    7: lambda b, c: replace(c, lc_time_names=b.unsigned(2)),
-    8: lambda b, c: replace(c, database_collation=b.unsigned(2)),
-    9: lambda b, c: replace(c, table_map_for_update=b.unsigned(8)),
+    5: lambda b: {"time_zone": _text(b, b.unsigned(1))},
+    6: lambda b: {"catalog": _text(b, b.unsigned(1))},
+    7: lambda b: {"lc_time_names": b.unsigned(2)},
+    8: lambda b: {"database_collation": b.unsigned(2)},
+    9: lambda b: {"table_map_for_update": b.unsigned(8)},
     10: _ignored(4),  # master_data_written of MySQL 5.0
     11: _invoker,
     12: _updated_databases,
-    13: lambda b, c: replace(c, microseconds=b.unsigned(3)),
-    16: lambda b, c: replace(c, explicit_defaults_for_timestamp=bool(b.unsigned(1))),
-    17: lambda b, c: replace(c, ddl_xid=b.unsigned(8)),
-    18: lambda b, c: replace(c, default_collation_for_utf8mb4=b.unsigned(2)),
-    19: lambda b, c: replace(c, sql_require_primary_key=bool(b.unsigned(1))),
-    20: lambda b, c: replace(c, default_table_encryption=bool(b.unsigned(1))),
-    21: lambda b, c: replace(c, enable_cascade_triggers=bool(b.unsigned(1))),  # MySQL 9.7
-    128: lambda b, c: replace(c, microseconds=b.unsigned(3)),
-    129: lambda b, c: replace(c, ddl_xid=b.unsigned(8)),
+    13: lambda b: {"microseconds": b.unsigned(3)},
+    16: lambda b: {"explicit_defaults_for_timestamp": bool(b.unsigned(1))},
+    17: lambda b: {"ddl_xid": b.unsigned(8)},
+    18: lambda b: {"default_collation_for_utf8mb4": b.unsigned(2)},
+    19: lambda b: {"sql_require_primary_key": bool(b.unsigned(1))},
+    20: lambda b: {"default_table_encryption": bool(b.unsigned(1))},
+    21: lambda b: {"enable_cascade_triggers": bool(b.unsigned(1))},  # MySQL 9.7
+    128: lambda b: {"microseconds": b.unsigned(3)},
+    129: lambda b: {"ddl_xid": b.unsigned(8)},
     130: _gtid_flags,
     131: _collation_map,
 }

@@ -7,9 +7,8 @@ keys, partitions, functional keys) as opaque text. What is not understood here o
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, NoReturn
+from typing import Literal, NamedTuple, NoReturn
 
 from rplctl import mysql_errors as er
 from rplctl.errors import RplError
@@ -30,8 +29,7 @@ WAY_OUT_OF_ALTER = (
 _ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """`value` is the decoded text of a string or name, the upper-case text of a word, else the text itself."""
 
     kind: TokenKind

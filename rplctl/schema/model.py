@@ -10,7 +10,7 @@ Invariant: `columns` are in the order of the table maps, hidden columns included
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 from rplctl.errors import RplError
@@ -178,7 +178,8 @@ class TableModel:
 
     def to_json(self) -> str:
         """Stable text: the same model gives the same bytes."""
-        return json.dumps({"format": FORMAT, **asdict(self)}, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+        whole = {"format": FORMAT, **_fields(self)}
+        return json.dumps(whole, default=_fields, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -191,6 +192,11 @@ class TableModel:
             return cls(**_rebuild_fields(fields))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise RplError(f"A stored table model is damaged: {error}", hint="rplctl load-schema") from error
+
+
+def _fields(part: Any) -> dict[str, Any]:
+    """Of a model or of a part of one, as they are: `asdict` would copy all that is below, ten times as slowly."""
+    return {name: getattr(part, name) for name in part.__slots__}
 
 
 def _rebuild_fields(fields: dict[str, Any]) -> dict[str, Any]:

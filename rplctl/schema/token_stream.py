@@ -50,12 +50,13 @@ class TokenStream:
 
     def accept(self, phrase: str) -> bool:
         """Take the words of `phrase` (`IF NOT EXISTS`) when all of them come next."""
-        words = phrase.split()
-        for distance, word in enumerate(words):
-            token = self.ahead(distance)
-            if token.kind != "word" or token.value != word:
+        index = self._index
+        for word in phrase.split():
+            token = self._tokens[index]  # the last one is no word
+            if token.value != word or token.kind != "word":
                 return False
-        self._index += len(words)
+            index += 1
+        self._index = index
         return True
 
     def accept_any(self, *words: str) -> str | None:
