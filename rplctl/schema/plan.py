@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias, TypeVar
 
 from rplctl import mysql_errors as er
 from rplctl.errors import RplError
@@ -17,6 +18,9 @@ from rplctl.schema.context import STRICT_ALL_TABLES, STRICT_TRANS_TABLES, DdlCon
 from rplctl.schema.model import TableModel
 from rplctl.schema.naming import choose_index_names, keep_index_names
 from rplctl.schema.parse import parse_create_table, parse_ddl
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 _EXCHANGED = "rplctl exchanges"
 LOAD_HINT = (
@@ -43,12 +47,29 @@ class Catalog:
 
     def after(self, plan: DdlPlan) -> Catalog:
         """The catalog once the plan was carried out."""
-        tables, databases = dict(self.tables), dict(self.databases)
-        for name, model in plan.model_changes.items():
-            tables.pop(name, None) if model is None else tables.update({name: model})
-        for database, defaults in plan.database_changes.items():
-            databases.pop(database, None) if defaults is None else databases.update({database: defaults})
-        return Catalog(tables, databases)
+        return self.changed(plan.model_changes, plan.database_changes)
+
+    def changed(
+        self, tables: Mapping[ddl.TableName, TableModel | None], databases: Mapping[str, DatabaseModel | None]
+    ) -> Catalog:
+        """None = gone."""
+        return Catalog(_changed(self.tables, tables), _changed(self.databases, databases))
+
+    def changes_to(self, later: Catalog) -> Changes:
+        """What makes `later` of this one, by `changed`. An equal model that is another object counts as a change."""
+        return _changes(self.tables, later.tables), _changes(self.databases, later.databases)
+
+
+Changes: TypeAlias = tuple[dict[ddl.TableName, TableModel | None], dict[str, DatabaseModel | None]]
+
+
+def _changed(old: Mapping[K, V], changes: Mapping[K, V | None]) -> dict[K, V]:
+    merged = {**old, **changes}
+    return {key: value for key, value in merged.items() if value is not None}
+
+
+def _changes(old: Mapping[K, V], new: Mapping[K, V]) -> dict[K, V | None]:
+    return {key: new.get(key) for key in {**old, **new} if old.get(key) is not new.get(key)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -231,3 +231,15 @@ def test_a_database_can_be_forgotten_and_known_again() -> None:
     assert after("CREATE DATABASE x CHARSET latin1 COLLATE latin1_bin").databases == {
         "x": DatabaseModel("x", "latin1", "latin1_bin")
     }
+
+
+def test_the_changes_between_two_catalogs_make_the_later_of_the_earlier() -> None:
+    earlier = after("CREATE DATABASE x", "CREATE TABLE t (a INT)", "CREATE TABLE u (a INT)", "CREATE TABLE v (a INT)")
+    later = earlier
+    for sql in ("ALTER TABLE t ADD b INT", "DROP TABLE u", "CREATE TABLE w (a INT)", "DROP DATABASE x"):
+        later = later.after(plan_ddl(sql, "d", DdlContext(), later))
+    tables, databases = earlier.changes_to(later)
+    assert {name: model is None for (_, name), model in tables.items()} == {"t": False, "u": True, "w": False}
+    assert databases == {"x": None}
+    assert earlier.changed(tables, databases) == later
+    assert earlier.changes_to(earlier) == ({}, {})

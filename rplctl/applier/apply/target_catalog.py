@@ -27,7 +27,7 @@ from rplctl.target.base import StatementTarget
 
 
 class LiveCatalog:
-    """`catalog` is a new object whenever a model came or went, so that it can be broadcast by identity."""
+    """`catalog` is a new object whenever a model came or went; the models that stayed are the same objects."""
 
     def __init__(self, target: StatementTarget) -> None:
         self._target = target

@@ -23,13 +23,28 @@ from rplctl.applier.spark.pipeline import Pipeline
 from rplctl.applier.spark.session import open_session
 from rplctl.channel import Channel
 from rplctl.config import Config
+from rplctl.schema.model import Column, TableModel
+from rplctl.schema.plan import Catalog
 
 folder = Path(sys.argv[1])
 context = open_session(Config(datadir=folder), "", Channel("", folder).run_folder)
 result = context.parallelize(range(8), 4).map(lambda value: value * value).collect()
 for _ in "ab":  # of two channels
-    Pipeline(lambda: context).begin()
+    pipeline = Pipeline(lambda: context)
+    pipeline.begin()
 jobs = len(context.statusTracker().getJobIdsForGroup())
+
+sent = []
+context.broadcast = lambda value, send=context.broadcast: sent.append(len(value.tables)) or send(value)
+def table(number, *columns):
+    return {("d", f"t{number}"): TableModel("d", f"t{number}", tuple(Column(name, "int") for name in columns))}
+many = Catalog({name: model for number in range(400) for name, model in table(number, "a").items()})
+altered = many.changed({**table(7, "a", "b"), ("d", "t8"): None, **table(400, "c")}, {})
+tasks = []
+more = altered.changed(table(9, "z"), {})
+for catalog in (many, altered, more, many, more.changed(table(10, "z"), {})):
+    found = pipeline.run([0, 1], catalog, lambda _, shown: dict(shown.tables))
+    tasks.append(found == [dict(catalog.tables)] * 2)
 
 # /proc/net lists the sockets of the whole machine: keep those of the JVM, by inode
 def command_of(process):
@@ -50,7 +65,7 @@ addresses = {line.split()[1].rpartition(":")[0] for table in tables if table.exi
              for line in table.read_text().splitlines()[1:]
              if line.split()[3] == "0A" and line.split()[9] in inodes}
 spark_folder = folder / "run/@/spark"
-print(json.dumps({"result": result, "jobs": jobs, "addresses": sorted(addresses),
+print(json.dumps({"result": result, "jobs": jobs, "sent": sent, "tasks": tasks, "addresses": sorted(addresses),
                   "mode": oct(spark_folder.stat().st_mode & 0o777), "java": os.environ["JAVA_HOME"],
                   "files": sorted(p.name[:6] for p in spark_folder.iterdir()),
                   "testing": "pyspark.testing" in sys.modules,
@@ -78,6 +93,8 @@ def test_a_job_runs_on_a_machine_without_java(tmp_path: Path) -> None:
     found = run_job(instance, {"PATH": str(bin_folder)})
     assert found["result"] == [0, 1, 4, 9, 16, 25, 36, 49]
     assert found["jobs"] == 2, "channels that share a Spark begin with one job of it"
+    assert found["tasks"] == [True] * 5, "a task sees the catalog of its job"
+    assert found["sent"] == [400, 400], "where a hundredth of the tables has changed, all are not sent again"
     assert found["java"] == str(instance / "run/@/java")
     assert found["mode"] == "0o700"
     assert not found["testing"], "PySpark's tests, which load pandas where it is installed, are loaded"
