@@ -70,10 +70,11 @@ $(READY): pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-# Servers for the tests. Installed by name only; policy-rc.d keeps the packages from starting anything.
+# Servers and tools for the tests. Installed by name only; policy-rc.d keeps the packages from starting anything.
 MISSING = $(if $(wildcard /usr/sbin/mariadbd /usr/local/sbin/mariadbd),,mariadb-server) \
 	$(if $(wildcard /usr/lib/postgresql/*/bin/postgres),,postgresql) \
-	$(if $(shell command -v java),,default-jre-headless)
+	$(if $(shell command -v java),,default-jre-headless) \
+	$(foreach tool,groff mandoc strace,$(if $(shell command -v $(tool)),,$(tool)))
 
 servers:
 	@$(if $(strip $(MISSING)),$(if $(APT),$(call install,$(MISSING)),\
