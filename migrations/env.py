@@ -8,8 +8,10 @@ from __future__ import annotations
 from alembic import context
 
 from rplctl.repository.install import VERSION_TABLE
-from rplctl.repository.layout import NAMES, sweep
+from rplctl.repository.layout import NAMES, create, layout_of, sweep
 from rplctl.target.registry import dialect_of
+
+NEWEST_LAYOUT = "0003"  # the last revision that changed a column
 
 connection = context.config.attributes["connection"]
 dialect = connection.dialect.name
@@ -18,6 +20,13 @@ dialect_of(dialect).make_own_schema(connection)
 
 for name in NAMES:
     sweep(connection, name)
+if context.get_revision_argument() == context.get_head_revision():
+    # a table that is not there needs no older layout first: the revisions that change columns leave it as it is
+    rep_engine = context.config.attributes.get("rep_engine", "")
+    newest = context.script.get_revision(NEWEST_LAYOUT).module.columns(dialect, rep_engine)
+    for name in NAMES:
+        if layout_of(connection, name) is None:
+            create(connection, name, newest[name], rep_engine)
 
 context.configure(
     connection=connection,

@@ -32,7 +32,8 @@ from rplctl.applier.outage import TargetPatience, is_away
 from rplctl.applier.report import LOCKED, Report
 from rplctl.applier.spark.cluster import Cluster, given_settings, is_on_this_machine, is_over
 from rplctl.applier.spark.failure import MEMORY_HINT, TasksFailed, in_words, memory_kills, words_of
-from rplctl.applier.spark.pipeline import Pipeline
+from rplctl.applier.spark.java import find_java
+from rplctl.applier.spark.pipeline import SMALL_JOB, Pipeline
 from rplctl.applier.spark.session import ChannelSpark, OwnSpark
 from rplctl.applier.spark.splits import SMALLEST_SPLIT
 from rplctl.channel import Channel, hold_lock
@@ -50,7 +51,7 @@ from rplctl.info import MasterInfo
 from rplctl.locks import InstanceLock, read_lock
 from rplctl.own_tables.clones import is_copying
 from rplctl.own_tables.tables import create_own_tables
-from rplctl.relay_log.purge import purge_applied
+from rplctl.relay_log.purge import purge_applied, relay_log_space
 from rplctl.relay_log.reader import RelayGroups
 from rplctl.repository import open_master_info
 from rplctl.status import read_status
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     from rplctl.applier.apply.clone_load import CloneLoader
 
 LONGEST_WAIT_SECONDS = 0.5  # for the delay
+_SPARK_AFTER_S = 10
 
 log = logging.getLogger(__name__)
 
@@ -96,6 +98,7 @@ class Applier:
         self._by_gtid = False
         self._target: Target | None = None
         self._is_fenced = False
+        self._began = time.monotonic()
         self._context: SparkContext | None = None
         self._opening = threading.Lock()
         self._kills_before = 0
@@ -182,7 +185,9 @@ class Applier:
                 if self._is_copying(target):
                     _warm_up_for_copy()
                 else:
-                    pipeline.begin_beside(self._woken.set)
+                    find_java(self._config.java_home, self._channel.run_folder / "java")  # what fails is told at once
+                    if self._wants_spark(relay_log_space(self._channel)):
+                        pipeline.begin_beside(self._woken.set)
                     warm_up()  # while the JVM starts
             interrupter.actions = (self._spark.end, target.interrupt)
             with interrupter.expendable(GRACE_SECONDS):  # may wait for locks of the target
@@ -219,9 +224,7 @@ class Applier:
         return self._target
 
     def _open_spark(self) -> SparkContext:
-        """At the first connection, or when rows of a copy no longer come first; it outlives them. Another one where its
-        cluster gave it up.
-        """
+        """It outlives connections; another one where its cluster gave it up."""
         with self._opening:  # a start that an outage of the target has outrun may still be at it
             if self._context is None or is_over(self._context):
                 self._context = self._spark.open()
@@ -255,8 +258,8 @@ class Applier:
             self._target.sever()
 
     def _leave(self) -> None:
-        """End the process as it is, from any thread: what is not committed is undone by the target, as after a crash;
-        what the operator sees is told first. Others' work is not ours to end.
+        """End the process as it is, from any thread, as a crash would; what the operator sees is told first. Others'
+        work is not ours to end.
         """
         if self._spark.serves_others():
             return self.sever()
@@ -356,7 +359,7 @@ class Applier:
     ) -> bool:
         """False: STOP came while tables were locked. `meanwhile` as in BatchApplier.apply."""
         if batch.kind is not BatchKind.SKIP:
-            self._begin_spark(work)
+            self._begin_spark(work, batch.end - batch.start)
         self._report.begins(batch)
         with self._read_lock.shared(stop=self._held_up) as may_write:
             if not may_write:
@@ -376,12 +379,18 @@ class Applier:
         self._skipped(batch, work)
         return True
 
-    def _begin_spark(self, work: BatchApplier) -> None:
-        """Where it does not run yet: batches are decoded without it until it does, but a cluster is waited for. Raises
-        what its start has ended with.
+    def _wants_spark(self, size: int) -> bool:
+        """Not for a small log in a run of seconds, as from cron. What the operator set for Spark is tried at once."""
+        is_plain = is_on_this_machine(self._config.spark_master) and not self._config.spark_conf
+        return not is_plain or size > SMALL_JOB or time.monotonic() - self._began > _SPARK_AFTER_S
+
+    def _begin_spark(self, work: BatchApplier, size: int = 0) -> None:
+        """Batches, the next of `size` bytes, are decoded without it until it runs; a cluster is waited for. Raises what
+        its start has ended with.
         """
         pipeline, is_here = self._pipeline, is_on_this_machine(self._config.spark_master)
-        pipeline.begin_beside(self._woken.set)
+        if self._wants_spark(size):
+            pipeline.begin_beside(self._woken.set)
         with contextlib.nullcontext() if is_here or pipeline.has_begun else work.interrupter.expendable():
             pipeline.await_begun(wanted=not is_here)
 

@@ -21,7 +21,7 @@ from rplctl.applier.spark.pipeline import Pipeline, Split
 from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.demo import BINLOG_FOLDER
-from rplctl.errors import BinlogFormatError, NotConfigured, RplError
+from rplctl.errors import BinlogFormatError, ConfigError, NotConfigured, RplError
 from rplctl.info import RelayLogInfo
 from rplctl.position import BinlogPosition
 from rplctl.relay_log.reader import RelayGroups
@@ -160,3 +160,28 @@ def test_without_a_position_the_applier_does_not_start(tmp_path: Path) -> None:
     channel = Channel("", tmp_path)
     with pytest.raises(NotConfigured):
         Applier(Config(datadir=tmp_path), channel, StartOptions()).run()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "begins"),
+    [("", 0, False), ("_SPARK_AFTER_S", 0, True), ("SMALL_JOB", 1000, True), ("spark_conf", "spark.ui.port=1", True)],
+)
+def test_spark_begins_for_a_large_log_after_seconds_or_at_once_where_the_operator_set_it(
+    channel: Channel, monkeypatch: pytest.MonkeyPatch, name: str, value: int | str, begins: bool
+) -> None:
+    """All is applied without it meanwhile."""
+    begun: list[Pipeline] = []
+    monkeypatch.setattr(Pipeline, "begin_beside", lambda pipeline, _: begun.append(pipeline))
+    config = Config(datadir=channel.datadir)
+    if name == "spark_conf":
+        config = replace(config, spark_conf=str(value))
+    elif name:
+        monkeypatch.setattr(job, name, value)
+    Applier(config, channel, StartOptions(until_source=demo_groups().end_source)).run()
+    assert (bool(begun), rows(channel, "orders") > 0) == (begins, True)
+
+
+def test_a_java_that_is_none_is_told_before_spark_is_wanted(channel: Channel) -> None:
+    config = Config(datadir=channel.datadir, java_home=str(channel.datadir))
+    with pytest.raises(ConfigError, match="holds no working bin/java"):
+        Applier(config, channel, StartOptions(until_source=demo_groups().end_source)).run()

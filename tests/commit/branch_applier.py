@@ -1,13 +1,7 @@
-"""`python -m tests.commit.branch_applier DATADIR LOG OPTIONS`: apply a source's binary log by several connections.
-
-An applier of its own, for tests that kill it: tasks run in it, without Spark. It begins where the position says.
-OPTIONS: JSON, of the instance.
-"""
+"""Apply a source's binary log by several connections, without Spark, from where the position says."""
 
 from __future__ import annotations
 
-import json
-import sys
 import threading
 from contextlib import closing
 from dataclasses import replace
@@ -70,7 +64,3 @@ def _apply(datadir: Path, log: Path, options: dict[str, Any], stop: int | None) 
                 if planned.last > done:
                     work.apply(replace(planned, first=max(planned.first, done)))
         ledger.close(work.info)
-
-
-if __name__ == "__main__":
-    apply_log(Path(sys.argv[1]), Path(sys.argv[2]), json.loads(sys.argv[3]))

@@ -1,10 +1,5 @@
 from __future__ import annotations
 
-import json
-import os
-import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack, closing, nullcontext
@@ -16,6 +11,7 @@ import pytest
 from sqlalchemy import create_engine
 
 from rplctl.channel import Channel
+from rplctl.command.selftest.crash_run import in_child
 from rplctl.commit.branches import PATIENCE_SECONDS, Branches, decided_batch, settle_branches
 from rplctl.commit.resolve import refuse_half_committed
 from rplctl.commit.step import Step
@@ -23,7 +19,6 @@ from rplctl.commit.transaction import commit_in_branches
 from rplctl.config import OPTIONS
 from rplctl.errors import ConfigError, LockBusy, NotRunning, TargetError
 from rplctl.event.scan import GroupKind
-from rplctl.failpoint import ENVIRONMENT
 from rplctl.info import RelayLogInfo
 from rplctl.own_tables.tables import create_own_tables
 from rplctl.position import BinlogPosition, RelayLogPosition
@@ -92,10 +87,12 @@ def killed_everywhere(source: MariadbServer, target: MariadbServer | PostgresqlS
     for number, (point, left) in enumerate(POINTS.items()):
         emptied(target)
         options = options_of(target, relay_log_info_repository="FILE" if number % 2 else "TABLE")
-        command = [sys.executable, "-m", "tests.commit.branch_applier", str(folder / point), str(log)]
-        environment = {**os.environ, ENVIRONMENT: f"{point}=kill@2"}
-        done = subprocess.run([*command, json.dumps(options)], env=environment, capture_output=True, text=True)
-        assert done.returncode == -signal.SIGKILL, f"{point} was not passed: {done.stderr}"
+
+        def work(_: Any) -> None:
+            apply_log(folder / point, log, options)  # noqa: B023
+
+        done = in_child(work, f"{point}=kill@2")
+        assert done.killed, f"{point} was not passed: {done.error}"
         assert prepared(target) == left, point
         told = nullcontext() if left == 0 else pytest.raises(NotRunning, match=f"{left} transactions are prepared")
         with closing(open_target(target.url())) as opened, told:
