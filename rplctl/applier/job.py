@@ -33,7 +33,7 @@ from rplctl.applier.report import LOCKED, Report
 from rplctl.applier.spark.cluster import Cluster, given_settings, is_on_this_machine, is_over
 from rplctl.applier.spark.failure import MEMORY_HINT, TasksFailed, in_words, memory_kills, words_of
 from rplctl.applier.spark.java import find_java
-from rplctl.applier.spark.pipeline import SMALL_JOB, Pipeline
+from rplctl.applier.spark.pipeline import Pipeline, is_worth_a_job
 from rplctl.applier.spark.session import ChannelSpark, OwnSpark
 from rplctl.applier.spark.splits import SMALLEST_SPLIT
 from rplctl.channel import Channel, hold_lock
@@ -382,7 +382,7 @@ class Applier:
     def _wants_spark(self, size: int) -> bool:
         """Not for a small log in a run of seconds, as from cron. What the operator set for Spark is tried at once."""
         is_plain = is_on_this_machine(self._config.spark_master) and not self._config.spark_conf
-        return not is_plain or size > SMALL_JOB or time.monotonic() - self._began > _SPARK_AFTER_S
+        return not is_plain or is_worth_a_job(size) or time.monotonic() - self._began > _SPARK_AFTER_S
 
     def _begin_spark(self, work: BatchApplier, size: int = 0) -> None:
         """Batches, the next of `size` bytes, are decoded without it until it runs; a cluster is waited for. Raises what

@@ -17,6 +17,7 @@ from rplctl.applier.feed.batch_size import CommitGroupSize
 from rplctl.applier.feed.plan import Batch, plan_batches
 from rplctl.applier.job import Applier
 from rplctl.applier.options import StartOptions, Until
+from rplctl.applier.spark import pipeline
 from rplctl.applier.spark.pipeline import Pipeline, Split
 from rplctl.channel import Channel
 from rplctl.config import Config
@@ -171,12 +172,12 @@ def test_spark_begins_for_a_large_log_after_seconds_or_at_once_where_the_operato
 ) -> None:
     """All is applied without it meanwhile."""
     begun: list[Pipeline] = []
-    monkeypatch.setattr(Pipeline, "begin_beside", lambda pipeline, _: begun.append(pipeline))
+    monkeypatch.setattr(Pipeline, "begin_beside", lambda made, _: begun.append(made))
     config = Config(datadir=channel.datadir)
     if name == "spark_conf":
         config = replace(config, spark_conf=str(value))
     elif name:
-        monkeypatch.setattr(job, name, value)
+        monkeypatch.setattr(job if hasattr(job, name) else pipeline, name, value)
     Applier(config, channel, StartOptions(until_source=demo_groups().end_source)).run()
     assert (bool(begun), rows(channel, "orders") > 0) == (begins, True)
 

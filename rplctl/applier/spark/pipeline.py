@@ -76,6 +76,10 @@ _warm: WeakSet[SparkContext] = WeakSet()  # that have run a job
 _warming = threading.Lock()
 
 
+def is_worth_a_job(size: int) -> bool:
+    return size > SMALL_JOB
+
+
 @dataclass(frozen=True, slots=True)
 class Split:
     """One task: a byte range of a relay log and what is needed to read it."""
@@ -213,7 +217,7 @@ class Pipeline:
 
     def _results(self, splits: Sequence[Split], catalog: Catalog) -> list[SplitResult]:
         if self._cluster is None:
-            if self.has_begun and sum(split.end - split.start for split in splits) > SMALL_JOB:
+            if self.has_begun and is_worth_a_job(sum(split.end - split.start for split in splits)):
                 return self._collect(splits, catalog, run_split)
             self.small_jobs += 1
             return [run_split(split, catalog) for split in splits]
