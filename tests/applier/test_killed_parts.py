@@ -140,6 +140,9 @@ def children_of(pid: int, word: bytes) -> list[int]:
     return found
 
 
+PYTHON = b"-m\0rplctl.applier.spark.worker_daemon"  # what forks Spark's workers, and each of them
+
+
 @contextmanager
 def killed_after_error(process: subprocess.Popen[str]) -> Iterator[None]:
     """Else its end, which never comes, would be waited for."""
@@ -151,8 +154,7 @@ def killed_after_error(process: subprocess.Popen[str]) -> Iterator[None]:
 
 
 def test_an_idle_applier_tells_at_once_that_its_jvm_was_killed(channel: Channel) -> None:
-    options = json.dumps({})
-    command = [sys.executable, "-m", "rplctl.applier", str(channel.datadir), "", options]
+    command = [sys.executable, "-m", "rplctl.applier", str(channel.datadir), "", json.dumps({})]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as applier, killed_after_error(applier):
         path = channel.status_path("applier")
         wait_until(lambda: read_status(path).state == WAITING)
@@ -163,8 +165,7 @@ def test_an_idle_applier_tells_at_once_that_its_jvm_was_killed(channel: Channel)
         killed = 0
         while applier.poll() is None:  # one that is just opened is opened again, without its class archive
             for found in java():
-                daemons = children_of(found, b"worker_daemon")
-                if found != killed and any(children_of(daemon, b"worker_daemon") for daemon in daemons):
+                if found != killed and any(children_of(daemon, PYTHON) for daemon in children_of(found, PYTHON)):
                     time.sleep(1)  # its opening ends with a job: on a busy machine the second one would be cut, too
                     killed = found
                     os.kill(killed, signal.SIGKILL)

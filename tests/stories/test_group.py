@@ -147,7 +147,7 @@ def test_a_group_is_moved_and_whoever_goes_on_with_the_old_copy_is_fenced(
     second["a"].run("start", "--group", "west")
     wait_until(lambda: made.count("a") == 2)
 
-    there, passing = tmp_path / "machine3", shutil.ignore_patterns("*.lock", "shared-*", "*.tmp*")
+    there, passing = tmp_path / "machine3", shutil.ignore_patterns("*.lock", "shared-*", "*.tmp*", "*~rec~")
     shutil.copytree(second["a"].datadir, there / "replica", ignore=passing)
     third = {name: Replica(there, name, spark=False) for name in made.of}
     try:
