@@ -38,6 +38,7 @@ def _main(folder: Path, *properties: str) -> None:
 
     folder.mkdir(parents=True, exist_ok=True)
     os.environ |= {"JAVA_HOME": str(find_java("", folder / "java").home), "SPARK_LOCAL_IP": "127.0.0.1"}
+    os.environ["SPARK_HOME"] = str(_home_without_archives(folder / "spark-home"))
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.ui.showConsoleProgress", "false").config("spark.sql.shuffle.partitions", "2")
     builder = builder.config("spark.local.dir", str(folder)).config("spark.sql.warehouse.dir", str(folder))
@@ -54,6 +55,19 @@ def _main(folder: Path, *properties: str) -> None:
 
     exec(sys.stdin.read(), {"spark": spark, "tell": tell})
     spark.stop()
+
+
+def _home_without_archives(folder: Path) -> Path:
+    """Spark as it is installed, but for the archives of its Python sources, which each of a query's ten Pythons would
+    compile anew: the installed ones are compiled.
+    """
+    import pyspark
+
+    if not folder.exists():
+        folder.mkdir()
+        for each in ("bin", "jars"):
+            (folder / each).symlink_to(Path(pyspark.__file__).parent / each)
+    return folder
 
 
 if __name__ == "__main__":
