@@ -1,5 +1,5 @@
 """How long an operator waits for the first answer: `--help`, `show-status`, Spark with its first job, and from
-`rplctl start` to the first commit of what is in the relay log.
+`rplctl start` to the first commit of what is in the relay log; what an applier takes when it rests.
 """
 
 from __future__ import annotations
@@ -11,16 +11,17 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from rplctl.channel import Channel
+from rplctl.channel import Channel, lock_holder
 from rplctl.status import read_status
 from tests.bench.bench_apply import fetched
 from tests.bench.measurement import Measurement, seconds
 from tests.bench.workload import sysbench_workload
 from tests.kit.private_server import ServerUnavailable
+from tests.kit.process_memory import anonymous_bytes, cpu_seconds
 
 FIRST_JOB = """
 import sys, time; from pathlib import Path; start = time.perf_counter()
-from rplctl.applier.spark.session import open_session; from rplctl.channel import Channel
+from rplctl.applier.spark.session import open_session; from rplctl.channel import Channel, lock_holder
 from rplctl.config import Config
 folder = Path(sys.argv[1]); context = open_session(Config(datadir=folder), "", Channel("", folder).run_folder)
 times = [time.perf_counter() - start]
@@ -64,6 +65,17 @@ def _first_commits() -> Iterator[Measurement]:
             while not read_status(status).row_changes:
                 time.sleep(0.01)
             taken = time.perf_counter() - began
-            subprocess.run([*program, "stop"], check=True, stdout=subprocess.DEVNULL)
             size = sum(phase.size for phase in load.phases)
             yield Measurement(f"start to the first commit, {size / 1e6:.1f} MB of log", taken, "s")
+            if rows > 500:
+                yield from _at_rest(lock_holder(Channel("", folder), "applier") or 0)
+            subprocess.run([*program, "stop"], check=True, stdout=subprocess.DEVNULL)
+
+
+def _at_rest(applier: int) -> Iterator[Measurement]:
+    """Behind its first large batch, with the JVM and Spark's workers."""
+    time.sleep(20)
+    yield Measurement("memory at rest, one applier with its Spark", anonymous_bytes([applier]) / 1e6, "MB")
+    before = cpu_seconds([applier])
+    time.sleep(60)
+    yield Measurement("CPU at rest, one applier with its Spark", 100 * (cpu_seconds([applier]) - before) / 60, "% core")
