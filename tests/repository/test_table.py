@@ -216,7 +216,7 @@ def test_a_target_that_is_away_is_a_transient_target_error_with_mysqls_number(ch
 @pytest.mark.mariadb
 @pytest.mark.parametrize("target", [pytest.param("mariadb", marks=pytest.mark.mariadb)], indirect=True)
 def test_an_engine_that_cannot_hold_the_tables_is_the_targets_error(target: Target) -> None:
-    for engine, errno in (("CSV", 1069), ("NoSuchEngine", 1286)):
+    for engine, errno in (("CSV", 1071), ("NoSuchEngine", 1286)):
         with pytest.raises(TargetError) as error:
             create_tables(target.engine(), engine)
         assert (error.value.errno, error.value.transient) == (errno, False)
