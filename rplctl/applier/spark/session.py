@@ -41,7 +41,7 @@ LOGGING_FILE = "log4j2.properties"
 LOOPBACK = "127.0.0.1"
 TASK_ATTEMPTS = 4  # tasks are pure: one whose worker dies is simply run again
 # A short-lived driver that does little in the JVM: a small collector and no optimising compiler start fastest.
-FAST_START = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
+FAST_START = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto -Xmn32m"
 _opening = threading.Lock()  # a process has one context at a time
 _closing = threading.Lock()
 _ended_by_us: list[Any] = []  # JVMs that were killed on purpose
