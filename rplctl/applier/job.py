@@ -106,9 +106,7 @@ class Applier:
         self._read_lock = read_lock(config.datadir)
 
     def run(self) -> None:
-        """Apply until stopped, until a condition is met or until an error. Raises RplError; the position is then
-        exact.
-        """
+        """Apply until stopped, a condition is met or an error. Raises RplError; the position is then exact."""
         with hold_lock(self._channel, "applier"):
             self._report = Report.open(self._channel, self._options.until, self._config)
             self._skips.open()
@@ -185,10 +183,11 @@ class Applier:
                 if self._is_copying(target):
                     _warm_up_for_copy()
                 else:
-                    find_java(self._config.java_home, self._channel.run_folder / "java")  # what fails is told at once
                     if self._wants_spark(relay_log_space(self._channel)):
                         pipeline.begin_beside(self._woken.set)
-                    warm_up()  # while the JVM starts
+                    else:  # a Java that is none is told now
+                        find_java(self._config.java_home, self._channel.run_folder / "java")
+                    warm_up()
             interrupter.actions = (self._spark.end, target.interrupt)
             with interrupter.expendable(GRACE_SECONDS):  # may wait for locks of the target
                 work = BatchApplier.open(self._config, self._channel, target, ledger, pipeline, interrupter)

@@ -17,11 +17,11 @@ from tests.bench.bench_apply import fetched
 from tests.bench.measurement import Measurement, seconds
 from tests.bench.workload import sysbench_workload
 from tests.kit.private_server import ServerUnavailable
-from tests.kit.process_memory import anonymous_bytes, cpu_seconds
+from tests.kit.process_memory import cpu_seconds, unshared_bytes
 
 FIRST_JOB = """
 import sys, time; from pathlib import Path; start = time.perf_counter()
-from rplctl.applier.spark.session import open_session; from rplctl.channel import Channel, lock_holder
+from rplctl.applier.spark.session import open_session; from rplctl.channel import Channel
 from rplctl.config import Config
 folder = Path(sys.argv[1]); context = open_session(Config(datadir=folder), "", Channel("", folder).run_folder)
 times = [time.perf_counter() - start]
@@ -75,7 +75,7 @@ def _first_commits() -> Iterator[Measurement]:
 def _at_rest(applier: int) -> Iterator[Measurement]:
     """Behind its first large batch, with the JVM and Spark's workers."""
     time.sleep(20)
-    yield Measurement("memory at rest, one applier with its Spark", anonymous_bytes([applier]) / 1e6, "MB")
+    yield Measurement("memory at rest, one applier with its Spark", unshared_bytes([applier]) / 1e6, "MB")
     before = cpu_seconds([applier])
     time.sleep(60)
     yield Measurement("CPU at rest, one applier with its Spark", 100 * (cpu_seconds([applier]) - before) / 60, "% core")

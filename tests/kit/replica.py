@@ -35,14 +35,16 @@ OWN_PROCESS = {"start", "clone", "crash-test", "demo"}
 class Replica:
     """One instance folder with one channel, `rplctl` called as a program; `close` leaves no process behind.
 
-    `spark=False`: its appliers do their tasks themselves (tests/kit/without_spark).
+    `spark`: its appliers begin their Spark at once, as wherever something is set for it; or do their tasks themselves
+    (tests/kit/without_spark).
     """
 
     def __init__(self, folder: Path, channel: str = "", *, spark: bool = True) -> None:
         self.datadir = folder / "replica"
         self.channel = Channel(channel, self.datadir)
         paths = [] if spark else [str(Path(__file__).parent / "without_spark")]
-        self._variables = {"PYTHONPATH": os.pathsep.join([*paths, *filter(None, [os.environ.get("PYTHONPATH")])])}
+        self._variables = {"RPLCTL_SPARK_CONF": "spark.rplctl.tests=1"} if spark else {}
+        self._variables |= {"PYTHONPATH": os.pathsep.join([*paths, *filter(None, [os.environ.get("PYTHONPATH")])])}
 
     def run(
         self,

@@ -195,11 +195,7 @@ def test_an_upgrade_killed_before_any_statement_is_finished_by_the_next(
 ) -> None:
     """Of six statements three are the one on some kind of target; `-m torture` kills before all of them on each."""
     for number in range(2 * ("sqlite", "mariadb", "postgresql").index(target.kind) % every, 300, every):
-        if target.kind != "sqlite":
-            target.execute("DROP SCHEMA IF EXISTS rplctl" + (" CASCADE" if target.kind == "postgresql" else ""))
-        else:
-            for name in (*NAMES, "rplctl_version"):
-                target.execute(f"DROP TABLE IF EXISTS {name}")
+        emptied(target)
         make_by_hand(target, "0001")
         fill_worklog(target)
         if os.waitstatus_to_exitcode(os.waitpid(in_child(lambda: dying_upgrade(target, number)), 0)[1]) == KILLED:  # noqa: B023
@@ -212,6 +208,31 @@ def test_an_upgrade_killed_before_any_statement_is_finished_by_the_next(
         assert number > 8, "it makes more statements than that"
         return
     pytest.fail("the upgrade never ends")
+
+
+@pytest.mark.parametrize("target", ["sqlite", *(p for p in SERVERS if p.values[0] != "mysql")], indirect=True)
+def test_a_first_installation_killed_before_any_statement_is_finished_by_the_next(
+    target: Target, channel: Channel
+) -> None:
+    for number in range(100):
+        emptied(target)
+        if os.waitstatus_to_exitcode(os.waitpid(in_child(lambda: dying_upgrade(target, number)), 0)[1]) != KILLED:  # noqa: B023
+            break
+        create_tables(target.engine())
+        assert layouts(target.engine()) == [OURS, OURS], f"killed before statement {number}"
+        config = config_of(channel.datadir, "TABLE")
+        open_master_info(config, channel, target.engine).flush(MASTER, force=True)
+        open_relay_log_info(config, channel, target.engine).flush(RELAY, force=True)
+        assert records(target, channel) == (MASTER, RELAY)
+    assert number > 4, "it makes more statements than that"
+
+
+def emptied(target: Target) -> None:
+    if target.kind != "sqlite":
+        target.execute("DROP SCHEMA IF EXISTS rplctl" + (" CASCADE" if target.kind == "postgresql" else ""))
+    else:
+        for name in (*NAMES, "rplctl_version"):
+            target.execute(f"DROP TABLE IF EXISTS {name}")
 
 
 def dying_upgrade(target: Target, number: int) -> None:

@@ -77,6 +77,7 @@ _warming = threading.Lock()
 
 
 def is_worth_a_job(size: int) -> bool:
+    """`size`: bytes of relay log."""
     return size > SMALL_JOB
 
 

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import socket
 import sys
 from pathlib import Path
 
-_FOLDER = Path("pyspark", "python", "lib")
-
 
 def _is_copy(place: str) -> bool:
-    """Whether this archive is the one of a package that lies open on the path, too."""
+    """Whether this archive (`pyspark.zip`, `py4j-0.10-src.zip`) is of a package that lies open on the path, too."""
     path = Path(place)
-    return path.suffix == ".zip" and path.parts[-4:-1] == _FOLDER.parts and str(path.parents[3]) in sys.path
+    if path.suffix != ".zip" or path.parts[-4:-1] != ("pyspark", "python", "lib"):
+        return False
+    installed = path.parents[3]
+    return str(installed) in sys.path and (installed / re.split(r"[-.]", path.name)[0]).is_dir()
 
 
 # Spark puts its own sources first, in archives that Python compiles anew in each process: 1.4 s of the first job
