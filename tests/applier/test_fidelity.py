@@ -34,6 +34,7 @@ DATA = Path(__file__).parents[1] / "data"
 OPTIONS = {"replicate_ignore_table": "db-with-dash.T1", "on_unsupported_ddl": "skip"}
 LEFT_OUT = frozenset({"db-with-dash.T1"})
 SMALL = ["ma1011-encrypted-no", "ma1011-sysbench-mix-small", "my97-sysbench-mix-small", "my97-torture-compress-l1"]
+CLUSTER = "local-cluster[1,1,1024]"  # its executor is a process of its own, and gets all jobs, however small
 LARGE = ["ma1011-torture-row", "my97-torture-row", "my97-torture-rowsquery", "my97-torture-nogtid"]
 CRASHED = ["ma1011-crash-inuse", "my97-crash-inuse"]  # the source was killed and went on in the next file
 
@@ -245,11 +246,13 @@ def test_an_archive_of_logs_goes_through_receiver_relay_log_and_spark(tmp_path: 
     try:
         replica.run("init", "--relay-log-info-repository", "table")
         (replica.datadir / "rplctl.toml").write_text(
-            "".join(f'{name} = "{value}"\n' for name, value in OPTIONS.items())
+            "".join(f'{name} = "{value}"\n' for name, value in (OPTIONS | {"spark_master": CLUSTER}).items())
         )
         replica.run("change-master", "--master-binlog-dir", str(tmp_path / "source"))
         replica.run("start", "--until-synced")
         with closing(sqlite3.connect(replica.datadir / "target.db")) as target:
             assert differences(target, data_of(f"{case}.state").decode(), LEFT_OUT) == []
+        status = replica.status()
+        assert status["Spark_Jobs"] > 0 and status["Jobs_Without_Spark"] == 0
     finally:
         replica.close()
