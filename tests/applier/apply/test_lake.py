@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,15 @@ import pytest
 from deltalake import DeltaTable
 
 from rplctl.applier.apply import lake
+from rplctl.relay_log.reader import RelayGroups
 from rplctl.target.delta.place import OWN_FOLDER
+from tests.applier.demo_log import groups_of
 from tests.applier.instance import Instance
 from tests.applier.scenario import apply_in_order, scenario
 
 pytestmark = pytest.mark.slow
+
+DATA = Path(__file__).parents[2] / "data"
 
 
 def logs_of(lake: Path) -> list[Path]:
@@ -34,9 +39,11 @@ def kept(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
     return found
 
 
-def lake_of(folder: Path, name: str, *, in_order: bool = False, kind: str = "delta", **options: str) -> Path:
-    """What a recorded scenario makes."""
-    groups = scenario(name)
+def lake_of(
+    folder: Path, log: str | RelayGroups, *, in_order: bool = False, kind: str = "delta", **options: str
+) -> Path:
+    """What a recorded scenario makes, or other groups."""
+    groups = scenario(log) if isinstance(log, str) else log
     target = f"{kind}+file://{folder / 'lake'}"
     instance = Instance(folder / "instance", groups, target=target, log_bin="", **options)
     if in_order:
@@ -80,6 +87,32 @@ def test_a_renamed_databases_changes_are_kept_and_only_files_of_a_batchs_tables_
     assert {log.parent.parent.name for log in logs_of(named)} == {"other"}
     assert kept(named) == plain
     assert any(tables < plain.keys() for tables in found) and all(tables <= plain.keys() for tables in found)
+
+
+def test_filters_choose_among_the_changes_of_a_compressed_transaction(tmp_path: Path) -> None:
+    log = tmp_path / "binlog.000001"
+    log.write_bytes(lzma.decompress((DATA / "my97-torture-compress-l1.xz").read_bytes()))
+    plain = lake_of(tmp_path / "plain", groups_of(log), on_unsupported_ddl="skip")
+    chosen = lake_of(
+        tmp_path / "chosen",
+        groups_of(log),
+        on_unsupported_ddl="skip",
+        replicate_rewrite_db="tt_trx->other",
+        replicate_ignore_table="other.t2",
+    )
+    names = {(log.parent.parent.name, log.parent.name) for log in logs_of(plain)}
+    renamed = {("other" if database == "tt_trx" else database, table) for database, table in names}
+    assert {(log.parent.parent.name, log.parent.name) for log in logs_of(chosen)} == renamed - {("other", "t2")}
+    whole = kept(plain)
+    assert whole.pop("t2")
+    assert {table: unnumbered(rows) for table, rows in kept(chosen).items()} == {
+        table: unnumbered(rows) for table, rows in whole.items()
+    }
+
+
+def unnumbered(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Still in their order. A transaction's rows are numbered without those that a filter leaves out."""
+    return [(pos, *more) for pos, _, *more in rows]
 
 
 def test_programs_without_spark_read_what_is_kept(tmp_path: Path) -> None:
