@@ -136,3 +136,10 @@ def test_of_several_workers_there_is_one_page(tmp_path: Path) -> None:
         "walked of commit matrix, xa: 30 of 120",
     ):
         assert line in done.stdout.splitlines(), done.stdout + done.stderr
+
+
+def test_what_a_test_has_to_say_is_on_the_page_wherever_it_ran() -> None:
+    lines: list[str] = []
+    report = SimpleNamespace(nodeid="a::b", user_properties=[("torture page", ["SURVIVED x", "1 mutants"])])
+    write_page(lines.append, ["a::b"], {**NONE, "passed": [report]})
+    assert {"SURVIVED x", "1 mutants"} <= set(lines)

@@ -45,6 +45,7 @@ CHECKED = {  # by each case of a matrix
 }
 
 PROPERTY = "torture"  # of a test's report: what its matrices did
+LINES = "torture page"  # of a test's report: what it has to say there
 Case = TypeVar("Case")
 
 # What the matrices of the test that runs did: (matrix, crash point or call) → cases; matrix → violations found;
@@ -135,6 +136,9 @@ def write_page(write: Callable[[str], Any], collected: Iterable[str], reports: M
         write(f"{matrix}: {sum(points.values())} cases, {VIOLATIONS[matrix]} violations, {' '.join(CHECKED[matrix])}")
         listed = ", ".join(f"{point} {count}" for point, count in points.items())
         write(textwrap.fill(listed, 118, initial_indent="    ", subsequent_indent="    "))
+    for report in (report for found in reports.values() for report in found):
+        for line in dict(getattr(report, "user_properties", ())).get(LINES, ()):
+            write(line)
     for (matrix, part), count in sorted(CHOSEN.items()):
         write(f"walked of {matrix}, {part}: {count} of {OF[matrix, part]}")
 
