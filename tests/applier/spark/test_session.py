@@ -68,6 +68,7 @@ spark_folder = folder / "run/@/spark"
 print(json.dumps({"result": result, "jobs": jobs, "sent": sent, "tasks": tasks, "addresses": sorted(addresses),
                   "mode": oct(spark_folder.stat().st_mode & 0o777), "java": os.environ["JAVA_HOME"],
                   "files": sorted(p.name[:6] for p in spark_folder.iterdir()),
+                  "heap": context._jvm.java.lang.Runtime.getRuntime().totalMemory() >> 20,
                   "testing": "pyspark.testing" in sys.modules,
                   "unix": any(p.is_socket() for p in spark_folder.iterdir())}))
 context.stop()
@@ -96,6 +97,8 @@ def test_a_job_runs_on_a_machine_without_java(tmp_path: Path) -> None:
     assert found["tasks"] == [True] * 5, "a task sees the catalog of its job"
     assert found["sent"] == [400, 400], "where a hundredth of the tables has changed, all are not sent again"
     assert found["java"] == str(instance / "run/@/java")
+    heap = found["heap"]
+    assert isinstance(heap, int) and heap < 128, "MB, whatever the machine has: it fills before its garbage is let go"
     assert found["mode"] == "0o700"
     assert not found["testing"], "PySpark's tests, which load pandas where it is installed, are loaded"
     assert found["unix"], "workers are not spoken to by TCP, though the folder's name is too long for a socket's"
