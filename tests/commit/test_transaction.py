@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
@@ -12,6 +13,7 @@ import pytest
 
 from rplctl.channel import Channel
 from rplctl.command.selftest.crash_run import in_child
+from rplctl.commit import transaction
 from rplctl.commit.position_store import open_ledger
 from rplctl.commit.step import Step
 from rplctl.commit.transaction import commit_after, commit_group
@@ -156,3 +158,29 @@ def test_the_log_of_what_was_applied_is_told_of_the_step_before_and_after_its_co
     commit(target, ledger, step, lambda: insert_probe(target, 1))
     target.close()
     assert (told, probe(config)) == ([("before", *step), "commit", ("after", *step)], [1])
+
+
+@pytest.mark.parametrize("failing", ["apply", "prepare"])
+def test_no_branch_stays_open_when_one_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str) -> None:
+    said: list[str] = []
+
+    def prepare() -> None:
+        said.append("prepare")
+        raise TargetError("no")
+
+    def moved(*_: object) -> None:
+        if failing == "apply":
+            raise TargetError("no")
+
+    branches = SimpleNamespace(
+        begin=lambda *, foreign_keys: said.append("begin"),
+        prepare=prepare,
+        roll_back=lambda: said.append("roll back"),
+        decide=lambda: said.append("decide"),
+    )
+    monkeypatch.setattr(transaction, "_move_and_apply", moved)
+    ledger: Any = SimpleNamespace(branches=branches, log=None)
+    parts: Any = (None, ledger, None)
+    with pytest.raises(TargetError):
+        transaction.commit_in_branches(*parts, lambda: None)
+    assert said == ["begin", *(["prepare"] if failing == "prepare" else []), "roll back"]

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from rplctl.applier.apply.bulk import BulkApplier
+from rplctl.applier.apply.table_groups import TableGroups
 from rplctl.applier.decode.net_changes import Inconsistent
 from rplctl.applier.feed.batch_size import FIRST_BYTES_AS_TEXT, FIRST_BYTES_AS_VALUES
 from rplctl.applier.feed.event_range import lying_range
@@ -205,6 +206,25 @@ def test_all_jobs_are_applied_in_the_transaction_that_the_first_one_asked_for(
     assert [said for said in parts.said if isinstance(said, bool | list)] == [False, ["t"], ["t"], ["u"]]
 
 
+def test_large_tables_that_nothing_joins_are_shared_among_branches(
+    parts: Parts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared: list[list[int]] = []
+    branches: Any = SimpleNamespace(count=2, apply=lambda shares: shared.append(sorted(shares)))
+    monkeypatch.setattr(parts.bulk, "_branches", branches)
+    monkeypatch.setattr(parts.bulk, "_groups", TableGroups(2))
+    monkeypatch.setattr(parts.bulk, "_decoded", lambda events: iter([[chunk("t", 2000), chunk("u", 2000)]]))
+    asked: list[bool] = []
+
+    def commit(apply: Callable[[], None], *, foreign_keys: bool, in_branches: bool) -> None:
+        asked.append(in_branches)
+        apply()
+
+    for _ in range(2):
+        assert parts.bulk.apply(demo_batch(), commit) == 4000
+    assert (asked, shared) == ([True, True], [[0, 1], [0, 1]])
+
+
 def test_rows_without_foreign_key_checks_behind_others_do_not_fit(
     parts: Parts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -222,11 +242,15 @@ def test_a_batch_of_many_jobs_leaves_what_one_leaves_and_says_when_its_last_begi
     monkeypatch.setattr("rplctl.applier.spark.splits.SMALLEST_SPLIT", 4096)
     instance.applier.bulk.size.batch_bytes = 4096
     begun: list[int] = []
+    told: list[tuple[int, int]] = []
+    size = instance.applier.bulk.size
+    monkeypatch.setattr(size, "job_decoded", lambda changes, net: told.append((changes, net)))
     changes = instance.applier.apply(batch, lambda: begun.append(instance.pipeline.jobs - jobs))
     made = instance.pipeline.jobs - jobs
     monkeypatch.undo()
     assert whole.applier.apply(batch) == changes and made > 2
     assert len(begun) == 1 and made - 2 <= begun[0] <= made
+    assert sum(of_job for of_job, _ in told) == changes and all(0 < net <= of_job for of_job, net in told)
     for model in instance.applier.catalog.tables.values():
         sql = f"SELECT * FROM {model.database}__{model.name} ORDER BY 1"
         assert instance.query(sql) == whole.query(sql)

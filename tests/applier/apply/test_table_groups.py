@@ -60,3 +60,13 @@ def test_a_table_that_comes_later_and_joins_two_branches_ends_the_attempt() -> N
         groups.split([chunk("e", 1)], later := catalog_of(*PLAIN, CHILD))
     groups.begin(later)
     assert not groups.are_several([chunk("a", 1), chunk("b", 1), chunk("e", 1)], 1)
+
+
+def test_a_later_catalog_lets_tables_go_whose_foreign_key_is_gone_and_disturbs_no_others() -> None:
+    groups = TableGroups(2)
+    groups.begin(joined := catalog_of(*PLAIN, CHILD))
+    assert shares(groups, joined, chunk("a", 1), chunk("b", 1)) == {0: "ab"}
+    groups.begin(plain := catalog_of(*PLAIN))
+    assert shares(groups, plain, chunk("a", 2), chunk("b", 1)) == {0: "a", 1: "b"}
+    more = catalog_of(*PLAIN, "CREATE TABLE f (id INT PRIMARY KEY)")
+    assert shares(groups, more, chunk("f", 1), chunk("b", 1), chunk("a", 1)) == {0: "a", 1: "fb"}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rplctl.applier.apply.tolerance import PassedOver, Tolerance
+from rplctl.applier.apply.tolerance import PassedOver, Tolerance, undone_on_error
 from rplctl.errors import LockBusy, RelayLogError, RplError, TargetError, error_numbers
 from rplctl.own_tables.tables import create_own_tables
 from rplctl.schema.model import Column, Key, KeyPart, TableModel
@@ -175,3 +175,12 @@ def test_text_that_looks_like_json_is_compared_as_it_is(target: Target) -> None:
     with pytest.raises(TargetError) as raised:
         Tolerance().apply_row(target, RowChange(ChangeKind.DELETE, RowSet((0,), [("[3.0]",)]), None), model)
     assert raised.value.errno == 1032
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_step_that_fails_half_way_is_undone_where_it_is_wanted(target: Target, wanted: bool) -> None:
+    before = rows(target)
+    with pytest.raises(TargetError), undone_on_error(target, wanted=wanted):
+        target.connection.exec_driver_sql("DELETE FROM d__t")
+        raise TargetError("half way")
+    assert rows(target) == (before if wanted else [])
