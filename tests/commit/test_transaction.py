@@ -180,7 +180,7 @@ def test_no_branch_stays_open_when_one_fails(tmp_path: Path, monkeypatch: pytest
     )
     monkeypatch.setattr(transaction, "_move_and_apply", moved)
     ledger: Any = SimpleNamespace(branches=branches, log=None)
-    parts: Any = (None, ledger, None)
+    nothing: Any = None
     with pytest.raises(TargetError):
-        transaction.commit_in_branches(*parts, lambda: None)
+        transaction.commit_in_branches(nothing, ledger, nothing, lambda: None)
     assert said == ["begin", *(["prepare"] if failing == "prepare" else []), "roll back"]

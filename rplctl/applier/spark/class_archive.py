@@ -4,8 +4,8 @@ Spark loads 8,000 classes out of 250 jars before it does anything; from an archi
 the CPU. The archive (80 MB) is made in the background by the first `start` that finds none, at the lowest priority: a
 Spark that runs one job tells which classes it takes, then a Java writes them down.
 Invariant: an archive is whole or not there (made beside, then renamed); one of other jars or of another Java is refused
-by the JVM itself, and one that it does not start with is given up for a day: the JVM may also have been killed then.
-Without it everything works, only later.
+by the JVM itself, and one that it does not start with twice in a row is given up for a day: a JVM may also have been
+killed as it started. Without it everything works, only later.
 """
 
 from __future__ import annotations
@@ -54,11 +54,24 @@ def is_wanted(java: Java) -> bool:
         return True
 
 
-def give_up(java: Java) -> None:
-    """Spark did not start with the archive: it goes, and no other is made for a day."""
+def doubt(java: Java) -> None:
+    """Spark did not start with it; the second time in a row it goes, and no other is made for a day."""
     path = archive_path(java)
+    if not (doubted := _doubted_path(path)).exists():
+        doubted.touch()
+        return
     failed_path(path).write_text("Spark did not start with it\n")
     path.unlink(missing_ok=True)
+    trust(java)
+
+
+def trust(java: Java) -> None:
+    """Spark started with it."""
+    _doubted_path(archive_path(java)).unlink(missing_ok=True)
+
+
+def _doubted_path(path: Path) -> Path:
+    return path.with_suffix(".doubted")
 
 
 def failed_path(path: Path) -> Path:

@@ -11,13 +11,16 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from rplctl.applier.spark.class_archive import archive_options, give_up, is_wanted, make_in_background
+from rplctl.applier.spark.class_archive import archive_options, doubt, is_wanted, make_in_background, trust
 from rplctl.applier.spark.cluster import (
     DRIVER_JAVA_OPTIONS,
     EXECUTOR_PYTHON,
@@ -43,6 +46,8 @@ TASK_ATTEMPTS = 4  # tasks are pure: one whose worker dies is simply run again
 # A driver that does little in the JVM: a small collector and no optimising compiler start fastest. Its heap would begin
 # with a 64th of the machine's memory, and be filled with what nobody needs any more before that is looked for.
 FAST_START = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto -Xms64m -Xmn32m"
+_KILLED = frozenset({-signal.SIGKILL, -signal.SIGTERM, 128 + signal.SIGTERM})  # Java answers SIGTERM by an exit
+_END_SECONDS = 1.0  # in which a process whose socket is gone has ended
 _opening = threading.Lock()  # a process has one context at a time
 _closing = threading.Lock()
 _ended_by_us: list[Any] = []  # JVMs that were killed on purpose
@@ -162,6 +167,7 @@ def open_session(config: Config, name: str, run_folder: Path, java_options: str 
     for more in [java_options] if java_options else dict.fromkeys([archive_options(java), ""]):
         options = settings | {"spark.driver.extraJavaOptions": f"{settings['spark.driver.extraJavaOptions']} {more}"}
         conf = SparkConf(loadDefaults=False).setAll([(name, options[name]) for name in options if name != SECRET])
+        gateway = None
         try:
             gateway = SparkContext._gateway or open_gateway(conf)  # an argument: who looks at processes sees it
             conf.setAll([(name, options[name]) for name in options if name == SECRET])
@@ -173,11 +179,14 @@ def open_session(config: Config, name: str, run_folder: Path, java_options: str 
             raise _not_started(java, name, run_folder, words) from error
         except (PySparkException, Py4JError, OSError) as error:  # it ended meanwhile
             failure = error
+            is_killed = _was_killed(gateway)
             _end_gateway()
-        if more and not java_options:
-            give_up(java)
+        if more and not java_options and not is_killed:
+            doubt(java)
     else:
         raise _not_started(java, name, run_folder, str(failure)) from failure
+    if more and not java_options:
+        trust(java)
     _keep_to_ourselves(context)
     if not java_options and is_wanted(java):
         make_in_background(config.java_home)
@@ -248,6 +257,16 @@ def end_java(run_folder: Path) -> None:
         process.stdin.close()
     SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
     shutil.rmtree(run_folder / "spark", ignore_errors=True)
+
+
+def _was_killed(gateway: Any) -> bool:
+    """Whether somebody, we on STOP, has ended its JVM. Of one that ended before it had a gateway nobody knows."""
+    process = getattr(gateway, "proc", None)
+    if process is None:
+        return False
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(_END_SECONDS)
+    return process.returncode in _KILLED
 
 
 def _end_gateway() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rplctl.applier.spark.class_archive import archive_path, is_wanted
+from rplctl.applier.spark.class_archive import archive_options, archive_path, doubt, is_wanted, trust
 from rplctl.applier.spark.java import find_java
 
 START = """
@@ -51,6 +51,8 @@ def test_an_archive_is_made_once_then_used_and_a_broken_one_does_no_harm(
     assert run(START, str(tmp_path / "instance")) == "True 0"
     os.truncate(path, path.stat().st_size // 2)
     assert run(START, str(tmp_path / "instance")) == "False 0"
+    assert path.exists(), "its JVM may have been killed"
+    assert run(START, str(tmp_path / "instance")) == "False 0"
     assert not path.exists()
 
 
@@ -63,6 +65,45 @@ def test_what_is_no_archive_does_no_harm(tmp_path: Path, monkeypatch: pytest.Mon
     path.parent.mkdir(parents=True)
     path.write_bytes(bytes(1 << 20))
     assert run(START, str(tmp_path / "instance")) == "True 0"
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_a_jvm_that_is_killed_as_it_starts_says_nothing_of_the_archive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    path = archive_path(find_java("", tmp_path / "java"))
+    path.parent.mkdir(parents=True)
+    path.write_bytes(bytes(1 << 20))
+    killing = """
+killed = []
+def killing(conf, really=session.open_gateway):
+    gateway = really(conf)
+    if not killed:
+        gateway.proc.kill()
+        killed.append(gateway)
+    return gateway
+session.open_gateway = killing
+"""
+    assert run(START.replace("begun = []", f"{killing}begun = []"), str(tmp_path / "instance")) == "False 0"
+    assert [*path.parent.glob("spark-*")] == [path], "nothing is doubted"
+
+
+def test_an_archive_is_given_up_when_spark_does_not_start_with_it_twice_in_a_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    java = find_java("", tmp_path / "java")
+    path = archive_path(java)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    doubt(java)
+    trust(java)
+    doubt(java)
+    assert path.exists() and archive_options(java)
+    doubt(java)
+    assert not path.exists() and not archive_options(java) and not is_wanted(java)
 
 
 def test_what_could_not_be_made_is_not_tried_again_for_a_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
