@@ -34,12 +34,12 @@ from rplctl.target import open_engine
 from rplctl.target.base import TableChunk
 from tests.applier.demo_log import demo_groups
 from tests.kit.no_spark import without_spark
+from tests.kit.replica import SPARK_AT_ONCE
 
 __all__ = ["without_spark"]
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 START = BinlogPosition("binlog.000001", 4)
 TOOK = CommitGroupSize.took
-AT_ONCE = "spark.rplctl.tests=1"  # whatever is set for Spark, it is tried at once
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_until_stops_at_its_transaction_and_the_next_run_goes_on(
     channel: Channel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second run's commits are to take a millisecond: no job of Spark does, so they become single transactions."""
-    config = Config(datadir=channel.datadir, spark_conf=AT_ONCE)
+    config = Config(datadir=channel.datadir, spark_conf=SPARK_AT_ONCE)
     groups = demo_groups()
     middle = groups.scan.source_position(len(groups.scan) // 2)
     until = Until("master_pos", middle.log_name, middle.log_pos)
@@ -166,7 +166,7 @@ def test_without_a_position_the_applier_does_not_start(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value", "begins"),
-    [("", 0, False), ("_SPARK_AFTER_S", 0, True), ("SMALL_JOB", 1000, True), ("spark_conf", AT_ONCE, True)],
+    [("", 0, False), ("_SPARK_AFTER_S", 0, True), ("SMALL_JOB", 1000, True), ("spark_conf", SPARK_AT_ONCE, True)],
 )
 def test_spark_begins_for_a_large_log_after_seconds_or_at_once_where_the_operator_set_it(
     channel: Channel, monkeypatch: pytest.MonkeyPatch, name: str, value: int | str, begins: bool

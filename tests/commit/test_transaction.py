@@ -161,7 +161,7 @@ def test_the_log_of_what_was_applied_is_told_of_the_step_before_and_after_its_co
 
 
 @pytest.mark.parametrize("failing", ["apply", "prepare"])
-def test_no_branch_stays_open_when_one_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str) -> None:
+def test_no_branch_stays_open_when_one_fails(monkeypatch: pytest.MonkeyPatch, failing: str) -> None:
     said: list[str] = []
 
     def prepare() -> None:

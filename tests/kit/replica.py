@@ -30,6 +30,7 @@ from tests.kit.servers import MariadbServer
 # Verbs that start processes, which are to be children of a program that ends (fork_server); others take a process of
 # their own in tests/cli. It costs half a second of CPU time a verb.
 OWN_PROCESS = {"start", "clone", "crash-test", "demo"}
+SPARK_AT_ONCE = "spark.rplctl.tests=1"  # spark_conf: whatever is set for Spark, it is tried at once
 
 
 class Replica:
@@ -43,7 +44,7 @@ class Replica:
         self.datadir = folder / "replica"
         self.channel = Channel(channel, self.datadir)
         paths = [] if spark else [str(Path(__file__).parent / "without_spark")]
-        self._variables = {"RPLCTL_SPARK_CONF": "spark.rplctl.tests=1"} if spark else {}
+        self._variables = {"RPLCTL_SPARK_CONF": SPARK_AT_ONCE} if spark else {}
         self._variables |= {"PYTHONPATH": os.pathsep.join([*paths, *filter(None, [os.environ.get("PYTHONPATH")])])}
 
     def run(

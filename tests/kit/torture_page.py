@@ -11,7 +11,7 @@ import os
 import textwrap
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from random import Random
 from typing import Any, TypeVar
 
@@ -91,10 +91,16 @@ def drained() -> list[list[Any]]:
 
 def gather(reports: Mapping[str, Sequence[Any]]) -> None:
     """Count what the reports of all tests carry."""
+    for number, key, count in _said(reports, PROPERTY):
+        _counters()[number][key if isinstance(key, str) else tuple(key)] += count
+
+
+def _said(reports: Mapping[str, Sequence[Any]], wanted: str) -> Iterator[Any]:
+    """What the reports of all tests carry under this name."""
     for report in (report for found in reports.values() for report in found):
         for name, values in getattr(report, "user_properties", ()):
-            for number, key, count in values if name == PROPERTY else ():
-                _counters()[number][key if isinstance(key, str) else tuple(key)] += count
+            if name == wanted:
+                yield from values
 
 
 def count_torture(matrix: str, point: str, violations: int, cases: int = 1) -> None:
@@ -136,9 +142,8 @@ def write_page(write: Callable[[str], Any], collected: Iterable[str], reports: M
         write(f"{matrix}: {sum(points.values())} cases, {VIOLATIONS[matrix]} violations, {' '.join(CHECKED[matrix])}")
         listed = ", ".join(f"{point} {count}" for point, count in points.items())
         write(textwrap.fill(listed, 118, initial_indent="    ", subsequent_indent="    "))
-    for report in (report for found in reports.values() for report in found):
-        for line in dict(getattr(report, "user_properties", ())).get(LINES, ()):
-            write(line)
+    for line in _said(reports, LINES):
+        write(line)
     for (matrix, part), count in sorted(CHOSEN.items()):
         write(f"walked of {matrix}, {part}: {count} of {OF[matrix, part]}")
 

@@ -62,7 +62,7 @@ def doubt(java: Java) -> None:
         return
     failed_path(path).write_text("Spark did not start with it\n")
     path.unlink(missing_ok=True)
-    trust(java)
+    doubted.unlink(missing_ok=True)
 
 
 def trust(java: Java) -> None:

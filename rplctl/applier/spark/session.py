@@ -179,10 +179,9 @@ def open_session(config: Config, name: str, run_folder: Path, java_options: str 
             raise _not_started(java, name, run_folder, words) from error
         except (PySparkException, Py4JError, OSError) as error:  # it ended meanwhile
             failure = error
-            is_killed = _was_killed(gateway)
+            if more and not java_options and not _was_killed(gateway):
+                doubt(java)
             _end_gateway()
-        if more and not java_options and not is_killed:
-            doubt(java)
     else:
         raise _not_started(java, name, run_folder, str(failure)) from failure
     if more and not java_options:

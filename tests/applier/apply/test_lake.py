@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import lzma
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +17,18 @@ from rplctl.target.delta.place import OWN_FOLDER
 from tests.applier.demo_log import groups_of
 from tests.applier.instance import Instance
 from tests.applier.scenario import apply_in_order, scenario
+from tests.event import logs
 
 pytestmark = pytest.mark.slow
-
-DATA = Path(__file__).parents[2] / "data"
 
 
 def logs_of(lake: Path) -> list[Path]:
     """Of the source's tables: what says who wrote a batch is rplctl's own."""
     return sorted(log for log in lake.glob("*/*/_delta_log") if log.parent.parent.name != OWN_FOLDER)
+
+
+def tables_of(lake: Path) -> set[tuple[str, str]]:
+    return {(log.parent.parent.name, log.parent.name) for log in logs_of(lake)}
 
 
 def kept(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
@@ -81,28 +83,27 @@ def test_a_renamed_databases_changes_are_kept_and_only_files_of_a_batchs_tables_
         return folders
 
     monkeypatch.setattr(lake.LakeApplier, "_folders", seen)
-    (database,) = {log.parent.parent.name for log in logs_of(lake_of(tmp_path / "plain", "savepoints"))}
+    (database,) = {database for database, _ in tables_of(lake_of(tmp_path / "plain", "savepoints"))}
     plain = kept(tmp_path / "plain/lake")
     named = lake_of(tmp_path / "named", "savepoints", replicate_rewrite_db=f"{database}->other")
-    assert {log.parent.parent.name for log in logs_of(named)} == {"other"}
+    assert {database for database, _ in tables_of(named)} == {"other"}
     assert kept(named) == plain
     assert any(tables < plain.keys() for tables in found) and all(tables <= plain.keys() for tables in found)
 
 
 def test_filters_choose_among_the_changes_of_a_compressed_transaction(tmp_path: Path) -> None:
-    log = tmp_path / "binlog.000001"
-    log.write_bytes(lzma.decompress((DATA / "my97-torture-compress-l1.xz").read_bytes()))
-    plain = lake_of(tmp_path / "plain", groups_of(log), on_unsupported_ddl="skip")
+    path = tmp_path / "binlog.000001"
+    path.write_bytes(logs.log("my97-torture-compress-l1"))
+    plain = lake_of(tmp_path / "plain", groups_of(path), on_unsupported_ddl="skip")
     chosen = lake_of(
         tmp_path / "chosen",
-        groups_of(log),
+        groups_of(path),
         on_unsupported_ddl="skip",
         replicate_rewrite_db="tt_trx->other",
         replicate_ignore_table="other.t2",
     )
-    names = {(log.parent.parent.name, log.parent.name) for log in logs_of(plain)}
-    renamed = {("other" if database == "tt_trx" else database, table) for database, table in names}
-    assert {(log.parent.parent.name, log.parent.name) for log in logs_of(chosen)} == renamed - {("other", "t2")}
+    renamed = {("other" if database == "tt_trx" else database, table) for database, table in tables_of(plain)}
+    assert tables_of(chosen) == renamed - {("other", "t2")}
     whole = kept(plain)
     assert whole.pop("t2")
     assert {table: unnumbered(rows) for table, rows in kept(chosen).items()} == {

@@ -38,6 +38,16 @@ def run(code: str, *arguments: str) -> str:
     return done.stdout.splitlines()[-1]  # a JVM that dies tells about it first
 
 
+@pytest.fixture
+def no_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file in the place of one."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    path = archive_path(find_java("", tmp_path / "java"))
+    path.parent.mkdir(parents=True)
+    path.write_bytes(bytes(1 << 20))
+    return path
+
+
 @pytest.mark.torture
 @pytest.mark.spark
 def test_an_archive_is_made_once_then_used_and_a_broken_one_does_no_harm(
@@ -58,24 +68,15 @@ def test_an_archive_is_made_once_then_used_and_a_broken_one_does_no_harm(
 
 @pytest.mark.slow
 @pytest.mark.spark
-def test_what_is_no_archive_does_no_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("no_archive")
+def test_what_is_no_archive_does_no_harm(tmp_path: Path) -> None:
     """The JVM passes over it by itself; one that it dies of is in the long version above."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    path = archive_path(find_java("", tmp_path / "java"))
-    path.parent.mkdir(parents=True)
-    path.write_bytes(bytes(1 << 20))
     assert run(START, str(tmp_path / "instance")) == "True 0"
 
 
 @pytest.mark.slow
 @pytest.mark.spark
-def test_a_jvm_that_is_killed_as_it_starts_says_nothing_of_the_archive(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    path = archive_path(find_java("", tmp_path / "java"))
-    path.parent.mkdir(parents=True)
-    path.write_bytes(bytes(1 << 20))
+def test_a_jvm_that_is_killed_as_it_starts_says_nothing_of_the_archive(tmp_path: Path, no_archive: Path) -> None:
     killing = """
 killed = []
 def killing(conf, really=session.open_gateway):
@@ -87,23 +88,19 @@ def killing(conf, really=session.open_gateway):
 session.open_gateway = killing
 """
     assert run(START.replace("begun = []", f"{killing}begun = []"), str(tmp_path / "instance")) == "False 0"
-    assert [*path.parent.glob("spark-*")] == [path], "nothing is doubted"
+    assert [*no_archive.parent.glob("spark-*")] == [no_archive], "nothing is doubted"
 
 
 def test_an_archive_is_given_up_when_spark_does_not_start_with_it_twice_in_a_row(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, no_archive: Path
 ) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     java = find_java("", tmp_path / "java")
-    path = archive_path(java)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.touch()
     doubt(java)
     trust(java)
     doubt(java)
-    assert path.exists() and archive_options(java)
+    assert no_archive.exists() and archive_options(java)
     doubt(java)
-    assert not path.exists() and not archive_options(java) and not is_wanted(java)
+    assert not no_archive.exists() and not archive_options(java) and not is_wanted(java)
 
 
 def test_what_could_not_be_made_is_not_tried_again_for_a_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
