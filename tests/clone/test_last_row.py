@@ -108,7 +108,9 @@ def test_a_snapshot_shows_all_that_is_logged_up_to_the_locked_row(
                 found = last.lock()
                 at = received.position
                 if found is not None:
-                    passed["scans" if "RAND" in found.sql else "keys"] += 1
+                    scans = "RAND" in found.sql
+                    assert scans == any(f"`{name}`" in found.sql for name in UNSURE), found.sql
+                    passed["scans" if scans else "keys"] += 1
                 return found
 
             assert orders_commits(query)
@@ -129,7 +131,7 @@ def test_a_snapshot_shows_all_that_is_logged_up_to_the_locked_row(
         replica.close()
     ends = commit_ends(server)
     assert len(seen) > 5 * seconds and seen[-1][1] > WRITERS * seconds, (len(seen), seen[-1], passed)
-    assert passed["keys"] > 5 * passed["scans"] > 0
+    assert passed["keys"] > 0 < passed["scans"]
     for low, count, high in seen:
         assert bisect_right(ends[low.log_name], low.log_pos) - earlier <= count
         assert count <= bisect_right(ends[high.log_name], high.log_pos) - earlier
