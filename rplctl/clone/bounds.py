@@ -76,11 +76,17 @@ def chunks(query: Query, model: TableModel, rows: int, after: Bound | None = Non
     """Chunks of `rows` rows (at least 1) behind `after` as the table is when each is asked for; the last has fewer, or
     none. Errors of `query` pass through.
     """
+    chunk = next_chunk(query, model, rows, after)
+    yield chunk
+    while chunk.upto is not None:
+        chunk = next_chunk(query, model, rows, chunk.upto)
+        yield chunk
+
+
+def next_chunk(query: Query, model: TableModel, rows: int, after: Bound | None) -> Chunk:
+    """One of `chunks`."""
     key = chunk_key(model)
-    while key and (upto := next_bound(query, model, key, after, rows)) is not None:
-        yield Chunk(after, upto)
-        after = upto
-    yield Chunk(after, None)
+    return Chunk(after, next_bound(query, model, key, after, rows) if key else None)
 
 
 def row_bytes(query: Query, model: TableModel) -> tuple[int, int]:

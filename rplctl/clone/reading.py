@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from rplctl import mysql_errors as er
-from rplctl.clone.bounds import Chunk, chunk_key, chunks, condition, row_bytes
+from rplctl.clone.bounds import Chunk, chunk_key, condition, next_chunk, row_bytes
 from rplctl.clone.chunk_file import ChunkHead, Key, digest_of, write_chunk
 from rplctl.clone.folder import CopiedTable, Part, Snapshot
 from rplctl.clone.received import Received, named_by_ddl
@@ -32,7 +32,9 @@ from rplctl.source.select import SelectedRows
 from rplctl.source.snapshot import LogPlace, Step
 from rplctl.source.survey import Query
 
-CHUNK_BYTES: Final = 16 << 20  # of a chunk, by what the source says of a table's rows
+CHUNK_BYTES: Final = 16 << 20  # of a chunk, by the size of the rows in the one before it
+_FIRST_ROWS: Final = 1000  # of a table; what the source believes of its size may be of another time
+_MOST_GROWTH: Final = 10  # from a chunk to the next
 _KEYS_AT_ONCE: Final = 500
 _GONE: Final = frozenset({er.NO_SUCH_TABLE, er.BAD_DB_ERROR})
 _MOST_CONDITIONS: Final = 512 << 10  # characters; max_allowed_packet may be 1 MiB
@@ -97,10 +99,9 @@ class Reader:
 
     def _read(self, number: int) -> int:
         model, part = self._begun.tables[number].model, self._parts[number]
-        if part.is_whole:
-            return part.count
-        rows_of_a_chunk = max(1000, CHUNK_BYTES // row_bytes(self._about, model)[0])
-        for chunk in chunks(self._query, model, rows_of_a_chunk, part.upto):
+        wanted = min(_FIRST_ROWS, _rows_in_a_chunk(row_bytes(self._about, model)[0]))
+        while not part.is_whole:
+            chunk = next_chunk(self._query, model, wanted, part.upto)
             self._beside.throttle.wait(self._about, self._lag, holds_snapshot=not self._locking)
             if not self._locking:  # else it is loaded when all of it is read
                 self._beside.wait_for_room()
@@ -108,12 +109,12 @@ class Reader:
                     raise BeginAgain(f"the applier was beyond {self._begun.low.position}")
                 for groups in self._received.new():
                     check_names(groups, self._begun)
-            part = self._parts[number]
-            rows = self._read_chunk(number, part.count, chunk, [condition(chunk_key(model), chunk)])
-            self._parts[number] = Part(part.count + 1, chunk.upto, part.rows + rows)
+            rows, size = self._read_chunk(number, part.count, chunk, [condition(chunk_key(model), chunk)])
+            wanted = min(_MOST_GROWTH * wanted, _rows_in_a_chunk(size / max(rows, 1)))
+            part = self._parts[number] = Part(part.count + 1, chunk.upto, part.rows + rows)
             self._begun.tell_read(self._parts)
             crash_point("crash_clone_after_chunk")
-        return self._parts[number].count
+        return part.count
 
     def _read_touched(self, number: int, part: Part, touched: Touched) -> int:
         """Those that lie in what is taken over; the others come with the rest."""
@@ -122,12 +123,12 @@ class Reader:
         word = "AND" if begin else "WHERE"
         conditions = [f"{begin} {word} ({' OR '.join(f'({one})' for one in some)})" for some in _in_parts(touched)]
         nothing = [" WHERE 1 = 0"]  # the columns' types are asked for in any case
-        return self._read_chunk(number, part.count, chunk, conditions or nothing, tuple(touched))
+        return self._read_chunk(number, part.count, chunk, conditions or nothing, tuple(touched))[0]
 
     def _read_chunk(
         self, number: int, chunk_number: int, chunk: Chunk, conditions: Sequence[str], gone: tuple[Key, ...] = ()
-    ) -> int:
-        """How many rows it has."""
+    ) -> tuple[int, int]:
+        """How many rows it has, and how many bytes."""
         table = self._begun.tables[number]
         columns = selected_columns(table.model.columns, takes_numbers=self._takes_numbers)
         select = f"SELECT {', '.join(c.expression for c in columns)} FROM {'.'.join(map(quote, table.name))}"
@@ -149,7 +150,11 @@ class Reader:
                 file.high = self._begun.low
             self._beside.throttle.took(file.packet_bytes)
             self._beside.report.moved()
-        return file.rows
+        return file.rows, file.packet_bytes
+
+
+def _rows_in_a_chunk(row_bytes: float) -> int:
+    return max(1, int(CHUNK_BYTES / max(row_bytes, 1)))
 
 
 def _in_parts(touched: Touched) -> Iterator[list[str]]:

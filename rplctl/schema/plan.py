@@ -140,7 +140,9 @@ class MoveRowsStep:
 
 @dataclass(frozen=True, slots=True)
 class AddKeysStep:
-    """`before`: the table without them. They are not the primary key; nothing else of the table changes."""
+    """`before`: the table without them. The primary key is one of them only where `Dialect.makes_primary_keys_late`:
+    it may be there already. Nothing else of the table changes.
+    """
 
     before: TableModel
     model: TableModel

@@ -59,6 +59,7 @@ class Dialect(ABC):
     follows_foreign_keys: ClassVar[bool] = True  # their actions, on rows of other tables
     commits_per_table: ClassVar[bool] = False  # no transaction spans two: its Target is a LakeTarget
     schema_word: ClassVar[str] = "SCHEMA"  # what holds tables, in its DROP
+    makes_primary_keys_late: ClassVar[bool] = False  # of tables with rows: they do not lie in its order
 
     def own_name(self, table: str) -> str:
         """A table of rplctl's own, as SQL has it."""

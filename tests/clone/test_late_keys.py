@@ -42,6 +42,13 @@ def test_keys_wait_but_for_those_that_number_rows_or_stand_under_a_foreign_key()
     assert model_of(text) == without(model, late_keys(model, [model]))
 
 
+def test_where_rows_do_not_lie_in_its_order_a_primary_key_waits_too_unless_it_is_referred_to() -> None:
+    model = model_of(CREATE % FOREIGN)
+    assert [key.name for key in late_keys(model, [model], primary=True)] == ["PRIMARY", "u", "n", "k"]
+    other = model_of(CREATE % FOREIGN.replace("(`r`)", "(`id`)"))
+    assert "PRIMARY" not in [key.name for key in late_keys(other, [other], primary=True)]
+
+
 def test_the_last_definition_may_be_one_that_waits() -> None:
     model = model_of(CREATE % "")
     text, found = split_create(CREATE % "", late_keys(model, []))

@@ -11,6 +11,7 @@ import pytest
 from rplctl.config import load_config
 from rplctl.target import open_engine
 from tests.command.test_clone import Compare, compare, only, wait_cloned
+from tests.command.test_clone_again import on
 from tests.kit.replica import Replica, assert_same_tables, purge_logs, wait_until
 from tests.kit.servers import MariadbServer
 from tests.stories.test_gtid_failover import Pair, gtids_of, mariadb_pair, wait_for_gtids
@@ -110,15 +111,15 @@ def test_a_value_that_the_target_cannot_store_is_told_with_its_row_and_nothing_i
     mariadb: MariadbServer, replica: Replica, compare: Compare
 ) -> None:
     mariadb.sql("DROP DATABASE IF EXISTS odd; CREATE DATABASE odd; SET sql_mode=''; USE odd;"
-                "CREATE TABLE d (id INT PRIMARY KEY, day DATE); INSERT INTO d SELECT seq, NOW() FROM seq_1_to_9000;"
-                "UPDATE d SET day = '2024-00-07' WHERE id = 8123;"
+                "CREATE TABLE d (id INT PRIMARY KEY, day DATE); INSERT INTO d SELECT seq, NOW() FROM seq_1_to_900;"
+                "UPDATE d SET day = '2024-00-07' WHERE id = 823;"
                 "CREATE TABLE s (id INT PRIMARY KEY, t TEXT); INSERT INTO s VALUES (1, 'x'), (2, CHAR(0))")  # fmt: skip
     replica.change_master(mariadb)
     only(replica, "odd")
     replica.run("clone")
     told = stopped(replica)
     assert "odd.d is not copied: Incorrect date value: '2024-00-07' for column 'day'" in told
-    assert "(row id=8123)" in told and "ALTER COLUMN" in told and "rplctl start" in told
+    assert "(row id=823)" in told and "ALTER COLUMN" in told and "rplctl start" in told
     assert [*replica.channel.clone_folder.glob("*/*.rows")]
     rows = {row["Table_name"]: row for row in json.loads(replica.run("show-clone", "--json").stdout)}
     assert rows["d"]["Row_count"] == 0
@@ -128,13 +129,53 @@ def test_a_value_that_the_target_cannot_store_is_told_with_its_row_and_nothing_i
     told = stopped(replica)
     assert "odd.s is not copied: " in told and "for column 't'" in told and "(row id=2)" in told
     assert "rplctl clone --cancel" in told and "--replicate-ignore-table odd.s" in told and "skip" not in told
-    mariadb.sql("UPDATE odd.s SET t = 'y' WHERE id = 2; UPDATE odd.d SET day = '2024-01-07' WHERE id = 8123")
+    mariadb.sql("UPDATE odd.s SET t = 'y' WHERE id = 2; UPDATE odd.d SET day = '2024-01-07' WHERE id = 823")
     replica.run("stop")
     replica.run("clone", "--cancel", "--yes")
     replica.run("clone")
     wait_cloned(replica)
     replica.wait_synced(mariadb, 60)
     replica.run("verify")
+
+
+def test_a_chunk_is_as_large_as_its_rows_are_not_as_the_source_believes(
+    mariadb: MariadbServer, replica: Replica
+) -> None:
+    mariadb.sql("DROP DATABASE IF EXISTS believed; CREATE DATABASE believed; USE believed;"
+                "CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(1000)) STATS_PERSISTENT=1 STATS_AUTO_RECALC=0;"
+                "ANALYZE TABLE t; INSERT INTO t SELECT seq, REPEAT('x', 900) FROM seq_1_to_60000")  # fmt: skip
+    replica.run("init")
+    replica.change_master(mariadb)
+    only(replica, "believed")
+    replica.run("clone")
+    (row,) = wait_cloned(replica)
+    assert row["Chunks"] == 5 and row["Row_count"] == 60_000, row  # 1,000 rows, 10,000, and thrice 16 MB
+
+
+@on(suite="postgresql")
+def test_rows_of_another_writer_stop_it_and_a_table_that_is_dropped_is_copied_again(
+    mariadb: MariadbServer, replica: Replica, compare: Compare, request: pytest.FixtureRequest
+) -> None:
+    mariadb.sql("DROP DATABASE IF EXISTS alien; CREATE DATABASE alien; USE alien;"
+                "CREATE TABLE t (id INT PRIMARY KEY, u INT UNIQUE, v VARCHAR(200));"
+                "INSERT INTO t SELECT seq, seq, REPEAT('x', 150) FROM seq_1_to_400000")  # fmt: skip
+    table = "alien__t" if request.node.callspec.params["compare"] == "sqlite" else "alien.t"
+    replica.change_master(mariadb)
+    only(replica, "alien")
+    for number, column in ((400_000, "id"), (-1, "u")):
+        again = ["--databases", "alien", "--replace", "--yes"] if number < 0 else []
+        replica.run("clone", "--max-rate", "2", *again)
+        wait_until(lambda: 0 < json.loads(replica.run("show-clone", "--json").stdout)[0]["Row_count"] < 400_000, 60)
+        sql_on_target(replica, f"INSERT INTO {table} VALUES ({number}, 400000, 'alien')")
+        replica.run("clone", "--max-rate", "0")
+        told = stopped(replica)
+        assert "alien.t" in told and "somebody else writes into it" in told, column
+        assert "drop the table on the target, then rplctl start" in told
+        sql_on_target(replica, f"DROP TABLE {table}")
+        replica.run("start")
+        wait_cloned(replica)
+    replica.wait_synced(mariadb, 60)
+    compare(mariadb, "alien")
 
 
 def stopped(replica: Replica) -> str:

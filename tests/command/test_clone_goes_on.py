@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 from contextlib import suppress
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from rplctl.clone.folder import Part
 from tests.clone.test_bounds import MODE, Keys, insert, keys_of
 from tests.command.test_clone import Compare, compare, only, replica, wait_cloned
 from tests.command.test_clone_again import on
@@ -30,7 +32,7 @@ CHILD = "CREATE TABLE kid (a INT PRIMARY KEY, FOREIGN KEY (a) REFERENCES k0 (a))
 
 
 def fill(source: MariadbServer) -> None:
-    """Some 70 MB: five chunks; a table of numbers, and one of each kind of key, which are read before."""
+    """Some 70 MB: six chunks; a table of numbers, and one of each kind of key, which are read before."""
     numbers = "SELECT a.d + 10 * b.d + 100 * c.d + 1000 * e.d + 10000 * f.d, 0 FROM d a, d b, d c, d e, d f"
     source.sql(
         f"DROP DATABASE IF EXISTS afar; CREATE DATABASE afar; USE afar; {TABLE};"
@@ -71,12 +73,12 @@ def write(chance: random.Random, keys: Keys, cursor: Any) -> None:
 
 
 def is_read(replica: Replica, chunks: int) -> bool:
-    """That many chunks of the table, and it has more."""
-    texts = []
+    """That many chunks of the last table, and it has more."""
+    parts: list[Part] = []
     for path in replica.channel.clone_folder.glob("*/read.json"):
         with suppress(FileNotFoundError):  # the other end takes it away
-            texts += [path.read_text()] if not (path.parent / "complete.json").exists() else []
-    return any(int(count) >= chunks for text in texts for count in re.findall(r"\[(\d+), \[", text))
+            parts += [] if (path.parent / "complete.json").exists() else [Part(*json.loads(path.read_text())[-1])]
+    return any(part.count >= chunks and part.upto is not None for part in parts)
 
 
 def goes_on(source: MariadbServer, replica: Replica) -> list[str]:
@@ -91,7 +93,7 @@ def goes_on(source: MariadbServer, replica: Replica) -> list[str]:
     with working(source, "afar", works, harmless=(1213, 1062, 1205, 1020, 1451), pause_s=0.15):
         replica.run("clone", "--max-rate", "15")
         for number, roles in enumerate((["receiver"], ["receiver", "applier"], ["applier", "receiver"]), 1):
-            wait_until(lambda number=number: is_read(replica, number), 120)  # type: ignore[misc]
+            wait_until(lambda number=number: is_read(replica, 1 + number), 120)  # type: ignore[misc]
             for role in roles:
                 replica.kill(role)
             replica.run("start")

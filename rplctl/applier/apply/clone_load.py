@@ -48,6 +48,7 @@ from rplctl.schema.source_catalog import quote
 from rplctl.schema.statement import TableName
 from rplctl.target import mapped_errors, statement_target
 from rplctl.target.base import ChangeKind, CountMismatch, RowChange, RowSet, Target, no_such_table
+from rplctl.target.registry import dialect_of
 
 _NAMES: Final = ("Database_name", "Table_name", "Source_database", "Family", "Expected_rows", "Expected_bytes")
 log = logging.getLogger(__name__)
@@ -162,7 +163,10 @@ class CloneLoader:
                 found.remove()
             return True
         names = [by_source[table.name].name for table in found.tables]
-        self._learn(names)
+        if not self._learn(names):
+            log.warning("a table of family %d is not on the target any more; its tables are copied again", found.family)
+            found.remove()
+            return True
         if found.epoch != self._begun and any(_keeps_half(self._models[name]) for name in names):
             found.remove()
             return True
@@ -259,6 +263,9 @@ class CloneLoader:
             if self._server is None and begun:
                 self._make(models, defaults)
                 store_models(connection, self._channel.name, self._work.info.exec_position, models, defaults)
+            if self._server is None:  # rows of kept tables may go, by their keys
+                kept = [moved(table.model, self._rules) for _, table, is_kept in every if is_kept]
+                self._make_keys(kept, primary_alone=True)
             for (row, _, _), new in zip(every, now, strict=True):
                 move_clone(connection, self._channel.name, row, new)
             crash_point("crash_clone_before_begin")
@@ -280,19 +287,20 @@ class CloneLoader:
         dropped = DdlPlan((), DdlContext(), tuple(map(DropStep, reversed(there))), gone)
         self._target.execute_ddl(dropped, catalog)
         others = {**catalog.tables, **models}.values()
-        bare = [without(model, late_keys(model, others)) for model in parents_first(models)]
+        bare = [without(model, self._late_keys(model, others)) for model in parents_first(models)]
         made = DdlPlan((), DdlContext(), tuple(map(CreateStep, bare)), {**models}, {**defaults})
         self._target.execute_ddl(made, catalog.after(dropped))
 
-    def _learn(self, names: Iterable[TableName]) -> None:
-        """The tables as the target has them."""
+    def _learn(self, names: Iterable[TableName]) -> bool:
+        """The tables as the target has them; False when one is not there."""
         for name in names:
             if name not in self._models:
                 server = self._server
                 found = server.table_model(*name) if server is not None else self._work.catalog.tables.get(name)
-                if found is None:
-                    raise no_such_table(*name)
+                if found is None or (server is None and not stands(self._target, found)):
+                    return False
                 self._models[name] = found
+        return True
 
     @contextmanager
     def _transaction(self, target: Target) -> Iterator[Connection]:
@@ -332,11 +340,7 @@ class CloneLoader:
             try:
                 load_file(file, table.model.columns, model, target, path.parent)
             except CountMismatch as error:
-                raise TargetError(
-                    f"{'.'.join(name)} holds rows that the copy did not bring: somebody else writes into it",
-                    errno=er.DUP_ENTRY,
-                    hint="stop that, drop the table on the target, then rplctl start: it is copied again",
-                ) from error
+                raise _foreign_rows(name) from error
             pieces.await_turn(piece)
             row = self._waiting[name]
             more = replace(row, Chunks=row.Chunks + 1, Row_count=row.Row_count + file.rows - gone,
@@ -361,7 +365,8 @@ class CloneLoader:
             if not missing:
                 return
             try:
-                server.make_tables([f"ALTER TABLE {quote(name[0])}.{quote(name[1])} {', '.join(missing)}"])
+                with _told_of_foreign_rows(name):
+                    server.make_tables([f"ALTER TABLE {quote(name[0])}.{quote(name[1])} {', '.join(missing)}"])
             except TargetError as error:
                 if error.errno != er.DUP_KEYNAME:  # that of an applier which was killed goes on by itself
                     raise
@@ -398,12 +403,19 @@ class CloneLoader:
         found.remove()
         self.until = Until()
 
-    def _make_keys(self, models: Sequence[TableModel]) -> None:
-        """Those that `_make` left out."""
+    def _late_keys(self, model: TableModel, others: Iterable[TableModel]) -> tuple[TableKey, ...]:
+        dialect = dialect_of(self._target.kind)
+        return late_keys(model, others, primary=dialect.makes_primary_keys_late)
+
+    def _make_keys(self, models: Sequence[TableModel], *, primary_alone: bool = False) -> None:
+        """Those that `_make` left out. Raises TargetError."""
         catalog = self._work.catalog
-        late = ((model, late_keys(model, catalog.tables.values())) for model in models)
-        added = tuple(AddKeysStep(without(model, keys), model) for model, keys in late)
-        self._target.execute_ddl(DdlPlan((), DdlContext(), added), catalog)
+        for model in models:
+            late = self._late_keys(model, catalog.tables.values())
+            rest = [key for key in late if primary_alone and key.kind != "primary"]
+            step = AddKeysStep(without(model, late), without(model, rest))
+            with _told_of_foreign_rows((model.database, model.name)):
+                self._target.execute_ddl(DdlPlan((), DdlContext(), (step,)), catalog)
 
     def _drop(self, connection: Connection, models: list[TableModel]) -> None:
         models = [model for model in models if stands(self._target, model)]
@@ -435,6 +447,25 @@ def _delete(target: Target, model: TableModel, keys: Iterable[Key]) -> int:
         else:
             count += 1
     return count
+
+
+def _foreign_rows(name: TableName) -> TargetError:
+    return TargetError(
+        f"{'.'.join(name)} holds rows that the copy did not bring: somebody else writes into it",
+        errno=er.DUP_ENTRY,
+        hint="stop that, drop the table on the target, then rplctl start: it is copied again",
+    )
+
+
+@contextmanager
+def _told_of_foreign_rows(name: TableName) -> Iterator[None]:
+    """The source's own rows have such keys."""
+    try:
+        yield
+    except TargetError as error:
+        if error.errno != er.DUP_ENTRY:
+            raise
+        raise _foreign_rows(name) from error
 
 
 def _keeps_half(model: TableModel) -> bool:

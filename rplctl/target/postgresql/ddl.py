@@ -22,6 +22,7 @@ from rplctl.target.ddl_parts import FilledColumn, is_in_order, model_of, quote
 from rplctl.target.postgresql.conversion import convert
 from rplctl.target.postgresql.ddl_alter import alter_table
 from rplctl.target.postgresql.ddl_table import (
+    add_primary_key,
     children,
     create_schema,
     create_table,
@@ -100,7 +101,8 @@ def _statements(step: Step, before: Catalog, after: Catalog, context: DdlContext
             return rename_table(old, new)
         case steps.AddKeysStep(old, model):
             there = indexes(old)
-            return [sql for name, sql in indexes(model).items() if name not in there]
+            primary = add_primary_key(model) if old.primary_key is None else []
+            return primary + [sql for name, sql in indexes(model).items() if name not in there]
         case steps.DeletePartitionsStep() | steps.DeleteHistoryStep() | steps.MoveRowsStep():
             return DDL.rows_gone(step, context)
         case AlterStep():

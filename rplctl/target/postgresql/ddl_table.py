@@ -73,6 +73,14 @@ def primary_key_sql(key: Key) -> str:
     return f"PRIMARY KEY ({', '.join(quote(part.column) for part in key.parts)})"
 
 
+def add_primary_key(model: TableModel) -> list[str]:
+    """Unless it is there; none where it is an index of ours (`indexes`), or the model has none."""
+    if (primary := model.primary_key) is None or has_prefix(primary):
+        return []
+    is_there = f"EXISTS (SELECT FROM pg_index WHERE indrelid = {text_literal(table(model))}::regclass AND indisprimary)"
+    return [_only_if(f"NOT {is_there}", f"ALTER TABLE {table(model)} ADD {primary_key_sql(primary)}")]
+
+
 def has_prefix(key: Key) -> bool:
     return any(part.length for part in key.parts)
 

@@ -33,6 +33,7 @@ class PostgresqlDialect(Dialect):
     ddl = DDL
     cascade = " CASCADE"
     verified_by = "sslmode=verify-full"
+    makes_primary_keys_late = True
 
     open_engine = staticmethod(open_engine)
     mapped_errors = staticmethod(mapped_errors)

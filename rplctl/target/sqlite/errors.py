@@ -47,6 +47,8 @@ def target_error(error: sqlite3.Error) -> TargetError:
     errno, transient, hint = _KNOWN.get(code, (er.UNKNOWN_ERROR, False, ""))
     if text.startswith("no such table"):
         errno = er.NO_SUCH_TABLE
+    elif text.startswith("UNIQUE constraint failed"):
+        errno = er.DUP_ENTRY
     elif text.startswith("table ") and text.endswith(" already exists"):
         errno, hint = (
             er.TABLE_EXISTS_ERROR,
