@@ -166,17 +166,19 @@ def test_two_definitions_of_one_name_in_one_batch_are_two_tables(tmp_path: Path)
 
 
 def test_old_claims_go_and_the_last_one_stays(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delta_tables, "_CLAIMS_KEPT", {**delta_tables._CLAIMS_KEPT, LOG_KEPT: "interval 0 seconds"})
+    soon = {LOG_KEPT: "interval 0 seconds", "delta.checkpointInterval": "10"}  # of itself each 100 commits
+    monkeypatch.setattr(delta_tables, "_CLAIMS_KEPT", {**delta_tables._CLAIMS_KEPT, **soon})
+    monkeypatch.setattr(delta_tables, "_COMMITS_BETWEEN_CLEANUPS", 10)
     tables = DeltaTables(place)
-    for batch in range(1, 231):
+    for batch in range(1, 34):
         tables.claim(APP, batch, 7)
     (log,) = Path(place.root).glob("_rplctl/batches*/_delta_log")
-    assert len([*log.glob("*.json")]) < 150
-    assert DeltaTables(place).claimed(APP) == 230
-    tables.claim(APP, 230, 7)  # again, as a start does
+    assert len([*log.glob("*.json")]) < 25
+    assert DeltaTables(place).claimed(APP) == 33
+    tables.claim(APP, 33, 7)  # again, as a start does
     with pytest.raises(LockBusy):
-        tables.claim(APP, 230, 8)
-    tables.claim(APP, 231, 8)
+        tables.claim(APP, 33, 8)
+    tables.claim(APP, 34, 8)
 
 
 @pytest.mark.parametrize("wanted", ["true", "false"])
