@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
+from tests.kit import fork_server
 from tests.kit.private_server import PrivateServer, find_program
 
 RESULTS = Path("bench-results")
@@ -26,6 +27,7 @@ RESULTS = Path("bench-results")
 
 def main(wanted: list[str]) -> None:
     PrivateServer.in_memory = False  # what is flushed must reach a disk
+    fork_server.is_wanted = False
     names = sorted(path.stem.removeprefix("bench_") for path in Path(__file__).parent.glob("bench_*.py"))
     began = datetime.now(UTC)
     found: dict[str, list[dict[str, object]]] = {}

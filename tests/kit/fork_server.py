@@ -38,10 +38,15 @@ _MOST_BYTES = 1 << 18
 _ROOM = "-" * 4096  # the kernel shows a program's arguments where those of the server stood
 
 
+is_wanted = True  # a benchmark wants programs as an operator's: their start is in its clock, their heap in its memory
+
+
 def takes(environment: Mapping[str, str]) -> bool:
     """Whether a program with these variables may be forked: ours are read when it runs, others act while Python starts
     or modules are loaded.
     """
+    if not is_wanted:
+        return False
     differing = {name for name, _ in set(environment.items()) ^ set(os_environment().items())}
     changed = {name for name in differing if not name.startswith(ENVIRONMENT_PREFIX)}
     before = os_environment().get("PYTHONPATH", "")
