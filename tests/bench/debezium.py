@@ -156,7 +156,8 @@ def _main() -> None:
             "schema.history.internal.file.filename": folder / "history",
         }
         _begin_at(task.ends[0][0], folder / "offsets")
-        DebeziumEngine(properties, _Consumer(task)).run()
+        consumer: Any = _Consumer(task)  # the engine has types only where it is installed
+        DebeziumEngine(properties, consumer).run()
 
 
 if __name__ == "__main__":

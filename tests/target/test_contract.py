@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import socket
+import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -167,6 +169,26 @@ def test_a_freed_unique_value_can_be_taken_in_the_same_batch(target: Target) -> 
     apply(target, model, chunk(model, inserts=[RowSet(ALL, [(1, "a", None), (2, "b", None)])]))
     apply(target, model, chunk(model, deletes=[(1,)], inserts=[RowSet(ALL, [(3, "a", None)])]))
     assert rows(target) == [(2, "b", None), (3, "a", None)]
+
+
+def test_what_was_applied_is_held_no_longer_though_nobody_looks_for_garbage(target: Target) -> None:
+    """A batch has many megabytes, and garbage is looked for when there are many objects."""
+    model = make(target, KEYED)
+    apply(target, model, chunk(model, inserts=[RowSet(ALL, [(1, "a", "x"), (2, "b", "y")])]))
+    given = chunk(
+        model, deletes=[(2,)], updates=[RowSet((1, 2), [("a2", "new", 1)])], inserts=[RowSet(ALL, [(3, "c", "z")])]
+    )
+    given = in_bulk(given, model, target.kind, framed=FRAMED[target]) if IN_BULK[target] else given
+    held = (given, given.bulk.inserts) if given.bulk is not None else (given, given.inserts)
+    before = [*map(sys.getrefcount, held)]
+    gc.disable()
+    try:
+        target.begin(foreign_keys=True)
+        target.apply_chunks([given], {(model.database, model.name): model})
+        target.commit()
+        assert [*map(sys.getrefcount, held)] == before
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("names", ["ab", ("rowid", "oid"), ("_rowid_", "RowId")])

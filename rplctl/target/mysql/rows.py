@@ -148,20 +148,21 @@ def has_empty_enum(model: TableModel, sets: Iterable[RowSet]) -> bool:
 def parents_first(chunks: Sequence[TableChunk], models: Mapping[tuple[str, str], TableModel]) -> list[TableChunk]:
     """Chunks so ordered that a table comes after those its foreign keys point at; cycles stay as they are."""
     by_name = {(chunk.database, chunk.table): chunk for chunk in chunks}
-    ordered: list[TableChunk] = []
+    wanted = {*by_name}  # names alone: what calls itself is a cycle, and keeps what it knows until garbage is sought
+    ordered: list[tuple[str, str]] = []
     seen: set[tuple[str, str]] = set()
 
     def visit(name: tuple[str, str]) -> None:
-        if name in seen or name not in by_name:
+        if name in seen or name not in wanted:
             return
         seen.add(name)
         for key in models[name].foreign_keys:
             visit((key.ref_database, key.ref_table))
-        ordered.append(by_name[name])
+        ordered.append(name)
 
     for name in by_name:
         visit(name)
-    return ordered
+    return [by_name[name] for name in ordered]
 
 
 def _grouped(head: bytes, separator: bytes, parts: Iterable[bytes]) -> Iterator[tuple[bytes, int]]:
