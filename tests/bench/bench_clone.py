@@ -38,7 +38,7 @@ from tests.bench.bench_apply import target_options
 from tests.bench.copied import COLUMNS, DATABASE, TABLES, Cost
 from tests.bench.measurement import Measurement
 from tests.bench.workload import SOURCE_OPTIONS, checksums
-from tests.kit.private_server import ServerUnavailable
+from tests.kit.private_server import MEMORY, ServerUnavailable
 from tests.kit.process_memory import anonymous_bytes
 from tests.kit.replica import Replica
 from tests.kit.servers import MariadbServer, PostgresqlServer
@@ -58,7 +58,12 @@ GOAL = 0.5  # of a peer's seconds, and of its CPU
 MAX_RATE = 10.0  # MB/s
 LOOK_SECONDS = 1.0  # beside a writer: each look of ours takes a core from it, too
 STATES = "SELECT State, Chunks FROM rplctl.rplctl_clone"
+
 Asked = Callable[[], list[tuple[Any, ...]]]  # State, Chunks of each table
+
+
+class ElsewhereServer(MariadbServer):
+    in_memory = True
 
 
 def measure() -> Iterator[Measurement]:
@@ -135,7 +140,9 @@ def _loaded_bare(target: MariadbServer, files: Sequence[Path], made: Sequence[st
 
 
 def _beside_a_writer(source: MariadbServer) -> Iterator[Measurement]:
-    """The source and its writer have both cores as a machine of their own: all else takes what they leave."""
+    """The source and its writer have the machine: all else takes what they leave of both cores, and lies in memory, for
+    each sync of another server on the same disk holds up the source's own.
+    """
     with copied.writing(source) as taken:
         time.sleep(IDLE_SECONDS)
     alone = copied.p95(taken)
@@ -149,18 +156,23 @@ def _beside_a_writer(source: MariadbServer) -> Iterator[Measurement]:
         with copied.writing(source) as taken:
             copied.read_bare(source, rate)
         yield told("a bare read" + f" of {MAX_RATE:g} MB/s" * bool(rate))
-    with _in_files(source) as (files, made), MariadbServer(SERVER) as target, copied.writing(source) as taken:
+    with _in_files(source) as (files, made), ElsewhereServer(SERVER) as target, copied.writing(source) as taken:
         copied.let_others_go_first([target.pid])
         _loaded_bare(target, files, made, 2)
     yield told("a bare load of a server")
     for limits in ((), ("--max-rate", f"{MAX_RATE:g}")):
-        with MariadbServer(SERVER) as target, copied.writing(source) as taken:
+        with (
+            tempfile.TemporaryDirectory(dir=MEMORY) as folder,
+            ElsewhereServer(SERVER) as target,
+            copied.writing(source) as taken,
+        ):
 
             def watch(replica: Replica, target: MariadbServer = target) -> None:
                 roles = [replica.pid(role) for role in ("receiver", "applier")]
                 copied.let_others_go_first([pid for pid in (target.pid, *roles) if pid])
 
-            _cloned(source, target, partial(target.sql, STATES), watch=watch, limits=limits, poll_s=LOOK_SECONDS)
+            asked = partial(target.sql, STATES)
+            _cloned(source, target, asked, Path(folder), watch=watch, limits=limits, poll_s=LOOK_SECONDS)
         yield told(" ".join(["rplctl clone", *limits]))
 
 
