@@ -76,11 +76,10 @@ def chunks(query: Query, model: TableModel, rows: int, after: Bound | None = Non
     """Chunks of `rows` rows (at least 1) behind `after` as the table is when each is asked for; the last has fewer, or
     none. Errors of `query` pass through.
     """
-    chunk = next_chunk(query, model, rows, after)
-    yield chunk
-    while chunk.upto is not None:
-        chunk = next_chunk(query, model, rows, chunk.upto)
+    while (chunk := next_chunk(query, model, rows, after)).upto is not None:
         yield chunk
+        after = chunk.upto
+    yield chunk
 
 
 def next_chunk(query: Query, model: TableModel, rows: int, after: Bound | None) -> Chunk:

@@ -58,7 +58,6 @@ GOAL = 0.5  # of a peer's seconds, and of its CPU
 MAX_RATE = 10.0  # MB/s
 LOOK_SECONDS = 1.0  # beside a writer: each look of ours takes a core from it, too
 STATES = "SELECT State, Chunks FROM rplctl.rplctl_clone"
-
 Asked = Callable[[], list[tuple[Any, ...]]]  # State, Chunks of each table
 
 
@@ -140,9 +139,7 @@ def _loaded_bare(target: MariadbServer, files: Sequence[Path], made: Sequence[st
 
 
 def _beside_a_writer(source: MariadbServer) -> Iterator[Measurement]:
-    """The source and its writer have the machine: all else takes what they leave of both cores, and lies in memory, for
-    each sync of another server on the same disk holds up the source's own.
-    """
+    """The source and its writer have the machine: all else takes what they leave of both cores, and lies in memory."""
     with copied.writing(source) as taken:
         time.sleep(IDLE_SECONDS)
     alone = copied.p95(taken)

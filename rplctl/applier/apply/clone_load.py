@@ -164,6 +164,8 @@ class CloneLoader:
             return True
         names = [by_source[table.name].name for table in found.tables]
         if not self._learn(names):
+            if found.epoch == self._begun:  # made a moment ago: to copy it again would never end
+                raise no_such_table(*next(name for name in names if name not in self._models))
             log.warning("a table of family %d is not on the target any more; its tables are copied again", found.family)
             found.remove()
             return True
@@ -263,7 +265,7 @@ class CloneLoader:
             if self._server is None and begun:
                 self._make(models, defaults)
                 store_models(connection, self._channel.name, self._work.info.exec_position, models, defaults)
-            if self._server is None:  # rows of kept tables may go, by their keys
+            if dialect_of(self._target.kind).makes_primary_keys_late:  # rows of kept tables may go, by their keys
                 kept = [moved(table.model, self._rules) for _, table, is_kept in every if is_kept]
                 self._make_keys(kept, primary_alone=True)
             for (row, _, _), new in zip(every, now, strict=True):
@@ -404,8 +406,7 @@ class CloneLoader:
         self.until = Until()
 
     def _late_keys(self, model: TableModel, others: Iterable[TableModel]) -> tuple[TableKey, ...]:
-        dialect = dialect_of(self._target.kind)
-        return late_keys(model, others, primary=dialect.makes_primary_keys_late)
+        return late_keys(model, others, primary=dialect_of(self._target.kind).makes_primary_keys_late)
 
     def _make_keys(self, models: Sequence[TableModel], *, primary_alone: bool = False) -> None:
         """Those that `_make` left out. Raises TargetError."""
@@ -459,7 +460,7 @@ def _foreign_rows(name: TableName) -> TargetError:
 
 @contextmanager
 def _told_of_foreign_rows(name: TableName) -> Iterator[None]:
-    """The source's own rows have such keys."""
+    """A key that two rows have: of the source's own no two do."""
     try:
         yield
     except TargetError as error:
