@@ -47,6 +47,7 @@ class Dialect(ABC):
     two_phase: TwoPhaseVerbs | None = None  # None: it cannot prepare
     is_one_file: ClassVar[bool] = False  # a file of this machine, with one namespace for all tables
     is_held: ClassVar[bool] = False  # such a file as one process opens, and then no other
+    loads_alone: ClassVar[bool] = False  # one writer, or a transaction never sees what others commit meanwhile
     ddl: ClassVar[Ddl | None] = None  # None: it executes the source's own
     ddl_commits: ClassVar[bool] = False  # DDL commits by itself
     executes_statements: ClassVar[bool] = False  # as the source logs them (D11): its Target is a StatementTarget

@@ -433,6 +433,28 @@ def test_what_waits_for_a_lock_ends_when_the_target_is_severed(target: Target) -
     elsewhere.dispose()
 
 
+def test_a_change_that_was_committed_behind_ones_first_read_is_built_upon(target: Target) -> None:
+    """As by the threads that load a copy: each adds its chunk to the count that the one before it committed."""
+    if dialect_of(target.kind).loads_alone:
+        pytest.skip("one connection loads its copies")
+    name = "shop.t"
+    other = dialect_of(target.kind).open_target(target.engine)
+    make(target, KEYED)
+    with target.engine.begin() as before:
+        before.exec_driver_sql(f"INSERT INTO {name} VALUES (1, '0', 'n')")
+    try:
+        for one in (target, other):
+            one.begin(foreign_keys=False)
+            assert one.connection.exec_driver_sql(f"SELECT code FROM {name}").fetchall() == [("0",)]
+        for count, one in enumerate((target, other)):
+            sql = f"UPDATE {name} SET code = '{count + 1}' WHERE code = '{count}'"
+            assert one.connection.exec_driver_sql(sql).rowcount == 1
+            one.commit()
+    finally:
+        other.rollback()
+        other.close()
+
+
 def test_a_severed_target_has_no_connection_left_and_makes_no_other(target: Target) -> None:
     """Also none that somebody asks meanwhile, as for the answer to a COMMIT: what waits anywhere for it ends."""
     if dialect_of(target.kind).is_one_file or dialect_of(target.kind).is_held:

@@ -14,11 +14,11 @@ from rplctl.target.base import Target
 
 
 class Loaders:
-    """On `target` itself where it has one writer at a time."""
+    """On `target` itself where one connection has to load it all."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
-        self._is_alone = dialect_of(target.kind).is_one_file
+        self._is_alone = dialect_of(target.kind).loads_alone
         self._others: list[Target] = []
         self._threads: ThreadPoolExecutor | None = None
 

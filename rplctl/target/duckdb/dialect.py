@@ -33,6 +33,7 @@ class DuckdbDialect(Dialect):
     name = "duckdb"
     ddl = DDL
     is_held = True
+    loads_alone = True
     has_savepoints = False
 
     open_engine = staticmethod(open_engine)

@@ -20,6 +20,7 @@ class SqliteDialect(Dialect):
     name = "sqlite"
     own_schema = None
     is_one_file = True
+    loads_alone = True
     ddl = DDL
 
     open_engine = staticmethod(open_engine)

@@ -15,7 +15,7 @@ def test_an_error_of_one_thread_is_raised_when_all_have_ended(monkeypatch: pytes
     """A disk that cannot be read is no end of the work: nothing would ever be said of it."""
     numbers = iter(range(3))
     opened = SimpleNamespace(
-        is_one_file=False, open_target=lambda _: SimpleNamespace(number=next(numbers), reconnect=lambda: None)
+        loads_alone=False, open_target=lambda _: SimpleNamespace(number=next(numbers), reconnect=lambda: None)
     )
     monkeypatch.setattr("rplctl.applier.apply.clone_loaders.dialect_of", lambda _: opened)
     target: Any = SimpleNamespace(kind="", engine=None)
