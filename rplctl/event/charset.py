@@ -236,6 +236,8 @@ def decoder(charset: str) -> Decoder:
 
 
 def _decode_by_table(table: str, raw: bytes) -> str:
+    if raw.isascii() and table.startswith(_ASCII):
+        return raw.decode("ascii")
     return codecs.charmap_decode(raw, "strict", table)[0]
 
 
@@ -243,6 +245,9 @@ def _decode_with_exceptions(codec: str, characters: re.Pattern[bytes], exception
     if raw.isascii():
         return raw.decode("ascii")
     return "".join(exceptions.get(character) or character.decode(codec) for character in characters.findall(raw))
+
+
+_ASCII: Final = "".join(map(chr, range(128)))
 
 
 def _single_byte_table(charset: str) -> str:
