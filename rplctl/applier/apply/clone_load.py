@@ -20,14 +20,15 @@ from sqlalchemy import Connection
 
 from rplctl import mysql_errors as er
 from rplctl.applier.apply.batch import BatchApplier
+from rplctl.applier.apply.clone_ahead import Ahead
 from rplctl.applier.apply.clone_loaders import Loaders
 from rplctl.applier.apply.clone_pieces import KEYS, GivenUp, Piece, Pieces
-from rplctl.applier.apply.clone_rows import load_file
+from rplctl.applier.apply.clone_rows import DecodedRows, decoded, load_rows
 from rplctl.applier.apply.clone_speed import CloneSpeed
 from rplctl.applier.decode.filter_rules import ReplicationFilter, moved
 from rplctl.applier.options import Until
 from rplctl.channel import Channel
-from rplctl.clone.chunk_file import Key, digest_of, read_chunk
+from rplctl.clone.chunk_file import ChunkFile, Key, digest_of, read_chunk
 from rplctl.clone.families import parents_first
 from rplctl.clone.folder import CloneFolder, CopiedTable, Snapshot
 from rplctl.clone.late_keys import late_keys, split_create, without
@@ -50,7 +51,9 @@ from rplctl.target import mapped_errors, statement_target
 from rplctl.target.base import ChangeKind, CountMismatch, RowChange, RowSet, Target, no_such_table
 from rplctl.target.registry import dialect_of
 
+MOST_AHEAD: Final = 32 << 20  # bytes of a chunk that is decoded before its turn
 _NAMES: Final = ("Database_name", "Table_name", "Source_database", "Family", "Expected_rows", "Expected_bytes")
+ReadChunk = tuple[ChunkFile, Iterable[DecodedRows]]
 log = logging.getLogger(__name__)
 
 
@@ -71,6 +74,7 @@ class CloneLoader:
         self._begun = 0  # the epoch whose tables are made, and nothing has failed since
         self._stop = work.interrupter.stop
         self._loaders = Loaders(target)
+        self._ahead: Ahead[ReadChunk] = Ahead()
         self.until = Until()  # where the next rows are wanted
         self._speed = CloneSpeed()
         self._read_ledger()
@@ -92,6 +96,7 @@ class CloneLoader:
 
     def close(self) -> None:
         self._loaders.close()
+        self._ahead.close()
 
     @property
     def is_open(self) -> bool:
@@ -332,15 +337,12 @@ class CloneLoader:
 
     def _load(self, target: Target, found: Snapshot, piece: Piece, name: TableName, pieces: Pieces) -> None:
         """Raises RelayLogError for a file that is not whole, or not this table's, transient without room; GivenUp."""
-        table, path = found.tables[piece[0]], found.chunk_path(*piece)
-        file = read_chunk(path)
-        if (file.head.epoch, file.head.chunk) != (found.epoch, piece[1]) or file.head.digest != digest_of(table.create):
-            raise RelayLogError(f"{path} holds another chunk than its name says")
-        model = self._models[name]
+        model, following = self._models[name], (piece[0], piece[1] + 1)
+        file, rows = self._ahead.take((found.epoch, piece)) or self._read(target, found, piece, model)
         with self._transaction(target) as connection:
             gone = _delete(target, model, file.head.gone)
             try:
-                load_file(file, table.model.columns, model, target, path.parent)
+                load_rows(rows, model, target)
             except CountMismatch as error:
                 raise _foreign_rows(name) from error
             pieces.await_turn(piece)
@@ -349,9 +351,23 @@ class CloneLoader:
                            Byte_count=row.Byte_count + len(file.packets))  # fmt: skip
             move_clone(connection, self._channel.name, row, more)
             crash_point("crash_clone_before_load")
+            if target is self._target and found.chunk_path(*following).exists():
+                read = partial(self._read, target, found, following, model, at_once=True)
+                self._ahead.begin((found.epoch, following), read)
         crash_point("crash_clone_after_load")
         self._waiting[name] = more
-        path.unlink(missing_ok=True)
+        found.chunk_path(*piece).unlink(missing_ok=True)
+
+    def _read(
+        self, target: Target, found: Snapshot, piece: Piece, model: TableModel, *, at_once: bool = False
+    ) -> ReadChunk:
+        """A chunk and its rows. `at_once`: decoded here, but for those of a large one. Raises as `_load`."""
+        table, path = found.tables[piece[0]], found.chunk_path(*piece)
+        file = read_chunk(path)
+        if (file.head.epoch, file.head.chunk) != (found.epoch, piece[1]) or file.head.digest != digest_of(table.create):
+            raise RelayLogError(f"{path} holds another chunk than its name says")
+        rows = decoded(file, table.model.columns, model, target, path.parent)
+        return file, list(rows) if at_once and len(file.packets) <= MOST_AHEAD else rows
 
     def _add_keys(self, target: Target, found: Snapshot, number: int, name: TableName) -> None:
         """To a table of a server, whose DDL commits: those that it does not have yet."""

@@ -7,8 +7,8 @@ and its text is made while it is sent, so memory holds a few pieces of it, whate
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -31,12 +31,21 @@ from rplctl.target.base import BulkRows, ChangeKind, RowChange, RowSet, TableChu
 IN_MEMORY: Final = 16 << 20  # bytes of a batch; only one large row has more
 
 
-def load_file(file: ChunkFile, columns: Sequence[Column], model: TableModel, target: Target, folder: Path) -> None:
-    """Its rows, piece by piece, within the target's transaction. `columns`: the source's; `folder`: has room for a
-    large row. Raises CountMismatch, TargetError, which tells the row that it is about; BinlogFormatError, RelayLogError
-    1595, transient when the disk is full.
+@dataclass(frozen=True, slots=True)
+class DecodedRows:
+    images: Images
+    columns: tuple[SelectedColumn, ...]
+    chunk: TableChunk  # of them, to be inserted
+
+
+def decoded(
+    file: ChunkFile, columns: Sequence[Column], model: TableModel, target: Target, folder: Path
+) -> Iterator[DecodedRows]:
+    """Its rows, piece by piece, as the target takes them. `columns`: the source's; `folder`: has room for a large row.
+
+    Raises BinlogFormatError, RelayLogError 1595, transient when the disk is full.
     """
-    selected = selected_columns(columns, takes_numbers=statement_target(target) is not None)
+    selected = tuple(selected_columns(columns, takes_numbers=statement_target(target) is not None))
 
     def room(size: int) -> ByteArray:
         found = Room(size, folder, IN_MEMORY)
@@ -44,12 +53,20 @@ def load_file(file: ChunkFile, columns: Sequence[Column], model: TableModel, tar
         return found.buffer
 
     for images in read_images(file.packets, selected, file.head.wire_types, allocate=room):
+        yield DecodedRows(images, selected, chunk_of_rows(images, selected, model, target))
+
+
+def load_rows(pieces: Iterable[DecodedRows], model: TableModel, target: Target) -> None:
+    """Within the target's transaction. Raises CountMismatch, TargetError, which tells the row that it is about; what
+    `decoded` raises.
+    """
+    for piece in pieces:
         try:
-            target.apply_chunks([chunk_of_rows(images, selected, model, target)], {(model.database, model.name): model})
+            target.apply_chunks([piece.chunk], {(model.database, model.name): model})
         except TargetError as error:
             if error.transient:
                 raise
-            rows = rows_of_images(images, selected, model, target.kind)
+            rows = rows_of_images(piece.images, piece.columns, model, target.kind)
             raise _refusal(_of_row(error, rows, model, target), model) from error
 
 

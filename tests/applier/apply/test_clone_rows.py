@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rplctl.applier.apply.clone_rows import _events, load_file
+from rplctl.applier.apply.clone_rows import _events, decoded, load_rows
 from rplctl.applier.decode.net_changes import inserted_chunk, table_chunk
 from rplctl.applier.decode.row_stream import TableRows
 from rplctl.applier.spark.pipeline import pieces_of
@@ -98,7 +98,7 @@ def test_a_row_of_64_mb_is_loaded_and_no_memory_holds_it(
 
     def load() -> None:
         target.begin(foreign_keys=False)
-        load_file(read_chunk(path), BYTES, model, target, tmp_path)
+        load_rows(decoded(read_chunk(path), BYTES, model, target, tmp_path), model, target)
 
     load()  # kernels are compiled
     target.rollback()
@@ -127,7 +127,8 @@ def test_a_full_disk_is_told_before_anything_is_written(tmp_path: Path, monkeypa
     target = open_target(f"sqlite:///{tmp_path / 't.db'}")
     target.connection.exec_driver_sql(f"CREATE TABLE {NAME}__t (id INTEGER PRIMARY KEY, t BLOB)")
     with pytest.raises(RelayLogError) as caught:
-        load_file(read_chunk(path), BYTES, replace(KEYED, database=NAME, columns=BYTES), target, tmp_path)
+        model = replace(KEYED, database=NAME, columns=BYTES)
+        load_rows(decoded(read_chunk(path), BYTES, model, target, tmp_path), model, target)
     target.close()
     assert (caught.value.errno, caught.value.transient) == (1595, True)
     assert {found.name for found in tmp_path.iterdir()} <= {"0.rows", "t.db", "t.db-wal", "t.db-shm"}
