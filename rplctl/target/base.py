@@ -75,7 +75,7 @@ class RowSet:
     """Rows that carry the same columns. `columns` are indexes into the table's columns; rows are in that order."""
 
     columns: tuple[int, ...]
-    rows: list[Row]
+    rows: Sequence[Row]
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ from rplctl.target.base import (
     Target,
     key_of,
 )
+from rplctl.target.column_rows import ColumnRows
 from rplctl.target.registry import KINDS, Kind
 from tests.kit.servers import MariadbServer, PostgresqlServer
 from tests.target.encoded import in_bulk
@@ -431,6 +432,29 @@ def test_what_waits_for_a_lock_ends_when_the_target_is_severed(target: Target) -
     with elsewhere.connect() as other:
         assert other.exec_driver_sql(f"SELECT id FROM {name}").fetchall() == [(1,)]
     elsewhere.dispose()
+
+
+@pytest.mark.parametrize("many", [1207, 499])  # SQLite binds 50 rows to a statement, from 500 on
+@pytest.mark.parametrize("is_columns", [False, True])
+def test_many_rows_are_inserted_each_once_and_none_where_one_is_there(
+    target: Target, many: int, is_columns: bool
+) -> None:
+    model = make(target, "CREATE TABLE t (id INT PRIMARY KEY, a INT, g INT GENERATED ALWAYS AS (a + 1) STORED)")
+    rows = [(number, number % 7) for number in range(many)]
+
+    def given(rows: Sequence[Row]) -> TableChunk:
+        found: Sequence[Row] = ColumnRows(list(zip(*rows, strict=True))) if is_columns else rows
+        return chunk(model, inserts=[RowSet((0, 1), found)])
+
+    apply(target, model, given(rows))
+    sql = "SELECT COUNT(*), SUM(id), SUM(a), SUM(g - a) FROM " + name_of(target)
+    whole = (many, sum(range(many)), sum(a for _, a in rows), many)
+    with target.engine.connect() as reader:
+        assert tuple(map(int, reader.exec_driver_sql(sql).one())) == whole
+    with pytest.raises(CountMismatch):
+        apply(target, model, given([(number + many, 0) for number in range(many)] + [(many - 1, 0)]))
+    with target.engine.connect() as reader:
+        assert tuple(map(int, reader.exec_driver_sql(sql).one())) == whole
 
 
 def test_a_change_that_was_committed_behind_ones_first_read_is_built_upon(target: Target) -> None:

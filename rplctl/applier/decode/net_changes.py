@@ -44,6 +44,7 @@ from rplctl.target.base import (
     Value,
     key_of,
 )
+from rplctl.target.column_rows import ColumnRows
 from rplctl.target.registry import DEFAULT_KIND, value_form
 
 _OPAQUE_TYPE = b"\x0f"
@@ -94,7 +95,7 @@ def inserted_chunk(rows: TableRows, bulk_rows: int, *, framed: bool) -> TableChu
                        has_views=form.takes_views and has_large)  # fmt: skip
     is_bulk = 0 < bulk_rows <= count or (bulk_rows and form.takes_bytes and has_large)
     if not (is_bulk and _is_encoded(rows, framed=framed)):
-        return replace(chunk, inserts=[RowSet(whole, _rows(rows, everything, whole))])
+        return replace(chunk, inserts=[RowSet(whole, ColumnRows([_column(rows, everything, c) for c in whole]))])
     framed = framed and _can_be_framed(rows)
     text = EncodedText([_fields(rows, everything, c) for c in whole], framed=framed)
     nothing = EncodedRows(whole, 0, b"")

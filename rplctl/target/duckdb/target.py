@@ -257,7 +257,7 @@ class DuckdbTarget(OneConnection):
         if not found:
             raise no_record(before, model)
         if found > 1:
-            self._insert(model, before.columns, before.rows * (found - 1))
+            self._insert(model, before.columns, [*before.rows] * (found - 1))
         if after is not None:
             image = dict(zip(before.columns, before.rows[0], strict=True))
             image |= dict(zip(after.columns, after.rows[0], strict=True))

@@ -42,6 +42,7 @@ from rplctl.target.base import (
     key_of,
     no_record,
 )
+from rplctl.target.column_rows import values_of
 from rplctl.target.ddl_parts import computed_values, quote
 from rplctl.target.one_connection import OneConnection
 from rplctl.target.sqlite.bag import is_all_there_is, remove_copies
@@ -55,7 +56,9 @@ CACHE_BYTES = 16 << 20  # of pages; with SQLite's own 2 MB those of a batch are 
 BUSY_TIMEOUT_MS = 50_000  # as innodb_lock_wait_timeout
 STEP_MS = 200  # of a wait for the write lock
 BEGIN = "rplctl_begin"  # execution option: the statement that begins a transaction
-_TEXTS = 4096  # of statements that are kept
+_TEXTS, _LONG_TEXTS = 4096, 64  # of statements that are kept
+_AT_ONCE = 50  # rows of a statement: a row takes two thirds of what it takes alone
+_MANY = 10 * _AT_ONCE  # from here on its text is worth it
 STEPS_BETWEEN_CHECKS = 50_000  # of SQLite's machine: a few milliseconds
 
 
@@ -212,8 +215,17 @@ class SqliteTarget(OneConnection):
                 self.apply_change(change, model)
 
     def _insert_rows(self, model: TableModel, rows: RowSet, has_views: bool) -> None:
-        bound = BoundColumns(model, rows.columns) if has_views else None
-        self._expect(_insert(model, rows.columns), rows.rows, len(rows.rows), bound)
+        sql, count, width = _insert(model, rows.columns), len(rows.rows), len(rows.columns)
+        if has_views or count < _MANY or not width:
+            self._expect(sql, rows.rows, count, BoundColumns(model, rows.columns) if has_views else None)
+            return
+        at_once = max(1, min(_AT_ONCE, self._driver.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER) // width))
+        values, whole = values_of(rows.rows), count - count % at_once
+        step = at_once * width
+        pieces = (values[at : at + step] for at in range(0, whole * width, step))
+        found = self._driver.executemany(_insert_many(model, rows.columns, at_once), pieces).rowcount
+        expect_rows(sql, found, whole)
+        self._expect(sql, rows.rows[whole:], count - whole)
 
     def _expect(self, sql: str, rows: Sequence[Row], count: int, bound: BoundColumns | None = None) -> None:
         if rows:
@@ -309,9 +321,14 @@ def _update_by_key(model: TableModel, columns: tuple[int, ...]) -> str:
 def _insert(model: TableModel, columns: tuple[int, ...]) -> str:
     if not columns:
         return f"INSERT INTO {table(model)} DEFAULT VALUES"
-    values = _values(model, columns)
-    names = ", ".join(quote(model.columns[i].name) for i in values)
-    return f"INSERT INTO {table(model)} ({names}) VALUES ({', '.join(values.values())})"
+    return _insert_many(model, columns, 1)
+
+
+@lru_cache(_LONG_TEXTS)
+def _insert_many(model: TableModel, columns: tuple[int, ...], rows: int) -> str:
+    names = ", ".join(quote(model.columns[i].name) for i in _values(model, columns))
+    every = (", ".join(_values(model, columns, 1 + row * len(columns)).values()) for row in range(rows))
+    return f"INSERT INTO {table(model)} ({names}) VALUES {', '.join(f'({values})' for values in every)}"
 
 
 def _begin_when_unlocked(
@@ -337,9 +354,9 @@ def _begin_when_unlocked(
         driver.execute(f"PRAGMA busy_timeout={patience_ms}")
 
 
-def _values(model: TableModel, columns: Sequence[int]) -> dict[int, str]:
+def _values(model: TableModel, columns: Sequence[int], first: int = 1) -> dict[int, str]:
     """Column → its parameter, or the expression of a generated column that the source left out of the image."""
-    given = {column: f"?{number}" for number, column in enumerate(columns, 1)}
+    given = {column: f"?{number}" for number, column in enumerate(columns, first)}
     return given | computed_values(model, given, lambda c: given.get(c, quote(model.columns[c].name)))
 
 

@@ -1,0 +1,47 @@
+"""Rows that are kept as their columns: no tuple is made of each where a target binds many rows to one statement.
+
+Invariant: to whoever reads them they are a list of rows, in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import overload
+
+from rplctl.target.base import Row, Value
+
+
+class ColumnRows(Sequence[Row]):
+    def __init__(self, columns: Sequence[Sequence[Value]]) -> None:
+        """One column at least, all of the same length."""
+        self._columns = columns
+
+    def __len__(self) -> int:
+        return len(self._columns[0])
+
+    def __iter__(self) -> Iterator[Row]:
+        return zip(*self._columns, strict=True)
+
+    @overload
+    def __getitem__(self, at: int) -> Row: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> ColumnRows: ...
+
+    def __getitem__(self, at: int | slice) -> Row | ColumnRows:
+        if isinstance(at, slice):
+            return ColumnRows([column[at] for column in self._columns])
+        return tuple(column[at] for column in self._columns)
+
+    def values(self) -> list[Value]:
+        width = len(self._columns)
+        found: list[Value] = [None] * (width * len(self))
+        for number, column in enumerate(self._columns):
+            found[number::width] = column
+        return found
+
+
+def values_of(rows: Sequence[Row]) -> list[Value]:
+    """Of one row behind another."""
+    return rows.values() if isinstance(rows, ColumnRows) else list(chain.from_iterable(rows))
