@@ -10,9 +10,7 @@ all processes, servers included. Bulk insert of InnoDB (unique_checks=0, foreign
 to use less: 400,000 rows took 2.9 s of the server's CPU in transactions of 80,000, 6.4 s in one, 2.5 s without.
 `needed` is the goal, half of a peer's cost, with the share of it that the cheapest bare load takes: above 1 the goal is
 less than LOAD DATA costs the target. Beside what a writer of the source feels of a copy stands what it feels of
-a bare read (mariadb-dump to nowhere) and of a bare load into a server on the same machine. A reader of ours without a
-target made a writer's p95 2.3 times as long at full speed, 1.1 at 10 MB/s: there chunks of 1, 2.5 and 16 MB, also read
-slowly within, were alike (1.04 to 1.18, five rounds on a busy machine, source and writer before all others).
+a bare read (mariadb-dump to nowhere).
 $RPLCTL_BENCH_CLONE_ROWS: of each table (1,000,000). $RPLCTL_BENCH_CLONE_KINDS: which of mariadb, writer, postgresql,
 sqlite, memory; all but the last without it. memory: one table of $RPLCTL_BENCH_CLONE_MEMORY rows (20,000,000) against
 1,000,000; that variable alone chooses it, too. It takes some 15 GB of the disk.
@@ -56,7 +54,6 @@ ROWS_OF_A_TRANSACTION = 80_000  # as many as a chunk has
 IDLE_SECONDS = 5.0
 GOAL = 0.5  # of a peer's seconds, and of its CPU
 MAX_RATE = 10.0  # MB/s
-LOOK_SECONDS = 1.0  # beside a writer: each look of ours takes a core from it, too
 STATES = "SELECT State, Chunks FROM rplctl.rplctl_clone"
 Asked = Callable[[], list[tuple[Any, ...]]]  # State, Chunks of each table
 
@@ -139,45 +136,29 @@ def _loaded_bare(target: MariadbServer, files: Sequence[Path], made: Sequence[st
 
 
 def _beside_a_writer(source: MariadbServer) -> Iterator[Measurement]:
-    """The source and its writer have the machine: all else takes what they leave of both cores, and lies in memory.
-
-    The start of rplctl's processes, which are the replica's machine's, is not counted: no copy runs yet.
-    """
-    with copied.writing(source) as taken:
-        time.sleep(IDLE_SECONDS)
-    alone = copied.p95(taken)
-    yield Measurement("a writer's transaction on the source, p95", 1e3 * alone, "ms")
-
-    def told(name: str, since: float = 0.0) -> Measurement:
-        beside = copied.p95(taken, since)
-        return Measurement(f"the same beside {name}, p95", 1e3 * beside, "ms", f"ratio {beside / alone:.2f}")
-
-    for rate in (0.0, MAX_RATE):
+    """The source and its writer have a core for themselves. All else lies in memory: the disk is theirs, too."""
+    with copied.with_a_core_of_its_own(source):
         with copied.writing(source) as taken:
-            copied.read_bare(source, rate)
-        yield told("a bare read" + f" of {MAX_RATE:g} MB/s" * bool(rate))
-    with _in_files(source) as (files, made), ElsewhereServer(SERVER) as target, copied.writing(source) as taken:
-        copied.let_others_go_first([target.pid])
-        _loaded_bare(target, files, made, 2)
-    yield told("a bare load of a server")
-    for limits in ((), ("--max-rate", f"{MAX_RATE:g}")):
-        with (
-            tempfile.TemporaryDirectory(dir=MEMORY) as folder,
-            ElsewhereServer(SERVER) as target,
-            copied.writing(source) as taken,
-        ):
-            started = 0.0
+            time.sleep(IDLE_SECONDS)
+        alone = copied.p95(taken)
+        yield Measurement("a writer's transaction on the source, p95", 1e3 * alone, "ms")
 
-            def watch(replica: Replica, target: MariadbServer = target) -> None:
-                nonlocal started
-                roles = [replica.pid(role) for role in ("receiver", "applier")]
-                copied.let_others_go_first([pid for pid in (target.pid, *roles) if pid])
-                if all(roles) and not started:
-                    started = time.monotonic()
+        def told(name: str) -> Measurement:
+            beside = copied.p95(taken)
+            return Measurement(f"the same beside {name}, p95", 1e3 * beside, "ms", f"ratio {beside / alone:.2f}")
 
-            asked = partial(target.sql, STATES)
-            _cloned(source, target, asked, Path(folder), watch=watch, limits=limits, poll_s=LOOK_SECONDS)
-        yield told(" ".join(["rplctl clone", *limits]), started)
+        for rate in (0.0, MAX_RATE):
+            with copied.writing(source) as taken:
+                copied.read_bare(source, rate)
+            yield told("a bare read" + f" of {MAX_RATE:g} MB/s" * bool(rate))
+        for limits in ((), ("--max-rate", f"{MAX_RATE:g}")):
+            with (
+                tempfile.TemporaryDirectory(dir=MEMORY) as folder,
+                ElsewhereServer(SERVER) as target,
+                copied.writing(source) as taken,
+            ):
+                _cloned(source, target, partial(target.sql, STATES), Path(folder), limits=limits)
+            yield told(" ".join(["rplctl clone", *limits]))
 
 
 def _into_postgresql(source: MariadbServer) -> Iterator[Measurement]:
@@ -265,7 +246,6 @@ def _cloned(
     folder: Path | None = None,
     watch: Callable[[Replica], object] = lambda _: None,
     limits: Sequence[str] = (),
-    poll_s: float = POLL_SECONDS,
 ) -> tuple[Cost, float]:
     """What it cost, and how long it took until the first rows were there."""
     with tempfile.TemporaryDirectory(prefix="rplctl-bench-") as name:
@@ -288,7 +268,7 @@ def _cloned(
                         first = time.perf_counter() - began
                     watch(replica)
                     assert replica.pid("applier"), replica.logs()
-                    time.sleep(poll_s)
+                    time.sleep(POLL_SECONDS)
                 return [pid for role in ("receiver", "applier") if (pid := replica.pid(role))]
 
             return copied.cost_of(copy, [source, target] if target else [source]), first
