@@ -65,7 +65,6 @@ if TYPE_CHECKING:
 
 LONGEST_WAIT_SECONDS = 0.5  # for the delay
 _SPARK_AFTER_S = 10
-
 log = logging.getLogger(__name__)
 
 
@@ -85,9 +84,7 @@ class Applier:
     ) -> None:
         self._watch = watch or RelayWatch(config.datadir)
         self._woken = self._watch.woken(channel.relay_log_base)
-        self._config = config
-        self._channel = channel
-        self._options = options
+        self._config, self._channel, self._options = config, channel, options
         self._is_alone = shared is None
         self._spark = shared or OwnSpark(config, channel)
         self._skips = SkipList(channel.run_folder, options.skip_count)
@@ -319,7 +316,8 @@ class Applier:
                 continue
             if clone is None or not clone.is_open:  # its rows need none, and the start of one takes a core for seconds
                 self._begin_spark(work)
-            groups = self._ahead.take(feed) or feed.next(work.info, work.bulk.size.batch_bytes)
+            stands = clone is not None and clone.stands and self._options.until == Until()
+            groups = self._ahead.take(feed) or (None if stands else feed.next(work.info, work.bulk.size.batch_bytes))
             if groups is None:
                 self._worked()
             batch, wait = None, 0.0
@@ -345,13 +343,13 @@ class Applier:
                 purged_to = work.info.relay_log_name
 
     def _rest(self, delay_s: float, *, is_cloning: bool) -> None:
-        """Until there may be something to do, or STOP comes."""
+        """Until there may be something to do, or STOP comes. No event wakes an applier that waits for a copy's rows."""
         if death := self._spark.death():  # told now, and not when there is something to do
             raise TasksFailed(death)
-        if delay_s > 0:
+        if delay_s > 0 or is_cloning:
             self.stop.wait(min(max(delay_s, POLL_S), LONGEST_WAIT_SECONDS))
         elif not self.stop.is_set():  # which is set before the other one
-            self._woken.wait(POLL_S if is_cloning else self._watch.look_s)
+            self._woken.wait(self._watch.look_s)
 
     def _carry_out(
         self, batch: Batch, work: BatchApplier, ledger: Ledger, target: Target, meanwhile: Callable[[], None]

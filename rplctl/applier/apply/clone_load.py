@@ -76,6 +76,7 @@ class CloneLoader:
         self._loaders = Loaders(target)
         self._ahead: Ahead[ReadChunk] = Ahead()
         self.until = Until()  # where the next rows are wanted
+        self._is_there = False  # and the applier is there
         self._speed = CloneSpeed()
         self._read_ledger()
         self._plan()
@@ -104,6 +105,11 @@ class CloneLoader:
         return bool(self._waiting) or self._is_behind
 
     @property
+    def stands(self) -> bool:
+        """The applier is where the next rows are wanted: no event comes before them."""
+        return self.is_open and self._is_there
+
+    @property
     def _is_behind(self) -> bool:
         """A statement drew more tables in."""
         return not self._work.left_out <= self._left_out.union(self._waiting)
@@ -123,20 +129,20 @@ class CloneLoader:
         """Load what is due; True when something was done. Raises TargetError, LockBusy."""
         if self._is_behind:
             self.look()
-        self.until = Until()
+        self.until, self._is_there = Until(), False
         for found in self._folder.snapshots():
             rows = [row for row in self._waiting.values() if row.Family == found.family]
             side = self._side(found) if rows else 1
             if side > 0:
                 found.remove()
                 continue
-            place = found.position
+            place, self._is_there = found.position, side == 0
             self.until = Until("master_pos", place.log_name, place.log_pos)
             if self._by_gtid:
                 self.until = self._here() if side == 0 else Until("sql_after_gtids", gtids=found.low.gtids)
             return side == 0 and self._load_next(found, rows)
         if self._folder.is_held:  # nothing more than what is applied
-            self.until = self._here()
+            self.until, self._is_there = self._here(), True
         return False
 
     def _here(self) -> Until:
