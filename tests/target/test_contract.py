@@ -400,7 +400,7 @@ def test_a_column_added_on_the_target_breaks_no_change_and_keeps_its_value(targe
 def test_what_waits_for_a_lock_ends_when_the_target_is_severed(target: Target) -> None:
     """As with the death of the process: an error where it waits, and nothing of it stays."""
     make(target, "CREATE TABLE t (id INT PRIMARY KEY)")
-    name = "shop__t" if dialect_of(target.kind).is_one_file else "shop.t"
+    name = name_of(target)
     target.begin(foreign_keys=True)
     target.connection.exec_driver_sql(f"INSERT INTO {name} VALUES (1)")
     target.commit()
@@ -461,7 +461,7 @@ def test_a_change_that_was_committed_behind_ones_first_read_is_built_upon(target
     """As by the threads that load a copy: each adds its chunk to the count that the one before it committed."""
     if dialect_of(target.kind).loads_alone:
         pytest.skip("one connection loads its copies")
-    name = "shop.t"
+    name = name_of(target)
     other = dialect_of(target.kind).open_target(target.engine)
     make(target, KEYED)
     with target.engine.begin() as before:

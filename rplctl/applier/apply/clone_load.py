@@ -20,12 +20,12 @@ from sqlalchemy import Connection
 
 from rplctl import mysql_errors as er
 from rplctl.applier.apply.batch import BatchApplier
-from rplctl.applier.apply.clone_ahead import Ahead
 from rplctl.applier.apply.clone_loaders import Loaders
 from rplctl.applier.apply.clone_pieces import KEYS, GivenUp, Piece, Pieces
 from rplctl.applier.apply.clone_rows import DecodedRows, decoded, load_rows
 from rplctl.applier.apply.clone_speed import CloneSpeed
 from rplctl.applier.decode.filter_rules import ReplicationFilter, moved
+from rplctl.applier.feed.prefetch import Prefetch
 from rplctl.applier.options import Until
 from rplctl.channel import Channel
 from rplctl.clone.chunk_file import ChunkFile, Key, digest_of, read_chunk
@@ -51,7 +51,7 @@ from rplctl.target import mapped_errors, statement_target
 from rplctl.target.base import ChangeKind, CountMismatch, RowChange, RowSet, Target, no_such_table
 from rplctl.target.registry import dialect_of
 
-MOST_AHEAD: Final = 32 << 20  # bytes of a chunk that is decoded before its turn
+_MOST_AHEAD: Final = 32 << 20  # bytes of a chunk that is decoded before its turn
 _NAMES: Final = ("Database_name", "Table_name", "Source_database", "Family", "Expected_rows", "Expected_bytes")
 ReadChunk = tuple[ChunkFile, Iterable[DecodedRows]]
 log = logging.getLogger(__name__)
@@ -74,9 +74,8 @@ class CloneLoader:
         self._begun = 0  # the epoch whose tables are made, and nothing has failed since
         self._stop = work.interrupter.stop
         self._loaders = Loaders(target)
-        self._ahead: Ahead[ReadChunk] = Ahead()
+        self._ahead: Prefetch[ReadChunk] = Prefetch(RelayLogError, OSError)
         self.until = Until()  # where the next rows are wanted
-        self._is_there = False  # and the applier is there
         self._speed = CloneSpeed()
         self._read_ledger()
         self._plan()
@@ -107,7 +106,7 @@ class CloneLoader:
     @property
     def stands(self) -> bool:
         """The applier is where the next rows are wanted: no event comes before them."""
-        return self.is_open and self._is_there
+        return self.is_open and self.until == self._here()
 
     @property
     def _is_behind(self) -> bool:
@@ -129,20 +128,21 @@ class CloneLoader:
         """Load what is due; True when something was done. Raises TargetError, LockBusy."""
         if self._is_behind:
             self.look()
-        self.until, self._is_there = Until(), False
+        self.until = Until()
         for found in self._folder.snapshots():
             rows = [row for row in self._waiting.values() if row.Family == found.family]
             side = self._side(found) if rows else 1
             if side > 0:
                 found.remove()
                 continue
-            place, self._is_there = found.position, side == 0
-            self.until = Until("master_pos", place.log_name, place.log_pos)
+            self.until = Until("master_pos", found.position.log_name, found.position.log_pos)
             if self._by_gtid:
-                self.until = self._here() if side == 0 else Until("sql_after_gtids", gtids=found.low.gtids)
+                self.until = Until("sql_after_gtids", gtids=found.low.gtids)
+            if side == 0:
+                self.until = self._here()
             return side == 0 and self._load_next(found, rows)
         if self._folder.is_held:  # nothing more than what is applied
-            self.until, self._is_there = self._here(), True
+            self.until = self._here()
         return False
 
     def _here(self) -> Until:
@@ -359,7 +359,7 @@ class CloneLoader:
             crash_point("crash_clone_before_load")
             if target is self._target and found.chunk_path(*following).exists():
                 read = partial(self._read, target, found, following, model, at_once=True)
-                self._ahead.begin((found.epoch, following), read)
+                self._ahead.begin((found.epoch, following), read)  # a commit alone leaves the interpreter to others
         crash_point("crash_clone_after_load")
         self._waiting[name] = more
         found.chunk_path(*piece).unlink(missing_ok=True)
@@ -373,7 +373,7 @@ class CloneLoader:
         if (file.head.epoch, file.head.chunk) != (found.epoch, piece[1]) or file.head.digest != digest_of(table.create):
             raise RelayLogError(f"{path} holds another chunk than its name says")
         rows = decoded(file, table.model.columns, model, target, path.parent)
-        return file, list(rows) if at_once and len(file.packets) <= MOST_AHEAD else rows
+        return file, list(rows) if at_once and len(file.packets) <= _MOST_AHEAD else rows
 
     def _add_keys(self, target: Target, found: Snapshot, number: int, name: TableName) -> None:
         """To a table of a server, whose DDL commits: those that it does not have yet."""

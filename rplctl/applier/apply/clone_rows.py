@@ -68,6 +68,7 @@ def load_rows(pieces: Iterable[DecodedRows], model: TableModel, target: Target) 
                 raise
             rows = rows_of_images(piece.images, piece.columns, model, target.kind)
             raise _refusal(_of_row(error, rows, model, target), model) from error
+        del piece  # before the next one is decoded
 
 
 def _of_row(error: TargetError, rows: RowSet, model: TableModel, target: Target) -> TargetError:

@@ -321,11 +321,15 @@ def _update_by_key(model: TableModel, columns: tuple[int, ...]) -> str:
 def _insert(model: TableModel, columns: tuple[int, ...]) -> str:
     if not columns:
         return f"INSERT INTO {table(model)} DEFAULT VALUES"
-    return _insert_many(model, columns, 1)
+    return _insert_of(model, columns, 1)
 
 
 @lru_cache(_LONG_TEXTS)
 def _insert_many(model: TableModel, columns: tuple[int, ...], rows: int) -> str:
+    return _insert_of(model, columns, rows)
+
+
+def _insert_of(model: TableModel, columns: tuple[int, ...], rows: int) -> str:
     names = ", ".join(quote(model.columns[i].name) for i in _values(model, columns))
     every = (", ".join(_values(model, columns, 1 + row * len(columns)).values()) for row in range(rows))
     return f"INSERT INTO {table(model)} ({names}) VALUES {', '.join(f'({values})' for values in every)}"
