@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -189,3 +191,35 @@ def sql_on_target(replica: Replica, sql: str) -> None:
     with engine.begin() as connection:
         connection.exec_driver_sql(sql)
     engine.dispose()
+
+
+@on(suite="sqlite")
+def test_a_chunk_that_is_cut_while_the_applier_is_frozen_is_read_anew(
+    mariadb_factory: Callable[..., MariadbServer], compare: Compare, replica: Replica
+) -> None:
+    """It may be the one that is decoded before its turn: its error belongs to its turn."""
+    source = mariadb_factory("--innodb-flush-log-at-trx-commit=0", "--sync-binlog=0")
+    source.sql("CREATE DATABASE cut; CREATE TABLE cut.t (id INT PRIMARY KEY, v VARCHAR(1000)) CHARSET latin1")
+    source.sql("USE cut; INSERT INTO t SELECT seq, REPEAT('x', 1000) FROM seq_1_to_60000")
+    replica.change_master(source)
+    only(replica, "cut")
+    replica.run("clone", "--max-rate", "10")
+
+    def chunks() -> list[Path]:
+        return sorted(replica.channel.clone_folder.glob("*/0.*.rows"), key=lambda path: int(path.name.split(".")[1]))
+
+    wait_until(chunks, 60)
+    applier = replica.pid("applier")
+    assert applier
+    os.kill(applier, signal.SIGSTOP)
+    try:
+        wait_until(lambda: len(chunks()) >= 2, 60)
+        os.truncate(chunks()[1], chunks()[1].stat().st_size // 2)
+    finally:
+        os.kill(applier, signal.SIGCONT)
+    wait_until(lambda: "copied again" in replica.logs(), 60)
+    assert replica.pid("applier") == applier
+    replica.run("clone", "--max-rate", "0")
+    wait_cloned(replica)
+    replica.wait_synced(source, 60)
+    compare(source, "cut")
