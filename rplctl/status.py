@@ -144,6 +144,11 @@ class StatusFile:
         self.status.worked, self._said = time.time(), time.monotonic()
         self._write()
 
+    def write_if_changed(self) -> None:
+        """The thread's own word, where the file does not say it yet."""
+        if _content_of(self.status) != self._content:
+            self.write()
+
     def write_if_older(self, seconds: float) -> bool:
         """Whether the thread's own word was so old."""
         if time.monotonic() - self._said < seconds:

@@ -349,7 +349,7 @@ class Applier:
         if delay_s > 0 or is_cloning:
             self.stop.wait(min(max(delay_s, POLL_S), LONGEST_WAIT_SECONDS))
         elif not self.stop.is_set():  # which is set before the other one
-            self._woken.wait(self._watch.look_s)
+            self._watch.wait(self._woken, self._report.rests)
 
     def _carry_out(
         self, batch: Batch, work: BatchApplier, ledger: Ledger, target: Target, meanwhile: Callable[[], None]

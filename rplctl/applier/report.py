@@ -1,4 +1,8 @@
-"""The applier's status file: what `show-status` tells of it, written a few times a second at most, and by its pulse."""
+"""The applier's status file: what `show-status` tells of it, written at each change of state, and by its pulse.
+
+To and fro between transactions and the wait for the next is no change as long as it goes on: that is written a few
+times a second at most, and when the wait has lasted (`rests`).
+"""
 
 from __future__ import annotations
 
@@ -122,14 +126,18 @@ class Report:
         self.state(DELAYING, remaining_s)
 
     def state(self, words: str, remaining_delay: int | None = None) -> None:
-        """Say what the thread does; a change of state is written at once."""
-        changed = words != self.status.state
+        """Say what the thread does; a change of state is written at once, to and fro aside."""
+        before = self.status.state
         self.status.state, self.status.remaining_delay = words, remaining_delay
         self.status.is_waiting = words in (WAITING, DELAYING)
-        if changed:
+        if words != before and {words, before} != {READING, WAITING}:
             self.write()
         else:
-            self._file.write_if_older(IDLE_INTERVAL if words == WAITING else INTERVAL)
+            self._file.write_if_older(IDLE_INTERVAL if words == before == WAITING else INTERVAL)
+
+    def rests(self) -> None:
+        """Nothing has come since `waiting` was said: now it is true for show-status, too."""
+        self._file.write_if_changed()
 
     def spark_waits(self, words: str) -> None:
         """In the place of the state, from another thread, as long as there are words."""

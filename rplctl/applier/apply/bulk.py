@@ -74,6 +74,7 @@ class BulkApplier:
         self._branches = branches
         self._groups = TableGroups(branches.count if branches is not None else 1)
         self._is_split = False  # the batch in work
+        self._has_learnt = False
         self._ahead: Prefetch[list[TableChunk]] = Prefetch(RplError, Inconsistent)
         self.meanwhile: Callable[[], None] = lambda: None
         self.forget_tables()
@@ -103,6 +104,9 @@ class BulkApplier:
         """Before the first batch is decoded: a job that meets a table which the catalog lacks is a job lost."""
         if self._tables.statements is None or self._tables.catalog.tables or batch.kind is not BatchKind.BULK:
             return
+        if self._has_learnt:  # and the target has none of those: they are left out
+            return
+        self._has_learnt = True
         piece = min(batch.end, batch.start + SMALLEST_SPLIT)
         with suppress(RplError):  # met again in its turn
             named = named_tables(batch.groups.data, batch.start, piece, batch.description)

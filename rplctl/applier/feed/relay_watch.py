@@ -12,12 +12,14 @@ import os
 import struct
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 IDLE_LOOK_S: Final = 1.0  # between looks of an applier that is woken
 POLL_S: Final = 0.02  # of one that is not
 _POLL_EACH_S: Final = 0.002  # of a process for each channel: it looks at most 500 times a second
+_SETTLED_S: Final = 0.05  # without an event: more than a pause between transactions
 _REST_S: Final = 0.002  # behind what was read: a receiver at full speed writes thousands of times a second
 _IN_MODIFY, _IN_MOVED_TO, _IN_Q_OVERFLOW = 0x2, 0x80, 0x4000  # inotify(7)
 _HEAD: Final = struct.Struct("iIII")  # wd, mask, cookie, length of the name behind it
@@ -51,6 +53,12 @@ class RelayWatch:
     @property
     def look_s(self) -> float:
         return IDLE_LOOK_S if self._descriptor >= 0 else max(POLL_S, _POLL_EACH_S * len(self._woken))
+
+    def wait(self, woken: threading.Event, settled: Callable[[], None]) -> None:
+        """Until something is written, or it is time to look. `settled` is called when that takes long."""
+        if not woken.wait(min(self.look_s, _SETTLED_S)):
+            settled()
+            woken.wait(max(self.look_s - _SETTLED_S, 0.0))
 
     def _listen(self) -> None:
         while True:

@@ -286,12 +286,18 @@ def test_tables_are_learned_before_the_first_rows_where_the_target_describes_its
     assert parts.said == []
     parts.bulk.learn_tables(batch)
     assert parts.said and parts.said[0][0] == "know" and ("shop", "customers") in parts.said[0]
+    parts.bulk.learn_tables(batch)
+    assert len(parts.said) == 1  # a filter may leave out all that comes: it is not asked for with each transaction
 
+
+def test_what_fails_when_tables_are_learned_is_met_again_in_its_turn(parts: Parts) -> None:
     def fail(names: object) -> Catalog:
         raise RplError("met again in its turn")
 
+    parts.tables.statements = parts.tables
+    parts.tables.catalog = Catalog()
     parts.tables.know = fail
-    parts.bulk.learn_tables(batch)
+    parts.bulk.learn_tables(demo_batch())
 
 
 def test_tables_whose_rows_go_one_by_one_are_told_to_the_tasks(parts: Parts) -> None:

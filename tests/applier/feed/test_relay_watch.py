@@ -52,3 +52,14 @@ def test_without_inotify_it_looks_by_itself_and_less_often_for_many(
     for number in range(100):
         watch.woken(f"c{number}")
     assert watch.look_s > 0.1 and f"no inotify ({os.strerror(2)})" in caplog.text
+
+
+def test_a_wait_tells_when_it_is_more_than_a_pause(tmp_path: Path) -> None:
+    watch = RelayWatch(tmp_path)
+    woken, told = watch.woken("a"), watch.woken("told")
+    woken.set()
+    watch.wait(woken, told.set)
+    assert not told.is_set()
+    woken.clear()
+    watch.wait(woken, told.set)
+    assert told.is_set()
