@@ -55,6 +55,7 @@ IDLE_SECONDS = 5.0
 GOAL = 0.5  # of a peer's seconds, and of its CPU
 MAX_RATE = 10.0  # MB/s
 STATES = "SELECT State, Chunks FROM rplctl.rplctl_clone"
+STATES_QUOTED = 'SELECT "State", "Chunks" FROM rplctl.rplctl_clone'
 Asked = Callable[[], list[tuple[Any, ...]]]  # State, Chunks of each table
 
 
@@ -85,8 +86,8 @@ def _told(name: str, cost: Cost, ours: Cost | None = None, note: str = "") -> It
 
 
 def _into_mariadb(source: MariadbServer) -> Iterator[Measurement]:
-    with MariadbServer(SERVER) as target:
-        ours, first = _cloned(source, target, partial(target.sql, STATES))
+    with MariadbServer(SERVER) as target, _asking(target, STATES) as asked:
+        ours, first = _cloned(source, target, asked)
         assert checksums(target, DATABASE, TABLES) == checksums(source, DATABASE, TABLES)
         yield from _told("rplctl clone into MariaDB", ours, note=f"{first:.1f} s to the first rows")
     peers = {"mariadb-dump | mariadb": copied.dumped}
@@ -155,15 +156,16 @@ def _beside_a_writer(source: MariadbServer) -> Iterator[Measurement]:
             with (
                 tempfile.TemporaryDirectory(dir=MEMORY) as folder,
                 ElsewhereServer(SERVER) as target,
+                _asking(target, STATES) as asked,
                 copied.writing(source) as taken,
             ):
-                _cloned(source, target, partial(target.sql, STATES), Path(folder), limits=limits)
+                _cloned(source, target, asked, Path(folder), limits=limits)
             yield told(" ".join(["rplctl clone", *limits]))
 
 
 def _into_postgresql(source: MariadbServer) -> Iterator[Measurement]:
-    with PostgresqlServer() as target:
-        ours, first = _cloned(source, target, lambda: target.sql('SELECT "State", "Chunks" FROM rplctl.rplctl_clone'))
+    with PostgresqlServer() as target, _asking(target, STATES_QUOTED) as asked:
+        ours, first = _cloned(source, target, asked)
         for table in TABLES:
             assert target.sql(f"SELECT count(*), sum(k) FROM {DATABASE}.{table}")[0][0] == ROWS
         yield from _told("rplctl clone into PostgreSQL", ours, note=f"{first:.1f} s to the first rows")
@@ -239,6 +241,19 @@ def _without_start(cost: Cost, ours: Cost, first: float) -> str:
     return f"ratio {cost.seconds / (ours.seconds - first):.2f} from the first rows on"
 
 
+@contextlib.contextmanager
+def _asking(target: MariadbServer | PostgresqlServer, states: str) -> Iterator[Asked]:
+    """By one connection: a session for each question would cost PostgreSQL a process, beside the copy."""
+    with contextlib.closing(target.connect()) as connection:
+
+        def asked() -> list[tuple[Any, ...]]:
+            with connection.cursor() as cursor:
+                cursor.execute(states.encode())
+                return list(cursor.fetchall())
+
+        yield asked
+
+
 def _cloned(
     source: MariadbServer,
     target: MariadbServer | PostgresqlServer | None,
@@ -286,8 +301,8 @@ def _memory(source: MariadbServer) -> Iterator[Measurement]:
             pids = [pid for role in ("receiver", "applier") if (pid := replica.pid(role))]
             peak[0] = max(peak[0], anonymous_bytes(pids))
 
-        with MariadbServer(SERVER) as target:
-            _cloned(source, target, partial(target.sql, STATES), watch=watch)
+        with MariadbServer(SERVER) as target, _asking(target, STATES) as asked:
+            _cloned(source, target, asked, watch=watch)
         peaks += peak
         ratio = f"ratio {peaks[-1] / peaks[0]:.2f}" if len(peaks) > 1 else ""
         yield Measurement(f"peak memory of a copy of {rows:,} rows", peaks[-1] / 1e6, "MB", ratio)
