@@ -99,7 +99,8 @@ def _list(options: Globals, result: CloneResult) -> None:
     rows_in_all = short(sum(table.Row_count or 0 for table in result.listed), " rows")
     bytes_in_all = short(sum(table.Byte_count or 0 for table in result.listed), "B")
     time = clock_time(sum(table.Seconds or 0 for table in result.listed))
-    say_notes(options, [Note(f"{many(result.tables, 'table')}, {rows_in_all}, {bytes_in_all}, about {time}")])
+    said = Note(f"{many(result.tables, 'table')}, {rows_in_all}, {bytes_in_all}, about {time}")
+    say_notes(options, [said, *result.notes])
     if result.refusal:
         raise result.refusal
 

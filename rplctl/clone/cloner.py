@@ -39,8 +39,9 @@ from rplctl.clone.reading import (
     copied_table,
     names_of,
     show_snapshots,
+    telling_tables,
 )
-from rplctl.clone.received import Received, alike, changed, count_up_to, gtids_of, named_by_ddl
+from rplctl.clone.received import Received, changed, count_up_to, gtids_of, named_by_ddl
 from rplctl.clone.report import CloneReport
 from rplctl.clone.shown_end import ShownEnd, shown_by
 from rplctl.clone.throttle import HistoryGrows, Throttle, read_limits
@@ -54,7 +55,7 @@ from rplctl.position import BinlogPosition
 from rplctl.relay_log.reader import RelayGroups
 from rplctl.repository import open_master_info, open_relay_log_info
 from rplctl.result_set.columns import SESSION
-from rplctl.schema.source_catalog import read_table
+from rplctl.schema.source_catalog import read_table, unless_gone
 from rplctl.schema.statement import TableName
 from rplctl.secret import reveal
 from rplctl.source.select import SelectedRows
@@ -187,7 +188,7 @@ class Cloner:
         if not orders_commits(source.query):
             return None
         found = [table for name in names if (table := copied_table(name, source, is_locked=True)) is not None]
-        last = LastRow(source.received, lambda name: read_table(source.about, *name)[0], _about(found))
+        last = LastRow(source.received, lambda name: read_table(source.about, *name)[0], telling_tables(found))
         return last if last.lock() is not None else None
 
     def _read_snapshot(self, family: int, names: list[TableName], source: Source, last: LastRow | None) -> None:
@@ -242,7 +243,7 @@ class Cloner:
             with _worthless_after_error(begun):
                 counts = self._reader(begun, source, held.locking).read_all()
                 self._hold()
-                place = self._place_of_window(held, tables, source)
+                place = self._place_of_window(held, names, tables, source)
                 if place is None:
                     raise _Written(names, "while it was read")
                 begun = replace(begun, low=place)
@@ -282,10 +283,11 @@ class Cloner:
                 raise
             return None
         tables = self._tables(names, source)
-        if source.step is Step.EXACT:
-            return _exact_place(held, end, source), tables
-        place = self._place_of_window(held, tables, source, last)
-        return (place, tables) if place is not None else None
+        if source.step is not Step.EXACT:
+            place = self._place_of_window(held, names, tables, source, last)
+            return (place, tables) if place is not None else None
+        place = _exact_place(held, end, source)
+        return None if len(tables) < len(names) and self._are_named(names, held, source) else (place, tables)
 
     def _open_copy(
         self, names: list[TableName], source: Source, opened: ExitStack
@@ -303,11 +305,13 @@ class Cloner:
         end = settled_end(source.log, source.step, _SOURCE_S)
         assert end.position is not None
         refuse_foreign(shown, end.gtids, source.copy)
-        for table in tables:
-            if read_table(source.log, *table.name)[0] != table.model:
-                raise SourceError(f"{'.'.join(table.name)} is another on {source.copy}", hint=READ_SOURCE)
-        plain = frozenset(table.name for table in tables)
-        found = ShownEnd(held.low.gtids, shown, before.position, _about(tables), plain)
+        models = {table.name: table.model for table in tables}
+        for name in names:
+            there = unless_gone(partial(read_table, source.log), *name)
+            if there is not None and there[0] != models.get(name):
+                how = "another" if name in models else "not"
+                raise SourceError(f"{'.'.join(name)} is {how} on {source.copy}", hint=READ_SOURCE)
+        found = ShownEnd(held.low.gtids, shown, before.position, telling_tables(tables, names), frozenset(names))
         for groups in self._received(source, end.position, _SOURCE_S):
             found.look(groups)
         if not found.fits:
@@ -318,26 +322,37 @@ class Cloner:
         return Place(str(place), str(MysqlGtidSet.parse(source.applied.gtids).union(MysqlGtidSet.parse(shown)))), tables
 
     def _place_of_window(
-        self, held: Opened, tables: list[CopiedTable], source: Source, last: LastRow | None = None
-    ) -> Place | None:
+        self, held: Opened, names: list[TableName], tables: list[CopiedTable], source: Source,
+        last: LastRow | None = None,
+    ) -> Place | None:  # fmt: skip
         """H, when nothing that may have changed the tables and may not be seen is logged up to there; else None."""
         high = held.high().position
         assert high is not None
+        end = log_end(source.query) if len(tables) < len(names) else high  # what is gone now may have been there at H
         is_exact = source.step is Step.EXACT
         seen = MysqlGtidSet() if is_exact else MysqlGtidSet.parse(held.low.gtids)
         gtids = MysqlGtidSet() if is_exact else MysqlGtidSet.parse(source.applied.gtids).union(seen)
-        names, plain = _about(tables), frozenset(table.name for table in tables)
+        about, plain = telling_tables(tables, names), frozenset(names)
         is_changed = False
-        for groups in self._received(source, high, _SOURCE_S):
+        for groups in self._received(source, end, _SOURCE_S):
             if last is not None:
                 last.look(groups)
             count = count_up_to(groups, high)
-            is_changed |= any(changed(groups, number, names, seen) for number in range(count))
+            is_changed |= any(changed(groups, number, about, seen) for number in range(count))
             is_changed |= any(named_by_ddl(groups, number, plain) for number in range(count, len(groups.scan)))
             gtids = gtids.union(gtids_of(groups, count))
         if is_changed:
             return None
         return Place(str(high), _with_ours(gtids_at(source.query, high), source) if is_exact else str(gtids))
+
+    def _are_named(self, names: list[TableName], held: Opened, source: Source) -> bool:
+        """By DDL behind L and before now: what is gone now may have been there."""
+        is_named, low = False, held.low.position
+        assert low is not None
+        for groups in self._received(source, log_end(source.query), _SOURCE_S):
+            behind = (n for n in range(len(groups.scan)) if low.is_before(groups.scan.source_position(n)))
+            is_named |= any(named_by_ddl(groups, number, frozenset(names)) for number in behind)
+        return is_named
 
     def _received(self, source: Source, end: BinlogPosition, patience_s: float) -> Iterator[RelayGroups]:
         yield from source.received.until(end, patience_s, self.stop.wait)
@@ -447,14 +462,6 @@ def _exact_place(held: Opened, end: BinlogPosition, source: Source) -> Place:
 def _with_ours(gtids: str, source: Source) -> str:
     there, ours = MariadbGtidState.parse(gtids), MariadbGtidState.parse(source.applied.gtids)
     return str(MariadbGtidState({**ours.domains, **there.domains}))
-
-
-def _about(tables: Sequence[CopiedTable]) -> frozenset[TableName] | None:
-    """Which tables' rows tell of a change of these; None: of any, for what cascades is not in the log."""
-    parents = {(key.ref_database, key.ref_table) for table in tables for key in table.model.foreign_keys}
-    if not parents <= {table.name for table in tables}:
-        return None
-    return frozenset(alike(table.name) for table in tables)
 
 
 def _listed(names: Sequence[TableName]) -> str:

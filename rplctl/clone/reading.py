@@ -17,7 +17,7 @@ from rplctl import mysql_errors as er
 from rplctl.clone.bounds import Chunk, chunk_key, condition, next_chunk, row_bytes
 from rplctl.clone.chunk_file import ChunkHead, Key, digest_of, write_chunk
 from rplctl.clone.folder import CopiedTable, Part, Snapshot
-from rplctl.clone.received import Received, named_by_ddl
+from rplctl.clone.received import Received, alike, named_by_ddl
 from rplctl.clone.report import CloneReport
 from rplctl.clone.throttle import Lag, Throttle
 from rplctl.clone.touched import Touched
@@ -176,6 +176,15 @@ def check_names(groups: RelayGroups, begun: Snapshot) -> None:
     for number in range(len(groups.scan)):
         if begun.position.is_before(groups.scan.source_position(number)) and named_by_ddl(groups, number, tables):
             raise BeginAgain(f"DDL at {groups.scan.source_position(number)} names {names_of(begun.tables)}")
+
+
+def telling_tables(tables: Sequence[CopiedTable], names: Sequence[TableName] = ()) -> frozenset[TableName] | None:
+    """Which tables' rows tell of a change of these, or of `names`, which may be gone (as for `received.changed`); None:
+    of any, for what cascades is not in the log.
+    """
+    there = {table.name for table in tables}
+    parents = {(key.ref_database, key.ref_table) for table in tables for key in table.model.foreign_keys}
+    return frozenset(map(alike, there.union(names))) if parents <= there else None
 
 
 def names_of(tables: Sequence[CopiedTable]) -> str:

@@ -29,6 +29,7 @@ from rplctl.schema.statement import TableName
 
 _STEP_BYTES: Final = 16 << 20
 _POLL_S: Final = 0.002
+_DROPS_DATABASE: Final = re.compile(rb"\b(?:DROP|REPLACE)\b.*\b(?:DATABASE|SCHEMA)\b", re.IGNORECASE | re.DOTALL)
 _NAMES_AT: Final = HEADER_LENGTH + 8  # in a TABLE_MAP: `u8 length, name, NUL` twice
 
 
@@ -152,8 +153,8 @@ def changed(groups: RelayGroups, number: int, tables: frozenset[TableName] | Non
 
 
 def named_by_ddl(groups: RelayGroups, number: int, tables: frozenset[TableName]) -> bool:
-    """Whether a group is a statement of its own, not rows, whose text may name one of these tables. A database is named
-    there, or is the session's, which the event says, too.
+    """Whether a group is a statement of its own, not rows, whose text may name one of these tables, or drop its
+    database. A database is named there, or is the session's, which the event says, too.
     """
     scan = groups.scan
     is_half = scan.kind[number] == GroupKind.CONTROL and scan.gtid_offset[number] >= 0  # MariaDB's START ALTER
@@ -168,7 +169,7 @@ def named_by_ddl(groups: RelayGroups, number: int, tables: frozenset[TableName])
 
 def _may_name(text: bytes, database: str, name: str) -> bool:
     """What is no ASCII is written in whatever character set. Before the database's name are bytes of numbers, too."""
-    if name.isascii() and "`" not in name:
+    if name.isascii() and "`" not in name and not _DROPS_DATABASE.search(text):
         word = rb"(?<![\w$])" + re.escape(name.encode()) + rb"(?![\w$])"
         if re.search(word, text, re.IGNORECASE) is None:
             return False

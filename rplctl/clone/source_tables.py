@@ -19,7 +19,7 @@ from rplctl.schema.source_catalog import SYSTEM_DATABASES, quote, read_catalog, 
 from rplctl.schema.statement import TableName
 from rplctl.secret import reveal
 from rplctl.source.rights import Rights, may_select, read_rights
-from rplctl.source.snapshot import LogPlace, Step, settled_end, step_of
+from rplctl.source.snapshot import LogPlace, Step, lets_ddl_pass, settled_end, step_of
 from rplctl.source.survey import Query, survey
 
 _PATIENCE_S = 10.0  # for transactions of the source that are being committed
@@ -59,7 +59,9 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class SourceTables:
-    """`end`: None when the account may not ask; `gtids`: of all before it. `step`: of the ladder of snapshots."""
+    """`end`: None when the account may not ask; `gtids`: of all before it. `step`: of the ladder of snapshots.
+    `wished`: the GRANT without which DDL waits for a copy.
+    """
 
     catalog: Catalog
     end: BinlogPosition | None
@@ -68,6 +70,7 @@ class SourceTables:
     facts: dict[TableName, TableFacts]
     sequences: dict[TableName, str]  # how MariaDB makes them
     missing: tuple[Missing, ...]
+    wished: str
 
 
 def read_source_tables(config: Config, master: MasterInfo, wanted: Wanted, *, is_new: bool) -> SourceTables:
@@ -104,7 +107,8 @@ def read_source_tables(config: Config, master: MasterInfo, wanted: Wanted, *, is
             and (rows := unless_gone(query, f"SHOW CREATE SEQUENCE {quote(name[0])}.{quote(name[1])}"))
         }
         missing = (*_missing(rights, wanted, both.tables, refused), *_of_replication(rights, end.position))
-        return SourceTables(both, end.position, end.gtids, step, _facts(query), sequences, missing)
+        wished = "" if lets_ddl_pass(query, step) else rights.grant("BINLOG ADMIN")
+        return SourceTables(both, end.position, end.gtids, step, _facts(query), sequences, missing, wished)
 
 
 def _prepared(query: Query) -> bool:

@@ -112,8 +112,9 @@ def clone(config: Config, channel_name: str, request: CloneRequest | None = None
                 raise UsageError(text, hint=f"{READ_SOURCE}; or --tables names the others")
         _refuse_unseen(config, master, request)
     position = plan.source.end if is_new and plan.source.end else relay.exec_position
+    wishes = () if read_from else _wishes(plan)
     if request.dry_run:
-        return CloneResult(channel_name, plan.listed, len(plan.models), position, True, plan.refusal)
+        return CloneResult(channel_name, plan.listed, len(plan.models), position, True, plan.refusal, wishes)
     if plan.refusal:
         raise plan.refusal
     if is_new:
@@ -130,8 +131,18 @@ def clone(config: Config, channel_name: str, request: CloneRequest | None = None
             max_lag=request.max_lag,
         )  # fmt: skip
     note_event(config.datadir, channel_name, "clone", f"{len(plan.models)} tables are to be copied")
-    notes = _brought_up(config, channel)
+    notes = (*wishes, *_brought_up(config, channel))
     return CloneResult(channel_name, plan.listed, len(plan.models), position, False, notes=notes)
+
+
+def _wishes(plan: ClonePlan) -> tuple[Note, ...]:
+    if not plan.source.wished:
+        return ()
+    text = (
+        "a statement that alters or drops a table on the source waits for as long as its tables are read, and all that"
+        f" asks for the table waits behind it; without that: {plan.source.wished}"
+    )
+    return (Note(text),)
 
 
 def _brought_up(config: Config, channel: Channel) -> tuple[Note, ...]:

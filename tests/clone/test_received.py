@@ -76,6 +76,9 @@ def test_a_statement_may_be_about_any_table(log: Log, sql: str) -> None:
         ("RENAME TABLE u TO ours_2", "ours", False),
         ("RENAME TABLE u TO v", "\u00e4", True),
         ("RENAME TABLE u TO v", "a`b", True),
+        ("DROP DATABASE d", "ours", True),
+        ("CREATE OR REPLACE SCHEMA d", "ours", True),
+        ("ALTER DATABASE d CHARACTER SET latin1", "ours", False),
     ],
 )
 def test_ddl_is_known_by_the_name_in_its_text(log: Log, sql: str, table: str, found: bool) -> None:

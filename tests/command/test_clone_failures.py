@@ -59,6 +59,10 @@ def test_it_goes_on_after_a_wrong_password_a_source_that_was_away_and_a_failover
     replica.change_master(one, "--master-use-gtid", "slave_pos")
     replica.run("change-master", "--master-user", "taken")
     only(replica, "away")
+    wish = "GRANT BINLOG ADMIN ON *.* TO 'taken'@'%';"
+    assert wish in replica.run("clone", "--dry-run").stderr  # or DDL would wait for the copy
+    one.sql("GRANT BINLOG ADMIN ON *.* TO 'taken'@'%'")
+    assert wish not in replica.run("clone", "--dry-run").stderr
     options = replica.datadir / "rplctl.toml"
     options.write_text(f"relay_log_space_limit = 50000\n{options.read_text()}")
 

@@ -419,9 +419,9 @@ class CloneLoader:
         self._work.learned(dict.fromkeys(known), {})
         for row in rows:
             self._waiting.pop(row.name)
-            if row.name in copied:
-                self._done.append(replace(row, State=DONE))
-        log.info("copied at %s: %s", found.low.position, ", ".join(".".join(row.name) for row in rows))
+        self._done += [replace(row, State=DONE) for row in rows if row.name in copied]
+        names = [*map(".".join, sorted(copied)), *(f"{'.'.join(name)} (gone from the source)" for name in gone)]
+        log.info("copied at %s: %s", found.low.position, ", ".join(names))
         self._forget()
         self._plan()
         found.remove()
