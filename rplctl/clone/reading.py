@@ -3,7 +3,7 @@ process ended.
 
 What the log touched between the two places comes first then, as a chunk of each table that is gone on with: keys that
 go, and the rows that the snapshot has of them. Invariant: `read.json` names a chunk when its file is there; between two
-chunks not even a DDL statement waits for us.
+chunks not even a DDL statement waits for us, where `source.snapshot.lets_ddl_pass`.
 """
 
 from __future__ import annotations

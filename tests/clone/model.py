@@ -79,6 +79,7 @@ class Rules:
     partial_in_snapshot: bool = True  # R7
     looks_into_window: bool = True  # R7
     watches_names: bool = True  # R10
+    watches_what_is_away: bool = True  # R10: of a name that nothing has when it is looked up
     draws_in: bool = True  # R11: else a swap moves what each table is, as R9 has it
     takes_before_keys: bool = True  # R12
     takes_after_keys: bool = True  # R12
@@ -392,13 +393,14 @@ class Life:
     def read_on(self, chunk: Chunk) -> None:
         """Some rows, some time after: the snapshot stays, what the name stands for may not."""
         name, shown = chunk.table, self.states[chunk.opened]
-        behind = self.log[chunk.high :]
-        if any(isinstance(what, Ddl) and name in named(what) for what in behind) and self.rules.watches_names:
+        behind, is_away = self.log[chunk.high :], name not in self.states[-1]
+        watches = self.rules.watches_what_is_away if is_away else self.rules.watches_names
+        if any(isinstance(what, Ddl) and name in named(what) for what in behind) and watches:
             return self.give_up(chunk)
-        if name not in shown and name not in self.states[-1]:
+        if is_away:
             chunk.is_gone, chunk.rows = True, {}
             return
-        ident = self.states[-1][name].ident if name in self.states[-1] else -1
+        ident = self.states[-1][name].ident
         found = next((table for table in shown.values() if table.ident == ident), None)
         if name not in shown or found is None or found.definition != shown[name].definition:
             return self.give_up(chunk)

@@ -93,6 +93,7 @@ def test_a_rule_that_is_left_out_is_missed(left_out: tuple[str, ...], families: 
         (("checks_epoch",), "s", "exact"),
         (("snapshot_waits",), "s", "exact"),
         (("watches_names",), "s", "exact"),
+        (("watches_what_is_away",), "s", "exact"),
         (("draws_in",), "s", "exact"),
         (("takes_before_keys",), "s", "exact"),
         (("takes_after_keys",), "s", "exact"),
