@@ -139,8 +139,8 @@ def _wishes(plan: ClonePlan) -> tuple[Note, ...]:
     if not plan.source.wished:
         return ()
     text = (
-        "a statement that alters or drops a table on the source waits for as long as its tables are read, and all that"
-        f" asks for the table waits behind it; without that: {plan.source.wished}"
+        "who alters or drops a table on the source waits until it and those begun with it are read, and who asks for"
+        f" that table meanwhile waits, too; this right spares them: {plan.source.wished}"
     )
     return (Note(text),)
 

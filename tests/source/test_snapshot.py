@@ -13,13 +13,14 @@ from typing import Any
 
 import pytest
 
+from rplctl.clone.reading import released
 from rplctl.config import Config
 from rplctl.errors import SourceError, WaitTimeout
 from rplctl.event.gtid import MysqlGtidSet
 from rplctl.event.types import EventType
 from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition
-from rplctl.source.snapshot import LogPlace, Snapshot, Step, locked_rows, snapshot, step_of
+from rplctl.source.snapshot import LogPlace, Snapshot, Step, lets_ddl_pass, locked_rows, snapshot, step_of
 from rplctl.source.survey import Query, survey
 from tests.kit.private_server import ServerUnavailable
 from tests.kit.servers import MariadbServer, MysqlServer
@@ -168,3 +169,30 @@ def test_no_table_is_locked_and_no_more_rights_are_taken(case: tuple[Step, Maria
         refused: Any = pytest.raises(SourceError)
         with refused:
             query("FLUSH TABLES WITH READ LOCK")
+
+
+@pytest.mark.slow
+def test_ddl_passes_between_two_statements_of_a_snapshot_where_the_session_may_turn_its_log_off(
+    case: tuple[Step, MariadbServer], tmp_path: Path
+) -> None:
+    step, server = case
+    if step is Step.SHARE_LOCK:
+        return  # each of its statements is a transaction
+    alter = "SET lock_wait_timeout=1; ALTER TABLE x.t COMMENT '{}'"
+    with asking(server, tmp_path) as query:
+        with snapshot(query, step, NOTHING, 10):
+            with released(query):
+                query("SELECT 1 FROM x.t LIMIT 1")
+            if step is Step.EXACT:
+                with pytest.raises(server.errors, match="Lock wait timeout"):
+                    server.sql(alter.format("waits"))
+                server.sql("GRANT BINLOG ADMIN ON *.* TO low@'%'")
+            else:
+                server.sql(alter.format("passes"))
+        assert lets_ddl_pass(query, step) is (step is not Step.EXACT)
+    with asking(server, tmp_path) as query:
+        assert lets_ddl_pass(query, step)
+        with snapshot(query, step, NOTHING, 10):
+            with released(query):
+                query("SELECT 1 FROM x.t LIMIT 1")
+            server.sql(alter.format("passes again"))
