@@ -103,7 +103,7 @@ def short(number: float, unit: str = "") -> str:
         if number >= factor * 0.5:
             value = number / factor
             return f"{value:.1f} {letter}{unit}" if value < 10 else f"{value:.0f} {letter}{unit}"
-    return f"{number:.0f} {unit}".rstrip()
+    return f"{number:.0f} {unit.lstrip()}".rstrip()
 
 
 def clock_time(seconds: float) -> str:

@@ -136,11 +136,11 @@ def clone(config: Config, channel_name: str, request: CloneRequest | None = None
 
 
 def _wishes(plan: ClonePlan) -> tuple[Note, ...]:
-    if not plan.source.wished:
+    if not plan.source.wished or not plan.models:
         return ()
     text = (
-        "who alters or drops a table on the source waits until it and those begun with it are read, and who asks for"
-        f" that table meanwhile waits, too; this right spares them: {plan.source.wished}"
+        "ALTER and DROP of a table on the source wait until it is read, with those that are begun with it, and queries"
+        f" of that table wait behind them; this right lets them pass: {plan.source.wished}"
     )
     return (Note(text),)
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from rplctl.cli.text import ascii_table, clean, to_json, tsv, vertical
+from rplctl.cli.text import ascii_table, clean, short, to_json, tsv, vertical
 
 COLUMNS = ("Name", "Pos", "Is")
 ROWS: list[dict[str, object]] = [{"Name": "a\tb\\", "Pos": 12, "Is": True}, {"Name": "", "Pos": None, "Is": False}]
@@ -53,3 +53,17 @@ def test_json_is_one_ascii_line_that_comes_back() -> None:
     text = to_json([{"Last_Error": "ü\n\x1b\u2028"}])
     assert text.isascii() and text.count("\n") == 1
     assert json.loads(text) == [{"Last_Error": "ü\n\x1b\u2028"}]
+
+
+@pytest.mark.parametrize(
+    ("number", "unit", "text"),
+    [
+        (1, " rows", "1 rows"),
+        (0, "B", "0 B"),
+        (499, "", "499"),
+        (16384, "B", "16 kB"),
+        (700_000, " rows", "0.7 M rows"),
+    ],
+)
+def test_large_numbers_are_short(number: float, unit: str, text: str) -> None:
+    assert short(number, unit) == text
