@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -96,10 +97,17 @@ def test_on_a_full_disk_a_change_says_so_and_leaves_no_half(
     assert program("change-master", "--master-host", "db1").code == 0
     before = (program.datadir / "master.info").read_bytes()
     filler = small_disk / "filler"
-    for _ in range(3):  # the kernel counts pages by core, and may find some when it is asked again
+
+    def fill() -> int:
         with filler.open("ab", buffering=0) as file, pytest.raises(OSError, match="No space"):
             while True:
                 file.write(bytes(4096))
+        return filler.stat().st_size
+
+    sizes = [fill()]
+    while len(sizes) < 3 or sizes[-1] != sizes[-2]:  # the kernel counts pages by core, and finds some a while later
+        time.sleep(0.05)
+        sizes.append(fill())
     try:
         done = program("change-master", "--master-host", "db2", "--master-port", "3307")
         assert (done.code, "ERROR 1021" in done.err, f"df {program.datadir}" in done.err) == (1, True, True), done.err
