@@ -41,7 +41,7 @@ from rplctl.clone.reading import (
     show_snapshots,
     telling_tables,
 )
-from rplctl.clone.received import Received, changed, count_up_to, gtids_of, named_by_ddl
+from rplctl.clone.received import Received, changed, count_up_to, ddl_behind, gtids_of, named_by_ddl
 from rplctl.clone.report import CloneReport
 from rplctl.clone.shown_end import ShownEnd, shown_by
 from rplctl.clone.throttle import HistoryGrows, Throttle, read_limits
@@ -64,6 +64,7 @@ from rplctl.source.snapshot import (
     Snapshot as Opened,
     Step,
     gtids_at,
+    lets_ddl_pass,
     locked_rows,
     orders_commits,
     settled_end,
@@ -347,12 +348,11 @@ class Cloner:
 
     def _are_named(self, names: list[TableName], held: Opened, source: Source) -> bool:
         """By DDL behind L and before now: what is gone now may have been there."""
-        is_named, low = False, held.low.position
+        low = held.low.position
         assert low is not None
-        for groups in self._received(source, log_end(source.query), _SOURCE_S):
-            behind = (n for n in range(len(groups.scan)) if low.is_before(groups.scan.source_position(n)))
-            is_named |= any(named_by_ddl(groups, number, frozenset(names)) for number in behind)
-        return is_named
+        received = self._received(source, log_end(source.query), _SOURCE_S)
+        found = [ddl_behind(groups, low, frozenset(names)) for groups in received]
+        return any(found)
 
     def _received(self, source: Source, end: BinlogPosition, patience_s: float) -> Iterator[RelayGroups]:
         yield from source.received.until(end, patience_s, self.stop.wait)
@@ -388,6 +388,7 @@ class Cloner:
             received = Received(self._channel, int(server_id), by_gtid=source.uses_gtid)
             select = partial(SelectedRows, mysql, address=f"{info.user_name}@{info.host}:{info.port}")
             step = step_of(query)
+            lets_ddl_pass(query, step)
             if copy:
                 refuse_other(query, of_log, copy)
             self._report.step(f"{step.value}, read from {copy}" if copy else step.value)

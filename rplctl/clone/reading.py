@@ -17,7 +17,7 @@ from rplctl import mysql_errors as er
 from rplctl.clone.bounds import Chunk, chunk_key, condition, next_chunk, row_bytes
 from rplctl.clone.chunk_file import ChunkHead, Key, digest_of, write_chunk
 from rplctl.clone.folder import CopiedTable, Part, Snapshot
-from rplctl.clone.received import Received, alike, named_by_ddl
+from rplctl.clone.received import Received, alike, ddl_behind
 from rplctl.clone.report import CloneReport
 from rplctl.clone.throttle import Lag, Throttle
 from rplctl.clone.touched import Touched
@@ -172,10 +172,8 @@ def _in_parts(touched: Touched) -> Iterator[list[str]]:
 
 def check_names(groups: RelayGroups, begun: Snapshot) -> None:
     """A name must not become another table's while it is read: the snapshot has that one, too (gh-ost's swap)."""
-    tables = frozenset(table.name for table in begun.tables)
-    for number in range(len(groups.scan)):
-        if begun.position.is_before(groups.scan.source_position(number)) and named_by_ddl(groups, number, tables):
-            raise BeginAgain(f"DDL at {groups.scan.source_position(number)} names {names_of(begun.tables)}")
+    if at := ddl_behind(groups, begun.position, frozenset(table.name for table in begun.tables)):
+        raise BeginAgain(f"DDL at {at} names {names_of(begun.tables)}")
 
 
 def telling_tables(tables: Sequence[CopiedTable], names: Sequence[TableName] = ()) -> frozenset[TableName] | None:

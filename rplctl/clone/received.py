@@ -29,7 +29,8 @@ from rplctl.schema.statement import TableName
 
 _STEP_BYTES: Final = 16 << 20
 _POLL_S: Final = 0.002
-_DROPS_DATABASE: Final = re.compile(rb"\b(?:DROP|REPLACE)\b.*\b(?:DATABASE|SCHEMA)\b", re.IGNORECASE | re.DOTALL)
+_DROPS: Final = re.compile(rb"\b(?:DROP|REPLACE)\b", re.IGNORECASE)
+_DATABASE: Final = re.compile(rb"\b(?:DATABASE|SCHEMA)\b", re.IGNORECASE)
 _NAMES_AT: Final = HEADER_LENGTH + 8  # in a TABLE_MAP: `u8 length, name, NUL` twice
 
 
@@ -164,12 +165,21 @@ def named_by_ddl(groups: RelayGroups, number: int, tables: frozenset[TableName])
     if EventType.QUERY_COMPRESSED in scan_events(groups.data[:end], start).type_codes:
         return True
     text = groups.data[start:end].tobytes()
-    return any(_may_name(text, database, name) for database, name in tables)
+    drops = bool(_DROPS.search(text) and _DATABASE.search(text))  # two looks: one for both would be quadratic
+    return any(_may_name(text, database, "" if drops else name) for database, name in tables)
+
+
+def ddl_behind(groups: RelayGroups, place: BinlogPosition, tables: frozenset[TableName]) -> BinlogPosition | None:
+    """Where the first group behind a place ends that is `named_by_ddl`."""
+    ends = ((number, groups.scan.source_position(number)) for number in range(len(groups.scan)))
+    return next((at for number, at in ends if place.is_before(at) and named_by_ddl(groups, number, tables)), None)
 
 
 def _may_name(text: bytes, database: str, name: str) -> bool:
-    """What is no ASCII is written in whatever character set. Before the database's name are bytes of numbers, too."""
-    if name.isascii() and "`" not in name and not _DROPS_DATABASE.search(text):
+    """What is no ASCII is written in whatever character set. Before the database's name are bytes of numbers, too. ''
+    is any table of the database.
+    """
+    if name and name.isascii() and "`" not in name:
         word = rb"(?<![\w$])" + re.escape(name.encode()) + rb"(?![\w$])"
         if re.search(word, text, re.IGNORECASE) is None:
             return False

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import rplctl.status
-from rplctl.applier.feed.plan import plan_batches
+from rplctl.applier.feed.plan import Batch, plan_batches
 from rplctl.applier.options import Until
 from rplctl.applier.report import DELAYING, WAITING, Report
 from rplctl.channel import Channel
@@ -19,9 +19,19 @@ from rplctl.status import read_status
 from tests.applier.demo_log import demo_groups
 
 
-def test_a_change_of_state_is_written_at_once_and_an_error_outlives_the_stop(tmp_path: Path) -> None:
-    channel = Channel("", tmp_path)
-    private_folder(channel.run_folder)
+@pytest.fixture
+def channel(tmp_path: Path) -> Channel:
+    found = Channel("", tmp_path)
+    private_folder(found.run_folder)
+    return found
+
+
+def last_batch() -> Batch:
+    groups = demo_groups()
+    return list(plan_batches(groups, len(groups.scan)))[-1]
+
+
+def test_a_change_of_state_is_written_at_once_and_an_error_outlives_the_stop(channel: Channel) -> None:
     report = Report.open(channel, Until("master_pos", "b.000001", 9))
     report.waiting()
     assert read_status(channel.status_path("applier")).state == WAITING
@@ -34,12 +44,9 @@ def test_a_change_of_state_is_written_at_once_and_an_error_outlives_the_stop(tmp
 
 
 def test_progress_counts_and_the_next_start_clears_the_error_but_keeps_the_time_of_the_last_event(
-    tmp_path: Path,
+    channel: Channel,
 ) -> None:
-    channel = Channel("", tmp_path)
-    private_folder(channel.run_folder)
-    groups = demo_groups()
-    batch = list(plan_batches(groups, len(groups.scan)))[-1]
+    batch = last_batch()
     report = Report.open(channel, Until())
     info = RelayLogInfo(gtid_executed="0-1-5").at(batch.relay_position, batch.source_position)
     report.begins(batch)
@@ -54,13 +61,10 @@ def test_progress_counts_and_the_next_start_clears_the_error_but_keeps_the_time_
 
 
 def test_to_and_fro_between_small_transactions_is_written_when_it_ends(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    channel: Channel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At 100 transactions a second two files for each were a fifth of the applier's CPU."""
-    channel = Channel("", tmp_path)
-    private_folder(channel.run_folder)
-    groups = demo_groups()
-    batch = list(plan_batches(groups, len(groups.scan)))[-1]
+    batch = last_batch()
     report = Report.open(channel, Until())
     report.waiting()
     files: list[bytes] = []
@@ -80,10 +84,8 @@ def test_to_and_fro_between_small_transactions_is_written_when_it_ends(
 
 
 def test_seconds_behind_count_from_what_is_in_work_or_held_back_and_from_nothing_when_all_is_applied(
-    tmp_path: Path,
+    channel: Channel,
 ) -> None:
-    channel = Channel("", tmp_path)
-    private_folder(channel.run_folder)
     report = Report.open(channel, Until())
     report.delaying(1_700_000_000, 7)
     found = read_status(channel.status_path("applier"))
