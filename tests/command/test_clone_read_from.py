@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from rplctl.clone.throttle import read_limits
-from tests.command.test_clone import only
+from tests.command.test_clone import only, wait_cloned
 from tests.command.test_clone_ladder import copied, fill, replica
 from tests.kit.replica import Replica, wait_until
 from tests.kit.servers import MariadbServer, MysqlServer
@@ -74,3 +74,22 @@ def test_a_replica_that_is_no_copy_is_refused(mariadb_factory: Callable[..., Mar
     refused(replica, silent, "does not log what it applies")
     said = replica.run("clone", "--read-from", "me@there", expect=2).stderr
     assert "HOST or HOST:PORT" in said
+
+
+def test_a_table_that_the_replica_lacks_is_told_and_not_taken_for_gone(
+    mariadb_factory: Callable[..., MariadbServer], replica: Replica
+) -> None:
+    source, between = mariadb_factory(), mariadb_factory()
+    between.follow(source)
+    source.sql("CREATE DATABASE lack; CREATE TABLE lack.t (id INT PRIMARY KEY); INSERT INTO lack.t VALUES (7)")
+    wait_until(lambda: between.sql("SELECT 1 FROM information_schema.tables WHERE table_schema = 'lack'"), 60)
+    between.sql("SET sql_log_bin = 0; DROP TABLE lack.t")
+    replica.change_master(source, "--master-use-gtid", "slave_pos")
+    only(replica, "lack")
+    replica.run("clone", "--read-from", address(between))
+    wait_until(lambda: f"lack.t is not on {address(between)}" in replica.logs(), 60)
+    replica.run("stop")
+    replica.run("clone", "--read-from", "")
+    wait_cloned(replica)
+    replica.wait_synced(source, 60)
+    assert replica.status()["Passed_Over_Errors"] == 0
