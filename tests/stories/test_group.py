@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -148,23 +149,19 @@ def test_a_group_is_moved_and_whoever_goes_on_with_the_old_copy_is_fenced(
     wait_until(lambda: made.count("a") == 2)
 
     there, passing = tmp_path / "machine3", shutil.ignore_patterns("*.lock", "shared-*", "*.tmp*", "*~rec~")
-    shutil.copytree(second["a"].datadir, there / "replica", ignore=passing)
+    with frozen(second["a"]):
+        shutil.copytree(second["a"].datadir, there / "replica", ignore=passing)
     third = {name: Replica(there, name, spark=False) for name in made.of}
     try:
         third["a"].run("start", "--group", "west", "--applier", expect=None)
         wait_until(lambda: third["a"].status()["Last_SQL_Error"])
         assert "another applier" in third["a"].status()["Last_SQL_Error"], "the old one lives"
-        frozen = {role: second["a"].pid(role) for role in ("applier", "receiver")}
-        assert all(frozen.values())
-        for pid in frozen.values():
-            os.kill(pid or 0, signal.SIGSTOP)
-        cut_off(made.target)
-        made.insert("a", 3)
-        made.insert("b", 3)
-        third["a"].run("start", "--group", "west", expect=None)
-        wait_until(lambda: [made.count("a"), made.count("b")] == [3, 2])
-        for pid in frozen.values():
-            os.kill(pid or 0, signal.SIGCONT)
+        with frozen(second["a"]):
+            cut_off(made.target)
+            made.insert("a", 3)
+            made.insert("b", 3)
+            third["a"].run("start", "--group", "west", expect=None)
+            wait_until(lambda: [made.count("a"), made.count("b")] == [3, 2])
         made.insert("a", 4)
         made.insert("b", 4)
         wait_until(lambda: second["a"].pid("applier") is None and second["b"].pid("applier") is None)
@@ -175,6 +172,20 @@ def test_a_group_is_moved_and_whoever_goes_on_with_the_old_copy_is_fenced(
     finally:
         for replica in (*second.values(), *third.values()):
             replica.close()
+
+
+@contextmanager
+def frozen(replica: Replica) -> Iterator[None]:
+    """Both processes stand still: on a machine that hangs, or while the snapshot of a volume is made."""
+    pids = [replica.pid(role) for role in ("applier", "receiver")]
+    assert all(pids)
+    for pid in pids:
+        os.kill(pid or 0, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            os.kill(pid or 0, signal.SIGCONT)
 
 
 def cut_off(target: MariadbServer) -> None:
