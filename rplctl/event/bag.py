@@ -53,6 +53,7 @@ def bag_changes(images: Images) -> BagChanges:
         (images.cell_start, images.cell_length),
         (images.before, images.after),
         np.arange(images.column_count),
+        np.empty(0, np.uint64),  # rows of several columns are not told by a hash
         (np.full(max(16, 1 << (2 * most).bit_length()), -1, np.int32), np.empty(most, np.uint64), rows),
         counts,
     )
@@ -61,14 +62,14 @@ def bag_changes(images: Images) -> BagChanges:
 
 
 @lean_kernel
-def _bag_changes(data: Any, cells: Any, changes: Any, columns: Any, table: Any, counts: Any) -> Any:
+def _bag_changes(data: Any, cells: Any, changes: Any, columns: Any, told: Any, table: Any, counts: Any) -> Any:
     """How many distinct rows there are; their counts are filled in."""
     before, after = changes
     none = np.int64(-1)
     size = np.int64(0)
     for i in range(len(before)):
         if before[i] >= 0:
-            entry = entry_of(data, cells, before[i], none, columns, table, size)
+            entry = entry_of(data, cells, before[i], none, columns, table, size, told)
             if entry == size:
                 size += 1
             if counts[entry, 1] > 0:
@@ -76,7 +77,7 @@ def _bag_changes(data: Any, cells: Any, changes: Any, columns: Any, table: Any, 
             else:
                 counts[entry, 0] += 1
         if after[i] >= 0:
-            entry = entry_of(data, cells, after[i], none, columns, table, size)
+            entry = entry_of(data, cells, after[i], none, columns, table, size, told)
             if entry == size:
                 size += 1
             counts[entry, 1] += 1

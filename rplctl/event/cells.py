@@ -11,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from rplctl.event.bytes_at import copy_bytes, u8
 from rplctl.event.images import Images
 from rplctl.event.jit import ByteArray, kernel
 from rplctl.event.rows import Ints
@@ -93,10 +94,10 @@ def _load(data: Any, starts: Any, lengths: Any, big_endian: Any) -> Any:
         value = np.uint64(0)
         if big_endian:
             for k in range(lengths[i]):
-                value = (value << np.uint64(8)) | np.uint64(data[starts[i] + k])
+                value = (value << np.uint64(8)) | np.uint64(u8(data, starts[i] + k))
         else:
             for k in range(lengths[i]):
-                value |= np.uint64(data[starts[i] + k]) << np.uint64(8 * k)
+                value |= np.uint64(u8(data, starts[i] + k)) << np.uint64(8 * k)
         values[i] = value
     return values
 
@@ -105,7 +106,5 @@ def _load(data: Any, starts: Any, lengths: Any, big_endian: Any) -> Any:
 def _gather(data: Any, starts: Any, offsets: Any) -> Any:
     out = np.empty(offsets[-1], np.uint8)
     for i in range(len(starts)):
-        at = offsets[i]
-        for k in range(offsets[i + 1] - at):
-            out[at + k] = data[starts[i] + k]
+        copy_bytes(data, starts[i], offsets[i + 1] - offsets[i], out, offsets[i])
     return out

@@ -2,54 +2,66 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
-from rplctl.event.bytes_at import u32
+from rplctl.event.bytes_at import is_same, u32
 from rplctl.event.jit import ByteArray, lean_kernel
 from rplctl.event.rows import Ints
+
+_AHEAD: Final = 16  # ranges: one is fetched from memory while those before it are compared
+_RECENT: Final = 64  # power of two
 
 
 def distinct_ranges(data: ByteArray, starts: Ints, lengths: Ints) -> tuple[Ints, Ints]:
     """(numbers of the first of each kind, per range the position of its kind among those)."""
     slots = np.full(max(16, 1 << (2 * len(starts)).bit_length()), -1, np.int64)  # at most half used
+    recent = np.full(_RECENT, -1, np.int64)
     firsts, kinds = np.empty(len(starts), np.int64), np.empty(len(starts), np.int64)
-    count = _classify(data, starts, lengths, slots, firsts, kinds)
+    count, _ = _classify(data, starts, lengths, slots, recent, firsts, kinds)
     return firsts[:count], kinds
 
 
 @lean_kernel
-def _classify(data: Any, starts: Any, lengths: Any, slots: Any, firsts: Any, kinds: npt.NDArray[np.int64]) -> Any:
-    count = 0
+def _hash(data: Any, start: Any, length: Any) -> Any:
+    h = np.uint64(length)
+    words = length & ~3
+    for k in range(0, words, 4):
+        h = (h ^ np.uint64(u32(data, start + k))) * np.uint64(0x9E3779B97F4A7C15)
+        h ^= h >> np.uint64(29)
+    for k in range(words, length):
+        h = (h ^ np.uint64(data[start + k])) * np.uint64(0x9E3779B97F4A7C15)
+        h ^= h >> np.uint64(29)
+    return h
+
+
+@lean_kernel
+def _classify(data: Any, starts: Any, lengths: Any, slots: Any, recent: Any, firsts: Any, kinds: Any) -> Any:
+    """(how many kinds there are, of no meaning). `recent`: by first byte, the kind that was there last."""
+    count = np.int64(0)
+    fetched = np.int64(0)
     mask = np.uint64(len(slots) - 1)
     for i in range(len(starts)):
-        h = np.uint64(lengths[i])
-        words = lengths[i] & ~3
-        for k in range(0, words, 4):
-            h = (h ^ np.uint64(u32(data, starts[i] + k))) * np.uint64(0x9E3779B97F4A7C15)
-            h ^= h >> np.uint64(29)
-        for k in range(words, lengths[i]):
-            h = (h ^ np.uint64(data[starts[i] + k])) * np.uint64(0x9E3779B97F4A7C15)
-            h ^= h >> np.uint64(29)
-        slot = h & mask
+        if i + _AHEAD < len(starts) and lengths[i + _AHEAD] > 0:
+            fetched += data[starts[i + _AHEAD]]
+        length = lengths[i]
+        last = data[starts[i]] & (_RECENT - 1) if length > 0 else 0
+        kind = recent[last]
+        if kind >= 0 and lengths[firsts[kind]] == length and is_same(data, starts[firsts[kind]], starts[i], length):
+            kinds[i] = kind
+            continue
+        slot = _hash(data, starts[i], length) & mask
         while True:
             kind = slots[slot]
             if kind < 0:
-                slots[slot] = count
+                kind = slots[slot] = count
                 firsts[count] = i
-                kinds[i] = count
                 count += 1
                 break
             j = firsts[kind]
-            same = lengths[j] == lengths[i]
-            k = 0
-            while same and k < lengths[i]:
-                same = data[starts[j] + k] == data[starts[i] + k]
-                k += 1
-            if same:
-                kinds[i] = kind
+            if lengths[j] == length and is_same(data, starts[j], starts[i], length):
                 break
             slot = (slot + np.uint64(1)) & mask
-    return count
+        kinds[i] = recent[last] = kind
+    return count, fetched

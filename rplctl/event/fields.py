@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rplctl.event.bytes_at import copy_bytes, u8
 from rplctl.event.cells import Cells, cells_of, gather, signed_cells, unsigned_cells
 from rplctl.event.charset import ASCII_COMPATIBLE, is_utf8
 from rplctl.event.column import ColumnFormat
@@ -219,7 +220,7 @@ def _print_integers(values: Any, unsigned: Any, sheet: Any, starts: Any, lengths
         while True:
             at -= 1
             next_rest = rest // np.uint64(10)
-            sheet[at] = np.uint8(48 + np.int64(rest - next_rest * np.uint64(10)))
+            sheet[np.uint64(at)] = np.uint8(48 + np.int64(rest - next_rest * np.uint64(10)))
             rest = next_rest
             if rest == 0:
                 break
@@ -241,10 +242,10 @@ def _measure(data: Any, starts: Any, lengths: Any, plain: Any, sizes: Any) -> An
             continue
         extra = 1
         if not plain:
-            for k in range(p, p + lengths[i]):
-                byte = data[k]
-                if byte == 92 or byte == 13 or byte == 10 or byte == 9 or byte == 0:
-                    extra += 1
+            begin = np.uint64(p)
+            for k in range(np.uint64(lengths[i])):
+                byte = data[begin + k]
+                extra += (byte == 92) | (byte == 13) | (byte == 10) | (byte == 9) | (byte == 0)
         escapes += extra - 1
         sizes[i] += lengths[i] + extra
     return escapes == 0
@@ -261,12 +262,11 @@ def _put(data: Any, starts: Any, lengths: Any, plain: Any, separator: Any, out: 
             out[at + 1] = 78
             at += 2
         elif plain:
-            for k in range(lengths[i]):
-                out[at + k] = data[p + k]
+            copy_bytes(data, p, lengths[i], out, at)
             at += lengths[i]
         else:
             for k in range(p, p + lengths[i]):
-                byte = data[k]
+                byte = np.uint8(u8(data, k))
                 if byte == 92 or byte == 13 or byte == 10 or byte == 9 or byte == 0:
                     out[at] = 92
                     at += 1
@@ -318,23 +318,22 @@ def _put_framed(data: Any, starts: Any, lengths: Any, out: Any, cursor: Any) -> 
                 at += 1
                 out[at] = (length >> (8 * k)) & 255
         at += 1
-        for k in range(length):
-            out[at + k] = data[p + k]
+        copy_bytes(data, p, length, out, at)
         cursor[i] = at + length
 
 
 @lean_kernel
 def _frame(text: Any, at: Any) -> Any:
     """Where the field of the frame begins, IS_NULL for NULL, and where the next frame does."""
-    if text[at] == 1:
+    if u8(text, at) == 1:
         return -1, at + 1
-    length: Any = np.int64(text[at + 1])
+    length: Any = u8(text, at + 1)
     at += 2
     if length > 250:
         width = length - 250
         length = np.int64(0)
         for k in range(width):
-            length |= np.int64(text[at + k]) << (8 * k)
+            length |= u8(text, at + k) << (8 * k)
         at += width
     return at, at + length
 

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rplctl.event.bytes_at import u8
 from rplctl.event.column import ColumnFormat, cell_layout
 from rplctl.event.header import format_error
 from rplctl.event.jit import ByteArray, lean_kernel
@@ -136,9 +137,9 @@ def _walk_image(
     n = shape.shape[1]
     json_bits = np.int64(-1)
     if partial:
-        if p >= end or data[p] > 1:  # bit 0 is the only option there is; an unknown one stops
+        if p >= end or u8(data, p) > 1:  # bit 0 is the only option there is; an unknown one stops
             return np.int64(-1)
-        if data[p] == 1:
+        if u8(data, p) == 1:
             json_bits = p + 1
             columns = 0
             for c in range(n):
@@ -147,7 +148,7 @@ def _walk_image(
         p += 1
     present = 0
     for c in range(n):
-        present += (data[bitmap + (c >> 3)] >> (c & 7)) & 1
+        present += (u8(data, bitmap + (c >> 3)) >> (c & 7)) & 1
     nulls = p
     p += (present + 7) >> 3
     if p > end:
@@ -157,15 +158,15 @@ def _walk_image(
     for c in range(n):
         is_diff = False
         if json_bits >= 0 and shape[2, c]:
-            is_diff = (data[json_bits + (j >> 3)] >> (j & 7)) & 1 == 1
+            is_diff = (u8(data, json_bits + (j >> 3)) >> (j & 7)) & 1 == 1
             j += 1
         lengths[row, c] = 0
         if len(diffs):
             diffs[row, c] = False
-        if (data[bitmap + (c >> 3)] >> (c & 7)) & 1 == 0:
+        if (u8(data, bitmap + (c >> 3)) >> (c & 7)) & 1 == 0:
             starts[row, c] = -2
             continue
-        null = (data[nulls + (k >> 3)] >> (k & 7)) & 1
+        null = (u8(data, nulls + (k >> 3)) >> (k & 7)) & 1
         k += 1
         if null:
             starts[row, c] = -1
@@ -176,7 +177,7 @@ def _walk_image(
             if p + width > end:
                 return np.int64(-1)
             for b in range(width):
-                length |= np.int64(data[p + b]) << (8 * b)
+                length |= u8(data, p + b) << (8 * b)
             p += width
         if length > end - p:
             return np.int64(-1)

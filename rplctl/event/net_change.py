@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rplctl.event.bytes_at import is_same, u8, u64
 from rplctl.event.images import NOT_IN_IMAGE, Images
 from rplctl.event.jit import lean_kernel
 from rplctl.event.rows import Ints
@@ -80,6 +81,7 @@ def net_changes(images: Images, key_columns: Sequence[int]) -> NetChanges:
         (images.cell_start, images.cell_length, images.is_diff),
         (images.ops, images.before, images.after),
         np.array(key_columns, np.int64),
+        telling_hashes(images, key_columns),
         not full,
         np.full(max(16, 1 << (2 * most).bit_length()), -1, np.int32),  # slots of the hash table, at most half used
         np.empty(most, np.uint64),
@@ -100,6 +102,22 @@ def net_changes(images: Images, key_columns: Sequence[int]) -> NetChanges:
     )
 
 
+def telling_hashes(images: Images, columns: Sequence[int]) -> npt.NDArray[np.uint64]:
+    """Of each image, where different keys have different hashes: no cell need be read again to compare them. Else none.
+
+    `_hash_key` takes 8 bytes at a time by steps that can be undone, and all cells of one column are as long here.
+    """
+    none = np.empty(0, np.uint64)
+    if len(columns) != 1 or not len(images.cell_start):
+        return none
+    lengths = images.cell_length[:, columns[0]]
+    if images.cell_start[:, columns[0]].min() < 0 or lengths.max() > 8 or lengths.min() != lengths.max():
+        return none
+    hashes = np.empty(len(lengths), np.uint64)
+    _hash_keys(images.data, images.cell_start, images.cell_length, np.array(columns, np.int64), hashes)
+    return hashes
+
+
 @lean_kernel
 def _hash_key(data: Any, starts: Any, lengths: Any, image: Any, other: Any, keys: Any) -> Any:
     """Hash of a key's cells; cells that `image` does not hold come from `other` (the before image)."""
@@ -111,16 +129,22 @@ def _hash_key(data: Any, starts: Any, lengths: Any, image: Any, other: Any, keys
         p = starts[row, keys[i]]
         length = np.int64(lengths[row, keys[i]]) if p >= 0 else np.int64(0)
         h = (h ^ np.uint64(length + 7 * (p < 0))) * np.uint64(0x9E3779B97F4A7C15)
+        whole = length & ~7
+        for b in range(0, whole, 8):
+            h = (h ^ u64(data, p + b)) * np.uint64(0x9E3779B97F4A7C15)
+            h ^= h >> np.uint64(29)
         word = np.uint64(0)
-        for b in range(length):
-            word = (word << np.uint64(8)) | np.uint64(data[p + b])
-            if b & 7 == 7:
-                h = (h ^ word) * np.uint64(0x9E3779B97F4A7C15)
-                h ^= h >> np.uint64(29)
-                word = np.uint64(0)
+        for b in range(whole, length):
+            word = (word << np.uint64(8)) | np.uint64(u8(data, p + b))
         h = (h ^ word) * np.uint64(0x9E3779B97F4A7C15)
         h ^= h >> np.uint64(32)
     return h
+
+
+@lean_kernel
+def _hash_keys(data: Any, starts: Any, lengths: Any, keys: Any, hashes: Any) -> None:
+    for image in range(len(hashes)):
+        hashes[image] = _hash_key(data, starts, lengths, image, np.int64(-1), keys)
 
 
 @lean_kernel
@@ -137,24 +161,24 @@ def _same_key(data: Any, starts: Any, lengths: Any, a: Any, a_other: Any, b: Any
             continue
         if lengths[x, c] != lengths[y, c]:
             return False
-        for k in range(lengths[x, c]):
-            if data[p + k] != data[q + k]:
-                return False
+        if not is_same(data, p, q, np.int64(lengths[x, c])):
+            return False
     return True
 
 
 @lean_kernel
-def entry_of(data: Any, cells: Any, image: Any, other: Any, keys: Any, table: Any, size: Any) -> Any:
-    """The entry of a key; a key that is not there yet becomes entry `size`."""
+def entry_of(data: Any, cells: Any, image: Any, other: Any, keys: Any, table: Any, size: Any, told: Any) -> Any:
+    """The entry of a key; a key that is not there yet becomes entry `size`. `told`: `telling_hashes`."""
     starts, lengths = cells
     slots, hashes, key_images = table
-    h = _hash_key(data, starts, lengths, image, other, keys)
+    h = told[image] if len(told) else _hash_key(data, starts, lengths, image, other, keys)
     mask = np.uint64(len(slots) - 1)
     slot = h & mask
     while slots[slot] >= 0:
         entry = np.int64(slots[slot])
-        if hashes[entry] == h and _same_key(
-            data, starts, lengths, image, other, key_images[entry, 0], key_images[entry, 1], keys
+        if hashes[entry] == h and (
+            len(told)
+            or _same_key(data, starts, lengths, image, other, key_images[entry, 0], key_images[entry, 1], keys)
         ):
             return entry
         slot = (slot + np.uint64(1)) & mask
@@ -163,6 +187,14 @@ def entry_of(data: Any, cells: Any, image: Any, other: Any, keys: Any, table: An
     key_images[size, 0] = image
     key_images[size, 1] = other
     return np.int64(size)
+
+
+@lean_kernel
+def _stays(data: Any, cells: Any, before: Any, after: Any, keys: Any, told: Any) -> Any:
+    """An update that leaves the key as it was."""
+    if len(told):
+        return told[before] == told[after]
+    return _same_key(data, cells[0], cells[1], after, before, before, np.int64(-1), keys)
 
 
 @lean_kernel
@@ -189,7 +221,7 @@ def _lacks_base(starts: Any, diffs: Any, before: Any, after: Any) -> Any:
 
 @lean_kernel
 def _net_changes(
-    data: Any, where: Any, changes: Any, keys: Any, partial: Any, slots: Any, hashes: Any, entries: Any
+    data: Any, where: Any, changes: Any, keys: Any, told: Any, partial: Any, slots: Any, hashes: Any, entries: Any
 ) -> Any:
     """The loop over all changes fills the entries: (how many there are, conflict, first diff without a base)."""
     starts, lengths, diffs = where
@@ -203,7 +235,7 @@ def _net_changes(
     for i in range(len(ops)):
         entry = none
         if ops[i] != 1:
-            entry = entry_of(data, cells, before[i], none, keys, table, size)
+            entry = entry_of(data, cells, before[i], none, keys, table, size, told)
             if entry == size:
                 size += 1
                 expect[entry] = 1
@@ -216,10 +248,8 @@ def _net_changes(
             elif state[entry, 0] < 0:
                 return size, np.int64(i), no_base
         target = entry
-        if ops[i] == 1 or (
-            ops[i] == 2 and not _same_key(data, starts, lengths, after[i], before[i], before[i], none, keys)
-        ):
-            target = entry_of(data, cells, after[i], before[i], keys, table, size)
+        if ops[i] == 1 or (ops[i] == 2 and not _stays(data, cells, before[i], after[i], keys, told)):
+            target = entry_of(data, cells, after[i], before[i], keys, table, size, told)
             if target == size:
                 size += 1
                 state[target, 0] = -1

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from rplctl.event.bytes_at import copy_bytes
 from rplctl.event.checksum import CRC_TABLES, crc_range
 from rplctl.event.header import CHECKSUM_LENGTH
 from rplctl.event.jit import ByteArray, lean_kernel
@@ -38,8 +39,7 @@ def _relocate(
     at = 0
     for number in range(len(starts)):
         start, length = starts[number], lengths[number]
-        for index in range(length):
-            copied[at + index] = data[start + index]
+        copy_bytes(data, start, length, copied, at)
         end = position + at + length
         for byte in range(4):
             copied[at + 13 + byte] = (end >> (8 * byte)) & 0xFF

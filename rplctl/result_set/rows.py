@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from rplctl.event.bytes_at import u24
+from rplctl.event.bytes_at import copy_bytes, u8, u24
 from rplctl.event.header import format_error
 from rplctl.event.images import Images
 from rplctl.event.jit import Buffer, ByteArray, byte_view, lean_kernel
@@ -137,8 +137,7 @@ def unite(packets: Any, at: Any, data: Any) -> None:
     while True:
         length = u24(packets, at)
         at += 4
-        for k in range(length):
-            data[p + k] = packets[at + k]
+        copy_bytes(packets, at, length, data, p)
         p += length
         at += length
         if length < _FULL_PACKET:
@@ -150,7 +149,7 @@ def _length_at(data: Any, p: Any, end: Any) -> Any:
     """(length, where its bytes begin); -1 when it does not fit."""
     if p >= end:
         return np.int64(-1), p
-    first = np.int64(data[p])
+    first = u8(data, p)
     if first < 251:
         return first, p + 1
     width = 2 if first == 252 else (3 if first == 253 else (8 if first == 254 else 0))
@@ -158,7 +157,7 @@ def _length_at(data: Any, p: Any, end: Any) -> Any:
         return np.int64(-1), p
     length = np.int64(0)
     for k in range(width):
-        length |= np.int64(data[p + 1 + k]) << (8 * k)
+        length |= u8(data, p + 1 + k) << (8 * k)
     return length, p + 1 + width
 
 
@@ -195,13 +194,13 @@ def _walk_row(
         lengths[row, column] = 0
         starts[row, column] = -1
         bit = column + 2
-        if (data[nulls + (bit >> 3)] >> (bit & 7)) & 1:
+        if (u8(data, nulls + (bit >> 3)) >> (bit & 7)) & 1:
             continue
         length = shape[0, column]
         if length == -1:
             if p >= end:
                 return np.int64(-1)
-            length = np.int64(data[p])
+            length = u8(data, p)
             p += 1
         elif length == -2:
             length, p = _length_at(data, p, end)

@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from rplctl.event.bytes_at import u8, u64
 from rplctl.event.images import Images
 from rplctl.event.jit import lean_kernel
 
@@ -85,18 +86,17 @@ def _hash_cells(  # noqa: PLR0913 - a kernel
             if at < 0:
                 h = _mixed(h, np.uint64(0xFFFFFFFFFFFFFFFF))
                 continue
-            end = at + lengths[row, column]
+            end = at + np.int64(lengths[row, column])
             if modes[i] == 0:
                 h = _mixed(h, np.uint64(end - at))
+            while end - at >= 8:
+                h = _mixed(h, u64(data, at))
+                at += 8
             word = np.uint64(0)
             shift = np.uint64(0)
             for p in range(at, end):
-                word |= np.uint64(data[p]) << shift
+                word |= np.uint64(u8(data, p)) << shift
                 shift += np.uint64(8)
-                if shift == np.uint64(64):
-                    h = _mixed(h, word)
-                    word = np.uint64(0)
-                    shift = np.uint64(0)
             if shift != np.uint64(0):
                 if modes[i] == 1 and data[end - 1] >= 128:
                     word |= np.uint64(0xFFFFFFFFFFFFFFFF) << shift

@@ -7,7 +7,7 @@ Compressed events (TRANSACTION_PAYLOAD, MariaDB's compressed rows) are expanded 
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,6 +24,7 @@ from rplctl.event.format_description import CHECKSUM_OFF, FormatDescription
 from rplctl.event.header import HEADER_LENGTH, parse_header
 from rplctl.event.images import Images, first_columns, walk_images
 from rplctl.event.jit import ByteArray
+from rplctl.event.maps_in_force import maps_in_force
 from rplctl.event.payload import expand_event
 from rplctl.event.rows import Ints, RowsEvents, parse_rows_events
 from rplctl.event.scan import event_offsets
@@ -108,12 +109,11 @@ def read_tables(
     Raises BinlogFormatError, RplError 1146 and 1677.
     """
     is_map = run.types == EventType.TABLE_MAP
-    is_rows = IS_ROWS[run.types]
-    if not is_rows.any():
+    if not IS_ROWS[run.types].any():
         return
     maps, map_number = _distinct_maps(run, np.flatnonzero(is_map))
     events = run.rows_events()
-    number_of_event = _map_of_events(run, is_map, map_number, events, run.starts[is_rows])
+    number_of_event = _map_of_events(run, is_map, maps, map_number, events)
     tables: dict[tuple[str, str, tuple[int, ...], tuple[int, ...]], list[int]] = {}
     for number in np.unique(number_of_event):
         table_map = maps[number]
@@ -210,22 +210,17 @@ def _distinct_maps(run: EventRun, numbers: Ints) -> tuple[list[TableMap], Ints]:
 
 
 def _map_of_events(
-    run: EventRun, is_map: npt.NDArray[np.bool_], map_number: Ints, events: RowsEvents, event_starts: Ints
+    run: EventRun, is_map: npt.NDArray[np.bool_], maps: Sequence[TableMap], map_number: Ints, events: RowsEvents
 ) -> Ints:
-    """For each rows event the number of the map in force: the last one before it with its table id."""
-    result = np.full(len(events), -1, np.int64)
-    starts = run.starts[is_map]
-    ids = table_ids(run.data, starts)
-    for table_id in np.unique(events.table_id):
-        of_id = np.flatnonzero(ids == table_id)
-        order = np.flatnonzero(events.table_id == table_id)
-        at = np.searchsorted(starts[of_id], event_starts[order]) - 1
-        if not len(of_id) or int(at.min()) < 0:
-            raise BinlogFormatError(
-                f"a rows event of table id {table_id} without a table map before it",
-                errno=er.SLAVE_RELAY_LOG_READ_FAILURE,
-            )
-        result[order] = map_number[of_id[at]]
+    """For each rows event the number of the map in force. Raises BinlogFormatError where there is none."""
+    ids = np.array([table_map.table_id for table_map in maps], np.int64)
+    result = maps_in_force(run.starts[is_map], map_number, ids, events.event_start, events.table_id)
+    without = np.flatnonzero(result < 0)
+    if len(without):
+        raise BinlogFormatError(
+            f"a rows event of table id {events.table_id[without[0]]} without a table map before it",
+            errno=er.SLAVE_RELAY_LOG_READ_FAILURE,
+        )
     return result
 
 

@@ -1,0 +1,44 @@
+"""Which table map each rows event is read with: the last one before it that has its table id."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rplctl.event.jit import lean_kernel
+from rplctl.event.rows import Ints
+
+
+def maps_in_force(map_starts: Ints, map_kinds: Ints, ids: Ints, event_starts: Ints, event_ids: Ints) -> Ints:
+    """Per rows event the kind of the map in force, -1 where there is none.
+
+    Maps and events in the order of the log, each with where it starts; `map_kinds`: which of the different maps each
+    one is, `ids`: the table id of each kind.
+    """
+    slots = np.full(max(16, 1 << (2 * len(ids)).bit_length()), -1, np.int64)  # by id, its last kind; at most half used
+    found = np.empty(len(event_starts), np.int64)
+    _follow(map_starts, map_kinds, ids, event_starts, event_ids, slots, found)
+    return found
+
+
+@lean_kernel
+def _slot_of(slots: Any, ids: Any, table_id: Any) -> Any:
+    mask = np.uint64(len(slots) - 1)
+    slot = (np.uint64(table_id) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32) & mask
+    while slots[slot] >= 0 and ids[slots[slot]] != table_id:
+        slot = (slot + np.uint64(1)) & mask
+    return slot
+
+
+@lean_kernel
+def _follow(
+    map_starts: Any, map_kinds: Any, ids: Any, event_starts: Any, event_ids: Any, slots: Any, found: Any
+) -> None:
+    following = 0
+    for i in range(len(event_starts)):
+        while following < len(map_starts) and map_starts[following] < event_starts[i]:
+            kind = map_kinds[following]
+            slots[_slot_of(slots, ids, ids[kind])] = kind
+            following += 1
+        found[i] = slots[_slot_of(slots, ids, event_ids[i])]
