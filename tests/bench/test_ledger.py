@@ -39,7 +39,10 @@ def test_the_parts_are_the_whole_and_the_bare_load_does_the_same_work() -> None:
         assert all(seconds > 0 for seconds, _ in account["bare"].values())
     assert told[0]["parts"]["server: statements of the log"][0] > 0
     lines = [str(line) for line in shown("new", told[0])]
-    assert any("to the bare load" in line for line in lines) and sum(line.endswith("*") for line in lines) == 1
+    assert (
+        any("to the bare load" in line and "with the log read" in line for line in lines)
+        and sum(line.endswith("*") for line in lines) == 1
+    )
 
 
 def test_words_behind_make_bench_choose_its_parts() -> None:
