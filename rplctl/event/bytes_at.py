@@ -46,7 +46,7 @@ def u64(data: ByteArray, at: Offset) -> np.uint64:
 
 @lean_kernel
 def is_same(data: ByteArray, first: Offset, second: Offset, length: Offset) -> bool:
-    whole = length & ~7
+    whole = max(length, 0) & ~7
     differing = np.uint64(0)
     for k in range(0, whole, 8):
         differing |= u64(data, first + k) ^ u64(data, second + k)

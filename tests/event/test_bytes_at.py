@@ -20,7 +20,8 @@ def test_numbers_are_little_endian(data: bytes, at: int) -> None:
 def test_ranges_are_the_same_up_to_their_last_byte(data: bytes, changed: int, shift: int, by: int) -> None:
     view = byte_view(bytes(shift % 8) + data + data)
     first, second = shift % 8, shift % 8 + len(data)
-    assert is_same(view, first, second, len(data))
+    assert is_same(view, first, second, len(data)) and is_same(view, 0, first, 0)
+    assert is_same(view, 0, first, -4), "what an event that is too short has of a body"
     if changed < len(data):
         other = bytearray(view)
         other[second + changed] ^= by
