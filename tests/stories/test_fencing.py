@@ -7,12 +7,13 @@ with a primary key, so the oracle is exact: the numbers are 1 to N once each, an
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import signal
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Any
 
@@ -301,11 +302,11 @@ def test_a_lock_that_an_operator_killed_is_taken_again_and_nothing_is_lost_or_wr
 
 
 def contender(
-    place: Place, config: Config, goal: int, is_one_host: bool, begin: float, say: Callable[[Any], None]
+    place: Place, config: Config, goal: int, is_one_host: bool, gate: Barrier, say: Callable[[Any], None]
 ) -> None:
     """Starts again and again until the goal is reached by whomever; says what it committed and what refused it."""
     number = 0
-    time.sleep(max(0.0, begin - time.monotonic()))
+    gate.wait(300)
     while number < goal:
         held: AbstractContextManager[None] = nullcontext()
         if is_one_host:
@@ -332,9 +333,9 @@ def races(place: Place, rounds: int, is_one_host: bool) -> Iterator[list[list[An
     for number in range(rounds):
         hosts = [place.host(f"{number}-{0 if is_one_host else n}") for n in range(3)]
         place.prepare(*dict.fromkeys(hosts))
-        begin = time.monotonic() + 0.2
+        gate = multiprocessing.Barrier(len(hosts))
         children = [
-            ChildProcess(lambda say, config=config: contender(place, config, 12, is_one_host, begin, say))  # type: ignore[misc] # noqa: B023
+            ChildProcess(lambda say, config=config: contender(place, config, 12, is_one_host, gate, say))  # type: ignore[misc] # noqa: B023
             for config in hosts
         ]
         heard = [child.heard_all() for child in children]
