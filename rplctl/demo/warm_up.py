@@ -21,6 +21,7 @@ from rplctl.event.fields import EncodedText, TextForm, field_spans, fields_of, r
 from rplctl.event.images import walk_images
 from rplctl.event.jit import byte_view
 from rplctl.event.kernel_cache import LOCK_FILE, STAMP_FILE, is_compiled, made_folder
+from rplctl.event.maps_in_force import maps_in_force
 from rplctl.event.net_change import net_changes
 from rplctl.event.packets import deframe
 from rplctl.event.relocate import relocated
@@ -73,7 +74,8 @@ def run_kernels() -> None:
     everything = np.arange(len(images.cell_start))
     for column, column_format in enumerate(formats):
         decode_column(images, everything, column, column_format)
-    distinct_ranges(data, starts[is_map], lengths[is_map])
+    _, kinds = distinct_ranges(data, starts[is_map], lengths[is_map])
+    maps_in_force(starts[is_map], kinds, np.arange(len(kinds)), events.event_start, events.table_id)
     form = TextForm(lambda value: str(value).encode(), takes_bytes=True)
     columns = [fields_of(images, everything, c, f, form) for c, f in enumerate(formats)]
     list(EncodedText(columns))

@@ -17,6 +17,32 @@ def test_every_kernel_runs_over_the_recording() -> None:
     warm_up.run_kernels()
 
 
+RARE = ["checksum._verify", "inflate._plain_sizes", "inflate._record_offset"]  # of damage and of compressed events
+CALLED = """
+import sys
+from types import FunctionType
+from numba.core.dispatcher import Dispatcher
+from rplctl.demo.warm_up import run_kernels
+run_kernels()
+missing = set()
+for name, module in list(sys.modules.items()):
+    if name.startswith("rplctl.event."):
+        for function in vars(module).values():
+            for used in function.__code__.co_names if isinstance(function, FunctionType) else ():
+                kernel = function.__globals__.get(used)
+                if isinstance(kernel, Dispatcher) and not kernel.overloads:
+                    missing.add(kernel.py_func.__module__.removeprefix("rplctl.event.") + "." + used)
+print(*sorted(missing))
+"""
+
+
+@pytest.mark.slow
+def test_no_kernel_that_python_calls_is_left_to_the_first_job() -> None:
+    """In a process of its own: those of this one have run."""
+    found = subprocess.run([sys.executable, "-c", CALLED], capture_output=True, text=True, check=True).stdout
+    assert set(found.split()) <= set(RARE)
+
+
 def test_a_stamp_older_than_a_source_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     stamp = tmp_path / STAMP_FILE
