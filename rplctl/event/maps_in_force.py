@@ -10,15 +10,15 @@ from rplctl.event.jit import lean_kernel
 from rplctl.event.rows import Ints
 
 
-def maps_in_force(map_starts: Ints, map_kinds: Ints, ids: Ints, event_starts: Ints, event_ids: Ints) -> Ints:
+def maps_in_force(map_places: Ints, map_kinds: Ints, ids: Ints, event_places: Ints, event_ids: Ints) -> Ints:
     """Per rows event the kind of the map in force, -1 where there is none.
 
-    Maps and events in the order of the log, each with where it starts; `map_kinds`: which of the different maps each
-    one is, `ids`: the table id of each kind.
+    Maps and events in the order of the log, each with its place there (offset or number); `map_kinds`: which of the
+    different maps each one is, `ids`: the table id of each kind.
     """
     slots = np.full(max(16, 1 << (2 * len(ids)).bit_length()), -1, np.int64)  # by id, its last kind; at most half used
-    found = np.empty(len(event_starts), np.int64)
-    _follow(map_starts, map_kinds, ids, event_starts, event_ids, slots, found)
+    found = np.empty(len(event_places), np.int64)
+    _follow(map_places, map_kinds, ids, event_places, event_ids, slots, found)
     return found
 
 
@@ -33,11 +33,11 @@ def _slot_of(slots: Any, ids: Any, table_id: Any) -> Any:
 
 @lean_kernel
 def _follow(
-    map_starts: Any, map_kinds: Any, ids: Any, event_starts: Any, event_ids: Any, slots: Any, found: Any
+    map_places: Any, map_kinds: Any, ids: Any, event_places: Any, event_ids: Any, slots: Any, found: Any
 ) -> None:
     following = 0
-    for i in range(len(event_starts)):
-        while following < len(map_starts) and map_starts[following] < event_starts[i]:
+    for i in range(len(event_places)):
+        while following < len(map_places) and map_places[following] < event_places[i]:
             kind = map_kinds[following]
             slots[_slot_of(slots, ids, ids[kind])] = kind
             following += 1

@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rplctl.event.bytes_at import u24, u32
+from rplctl.event.bytes_at import copy_bytes, u24, u32
 from rplctl.event.header import HEADER_LENGTH, format_error
 from rplctl.event.jit import Buffer, ByteArray, byte_view, lean_kernel
 
@@ -91,12 +91,6 @@ def _measure(buffer: ByteArray, at: int, sequence: int) -> tuple[int, int, int]:
 
 
 @lean_kernel
-def _copy(target: ByteArray, origin: ByteArray) -> None:
-    for index in range(len(origin)):  # a slice assignment would cost 4 s to compile
-        target[index] = origin[index]
-
-
-@lean_kernel
 def _deframe(
     buffer: ByteArray, events: ByteArray, offsets: NDArray[np.int64], sequence: int
 ) -> tuple[int, int, int, int, int, int]:
@@ -118,7 +112,7 @@ def _deframe(
         chunk_at, chunk_size, skip = at, first_size, 1
         while True:
             chunk = chunk_size - skip
-            _copy(events[size : size + chunk], buffer[chunk_at + 4 + skip : chunk_at + 4 + chunk_size])
+            copy_bytes(buffer, chunk_at + 4 + skip, chunk, events, size)
             size += chunk
             chunk_at += 4 + chunk_size
             if chunk_at >= end:

@@ -125,10 +125,8 @@ def rows_of(folder: Path, **options: str) -> list[tuple[str, str]]:
 def test_xa_counts_from_its_commit_and_what_was_undone_does_not_count(logs: tuple[MariadbServer, Path]) -> None:
     server, folder = logs
     server.sql("CREATE TABLE t (id INT PRIMARY KEY); CREATE TABLE m (id INT PRIMARY KEY) ENGINE=MyISAM", "s")
-    with (
-        closing(server.connect("s")) as connection,
-        connection.cursor() as cursor,
-    ):  # another one's is not known at once
+    # by one connection: MariaDB does not know another one's at once
+    with closing(server.connect("s")) as connection, connection.cursor() as cursor:
         cursor.execute("XA START 'kept'; INSERT INTO t VALUES (1); XA END 'kept'; XA PREPARE 'kept'")
         while cursor.nextset():
             pass

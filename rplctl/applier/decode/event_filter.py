@@ -22,6 +22,7 @@ from rplctl.applier.decode.row_stream import IS_ROWS, EventRun, run_of, table_id
 from rplctl.errors import RplError
 from rplctl.event.checksum_trailer import without_checksum
 from rplctl.event.header import HEADER_LENGTH, format_error
+from rplctl.event.maps_in_force import maps_in_force
 from rplctl.event.query import parse_execute_load, parse_query
 from rplctl.event.rows import Ints
 from rplctl.event.types import EventType
@@ -83,12 +84,9 @@ def _filter_rows(run: EventRun, rules: ReplicationFilter, keep: Mask, changed: d
     rows = np.flatnonzero(IS_ROWS[run.types])
     map_ids = table_ids(run.data, run.starts[maps])
     row_ids = table_ids(run.data, run.starts[rows])
-    for table_id in np.unique(row_ids):
-        of_id = np.flatnonzero(map_ids == table_id)
-        events = rows[row_ids == table_id]
-        in_force = np.searchsorted(maps[of_id], events) - 1
-        events, in_force = events[in_force >= 0], in_force[in_force >= 0]  # without a map: the reader raises
-        keep[events] = accepted[of_id[in_force]]
+    in_force = maps_in_force(maps, np.arange(len(maps)), map_ids, rows, row_ids)
+    has_map = in_force >= 0  # without one the reader raises
+    keep[rows[has_map]] = accepted[in_force[has_map]]
 
 
 def _by_name(run: EventRun, maps: Ints) -> Iterator[tuple[bytes, Ints]]:
