@@ -1,7 +1,9 @@
 # make demo    show it working, on recorded data: nothing but Python 3.11+ is needed; with a MariaDB here, a copy, too
-# make test    everything: also real MariaDB, MySQL, PostgreSQL and Spark (as root it installs what is missing)
-# make quick   the tests that need no server and no Spark: seconds
-# make torture the long fault matrices and random tests, an hour or more; ends with a page of what was tried.
+# make test    every promise once, with real MariaDB, MySQL, PostgreSQL and Spark: minutes. As root it installs
+#              the programs that are missing. TIMES=1 prints where the time goes, by test file
+# make test-all make test, and then make test-long: more vendors, more kinds of target, fault matrices
+# make quick   the tests that need no server and no Spark: a minute or two
+# make torture the longest fault matrices and random tests, an hour or more; ends with a page of the cases tried.
 #              EVERY=1 walks every case of the large matrices: several hours
 # make lint    ruff, mypy, import layers        make clean   all that is made here
 # make bench   measurements; make bench ledger, clone, verify …: one part of them (tests/bench)
@@ -21,7 +23,7 @@ ROOT := $(filter 0,$(shell id -u))
 APT := $(if $(ROOT),$(shell command -v apt-get))
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 
-.PHONY: help demo test quick torture lint bench clean servers
+.PHONY: help demo test test-long test-all quick torture lint bench clean servers
 
 help:
 	@sed -n '1,/^SHELL/{/^#/s/^# //p}' Makefile
@@ -31,7 +33,14 @@ demo: $(READY)
 	@$(BIN)/python -m tests.kit.clone_demo
 
 test: $(READY) servers
-	@$(PYTEST)
+	@$(PYTEST) -m 'not long'
+
+test-long: $(READY) servers
+	@$(PYTEST) -m long
+
+test-all:
+	@$(MAKE) --no-print-directory test
+	@$(MAKE) --no-print-directory test-long
 
 quick: $(READY)
 	@$(PYTEST) -m 'not slow and not spark and not mariadb and not mysql and not postgresql'

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.kit import progress, times
 from tests.kit.private_server import PrivateServer, ServerUnavailable
 from tests.kit.replica import Replica
 from tests.kit.servers import Mariadb105Server, Mariadb118Server, MariadbServer, MysqlServer, PostgresqlServer
@@ -60,6 +61,8 @@ def wants_torture(config: pytest.Config) -> bool:
 def pytest_configure(config: pytest.Config) -> None:
     if wants_torture(config):
         run_seed()  # before there are workers
+    progress.install(config)
+    times.install(config)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -127,6 +130,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if marker not in config.option.markexpr:
             items[:] = [item for item in items if item.get_closest_marker(marker) is None]
     for item in items:
+        for mark in item.iter_markers("long"):
+            if not (mark.args and isinstance(mark.args[0], str) and mark.args[0]):
+                raise pytest.UsageError(f"{item.nodeid}: @pytest.mark.long needs its reason, in a sentence")
         for fixture in getattr(item, "fixturenames", ()):
             if fixture in MARKER_OF_FIXTURE:
                 item.add_marker(MARKER_OF_FIXTURE[fixture])

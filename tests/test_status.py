@@ -19,6 +19,7 @@ from rplctl.errors import RplError
 from rplctl.receiver.reporter import Reporter
 from rplctl.status import PULSE_S, StatusFile, ThreadStatus, read_status
 from tests.kit.replica import wait_until
+from tests.kit.small_disk import BALLAST, fill, small_disk
 
 pytestmark = pytest.mark.slow
 
@@ -45,36 +46,25 @@ def test_fields_of_a_newer_program_are_passed_over(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    if os.geteuid() != 0:
-        pytest.skip("needs root to mount a small file system")
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(tmp_path)], check=True)
-    try:
-        yield tmp_path
-    finally:
-        subprocess.run(["umount", "-l", str(tmp_path)], check=False)
+def disk(tmp_path: Path) -> Iterator[Path]:
+    with small_disk(tmp_path, 1) as folder:
+        yield folder
 
 
 @pytest.fixture
-def threads(small_disk: Path) -> tuple[Channel, Report, Reporter]:
+def threads(disk: Path) -> tuple[Channel, Report, Reporter]:
     """A channel on it, and what its applier and its receiver say of themselves with."""
-    channel = Channel("", small_disk)
+    channel = Channel("", disk)
     private_folder(channel.run_folder)
     return channel, Report.open(channel, Until()), Reporter(channel)
 
 
-def fill(folder: Path) -> None:
-    with pytest.raises(OSError, match="No space"), (folder / "ballast").open("wb", buffering=0) as file:
-        while True:
-            file.write(bytes(4096))
-
-
 def test_on_a_full_disk_both_threads_go_on_and_what_they_say_is_true(
-    small_disk: Path, threads: tuple[Channel, Report, Reporter], caplog: pytest.LogCaptureFixture
+    disk: Path, threads: tuple[Channel, Report, Reporter], caplog: pytest.LogCaptureFixture
 ) -> None:
     channel, applier, receiver = threads
     receiver.state("Connecting to master")
-    fill(small_disk)
+    fill(disk)
     applier.state("Reading")
     applier.failed(RplError("disk full", errno=1021))
     applier.stopped()
@@ -89,23 +79,23 @@ def test_on_a_full_disk_both_threads_go_on_and_what_they_say_is_true(
     assert read_status(channel.status_path("applier")).last_errno == 1021
     said = [record.getMessage() for record in caplog.records if record.name == "rplctl.status"]
     assert [text.count("out of date: No space left") for text in said] == [1]
-    (small_disk / "ballast").unlink()
+    (disk / BALLAST).unlink()
     applier.write()
     assert read_status(channel.status_path("applier")).executed_gtid_set == applier.status.executed_gtid_set
 
 
 def test_on_a_read_only_disk_both_threads_go_on_and_the_log_says_what_show_status_cannot(
-    small_disk: Path, threads: tuple[Channel, Report, Reporter], caplog: pytest.LogCaptureFixture
+    disk: Path, threads: tuple[Channel, Report, Reporter], caplog: pytest.LogCaptureFixture
 ) -> None:
     channel, applier, receiver = threads
-    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
     for _ in range(2):
         applier.write()
         receiver.state("Connecting to master")
     assert [r.getMessage().partition(", ")[2] for r in caplog.records] == [
         "show-status is out of date: Read-only file system"
     ] * 2
-    subprocess.run(["mount", "-o", "remount,rw", str(small_disk)], check=True)
+    subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True)
     receiver.state("Waiting")
     assert read_status(channel.status_path("receiver")).state == "Waiting"
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import errno
 import os
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +16,7 @@ import pytest
 from rplctl.errors import file_error
 from rplctl.repository import create_tables
 from tests.cli.program import Program
+from tests.kit.small_disk import fill, small_disk
 
 CHANGING = (
     "switch-repo --to table",
@@ -34,23 +34,19 @@ LOOKING = ("show-status", "show-channels", "check")
 
 
 @pytest.fixture(scope="module")
-def small_disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    folder = tmp_path_factory.mktemp("disk")
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", folder], capture_output=True, text=True)
-    if mounted.returncode:
-        pytest.skip(f"no mounting here: {mounted.stderr.strip()}")
-    yield folder
-    subprocess.run(["umount", "-l", folder], check=True)
+def disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with small_disk(tmp_path_factory.mktemp("disk"), 4) as folder:
+        yield folder
 
 
 @pytest.fixture(scope="module")
-def configured(small_disk: Path) -> Path:
+def configured(disk: Path) -> Path:
     from rplctl.command.change_master import change_master
     from rplctl.command.channel.change_options import MasterChanges
     from rplctl.command.channel.context import engine_of
     from rplctl.config import Config
 
-    config = Config(small_disk / "instance")
+    config = Config(disk / "instance")
     change_master(config, "", MasterChanges(master_host="db1", master_user="u"))
     create_tables(engine_of(config)())
     return config.datadir
@@ -90,35 +86,20 @@ def test_afterwards_nothing_is_changed(read_only: Path, configured: Path, capsys
 
 
 def test_on_a_full_disk_a_change_says_so_and_leaves_no_half(
-    small_disk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    disk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    program = Program(small_disk / "another", capsys)
+    program = Program(disk / "another", capsys)
     assert program("init", "--target", f"sqlite:///{tmp_path}/target.db").code == 0
     assert program("change-master", "--master-host", "db1").code == 0
     before = (program.datadir / "master.info").read_bytes()
-    filler = small_disk / "filler"
-
-    def fill() -> int:
-        with filler.open("ab", buffering=0) as file, pytest.raises(OSError, match="No space"):
-            while True:
-                file.write(bytes(4096))
-        return filler.stat().st_size
-
-    cores, sizes = os.sched_getaffinity(0), [fill()]
-    while len(sizes) < 3 or sizes[-1] != sizes[-2]:  # the kernel counts pages by core, and finds some a while later
-        time.sleep(0.05)
-        for core in cores:
-            os.sched_setaffinity(0, {core})
-            fill()
-        os.sched_setaffinity(0, cores)
-        sizes.append(fill())
+    ballast = fill(disk)
     try:
         done = program("change-master", "--master-host", "db2", "--master-port", "3307")
         assert (done.code, "ERROR 1021" in done.err, f"df {program.datadir}" in done.err) == (1, True, True), done.err
         assert (program.datadir / "master.info").read_bytes() == before
         assert not list(program.datadir.rglob(".*.tmp*"))
     finally:
-        filler.unlink()
+        ballast.unlink()
     assert program("change-master", "--master-host", "db2", "--master-port", "3307").code == 0
 
 

@@ -33,6 +33,7 @@ from tests.applier.instance import Instance
 from tests.kit.proxy import Fate, Proxy
 from tests.kit.replica import new_log, wait_until
 from tests.kit.servers import MariadbServer, PostgresqlServer
+from tests.kit.small_disk import BALLAST, fill, small_disk
 
 DATABASE = "target_faults"
 TRANSACTIONS = 40
@@ -484,8 +485,7 @@ def test_sqlite_on_a_full_or_read_only_disk_stops_says_so_and_goes_on_with_space
 ) -> None:
     small, groups = tmp_path / "small", recorded.rows
     small.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(small)], check=True)
-    try:
+    with small_disk(small, 2):
         instance = Instance(
             tmp_path / "data", groups, target=f"sqlite:///{small / 'target.db'}", relay_log_info_repository=kind
         )
@@ -493,7 +493,7 @@ def test_sqlite_on_a_full_or_read_only_disk_stops_says_so_and_goes_on_with_space
         instance.apply(groups, middle)
         at = instance.applier.info
         damages: list[tuple[Callable[[], None], Callable[[], None], int]] = [
-            (lambda: fill(small), lambda: (small / "ballast").unlink(), 1021),
+            (lambda: fill(small), lambda: (small / BALLAST).unlink(), 1021),
             (lambda: remount(small, "ro"), lambda: remount(small, "rw"), 1290),
         ]
         for damage, repair, errno in damages:
@@ -512,8 +512,6 @@ def test_sqlite_on_a_full_or_read_only_disk_stops_says_so_and_goes_on_with_space
         assert instance.query(f"SELECT count(*), sum(seq) FROM {DATABASE}__probe") == [(TRANSACTIONS, 820)]
         instance.applier.close()
         instance.target.close()
-    finally:
-        subprocess.run(["umount", "-l", str(small)], check=False)
 
 
 @pytest.fixture(scope="module")
@@ -541,27 +539,23 @@ def test_a_server_whose_disk_is_full_stops_the_applier_which_goes_on_with_space(
 ) -> None:
     small = tmp_path / "small"
     small.mkdir()
-    image = tmp_path / "disk.img"
-    with image.open("wb") as file:
-        file.truncate(250 << 20)
-    subprocess.run(["mkfs.ext4", "-q", str(image)], check=True)
-    done = subprocess.run(["mount", "-o", "loop", str(image), str(small)], capture_output=True, text=True)
-    if done.returncode:
-        pytest.skip(f"an image cannot be mounted here: {done.stderr.strip()}")
     server = MariadbServer(("--skip-log-bin", "--skip-log-slave-updates"))
     server.data = small / "data"
-    try:  # without holes: a redo log that must still grow on a full disk ends the server
+    with (
+        small_disk(small, 250),
+        contextlib.closing(server),
+    ):  # without holes: a redo log that must still grow on a full disk ends the server
         subprocess.run(["cp", "-a", "--sparse=never", str(server._template()), str(server.data)], check=True)
         server.start()
         through = make(server, bulky, relay_log_info_repository=kind)
         through.begin()
-        fill(small)
-        os.truncate(small / "ballast", (small / "ballast").stat().st_size - (3 << 20))
+        ballast = fill(small)
+        os.truncate(ballast, ballast.stat().st_size - (3 << 20))
         with pytest.raises(RplError) as caught:
             through.apply()
         is_alive = server.is_running  # some releases end themselves when they cannot extend a file
         assert caught.value.errno in ((1114, 1021) if is_alive else (2013, 2003)), caught.value.message
-        (small / "ballast").unlink()
+        (small / BALLAST).unlink()
         if not is_alive:
             server.restart()
         through.restart()
@@ -574,9 +568,6 @@ def test_a_server_whose_disk_is_full_stops_the_applier_which_goes_on_with_space(
         assert tuple(int(n) for n in found) == (TRANSACTIONS, 820, TRANSACTIONS * 200_000, TRANSACTIONS)
         assert through.instance.applier.info.exec_position == bulky.scan.end_position
         through.close()
-    finally:
-        server.close()
-        subprocess.run(["umount", "-l", str(small)], check=False)
 
 
 @pytest.mark.postgresql
@@ -588,10 +579,7 @@ def test_a_postgresql_whose_tablespace_is_full_stops_the_applier_which_goes_on_w
     """Rows and position are on a disk of their own, the write-ahead log is not: 53100, and the server lives on."""
     small = postgres_target.folder / f"small-{kind}"
     small.mkdir()
-    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=40m", "tmpfs", str(small)], capture_output=True)
-    if done.returncode:
-        pytest.skip(f"a file system cannot be mounted here: {done.stderr.decode().strip()}")
-    try:
+    with small_disk(small, 40):
         shutil.chown(small, "postgres", "postgres")
         for statement in (
             f"CREATE TABLESPACE small_{kind} LOCATION '{small}'",
@@ -605,7 +593,7 @@ def test_a_postgresql_whose_tablespace_is_full_stops_the_applier_which_goes_on_w
         with pytest.raises(RplError) as caught:
             through.apply()
         assert (caught.value.errno, "free space" in caught.value.hint) == (1021, True), caught.value.message
-        (small / "ballast").unlink()
+        (small / BALLAST).unlink()
         through.restart()
         assert not through.instance.applier.info.exec_position.is_before(before.exec_position)
         through.apply()
@@ -613,8 +601,6 @@ def test_a_postgresql_whose_tablespace_is_full_stops_the_applier_which_goes_on_w
         through.close()
         postgres_target.sql(f"DROP DATABASE small_{kind} WITH (FORCE)")
         postgres_target.sql(f"DROP TABLESPACE small_{kind}")
-    finally:
-        subprocess.run(["umount", "-l", str(small)], check=False)
 
 
 def test_a_table_that_is_full_stops_the_applier_which_goes_on_when_it_is_not(
@@ -638,12 +624,6 @@ def test_a_table_that_is_full_stops_the_applier_which_goes_on_when_it_is_not(
     through.restart()
     through.apply()
     through.assert_whole()
-
-
-def fill(folder: Path) -> None:
-    with contextlib.suppress(OSError), (folder / "ballast").open("wb", buffering=0) as file:
-        while True:
-            file.write(bytes(4096))
 
 
 def remount(folder: Path, mode: str) -> None:
