@@ -30,7 +30,7 @@ help:
 
 demo: $(READY)
 	@$(BIN)/rplctl demo
-	@$(BIN)/python -m tests.kit.clone_demo
+	@$(BIN)/python -m tests.tools.clone_demo
 
 test: $(READY) servers
 	@$(PYTEST) -m 'not long'

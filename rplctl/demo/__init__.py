@@ -1,6 +1,6 @@
 """A recorded source for `rplctl demo`: the binary logs of a small shop and what its tables held in the end.
 
-Recorded once from a real MariaDB server by tests/kit/record_demo.py, and shipped as package data, so that the demo
+Recorded once from a real MariaDB server by tests/tools/record_demo.py, and shipped as package data, so that the demo
 needs no server. Invariant: `source_state()` describes the end of the last recorded binary log, nothing else.
 """
 

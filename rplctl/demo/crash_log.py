@@ -1,4 +1,4 @@
-"""The recorded log of `crash-test` (demo/crash, made by tests/kit/record_crash_log.py) and what its source held.
+"""The recorded log of `crash-test` (demo/crash, made by tests/tools/record_crash_log.py) and what its source held.
 
 Invariant: `states()` is the source's own word: after each transaction its position and a digest of all rows, so that a
 target can be compared at whatever position it says it is.

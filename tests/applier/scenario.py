@@ -1,4 +1,4 @@
-"""Recorded scenarios (tests/kit/record_scenarios.py) as the applier sees them; an applier that goes group by group."""
+"""The scenarios of tests/tools/record_scenarios.py as the applier sees them, and an applier that goes by groups."""
 
 from __future__ import annotations
 

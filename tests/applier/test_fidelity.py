@@ -2,7 +2,7 @@
 
 Recorded from MariaDB 10.5, 10.11 and 11.8, MySQL 5.7, 8.0, 8.4 and 9.7: every column type and charset, every event and
 row image, and the scenario of `tests/kit/fidelity_scenario.py` under every combination of options that shapes a log
-(`tests/kit/record_fidelity.py`).
+(`tests/tools/record_fidelity.py`).
 """
 
 from __future__ import annotations

@@ -12,8 +12,7 @@ import pytest
 from rplctl.errors import RplError
 from tests.applier.demo_log import groups_of
 from tests.applier.instance import Instance
-from tests.kit.neutral_state import differences
-from tests.kit.record_fidelity import state_of
+from tests.kit.neutral_state import differences, state_of
 from tests.kit.servers import MariadbServer, MysqlServer
 
 pytestmark = pytest.mark.slow

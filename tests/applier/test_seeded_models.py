@@ -25,10 +25,9 @@ from rplctl.schema.plan import Catalog
 from rplctl.schema.source_catalog import read_catalog
 from tests.applier.demo_log import groups_of
 from tests.applier.instance import Instance
-from tests.kit.fidelity_scenario import MARIADB_ONLY, MYSQL_ONLY, SCENARIO, all_types
-from tests.kit.neutral_state import differences
+from tests.kit.fidelity_scenario import MARIADB_ONLY, MYSQL_ONLY, SCENARIO, Session, all_types, open_session, run
+from tests.kit.neutral_state import differences, state_of
 from tests.kit.private_server import HOST, PASSWORD, USER
-from tests.kit.record_fidelity import Session, open_session, run, state_of
 from tests.kit.servers import MariadbServer, MysqlServer
 
 pytestmark = pytest.mark.slow

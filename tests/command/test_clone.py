@@ -17,8 +17,8 @@ from rplctl.command.show_clone import show_clone
 from rplctl.config import load_config
 from tests.cli.test_json_page import PAGE
 from tests.kit.load import working
+from tests.kit.neutral_state import state_of
 from tests.kit.postgresql_state import connect, differences, new_database
-from tests.kit.record_fidelity import state_of
 from tests.kit.replica import Replica, assert_same_tables, new_log, purge_logs
 from tests.kit.servers import MariadbServer
 

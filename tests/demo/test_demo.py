@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from rplctl.demo import BINLOG_FOLDER, source_state
-from tests.kit.record_demo import DATABASE, MOST_BYTES, table_state
 from tests.kit.servers import MariadbServer
+from tests.tools.record_demo import DATABASE, MOST_BYTES, table_state
 
 
 def test_index_names_exactly_the_recorded_files() -> None:

@@ -1,4 +1,4 @@
-"""Some wrongs put into the code at random are noticed by the quick tests nearest to it (tests/kit/mutate.py)."""
+"""Some wrongs put into the code at random are noticed by the quick tests nearest to it (tests/tools/mutate.py)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOTICED = 0.4  # of the mutants; most of what is left is for tests with servers
 def test_quick_tests_notice_what_is_wrong(record_property: Callable[[str, object], None]) -> None:
     """Three mutants of each module, others in each run; the survivors are on the page that ends the run."""
     how = ["--sample", "3", "--seed", run_seed(), "--seconds", "3000"]
-    command = [sys.executable, "-m", "tests.kit.mutate", *how]
+    command = [sys.executable, "-m", "tests.tools.mutate", *how]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     record_property(LINES, done.stdout.splitlines())
     tried, killed, _ = map(int, re.findall(r"^(\d+) mutants, (\d+) killed, (\d+) survived", done.stdout, re.M)[0])

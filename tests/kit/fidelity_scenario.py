@@ -1,4 +1,4 @@
-"""What `tests/kit/record_fidelity.py` has a real server do: statements end with `;` at a line's end.
+"""The statements that `tests/tools/record_fidelity.py` runs on a real server: they end with `;` at the end of a line.
 
 Paragraphs are one session's turn; one that begins with `@2` is the second session's. A statement after `!` must fail.
 """
@@ -6,6 +6,13 @@ Paragraphs are one session's turn; one that begins with `@2` is the second sessi
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+import pymysql
+
+from tests.kit.servers import MariadbServer
+
+Session: TypeAlias = "pymysql.connections.Connection[Any]"
 
 _INTEGERS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
 
@@ -336,3 +343,30 @@ UPDATE opaque SET j=JSON_SET(j,'$[5]',FALSE) WHERE id=2;
 CREATE TABLE fk (id INT PRIMARY KEY, j INT, KEY ((j+1)), CHECK (j > 0));
 INSERT INTO fk VALUES (1,1)
 """
+
+
+def open_session(server: MariadbServer) -> Session:
+    """Open a session that accepts the values which a strict server refuses."""
+    session = server.connect()
+    with session.cursor() as cursor:
+        cursor.execute("SET SESSION sql_mode=''")  # zero and partial dates, cut values
+    return session
+
+
+def run(session: Session, text: str, *, may_fail: bool = False) -> None:
+    """Run the statements one by one; one that starts with `!` must fail on the server.
+
+    With `may_fail`, a server may refuse the others, too, if it lacks what they need; then no log contains them.
+    """
+    for statement in filter(None, (part.strip() for part in text.split(";\n"))):
+        with session.cursor() as cursor:
+            must_fail = statement.startswith("!")
+            try:
+                cursor.execute(statement.removeprefix("!"))
+            except pymysql.MySQLError:
+                if must_fail or may_fail:
+                    continue
+                raise
+            if not must_fail:
+                continue
+            raise AssertionError(f"did not fail: {statement}")

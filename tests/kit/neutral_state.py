@@ -16,6 +16,7 @@ from typing import Any
 from rplctl.schema.naming import physical_name
 from rplctl.schema.structure import END_OF_TIME, ROW_END
 from rplctl.target.ddl_parts import quote
+from tests.kit.servers import MariadbServer
 
 Rows = Counter[tuple[Any, ...]]
 
@@ -89,3 +90,50 @@ def differences(target: sqlite3.Connection, state: str, without: frozenset[str] 
             missing, surplus = list(expected.rows - rows)[:2], list(rows - expected.rows)[:2]
             found.append(f"{expected.name}: the source has {missing}, the target {surplus}"[:2000])
     return found
+
+
+def neutral_class(data_type: str, character_set: str | None) -> tuple[str, str]:
+    """(class, SQL of the value as text) of a column; `{}` stands for its name."""
+    if data_type in ("tinyint", "smallint", "mediumint", "int", "bigint"):
+        return "int", "{}"
+    if data_type == "bit":
+        return "bit", "HEX({}+0)"
+    if data_type in ("float", "double"):
+        return data_type, "{}*1e0"  # 5.7 has no CAST to DOUBLE
+    if data_type in ("date", "time", "datetime", "timestamp", "year"):
+        return "tmp", "CONCAT({})"  # YEAR 0 is 0000
+    if data_type == "json":
+        return "json", "HEX(CAST({} AS CHAR CHARACTER SET utf8mb4))"
+    if character_set:
+        return "txt", "HEX(CONVERT({} USING utf8mb4))"
+    if data_type in ("decimal", "uuid", "inet4", "inet6"):
+        return "dec", "CAST({} AS CHAR)"
+    return "bin", "HEX({})"
+
+
+def state_of(server: MariadbServer, databases: list[str]) -> Iterator[str]:
+    """Yield the lines of a state file, as the server prints its tables."""
+    for database in databases:
+        found = server.sql(
+            "SELECT table_name, table_type FROM information_schema.tables WHERE "
+            f"table_schema='{database}' AND table_type <> 'SEQUENCE' ORDER BY 1"
+        )
+        for table, kind in found:
+            columns = server.sql(
+                "SELECT column_name, data_type, character_set_name FROM information_schema.columns WHERE "
+                f"table_schema='{database}' AND table_name='{table}' ORDER BY ordinal_position"
+            )
+            rows = f"`{database}`.`{table}`"
+            if kind == "SYSTEM VERSIONED":
+                columns += [(name, "timestamp", None) for name in ("row_start", "row_end")]
+                rows += " FOR SYSTEM_TIME ALL"
+            classes = [neutral_class(row[1], row[2]) for row in columns]
+            yield f"#TABLE\t{database}\t{table}\n"
+            yield "\t".join(f"{row[0].encode().hex()}:{c}" for row, (c, _) in zip(columns, classes, strict=True)) + "\n"
+            values = ", ".join(sql.format(f"`{row[0]}`") for row, (_, sql) in zip(columns, classes, strict=True))
+            for row in server.sql(f"SELECT {values} FROM {rows}"):
+                yield "\t".join("NULL" if value is None else repr_of(value) for value in row) + "\n"
+
+
+def repr_of(value: object) -> str:
+    return repr(value) if isinstance(value, float) else str(value)

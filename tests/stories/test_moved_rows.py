@@ -17,9 +17,8 @@ import pytest
 from rplctl.errors import RplError
 from tests.applier.demo_log import groups_of
 from tests.applier.instance import Instance
-from tests.kit.neutral_state import differences as sqlite_differences
+from tests.kit.neutral_state import differences as sqlite_differences, state_of
 from tests.kit.postgresql_state import connect, differences as postgresql_differences, new_database
-from tests.kit.record_fidelity import state_of
 from tests.kit.servers import MariadbServer, MysqlServer, PostgresqlServer
 
 pytestmark = pytest.mark.slow

@@ -1,6 +1,6 @@
 """End to end into PostgreSQL: a live MariaDB source, the command line, a real server; a real Spark where marked.
 
-The tables are compared value by value with what the source prints of them (`record_fidelity.state_of`).
+The tables are compared value by value with what the source prints of them (`neutral_state.state_of`).
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.kit.neutral_state import state_of
 from tests.kit.postgresql_state import connect, differences, new_database
-from tests.kit.record_fidelity import state_of
 from tests.kit.replica import Replica, wait_until
 from tests.kit.servers import MariadbServer, PostgresqlServer
 from tests.stories.test_replication import (

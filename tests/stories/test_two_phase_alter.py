@@ -20,9 +20,8 @@ from rplctl.relay_log.reader import RelayGroups
 from tests.applier.demo_log import groups_of
 from tests.applier.instance import Instance
 from tests.applier.scenario import apply_in_order
-from tests.kit.neutral_state import differences as sqlite_differences
+from tests.kit.neutral_state import differences as sqlite_differences, state_of
 from tests.kit.postgresql_state import connect, differences as postgresql_differences, new_database
-from tests.kit.record_fidelity import state_of
 from tests.kit.servers import MariadbServer, PostgresqlServer
 
 pytestmark = pytest.mark.slow

@@ -1,5 +1,7 @@
-"""`make demo`, second part: a source that lives becomes a replica with `rplctl clone`. A recorded source cannot be
-asked for its tables, so a private MariaDB is started where one is installed; where not, that is said.
+"""The second part of `make demo`: `rplctl clone` copies a running source.
+
+A recorded source cannot answer queries, so this part starts a private MariaDB. If MariaDB is not installed, it prints
+that this part was left out.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Records the demo's source: `python -m tests.kit.record_demo` writes rplctl/demo/data from a private MariaDB server.
+"""Record the source of the demo.
 
-A small shop lives through four days: a few hundred transactions with inserts, updates, deletes, an ALTER in the middle,
-decimals, dates, times with fractions, unsigned numbers, NULLs and names from everywhere. Same SQL at each recording
-(fixed seed, fixed clock), so only what the server itself writes into its logs can differ.
+`python -m tests.tools.record_demo` writes rplctl/demo/data from a private MariaDB server. The log is four days of a
+small shop: a few hundred transactions with inserts, updates, deletes, an ALTER in the middle, decimals, dates, times
+with fractions, unsigned numbers, NULLs and names in many scripts. Each recording runs the same SQL (fixed seed, fixed
+clock), so two recordings differ only in what the server itself writes into its logs.
 """
 
 from __future__ import annotations

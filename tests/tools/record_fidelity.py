@@ -1,8 +1,10 @@
-"""Records what tests/applier/test_fidelity.py applies: `python -m tests.kit.record_fidelity`, tests/data/fidelity-*.xz.
+"""Record the logs that tests/applier/test_fidelity.py applies.
 
-One private server per vendor runs the same scenario once per combination of the options that shape a binary log (row
-image, JSON diffs, compression, metadata, checksums), each in a database of its own. Beside the logs lies `state.txt`:
-what the server itself printed at the end, as neutral as `tests/kit/neutral_state.py` reads it.
+`python -m tests.tools.record_fidelity [KIND…]` writes tests/data/fidelity-KIND.xz.
+
+One private server per vendor runs the same scenario once for each combination of the options that shape a binary log
+(row image, JSON diffs, compression, metadata, checksums). Each combination has its own database. `state.txt`, next to
+the logs, is what the server itself printed at the end, in the form that `tests/kit/neutral_state.py` reads.
 """
 
 from __future__ import annotations
@@ -11,13 +13,19 @@ import contextlib
 import io
 import sys
 import tarfile
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeAlias
 
-import pymysql
-
-from tests.kit.fidelity_scenario import MARIADB_118_ONLY, MARIADB_ONLY, MYSQL_ONLY, SCENARIO, all_types, wide
+from tests.kit.fidelity_scenario import (
+    MARIADB_118_ONLY,
+    MARIADB_ONLY,
+    MYSQL_ONLY,
+    SCENARIO,
+    all_types,
+    open_session,
+    run,
+    wide,
+)
+from tests.kit.neutral_state import state_of
 from tests.kit.servers import (
     Mariadb105Server,
     Mariadb118Server,
@@ -99,27 +107,6 @@ MYSQL_57: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "minimal": ({}, {"binlog_row_image": "MINIMAL"}),
 }
 
-Session: TypeAlias = "pymysql.connections.Connection[Any]"
-
-
-def run(session: Session, text: str, *, may_fail: bool = False) -> None:
-    """Statements one by one; one that starts with `!` must fail on the server.
-
-    `may_fail`: others too, on a server that lacks what they ask for: then they are in no log.
-    """
-    for statement in filter(None, (part.strip() for part in text.split(";\n"))):
-        with session.cursor() as cursor:
-            must_fail = statement.startswith("!")
-            try:
-                cursor.execute(statement.removeprefix("!"))
-            except pymysql.MySQLError:
-                if must_fail or may_fail:
-                    continue
-                raise
-            if not must_fail:
-                continue
-            raise AssertionError(f"did not fail: {statement}")
-
 
 def play(server: MariadbServer, database: str, options: tuple[dict[str, str], dict[str, str]]) -> None:
     settings, session_settings = options
@@ -144,59 +131,6 @@ def play(server: MariadbServer, database: str, options: tuple[dict[str, str], di
         first.close()
         second.close()
     run(open_session(server), "FLUSH BINARY LOGS")
-
-
-def open_session(server: MariadbServer) -> Session:
-    session = server.connect()
-    with session.cursor() as cursor:
-        cursor.execute("SET SESSION sql_mode=''")  # zero and partial dates, cut values
-    return session
-
-
-def neutral_class(data_type: str, character_set: str | None) -> tuple[str, str]:
-    """(class, SQL of the value as text) of a column; `{}` stands for its name."""
-    if data_type in ("tinyint", "smallint", "mediumint", "int", "bigint"):
-        return "int", "{}"
-    if data_type == "bit":
-        return "bit", "HEX({}+0)"
-    if data_type in ("float", "double"):
-        return data_type, "{}*1e0"  # 5.7 has no CAST to DOUBLE
-    if data_type in ("date", "time", "datetime", "timestamp", "year"):
-        return "tmp", "CONCAT({})"  # YEAR 0 is 0000
-    if data_type == "json":
-        return "json", "HEX(CAST({} AS CHAR CHARACTER SET utf8mb4))"
-    if character_set:
-        return "txt", "HEX(CONVERT({} USING utf8mb4))"
-    if data_type in ("decimal", "uuid", "inet4", "inet6"):
-        return "dec", "CAST({} AS CHAR)"
-    return "bin", "HEX({})"
-
-
-def state_of(server: MariadbServer, databases: list[str]) -> Iterator[str]:
-    for database in databases:
-        found = server.sql(
-            "SELECT table_name, table_type FROM information_schema.tables WHERE "
-            f"table_schema='{database}' AND table_type <> 'SEQUENCE' ORDER BY 1"
-        )
-        for table, kind in found:
-            columns = server.sql(
-                "SELECT column_name, data_type, character_set_name FROM information_schema.columns WHERE "
-                f"table_schema='{database}' AND table_name='{table}' ORDER BY ordinal_position"
-            )
-            rows = f"`{database}`.`{table}`"
-            if kind == "SYSTEM VERSIONED":
-                columns += [(name, "timestamp", None) for name in ("row_start", "row_end")]
-                rows += " FOR SYSTEM_TIME ALL"
-            classes = [neutral_class(row[1], row[2]) for row in columns]
-            yield f"#TABLE\t{database}\t{table}\n"
-            yield "\t".join(f"{row[0].encode().hex()}:{c}" for row, (c, _) in zip(columns, classes, strict=True)) + "\n"
-            values = ", ".join(sql.format(f"`{row[0]}`") for row, (_, sql) in zip(columns, classes, strict=True))
-            for row in server.sql(f"SELECT {values} FROM {rows}"):
-                yield "\t".join("NULL" if value is None else repr_of(value) for value in row) + "\n"
-
-
-def repr_of(value: object) -> str:
-    return repr(value) if isinstance(value, float) else str(value)
 
 
 def record(name: str, server: MariadbServer, cases: dict[str, tuple[dict[str, str], dict[str, str]]]) -> None:

@@ -1,9 +1,9 @@
-"""Records the log that `rplctl crash-test` replays: `python -m tests.kit.record_crash_log` writes rplctl/demo/crash.
+"""Record the log that `rplctl crash-test` replays.
 
-From a private MariaDB server with a fixed clock: single transactions, many small ones, DDL, a table without a key, and
-a second log, and in a third one what only servers apply as it came: a table without transactions, statements. Every
-transaction of the first two but the DDL adds one to `probe`; beside the logs stands what the tables held at each
-commit.
+`python -m tests.tools.record_crash_log` writes rplctl/demo/crash from a private MariaDB server with a fixed clock.
+The first two logs hold single transactions, many small ones, DDL and a table without a key. The third log holds what
+only MySQL and MariaDB targets apply: a table without transactions, and statements. Every transaction of the first two
+logs, DDL excepted, adds one to `probe`. A file next to the logs says what the tables held at each commit.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Records what bulk batches cannot hold: `python -m tests.kit.record_scenarios` writes tests/data/scenarios.
+"""Record the statements that a bulk batch cannot hold.
 
-From a private MariaDB server with a fixed clock. One binary log per scenario, which makes its databases and tables.
+`python -m tests.tools.record_scenarios` writes tests/data/scenarios from a private MariaDB server with a fixed clock.
+Each scenario is one binary log, which creates its own databases and tables.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Small wrongs put into the code one at a time, to see which of them no quick test notices.
+"""Change the code in one small place at a time, and print the changes that no quick test notices.
 
-`python -m tests.kit.mutate [--sample 40] [--seed 1] [--seconds 600] [commit/transaction.py …]` prints the survivors:
-the mutants after which every quick test that passes through the changed line still passes. Works in a copy of the
-repository. A process that has loaded the libraries forks a child for each mutant, so that one takes seconds.
+`python -m tests.tools.mutate [--sample 40] [--seed 1] [--seconds 600] [commit/transaction.py …]` prints the survivors:
+the mutants after which every quick test that runs the changed line still passes. The program works in a copy of the
+repository. A process that has loaded the libraries forks a child for each mutant, so a mutant takes seconds.
 """
 
 from __future__ import annotations
