@@ -1,8 +1,8 @@
 """`make bench`: runs every `bench_*.py` here (or those named) and prints one line per measurement.
 
-A benchmark module has `measure() -> Iterator[Measurement]`. Numbers are for comparing two things in one run on one
-machine, never for passing or failing. Each run is kept as bench-results/TIME.json, with the versions
-of what took part.
+A benchmark module has `measure() -> Iterator[Measurement]`, and README.md describes it. Numbers are for comparing two
+things in one run on one machine, never for passing or failing. Each run is kept as bench-results/TIME.json, with the
+versions of what took part.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from tests.kit import fork_server
 from tests.kit.private_server import PrivateServer, find_program
 
 RESULTS = Path("bench-results")
+PARTS = tuple(sorted(path.stem.removeprefix("bench_") for path in Path(__file__).parent.glob("bench_*.py")))
 
 
 def main(wanted: list[str]) -> None:
     PrivateServer.in_memory = False  # what is flushed must reach a disk
     fork_server.is_wanted = False
-    names = sorted(path.stem.removeprefix("bench_") for path in Path(__file__).parent.glob("bench_*.py"))
     began = datetime.now(UTC)
     found: dict[str, list[dict[str, object]]] = {}
     kept = {"began": began.isoformat(timespec="seconds"), "versions": _versions(), "results": found}
     RESULTS.mkdir(exist_ok=True)
     failed = []
-    for name in wanted or names:
+    for name in wanted or PARTS:
         print(f"# {name}", flush=True)
         try:
             for measured in importlib.import_module(f"tests.bench.bench_{name}").measure():

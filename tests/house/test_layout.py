@@ -1,4 +1,4 @@
-"""The folder of the tests is as tests/README.md describes it."""
+"""The folder of the tests is as tests/README.md and tests/bench/README.md describe it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ast
 import re
 import tomllib
 
+from tests.bench.__main__ import PARTS
 from tests.house.code import ROOT, called, imports, nodes
 
 TESTS = ROOT / "tests"
@@ -31,6 +32,15 @@ def test_the_page_explains_every_marker() -> None:
     declared = {line.partition(":")[0] for line in settings["tool"]["pytest"]["ini_options"]["markers"]}
     explained = {name for row in rows_below("Markers", README) for name in re.findall(r"`(\w+)`", row[0])}
     assert declared - explained == set()
+
+
+def test_the_page_of_the_benchmarks_describes_every_part_and_every_variable() -> None:
+    page = (TESTS / "bench/README.md").read_text()
+    rows = [re.split(r" *\| *", line.strip("| ")) for line in page.splitlines() if line.startswith("| `")]
+    assert [row[0].strip("`") for row in rows] == list(PARTS)
+    assert [row[0] for row in rows if len(row) != 4 or not all(row) or not re.search(r"\d+ (s|min)", row[3])] == []
+    read = {name for path in TESTS.glob("bench/*.py") for name in re.findall(r"RPLCTL_BENCH_[A-Z_]+", TEXTS[path])}
+    assert set(re.findall(r"RPLCTL_BENCH_[A-Z_]+", page)) == read
 
 
 def test_tests_and_kit_import_no_tool_but_the_one_under_test() -> None:
