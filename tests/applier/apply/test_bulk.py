@@ -9,17 +9,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from rplctl.applier.apply.bulk import BulkApplier
-from rplctl.applier.apply.table_groups import TableGroups
 from rplctl.applier.decode.net_changes import Inconsistent
 from rplctl.applier.feed.batch_size import FIRST_BYTES_AS_TEXT, FIRST_BYTES_AS_VALUES
-from rplctl.applier.feed.event_range import lying_range
 from rplctl.applier.feed.plan import Batch, BatchKind, plan_batches
 from rplctl.applier.interrupt import Interrupter
-from rplctl.applier.spark.pipeline import UnknownTables
+from rplctl.applier.spark.pipeline import Split, UnknownTables
 from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.errors import RplError
@@ -28,7 +25,7 @@ from rplctl.schema.plan import Catalog
 from rplctl.schema.statement import TableName
 from rplctl.target.base import BagMismatch, RowSet, TableChunk
 from tests.applier.apply.live_target import catalog_of
-from tests.applier.apply.test_batch import first_bulk
+from tests.applier.apply.test_batch import FILES, first_bulk
 from tests.applier.demo_log import demo_groups
 from tests.applier.instance import Instance
 
@@ -56,6 +53,7 @@ class Parts:
         in_xa: bool = False,
         loads_prepared: bool = False,
         max_bytes: int = 1 << 30,
+        branches: Any = None,
     ) -> None:
         self.said: list[Any] = []
         self.has_no_more = True
@@ -65,15 +63,17 @@ class Parts:
         self.tables: Any = self
         config = Config(datadir=folder, max_batch_bytes=max_bytes)
         parts: Any = (config, Channel("", folder), self, self, self.pipeline, Interrupter(threading.Event()))
-        self.bulk = BulkApplier(*parts, in_xa=in_xa)
+        self.bulk = BulkApplier(*parts, in_xa=in_xa, branches=branches)
 
     def know(self, names: Iterable[TableName]) -> Catalog:
-        self.said.append(("know", *names))
+        if found := list(names):
+            self.said.append(("know", *found))
         return self.catalog
 
     def find(self, unknown: UnknownTables) -> Catalog:
         self.said.append(("find", *unknown.names))
-        return CATALOG
+        self.catalog = CATALOG
+        return self.catalog
 
     def check_bulk(self, models: Sequence[TableModel]) -> None:
         self.said.append(("check", *sorted(model.name for model in models)))
@@ -90,6 +90,13 @@ class Parts:
 
     def apply_chunks(self, piece: Sequence[TableChunk], models: object) -> None:
         self.said.append([one.table for one in piece])
+
+    def looked(self) -> list[Any]:
+        """What was asked of tables before their rows were applied."""
+        return [said for said in self.said if isinstance(said, str | tuple)]
+
+    def applied(self) -> list[list[str]]:
+        return [said for said in self.said if isinstance(said, list)]
 
 
 @pytest.fixture
@@ -122,44 +129,86 @@ def test_the_first_batch_is_as_large_as_the_form_of_its_rows_lets_it(
     assert Parts(tmp_path, **options).bulk.size.batch_bytes == first
 
 
-def test_a_table_is_looked_at_once_until_ddl_is_committed(parts: Parts) -> None:
-    assert not parts.bulk._check_bulk([chunk("t"), chunk("t")])
-    assert not parts.bulk._check_bulk([chunk("t"), chunk("u")])
-    assert parts.said == [("check", "t"), "t", ("check", "t", "u"), "u"]
+def demo_batch() -> Batch:
+    groups = demo_groups()
+    return next(batch for batch in plan_batches(groups, len(groups.scan)) if batch.kind is BatchKind.BULK)
+
+
+Jobs = Callable[..., int]  # of lists of chunks
+
+
+@pytest.fixture
+def apply_jobs(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> Jobs:
+    """Apply one batch that is decoded as the given jobs; the transaction says whether foreign keys act in it."""
+    parts.pipeline.largest_job = 1  # each piece of the log is a job
+
+    def commit(apply: Callable[[], None], *, foreign_keys: bool, in_branches: bool) -> None:
+        assert not in_branches
+        parts.said.append(foreign_keys)
+        apply()
+
+    def applied(*jobs: list[TableChunk]) -> int:
+        decoded = iter(jobs)
+        parts.pipeline.decode = lambda splits, catalog: next(decoded)
+        whole = demo_batch()
+        batch = replace(whole, last=whole.first + 10 * len(jobs))  # cut into that many pieces
+        monkeypatch.setattr("rplctl.applier.spark.splits.SMALLEST_SPLIT", -(-(batch.end - batch.start) // len(jobs)))
+        changes = parts.bulk.apply(batch, commit)
+        assert next(decoded, None) is None
+        return changes
+
+    return applied
+
+
+def test_a_table_is_looked_at_once_until_ddl_is_committed(parts: Parts, apply_jobs: Jobs) -> None:
+    apply_jobs([chunk("t"), chunk("t")])
+    apply_jobs([chunk("t"), chunk("u")])
+    assert parts.looked() == [("check", "t"), "t", ("check", "t", "u"), "u"]
     parts.bulk.forget_tables()
     parts.said.clear()
-    parts.bulk._check_bulk([chunk("t")])
-    assert parts.said == [("check", "t"), "t"]
+    apply_jobs([chunk("t")])
+    assert parts.looked() == [("check", "t"), "t"]
 
 
-def test_foreign_keys_rest_where_parents_are_changed_or_the_source_did_not_check(parts: Parts) -> None:
-    assert parts.bulk._check_bulk([chunk("t", foreign_keys_off=True), chunk("u")])
+def test_foreign_keys_rest_where_parents_are_changed_or_the_source_did_not_check(
+    parts: Parts, apply_jobs: Jobs
+) -> None:
+    def rest(*chunks: TableChunk) -> bool:
+        parts.said.clear()
+        apply_jobs(list(chunks))
+        (acting,) = (said for said in parts.said if isinstance(said, bool))
+        return not acting
+
+    assert not rest(chunk("t"), chunk("u"))
+    assert rest(chunk("t", foreign_keys_off=True), chunk("u"))
     parts.tables.parents = {("d", "t")}
-    assert parts.bulk._check_bulk([chunk("t", cascades_logged=True)])
-    assert not parts.bulk._check_bulk([chunk("u")])
+    assert rest(chunk("t", cascades_logged=True))
+    assert not rest(chunk("u"))
     with pytest.raises(Inconsistent, match="cascade"):
-        parts.bulk._check_bulk([chunk("u"), chunk("t")])
+        apply_jobs([chunk("u"), chunk("t")])
     with pytest.raises(Inconsistent, match="cascade"):
-        parts.bulk._check_bulk([chunk("t", cascades_logged=True), chunk("t")])
+        apply_jobs([chunk("t", cascades_logged=True), chunk("t")])
 
 
-def test_rows_without_a_key_go_by_their_number_only_where_the_target_has_no_more_of_them(parts: Parts) -> None:
+def test_rows_without_a_key_go_by_their_number_only_where_the_target_has_no_more_of_them(
+    parts: Parts, apply_jobs: Jobs
+) -> None:
     bag = chunk("bag", deletes=[(1, 2)])
     for _ in range(2):
-        parts.bulk._check_bulk([bag])
+        apply_jobs([bag])
     assert parts.said.count("bag bag") == 1
-    parts.bulk._check_bulk([chunk("bag")])  # rows that come alone are not looked for
     parts.bulk.forget_tables()
     parts.has_no_more = False
+    apply_jobs([chunk("bag")])  # rows that come alone are not looked for
     for _ in range(2):
         with pytest.raises(BagMismatch) as caught:
-            parts.bulk._check_bulk([bag])
+            apply_jobs([bag])
         assert caught.value.table == ("d", "bag")
 
 
-def test_chunks_of_one_split_are_applied_together(parts: Parts) -> None:
-    parts.bulk._apply_chunks([chunk("t"), chunk("u"), chunk("t"), chunk("t"), chunk("bag")])
-    assert parts.said == [["t", "u"], ["t"], ["t", "bag"]]
+def test_chunks_of_one_split_are_applied_together(parts: Parts, apply_jobs: Jobs) -> None:
+    apply_jobs([chunk("t"), chunk("u"), chunk("t"), chunk("t"), chunk("bag")])
+    assert parts.applied() == [["t", "u"], ["t"], ["t", "bag"]]
 
 
 def test_a_job_that_meets_unknown_tables_is_done_again_with_them(parts: Parts) -> None:
@@ -173,47 +222,24 @@ def test_a_job_that_meets_unknown_tables_is_done_again_with_them(parts: Parts) -
 
     parts.pipeline.decode = decode
     parts.tables.catalog = Catalog()
-    assert parts.bulk._decode([]) == [chunk()]
-    assert len(asked) == 2 and parts.said == [("find", ("d", "t"))]
+    assert parts.bulk.apply(demo_batch(), lambda apply, **_: apply()) == 1
+    assert len(asked) == 2 and ("find", ("d", "t")) in parts.said and parts.applied() == [["t"]]
 
 
-def demo_batch() -> Batch:
-    groups = demo_groups()
-    return next(batch for batch in plan_batches(groups, len(groups.scan)) if batch.kind is BatchKind.BULK)
-
-
-def jobs_of(parts: Parts, monkeypatch: pytest.MonkeyPatch, *jobs: list[TableChunk]) -> Callable[[], int]:
-    """One batch that is decoded as these jobs."""
-    monkeypatch.setattr(parts.bulk, "_decoded", lambda events: iter(jobs))
-    batch = demo_batch()
-
-    def commit(apply: Callable[[], None], *, foreign_keys: bool, in_branches: bool) -> None:
-        assert not in_branches
-        parts.said.append(foreign_keys)
-        apply()
-
-    return lambda: parts.bulk.apply(batch, commit)
-
-
-def test_all_jobs_are_applied_in_the_transaction_that_the_first_one_asked_for(
-    parts: Parts, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert jobs_of(parts, monkeypatch, [chunk("t", 2)], [chunk("u", 3)])() == 5
+def test_all_jobs_are_applied_in_the_transaction_that_the_first_one_asked_for(parts: Parts, apply_jobs: Jobs) -> None:
+    assert apply_jobs([chunk("t", 2)], [chunk("u", 3)]) == 5
     assert [said for said in parts.said if isinstance(said, bool | list)] == [True, ["t"], ["u"]]
     parts.said.clear()
     off = chunk("t", foreign_keys_off=True)
-    assert jobs_of(parts, monkeypatch, [off], [off], [chunk("u")])() == 3
+    assert apply_jobs([off], [off], [chunk("u")]) == 3
     assert [said for said in parts.said if isinstance(said, bool | list)] == [False, ["t"], ["t"], ["u"]]
 
 
-def test_large_tables_that_nothing_joins_are_shared_among_branches(
-    parts: Parts, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_tables_that_nothing_joins_are_shared_among_branches(tmp_path: Path) -> None:
     shared: list[list[int]] = []
-    branches: Any = SimpleNamespace(count=2, apply=lambda shares: shared.append(sorted(shares)))
-    monkeypatch.setattr(parts.bulk, "_branches", branches)
-    monkeypatch.setattr(parts.bulk, "_groups", TableGroups(2))
-    monkeypatch.setattr(parts.bulk, "_decoded", lambda events: iter([[chunk("t", 2000), chunk("u", 2000)]]))
+    branches = SimpleNamespace(count=2, apply=lambda shares: shared.append(sorted(shares)))
+    parts = Parts(tmp_path, branches=branches)
+    parts.pipeline.decode = lambda splits, catalog: [chunk("t", 2000), chunk("u", 2000)]
     asked: list[bool] = []
 
     def commit(apply: Callable[[], None], *, foreign_keys: bool, in_branches: bool) -> None:
@@ -223,13 +249,12 @@ def test_large_tables_that_nothing_joins_are_shared_among_branches(
     for _ in range(2):
         assert parts.bulk.apply(demo_batch(), commit) == 4000
     assert (asked, shared) == ([True, True], [[0, 1], [0, 1]])
+    parts.bulk.close()
 
 
-def test_rows_without_foreign_key_checks_behind_others_do_not_fit(
-    parts: Parts, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_without_foreign_key_checks_behind_others_do_not_fit(apply_jobs: Jobs) -> None:
     with pytest.raises(Inconsistent, match="foreign_key_checks=0"):
-        jobs_of(parts, monkeypatch, [chunk("t")], [chunk("u", foreign_keys_off=True)])()
+        apply_jobs([chunk("t")], [chunk("u", foreign_keys_off=True)])
 
 
 def test_a_batch_of_many_jobs_leaves_what_one_leaves_and_says_when_its_last_begins(
@@ -258,22 +283,32 @@ def test_a_batch_of_many_jobs_leaves_what_one_leaves_and_says_when_its_last_begi
 
 
 def test_what_was_decoded_before_its_turn_is_not_decoded_again(instance: Instance) -> None:
-    batch, bulk = first_bulk(instance, demo_groups()), instance.applier.bulk
-    jobs = instance.pipeline.jobs
-    bulk._begin(next(bulk._jobs(lying_range(batch))))
-    assert instance.applier.apply(batch) > 0
+    for name in FILES[:-1]:
+        instance.apply(demo_groups(name))
+    groups, jobs = demo_groups(FILES[-1]), instance.pipeline.jobs
+    instance.applier.bulk.expect(groups, len(groups.scan), lambda: 0)
+    assert instance.applier.apply(next(plan_batches(groups, len(groups.scan)))) > 0
     assert instance.pipeline.jobs == jobs + 1
 
 
-def test_only_bulk_batches_that_lie_in_the_log_are_begun_ahead(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
-    begun: list[Any] = []
-    monkeypatch.setattr(parts.bulk, "_begin", begun.append)
-    groups = demo_groups()
-    first = next(plan_batches(groups, len(groups.scan)))
-    parts.bulk.expect(groups, len(groups.scan), lambda: 0)
-    assert len(begun) == (first.kind is BatchKind.BULK)
-    parts.bulk.expect(groups, 0, lambda: 0)
-    assert len(begun) == (first.kind is BatchKind.BULK)
+def test_only_bulk_batches_that_lie_in_the_log_are_begun_ahead(parts: Parts) -> None:
+    begun: list[tuple[str, int]] = []
+    decoded = threading.Event()
+
+    def decode(splits: list[Split], catalog: Catalog) -> list[TableChunk]:
+        begun.append((splits[0].path, splits[0].start))
+        decoded.set()
+        return []
+
+    parts.pipeline.decode = decode
+    ddl, rows = demo_groups(FILES[0]), demo_groups(FILES[-1])
+    kinds = [next(plan_batches(groups, len(groups.scan))).kind for groups in (ddl, rows)]
+    assert BatchKind.BULK not in kinds[:1] and kinds[1] is BatchKind.BULK
+    parts.bulk.expect(ddl, len(ddl.scan), lambda: 0)
+    parts.bulk.expect(rows, 0, lambda: 0)
+    parts.bulk.expect(rows, len(rows.scan), lambda: 0)
+    assert decoded.wait(60)
+    assert begun == [(str(rows.path), int(rows.scan.start[0]))]  # one thread, in turn: nothing else was begun before
 
 
 def test_tables_are_learned_before_the_first_rows_where_the_target_describes_itself(parts: Parts) -> None:
@@ -301,10 +336,17 @@ def test_what_fails_when_tables_are_learned_is_met_again_in_its_turn(parts: Part
 
 
 def test_tables_whose_rows_go_one_by_one_are_told_to_the_tasks(parts: Parts) -> None:
-    batch = demo_batch()
+    batch, given = demo_batch(), list[Split]()
+
+    def decode(splits: list[Split], catalog: Catalog) -> list[TableChunk]:
+        given.extend(splits)
+        return []
+
+    parts.pipeline.decode = decode
     parts.bulk.change_one_by_one(("d", "bag"))
-    (split, *_) = next(parts.bulk._jobs(lying_range(batch)))
-    assert split.in_order == {("d", "bag")} and split.framed and split.bulk_rows == 0
+    parts.bulk.apply(batch, lambda apply, **_: apply())
     parts.bulk.forget_tables()
-    (split, *_) = next(parts.bulk._jobs(lying_range(batch)))
-    assert split.in_order == frozenset() and np.all(split.start == batch.start)
+    parts.bulk.apply(batch, lambda apply, **_: apply())
+    told, forgotten = given
+    assert told.in_order == {("d", "bag")} and told.framed and told.bulk_rows == 0
+    assert forgotten.in_order == frozenset() and forgotten.start == batch.start
