@@ -9,13 +9,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pytest
+
 from rplctl.applier.apply.batch import BatchApplier
+from rplctl.applier.apply.in_order import OrderedRange, OrderedResult
+from rplctl.applier.decode.row_stream import IS_ROWS, EventRun
 from rplctl.applier.feed.plan import plan_batches
 from rplctl.applier.interrupt import Interrupter
 from rplctl.applier.spark.in_process import InProcessPipeline
 from rplctl.channel import Channel
 from rplctl.commit.position_store import open_ledger
 from rplctl.config import Config
+from rplctl.event.types import GTIDS
 from rplctl.info import RelayLogInfo
 from rplctl.own_tables.tables import create_own_tables
 from rplctl.relay_log.reader import RelayGroups
@@ -68,3 +74,17 @@ class Instance:
     def execute(self, sql: str) -> None:
         with self.target.engine.begin() as connection:
             connection.exec_driver_sql(sql)
+
+
+def transactions_in_order(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many transactions with rows each range has that is carried out event by event, from here on."""
+    found: list[int] = []
+    apply = OrderedRange.apply
+
+    def noted(ordered: OrderedRange, run: EventRun) -> OrderedResult:
+        if IS_ROWS[run.types].any():
+            found.append(int(np.isin(run.types, list(GTIDS)).sum()))
+        return apply(ordered, run)
+
+    monkeypatch.setattr(OrderedRange, "apply", noted)
+    return found

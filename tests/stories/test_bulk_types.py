@@ -9,10 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from rplctl.applier.apply.batch import BatchApplier
-from rplctl.applier.feed.plan import Batch
 from tests.applier.demo_log import groups_of
-from tests.applier.instance import Instance
+from tests.applier.instance import Instance, transactions_in_order
 from tests.conftest import Factory
 from tests.kit.servers import MariadbServer
 
@@ -78,14 +76,7 @@ def test_many_rows_of_each_type_go_in_bulk_and_arrive_as_they_were(
         script.append(f"UPDATE {table} SET w={other} WHERE id < {ROWS - 50}")
     source.sql("CREATE DATABASE d")
     source.sql("SET sql_mode=''; " + ";".join(script), "d")
-    in_order: list[Batch] = []
-    ordered = BatchApplier._in_order
-
-    def noted(applier: BatchApplier, batch: Batch) -> int:
-        in_order.append(batch)
-        return ordered(applier, batch)
-
-    monkeypatch.setattr(BatchApplier, "_in_order", noted)
+    in_order = transactions_in_order(monkeypatch)
     target.sql("CREATE DATABASE rplctl")
     log = groups_of(source.binlog_files[-1])
     instance = Instance(tmp_path, log, target=target.url())

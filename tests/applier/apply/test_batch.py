@@ -13,7 +13,6 @@ import pytest
 
 import rplctl.applier.apply.batch as batch_module
 import rplctl.demo
-from rplctl.applier.apply.batch import BatchApplier
 from rplctl.applier.feed.plan import Batch, BatchKind, plan_batches
 from rplctl.demo.checksum import sqlite_checksum
 from rplctl.errors import RplError, TargetError
@@ -22,8 +21,9 @@ from rplctl.event.scan import GroupKind
 from rplctl.relay_log.reader import RelayGroups
 from rplctl.schema.model import Column, TableModel
 from rplctl.schema.plan import DatabaseModel
+from rplctl.target.base import CountMismatch, RowChange
 from tests.applier.demo_log import demo_groups, groups_of
-from tests.applier.instance import Instance
+from tests.applier.instance import Instance, transactions_in_order
 from tests.event.logs import event, events, log
 
 FILES = ("binlog.000001", "binlog.000002", "binlog.000003")
@@ -100,15 +100,9 @@ def test_a_long_batch_that_does_not_fit_is_halved_and_stops_at_the_same_transact
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not gone through in order from its start: that takes minutes where there are 100,000 transactions."""
-    stops, in_order = [], []
-    walk = BatchApplier._in_order
-
-    def noted(applier: BatchApplier, batch: Batch) -> int:
-        in_order.append(batch.last - batch.first)
-        return walk(applier, batch)
-
-    monkeypatch.setattr(BatchApplier, "_in_order", noted)
+    stops, most_in_order = [], []
     for most in (1000, 4):
+        in_order = transactions_in_order(monkeypatch)
         monkeypatch.setattr("rplctl.applier.apply.batch.MOST_IN_ORDER", most)
         instance = Instance(tmp_path / str(most))
         instance.apply(demo_groups(FILES[0]))
@@ -117,9 +111,10 @@ def test_a_long_batch_that_does_not_fit_is_halved_and_stops_at_the_same_transact
             for name in FILES[1:]:
                 instance.apply(demo_groups(name))
         stops.append((caught.value.errno, caught.value.message, instance.applier.info.exec_position))
+        most_in_order.append(max(in_order))
         instance.target.close()
     assert stops[0] == stops[1]
-    assert in_order[0] > 4 >= max(in_order[1:])
+    assert most_in_order[0] > 4 >= most_in_order[1]
 
 
 def test_a_row_that_is_there_already_stops_with_everything_before_it_committed(instance: Instance) -> None:
@@ -162,31 +157,55 @@ def first_bulk(instance: Instance, groups: RelayGroups) -> Batch:
     raise AssertionError("the demo's log has no long batch")
 
 
+def short_bulk(instance: Instance) -> Batch:
+    batch = first_bulk(instance, demo_groups(FILES[0]))
+    return replace(batch, last=batch.first + 8)
+
+
+def commits_of(instance: Instance, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """One entry for each COMMIT of the target from here on."""
+    commits: list[int] = []
+    commit = instance.target.commit
+
+    def noted() -> None:
+        commit()
+        commits.append(len(commits))
+
+    monkeypatch.setattr(instance.target, "commit", noted)
+    return commits
+
+
+def misfit(*_: object) -> None:
+    raise CountMismatch("rows", 0, 1)
+
+
 def test_a_transient_error_is_tried_again_behind_what_is_committed(
     instance: Instance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    batch = first_bulk(instance, demo_groups(FILES[0]))
-    failures = [TargetError("x", errno=1213, transient=True), TargetError("x", errno=2013, transient=True)]
-    tried, told, reconnected = [], list[int | None](), list[int]()
-    apply, reconnect = BatchApplier._apply, instance.target.reconnect
+    """Each transaction is a commit here; an error comes after one of them, and another after three."""
+    batch = short_bulk(instance)
+    monkeypatch.setattr("rplctl.applier.apply.batch.RETRY_PAUSE_SECONDS", 0)
+    monkeypatch.setattr("rplctl.applier.apply.batch.MOST_IN_ORDER", 1)
+    monkeypatch.setattr(instance.target, "apply_chunks", misfit)
+    commits = commits_of(instance, monkeypatch)
+    failures = {1: 1213, 3: 2013}
+    told, reconnected = list[int | None](), list[int]()
+    begin, reconnect = instance.target.begin, instance.target.reconnect
 
-    def one_and_no_more(applier: BatchApplier, given: Batch) -> int:
-        tried.append((given.first, given.last))
-        if not failures:
-            return apply(applier, given)
-        apply(applier, replace(given, last=given.first + 1))
-        raise failures.pop(0)
+    def begin_or_fail(*, foreign_keys: bool) -> None:
+        if errno := failures.pop(len(commits), 0):
+            raise TargetError("x", errno=errno, transient=True)
+        begin(foreign_keys=foreign_keys)
 
     def noted() -> None:
-        reconnected.append(len(tried))
+        reconnected.append(len(told))
         reconnect()
 
-    monkeypatch.setattr("rplctl.applier.apply.batch.RETRY_PAUSE_SECONDS", 0)
-    monkeypatch.setattr(BatchApplier, "_apply", one_and_no_more)
+    monkeypatch.setattr(instance.target, "begin", begin_or_fail)
     monkeypatch.setattr(instance.target, "reconnect", noted)
     instance.applier.on_retry = lambda error: told.append(error.errno)
-    instance.applier.apply(batch)
-    assert tried == [(batch.first + number, batch.last) for number in range(3)]
+    assert instance.applier.apply(batch) > 0
+    assert len(commits) == batch.last - batch.first, "none is applied twice"
     assert (instance.applier.retried, told, reconnected) == (2, [1213, 2013], [2]), "a deadlock keeps the connection"
     assert instance.applier.info.exec_position == batch.source_position
 
@@ -196,41 +215,50 @@ def test_after_all_attempts_the_transaction_that_cannot_be_had_is_sought(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, errno: int, is_sought: bool
 ) -> None:
     instance = Instance(tmp_path, replica_transaction_retries=0)
-    batch = first_bulk(instance, demo_groups(FILES[0]))
+    batch = short_bulk(instance)
+    before = instance.applier.info.exec_position
+    commits = commits_of(instance, monkeypatch)
 
-    def fail(*_: object) -> int:
+    def fail(*_: object) -> None:
         raise TargetError("x", errno=errno, transient=True)
 
-    sought: list[Batch] = []
+    def fail_after_three(change: RowChange, model: TableModel) -> None:
+        fail() if len(commits) == 3 else apply_change(change, model)
 
-    def seek(_: BatchApplier, given: Batch) -> int:
-        sought.append(given)
-        return 7
-
-    monkeypatch.setattr(BatchApplier, "_apply", fail)
-    monkeypatch.setattr(BatchApplier, "_one_by_one", seek)
-    if is_sought:
-        assert instance.applier.apply(batch) == 7
-    else:
-        with pytest.raises(TargetError):
-            instance.applier.apply(batch)
-    assert sought == [batch] * is_sought
+    apply_change = instance.target.apply_change
+    monkeypatch.setattr(instance.target, "apply_chunks", fail)
+    monkeypatch.setattr(instance.target, "apply_change", fail_after_three)
+    with pytest.raises(TargetError) as caught:
+        instance.applier.apply(batch)
+    assert caught.value.errno == errno
+    assert len(commits) == 3 * is_sought
+    behind_three = batch.scan.source_position(batch.first + 2)
+    assert instance.applier.info.exec_position == (behind_three if is_sought else before)
     instance.target.close()
 
 
 @pytest.mark.parametrize("is_transient", [False, True])
 def test_in_order_what_goes_away_is_not_gone_through_one_by_one(
-    instance: Instance, monkeypatch: pytest.MonkeyPatch, is_transient: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_transient: bool
 ) -> None:
-    batch = first_bulk(instance, demo_groups(FILES[0]))
+    """The error ends the first attempt to apply the whole batch in order, and comes once."""
+    instance = Instance(tmp_path, replica_transaction_retries=0)
+    batch = short_bulk(instance)
+    commits = commits_of(instance, monkeypatch)
+    failures = [TargetError("x", errno=2013 if is_transient else 1205, transient=is_transient)]
+    apply_change = instance.target.apply_change
 
-    def fail(*_: object) -> int:
-        raise TargetError("x", errno=1205, transient=is_transient)
+    def fail_once(change: RowChange, model: TableModel) -> None:
+        if failures:
+            raise failures.pop()
+        apply_change(change, model)
 
-    monkeypatch.setattr(BatchApplier, "_ordered", fail)
-    monkeypatch.setattr(BatchApplier, "_one_by_one", lambda *_: 7)
+    monkeypatch.setattr(instance.target, "apply_chunks", misfit)
+    monkeypatch.setattr(instance.target, "apply_change", fail_once)
     with pytest.raises(TargetError) if is_transient else nullcontext():
-        assert instance.applier._in_order(batch) == 7
+        assert instance.applier.apply(batch) > 0
+    assert len(commits) == (0 if is_transient else batch.last - batch.first)
+    instance.target.close()
 
 
 def test_each_commit_is_staged_for_the_log_and_moves_the_position_with_the_rows(
