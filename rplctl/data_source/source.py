@@ -15,6 +15,7 @@ An offset of a stream is {"log", "pos"}, a transaction's end: what it has told i
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -55,6 +56,8 @@ _TAIL: Final = [sql.StructField("is_partial", sql.BooleanType()), sql.StructFiel
 _BATCH_ROWS: Final = 100_000
 MOST_CARRIED: Final = 512 << 20  # bytes of a query or a trigger: the driver has them in memory
 MOST_IN_PARTITION: Final = 96 << 20  # spark.rpc.message.maxSize is 128 MiB
+# The program of Spark that asks a reader for its filters; it runs only where the session allows them to be pushed down
+_FILTERS_PUSHED_BY: Final = "pyspark.sql.worker.data_source_pushdown_filters"
 
 
 class BinlogError(Exception):
@@ -99,8 +102,10 @@ class BinlogDataSource(api.DataSource):
         return sql.StructType([*_HEAD, *rows, *_TAIL])
 
     def reader(self, schema: sql.StructType) -> api.DataSourceReader:
+        """A reader that takes filters only where Spark gives it some: elsewhere Spark refuses a reader that could."""
+        kind = FilteredBinlogReader if _FILTERS_PUSHED_BY in sys.modules else BinlogReader
         with _told():
-            return BinlogReader(_with_logs(Options.parse(self.options)), schema)
+            return kind(_with_logs(Options.parse(self.options)), schema)
 
     def streamReader(self, schema: sql.StructType) -> api.DataSourceStreamReader:
         with _told():
@@ -156,6 +161,16 @@ class _Reads:
 
 
 class BinlogReader(_Reads, api.DataSourceReader):
+    """The partitions of a batch."""
+
+    def partitions(self) -> Sequence[api.InputPartition]:
+        with _told():
+            return self._partitions(Walk(self._options, self._asked).to())
+
+
+class FilteredBinlogReader(BinlogReader):
+    """The same, with filters of the query that leave out what need not be read."""
+
     def pushFilters(self, filters: list[api.Filter]) -> Iterator[api.Filter]:
         """Only hints of what need not be read; Spark looks at every row again."""
         for given in filters:
@@ -172,10 +187,6 @@ class BinlogReader(_Reads, api.DataSourceReader):
                 if isinstance(given, api.EqualTo | api.LessThan | api.LessThanOrEqual):
                     self._asked = replace(self._asked, until=min(asked.until, value.timestamp()))
             yield given
-
-    def partitions(self) -> Sequence[api.InputPartition]:
-        with _told():
-            return self._partitions(Walk(self._options, self._asked).to())
 
 
 class BinlogStreamReader(_Reads, api.DataSourceStreamReader, SupportsTriggerAvailableNow):

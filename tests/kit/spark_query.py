@@ -42,7 +42,6 @@ def _main(folder: Path, *properties: str) -> None:
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.ui.showConsoleProgress", "false").config("spark.sql.shuffle.partitions", "2")
     builder = builder.config("spark.local.dir", str(folder)).config("spark.sql.warehouse.dir", str(folder))
-    builder = builder.config("spark.sql.python.filterPushdown.enabled", "true")
     for name, _, value in (given.partition("=") for given in properties):
         builder = builder.config(name, value)
     options = f"{FAST_START} -Dderby.system.home={folder}"
