@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import sys
 import threading
 from collections.abc import Callable, Generator, Iterator
@@ -130,9 +131,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if marker not in config.option.markexpr:
             items[:] = [item for item in items if item.get_closest_marker(marker) is None]
     for item in items:
-        for mark in item.iter_markers("long"):
-            if not (mark.args and isinstance(mark.args[0], str) and mark.args[0]):
-                raise pytest.UsageError(f"{item.nodeid}: @pytest.mark.long needs its reason, in a sentence")
+        _keep_in_make_test(item)
         for fixture in getattr(item, "fixturenames", ()):
             if fixture in MARKER_OF_FIXTURE:
                 item.add_marker(MARKER_OF_FIXTURE[fixture])
@@ -142,6 +141,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if turn:
             first[item.path] = min(turn, first.get(item.path, turn))
     items.sort(key=lambda item: first[item.path] if turns[item] else 0)
+
+
+def _keep_in_make_test(item: pytest.Item) -> None:
+    """Take the marker `long` off the cases that its `keeps`, a regular expression of their names, leaves in."""
+    case = getattr(getattr(item, "callspec", None), "id", "")
+    for node in item.listchain():
+        node.own_markers = [
+            mark
+            for mark in node.own_markers
+            if mark.name != "long" or node is not item or not re.search(mark.kwargs.get("keeps", "$^"), case)
+        ]
 
 
 def _turn(item: pytest.Item) -> int:

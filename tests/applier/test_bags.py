@@ -129,6 +129,7 @@ def applied(folder: Path, path: Path, **options: Any) -> list[TableChunk]:
     return seen
 
 
+@pytest.mark.long("The cases of the other kinds hold the promise; those of MySQL repeat it.", keeps=r"^(?!.*mysql)")
 @pytest.mark.parametrize("image", ["FULL", "MINIMAL"])
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_the_rows_are_the_sources(
@@ -137,6 +138,7 @@ def test_the_rows_are_the_sources(
     assert went_by_number(compared(source, postgresql, tmp_path, kind, (11, image))) >= {"plain", "labels", "latin"}
 
 
+@pytest.mark.long("test_the_rows_are_the_sources holds it on SQLite.")
 @pytest.mark.parametrize("image", ["FULL", "MINIMAL"])
 def test_the_rows_are_the_sources_on_a_server(source: MariadbServer, tmp_path: Path, image: str) -> None:
     seen = compared_on_a_server(source, tmp_path, (12, image))

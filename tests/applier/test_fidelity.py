@@ -27,6 +27,11 @@ from tests.applier.instance import Instance
 from tests.kit.neutral_state import differences, parse_state
 from tests.kit.replica import Replica
 
+LONG = pytest.mark.long(
+    "The recorded cases that stay hold it for one log of each vendor.",
+    keeps=r"^(ma1011-torture-row|my97-torture-row|fidelity-mariadb|fidelity-mysql)$",
+)
+
 pytestmark = pytest.mark.slow
 
 DATA = Path(__file__).parents[1] / "data"
@@ -75,6 +80,7 @@ def different(instance: Instance, state: str, without: frozenset[str] = LEFT_OUT
         return differences(target, state, without)
 
 
+@LONG
 @pytest.mark.parametrize("case", [*SMALL, *(pytest.param(case, marks=pytest.mark.slow) for case in LARGE)])
 def test_the_target_is_the_sources_final_state(tmp_path: Path, case: str) -> None:
     instance = apply_all(tmp_path, write_logs(tmp_path / "source", data_of(case)))
@@ -82,6 +88,7 @@ def test_the_target_is_the_sources_final_state(tmp_path: Path, case: str) -> Non
     instance.target.close()
 
 
+@LONG
 @pytest.mark.parametrize("case", CRASHED)
 def test_a_source_that_was_killed_in_mid_transaction_is_followed_into_its_next_log(tmp_path: Path, case: str) -> None:
     instance = apply_all(tmp_path, write_logs(tmp_path / "source", data_of(case), data_of(f"{case}-next")))
@@ -97,6 +104,7 @@ def recorded(vendor: str, folder: Path) -> tuple[list[Path], str]:
     return write_logs(folder, *(contents[name] for name in sorted(contents))), state
 
 
+@LONG
 @pytest.mark.slow
 def test_mysql_logs_of_every_option_give_the_sources_state(tmp_path: Path) -> None:
     paths, state = recorded("mysql", tmp_path / "source")
@@ -105,6 +113,7 @@ def test_mysql_logs_of_every_option_give_the_sources_state(tmp_path: Path) -> No
     instance.target.close()
 
 
+@LONG
 @pytest.mark.slow
 def test_mariadb_logs_of_every_option_give_the_sources_state_but_for_virtual_columns_it_did_not_log(
     tmp_path: Path,
@@ -117,6 +126,7 @@ def test_mariadb_logs_of_every_option_give_the_sources_state_but_for_virtual_col
     instance.target.close()
 
 
+@LONG
 @pytest.mark.slow
 @pytest.mark.parametrize("release", ["57", "80", "84"])
 def test_logs_of_older_mysql_give_the_sources_state(tmp_path: Path, release: str) -> None:
@@ -127,6 +137,7 @@ def test_logs_of_older_mysql_give_the_sources_state(tmp_path: Path, release: str
     instance.target.close()
 
 
+@LONG
 @pytest.mark.slow
 def test_logs_of_mariadb_105_give_the_sources_state_but_for_virtual_columns_it_did_not_log(tmp_path: Path) -> None:
     paths, state = recorded("mariadb105", tmp_path / "source")
@@ -137,6 +148,7 @@ def test_logs_of_mariadb_105_give_the_sources_state_but_for_virtual_columns_it_d
     instance.target.close()
 
 
+@LONG
 @pytest.mark.slow
 def test_logs_of_mariadb_118_give_the_sources_state_but_for_virtual_columns_it_did_not_log(tmp_path: Path) -> None:
     """End positions of 0, VECTOR, UUIDs of all versions, ALTERs in two phases, FULL_NODUP images, later TIMESTAMPs."""
@@ -148,6 +160,7 @@ def test_logs_of_mariadb_118_give_the_sources_state_but_for_virtual_columns_it_d
     instance.target.close()
 
 
+@LONG
 @pytest.mark.slow
 @pytest.mark.parametrize(("vendor", "database"), [("mariadb", "minimal_none"), ("mysql", "minimal_json")])
 def test_minimal_images_do_without_what_earlier_batches_knew(tmp_path: Path, vendor: str, database: str) -> None:
@@ -183,6 +196,7 @@ def stopped(folder: Path, paths: list[Path], **options: Any) -> tuple[RplError, 
     return caught.value, instance
 
 
+@LONG
 def test_a_virtual_column_that_mariadb_does_not_log_stops_with_its_name(
     tmp_path: Path, mariadb_logs: list[Path]
 ) -> None:
@@ -195,6 +209,7 @@ def test_a_virtual_column_that_mariadb_does_not_log_stops_with_its_name(
     instance.target.close()
 
 
+@LONG
 def test_a_virtual_column_that_an_after_image_leaves_out_is_not_kept_from_an_earlier_image(tmp_path: Path) -> None:
     """FULL_NODUP: the INSERT in the same batch has its value, the UPDATE of what it hangs on does not."""
     paths, _ = recorded("mariadb118", tmp_path / "source")
@@ -208,6 +223,7 @@ def test_a_virtual_column_that_an_after_image_leaves_out_is_not_kept_from_an_ear
     instance.target.close()
 
 
+@LONG
 @pytest.mark.slow
 def test_a_table_wider_than_sqlite_allows_stops_with_the_way_out(tmp_path: Path, mariadb_logs: list[Path]) -> None:
     first = [path for path in mariadb_logs if b"full_full" in path.read_bytes()]
@@ -216,6 +232,7 @@ def test_a_table_wider_than_sqlite_allows_stops_with_the_way_out(tmp_path: Path,
     instance.target.close()
 
 
+@LONG
 @pytest.mark.parametrize("policy", ["stop", "skip"])
 @pytest.mark.parametrize("case", ["ma1011-torture-mixed", "ma1011-torture-statement", "my97-torture-mixed"])
 def test_a_logged_statement_stops_exactly_before_its_transaction_whatever_the_policy_on_ddl(
@@ -235,6 +252,7 @@ def test_a_logged_statement_stops_exactly_before_its_transaction_whatever_the_po
     instance.target.close()
 
 
+@LONG
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize(

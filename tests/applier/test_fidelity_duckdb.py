@@ -22,6 +22,8 @@ from tests.applier.instance import Instance
 from tests.applier.test_fidelity import CRASHED, LARGE, LEFT_OUT, OPTIONS, SMALL, data_of, recorded, write_logs
 from tests.kit.duckdb_state import differences
 
+MORE_LOGS = pytest.mark.long("The recorded case that stays holds it for one log.", keeps=r"^(ma1011-torture-row)$")
+
 pytestmark = pytest.mark.slow
 
 _AS_TEXT = re.compile(r"in the target: (ALTER TABLE .* TYPE VARCHAR);")
@@ -82,12 +84,14 @@ IN_SUITE = "my97-torture-row"
 LONG = [pytest.param(case, marks=pytest.mark.slow if case == IN_SUITE else pytest.mark.torture) for case in LARGE]
 
 
+@MORE_LOGS
 @pytest.mark.parametrize("case", [*SMALL, *LONG])
 def test_the_target_is_the_sources_final_state(tmp_path: Path, play: Play, case: str) -> None:
     run = play(write_logs(tmp_path / "source", data_of(case)))
     assert run.different(data_of(f"{case}.state").decode()) == []
 
 
+@MORE_LOGS
 @pytest.mark.parametrize("case", CRASHED)
 def test_a_source_that_was_killed_in_mid_transaction_is_followed_into_its_next_log(
     tmp_path: Path, play: Play, case: str

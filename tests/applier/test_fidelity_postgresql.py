@@ -89,6 +89,9 @@ def void(_: object) -> None:
     return None
 
 
+@pytest.mark.long(
+    "The recorded cases that stay hold it for one log of each vendor.", keeps=r"^(ma1011-torture-row|my97-torture-row)$"
+)
 @pytest.mark.parametrize("case", [*SMALL, *(pytest.param(case, marks=pytest.mark.slow) for case in LARGE)])
 def test_the_target_is_the_sources_final_state(tmp_path: Path, play: Play, case: str) -> None:
     run = play(write_logs(tmp_path / "source", data_of(case)))
@@ -104,6 +107,10 @@ def test_the_databases_owner_needs_no_more_rights(tmp_path: Path, play: Play, po
     assert run.different(data_of(f"{SMALL[2]}.state").decode()) == []
 
 
+@pytest.mark.long(
+    "tests/applier/test_fidelity.py::test_a_source_that_was_killed_in_mid_transaction_is_followed_into_its_next_log "
+    "holds it on SQLite."
+)
 @pytest.mark.parametrize("case", CRASHED)
 def test_a_source_that_was_killed_in_mid_transaction_is_followed_into_its_next_log(
     tmp_path: Path, play: Play, case: str

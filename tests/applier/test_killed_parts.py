@@ -90,6 +90,10 @@ def assert_whole(channel: Channel) -> None:
     assert rows(channel, "orders") > 0
 
 
+@pytest.mark.long(
+    "test_a_session_that_dies_stops_the_applier_with_an_error_and_the_next_start_goes_on holds it for the whole "
+    "session."
+)
 def test_a_worker_that_is_killed_once_costs_another_attempt_of_its_task(channel: Channel) -> None:
     code, said = applied(channel, "once")
     assert code == 0, said

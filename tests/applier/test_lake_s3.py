@@ -16,7 +16,11 @@ from tests.kit.replica import Replica
 from tests.kit.servers import MariadbServer
 from tests.target.delta.test_tables import APP, pending
 
-pytestmark = [pytest.mark.slow, pytest.mark.mariadb]
+pytestmark = [
+    pytest.mark.long("tests/applier/test_lake.py holds it on a local disk."),
+    pytest.mark.slow,
+    pytest.mark.mariadb,
+]
 
 
 @pytest.fixture

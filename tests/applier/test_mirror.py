@@ -12,7 +12,12 @@ from tests.applier.test_lake import TABLES, change, fill, lake_of
 from tests.kit.replica import Replica
 from tests.kit.servers import MariadbServer
 
-pytestmark = [pytest.mark.slow, pytest.mark.mariadb, pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.long("tests/target/delta/test_mirror.py holds each step of a mirror."),
+    pytest.mark.slow,
+    pytest.mark.mariadb,
+    pytest.mark.timeout(600),
+]
 POINTS = (
     "crash_per_table_after_intent=kill",
     "crash_per_table_between_tables=kill@1",

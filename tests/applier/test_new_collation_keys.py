@@ -91,6 +91,7 @@ def fresh_target(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[],
     return emptied
 
 
+@pytest.mark.long("The cases of the other kinds hold the promise; those of MySQL repeat it.")
 def test_rows_are_told_apart_as_on_the_source(
     mysql: MysqlServer, log: RelayGroups, fresh_target: Callable[[], str], tmp_path: Path
 ) -> None:

@@ -30,7 +30,12 @@ from tests.kit.neutral_state import differences, state_of
 from tests.kit.private_server import HOST, PASSWORD, USER
 from tests.kit.servers import MariadbServer, MysqlServer
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.long(
+        "tests/schema/test_source_catalog.py holds how models come from a source; the whole scenarios are long."
+    ),
+    pytest.mark.slow,
+]
 SCHEMA = "DROP DATABASE IF EXISTS seeded;\nCREATE DATABASE seeded CHARACTER SET utf8mb4;\nUSE seeded"
 
 

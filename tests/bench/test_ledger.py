@@ -11,7 +11,12 @@ from tests.bench.workload import SOURCE_OPTIONS, Workload, checksums, phase_of
 from tests.house.code import ROOT
 from tests.kit.servers import MariadbServer
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.mariadb]
+pytestmark = [
+    pytest.mark.long("A benchmark is a tool; tests/bench is not part of the product."),
+    pytest.mark.slow,
+    pytest.mark.spark,
+    pytest.mark.mariadb,
+]
 NEW = (
     "CREATE TABLE t (id INT PRIMARY KEY, k INT, c CHAR(120)); INSERT INTO t SELECT seq, seq % 97, MD5(seq) FROM"
     " seq_1_to_20000; CREATE INDEX k ON t (k)"

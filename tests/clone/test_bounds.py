@@ -16,6 +16,10 @@ from rplctl.schema.source_catalog import read_catalog
 from rplctl.source.survey import Query, survey
 from tests.kit.servers import MariadbServer
 
+LONG = pytest.mark.long(
+    "The cases of the other kinds hold the promise; those of MySQL repeat it.", keeps=r"^(?!.*mysql)"
+)
+
 # ruff: noqa: E501
 KEYS = {  # definition → rows at once, rows that come later
     "a INT PRIMARY KEY": ("(-5),(0),(1),(2),(7),(100),(2147483647)", "(-2147483648),(3),(101)"),
@@ -86,6 +90,7 @@ def make(server: MariadbServer, statements: list[str]) -> None:
     server.sql(";\n".join([*begin, *statements]))
 
 
+@LONG
 @pytest.mark.slow
 def test_each_row_lies_in_one_chunk_whatever_the_key(server: MariadbServer, query: Query) -> None:
     keys = keys_of(server)
@@ -118,6 +123,7 @@ def total(query: Query, number: int) -> int:
     return int(query(f"SELECT COUNT(*) FROM k.t{number}")[0][0])
 
 
+@LONG
 @pytest.mark.slow
 def test_tables_of_no_row_of_one_and_without_a_key(server: MariadbServer, query: Query) -> None:
     make(server, ["CREATE TABLE t0 (a INT PRIMARY KEY)", "CREATE TABLE t1 (a INT PRIMARY KEY)",
@@ -130,6 +136,7 @@ def test_tables_of_no_row_of_one_and_without_a_key(server: MariadbServer, query:
     assert list(chunks(query, tables["k", "t2"], 1)) == [Chunk(None, None)]
 
 
+@LONG
 @pytest.mark.slow
 def test_bounds_are_read_from_the_index_alone(server: MariadbServer, query: Query) -> None:
     many = ", ".join(f"({n // 50}, {n}, REPEAT('x', 200))" for n in range(3000))

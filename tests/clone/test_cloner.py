@@ -86,6 +86,7 @@ def test_a_table_that_is_away_for_a_moment_is_not_gone_where_the_snapshot_says_i
     opened_where_all_are_there(mariadb, replica, monkeypatch, gone, back)
 
 
+@pytest.mark.long("The cases of the other kinds hold the promise; those of MySQL repeat it.")
 def test_a_table_that_is_away_for_a_moment_is_not_gone_where_a_window_has_the_place(
     mysql: MysqlServer, replica: Replica, monkeypatch: pytest.MonkeyPatch
 ) -> None:

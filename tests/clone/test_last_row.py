@@ -79,6 +79,7 @@ def writer(number: int) -> Work:
     return work
 
 
+@pytest.mark.long("tests/clone/test_bounds.py holds the order of keys on MariaDB.")
 @pytest.mark.parametrize("seconds", [4.0, pytest.param(120.0, marks=pytest.mark.torture)])
 def test_a_snapshot_shows_all_that_is_logged_up_to_the_locked_row(
     mysql_factory: Callable[..., MysqlServer], tmp_path: Path, seconds: float

@@ -117,6 +117,7 @@ def backups_under_load(
 
 
 # mixed: test_backup_servers, and at a hundred moments below
+@pytest.mark.long("tests/command/instance/test_backup_lock.py holds the lock; moments at random take minutes.")
 @pytest.mark.parametrize("layout", [pytest.param("file", marks=pytest.mark.torture), "table"])
 def test_a_backup_at_any_moment_goes_on_without_loss_and_without_repetition(
     mariadb: MariadbServer, tmp_path: Path, layout: str

@@ -20,7 +20,12 @@ from tests.command.test_backup import LAYOUTS, SCHEMA, Load
 from tests.kit.replica import Replica, wait_until
 from tests.kit.servers import MariadbServer, PostgresqlServer
 
-pytestmark = [pytest.mark.slow, pytest.mark.mariadb, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.long("tests/stories/test_examples.py::test_the_lines_of_the_readme_work_as_they_stand takes a backup."),
+    pytest.mark.slow,
+    pytest.mark.mariadb,
+    pytest.mark.timeout(900),
+]
 Server = MariadbServer | PostgresqlServer
 ORDERS = {"rplctl-first": "{backup} && {dump}", "dump-first": "{dump} && {backup}"}
 

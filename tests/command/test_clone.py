@@ -146,6 +146,7 @@ def same_dumps(wanted: object, found: object) -> None:
     assert wanted == found
 
 
+@pytest.mark.long("The case of SQLite stays; the others repeat it on servers.", keeps=r"sqlite")
 def test_a_living_source_is_copied_and_followed_strictly(
     mariadb: MariadbServer, replica: Replica, compare: Compare, request: pytest.FixtureRequest
 ) -> None:

@@ -20,7 +20,14 @@ from tests.kit.replica import Replica, wait_until
 from tests.kit.servers import MariadbServer
 
 __all__ = ["compare", "replica"]
-pytestmark = [pytest.mark.slow, pytest.mark.mariadb]
+pytestmark = [
+    pytest.mark.long(
+        "tests/command/test_clone.py::test_a_living_source_is_copied_and_followed_strictly holds a copy without "
+        "faults; tests/clone/test_rules.py the rules."
+    ),
+    pytest.mark.slow,
+    pytest.mark.mariadb,
+]
 IN_VERB = ("crash_clone_after_ledger", "crash_clone_cancel_before_ledger")
 IN_RECEIVER = ("crash_clone_before_claim", "crash_clone_after_claim", "crash_clone_after_chunk")
 IN_APPLIER = (

@@ -19,7 +19,11 @@ from tests.kit.servers import MariadbServer
 from tests.stories.test_gtid_failover import Pair, gtids_of, mariadb_pair, wait_for_gtids
 
 __all__ = ["compare", "mariadb_pair"]
-pytestmark = [pytest.mark.slow, pytest.mark.mariadb]
+pytestmark = [
+    pytest.mark.long("tests/clone/test_cloner.py and tests/clone/test_received.py hold each answer to a fault."),
+    pytest.mark.slow,
+    pytest.mark.mariadb,
+]
 
 
 @pytest.fixture

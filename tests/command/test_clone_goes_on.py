@@ -20,7 +20,15 @@ from tests.kit.replica import Replica, wait_until
 from tests.kit.servers import MariadbServer, MysqlServer
 
 __all__ = ["compare", "replica"]
-pytestmark = [pytest.mark.slow, pytest.mark.mariadb]
+pytestmark = [
+    pytest.mark.long(
+        ""
+        "tests/command/selftest/test_clone_walk.py::"
+        "test_tables_are_copied_once_at_every_point_and_the_instance_is_untouched kills a copy at each point."
+    ),
+    pytest.mark.slow,
+    pytest.mark.mariadb,
+]
 ROWS = 60_000
 BIG = (1 << 64) - ROWS  # SQLite has no such integers
 TABLE = (

@@ -27,6 +27,8 @@ from tests.kit.servers import (
     MysqlServer,
 )
 
+LONG = pytest.mark.long("test_a_mysql_source_is_copied_by_gtid holds the usual way.")
+
 pytestmark = [pytest.mark.slow]
 TABLES = (
     "CREATE TABLE plain (id INT PRIMARY KEY, v VARCHAR(200) NOT NULL, n DECIMAL(12,3), KEY (n))",
@@ -161,6 +163,7 @@ def test_a_mysql_source_is_copied_by_gtid(mysql: MysqlServer, replica: Replica) 
 OLDER = [Mariadb105Server, Mariadb118Server, Mysql57Server, Mysql80Server, Mysql84Server]
 
 
+@LONG
 @pytest.mark.parametrize(
     "kind",
     [pytest.param(kind, marks=[] if kind is Mysql80Server else pytest.mark.torture) for kind in OLDER],
@@ -230,6 +233,7 @@ def test_a_table_that_percona_s_tool_alters_meanwhile_is_copied(
     assert_same_tables(source, replica, "altered")
 
 
+@LONG
 @pytest.mark.timeout(900)
 def test_without_gtids_mysql_s_tables_are_copied_into_mysql_while_their_writers_never_pause(
     mysql_factory: Callable[..., MysqlServer], mysql: MysqlServer, tmp_path: Path

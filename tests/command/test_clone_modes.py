@@ -23,7 +23,15 @@ from tests.kit.replica import Replica
 from tests.kit.servers import MariadbServer
 
 __all__ = ["compare", "replica"]
-pytestmark = [pytest.mark.slow, pytest.mark.mariadb]
+pytestmark = [
+    pytest.mark.long(
+        ""
+        "tests/command/selftest/test_clone_walk.py::"
+        "test_tables_are_copied_once_at_every_point_and_the_instance_is_untouched kills a copy at each point."
+    ),
+    pytest.mark.slow,
+    pytest.mark.mariadb,
+]
 NAME = "north"
 FILE = ("--relay-log-info-repository", "file", "--master-info-repository", "file")
 TABLE = ("--relay-log-info-repository", "table", "--master-info-repository", "table")

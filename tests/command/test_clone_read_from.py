@@ -14,7 +14,10 @@ from tests.kit.replica import Replica, wait_until
 from tests.kit.servers import MariadbServer, MysqlServer
 
 __all__ = ["replica"]
-pytestmark = [pytest.mark.slow]
+pytestmark = [
+    pytest.mark.long("Reading from a replica is rare; tests/clone/test_read_from.py holds the rules."),
+    pytest.mark.slow,
+]
 
 
 def address(server: MariadbServer) -> str:

@@ -16,7 +16,7 @@ from tests.kit.replica import Replica, wait_until
 from tests.kit.servers import MariadbServer, MysqlServer
 
 __all__ = ["replica"]
-pytestmark = [pytest.mark.slow]
+pytestmark = [pytest.mark.long("tests/clone/test_throttle.py holds the rules."), pytest.mark.slow]
 
 
 def state(replica: Replica) -> str:

@@ -19,7 +19,13 @@ from tests.kit.replica import Replica
 from tests.kit.servers import MariadbServer
 
 __all__ = ["compare", "replica"]
-pytestmark = [pytest.mark.slow, pytest.mark.mariadb]
+pytestmark = [
+    pytest.mark.long(
+        "tests/command/test_clone.py::test_a_living_source_is_copied_and_followed_strictly holds it for one channel."
+    ),
+    pytest.mark.slow,
+    pytest.mark.mariadb,
+]
 NORTH, SOUTH = "north", "south"
 ROWS = 4000
 HARMLESS = (1213, 1062, 1205, 1020, 1452)

@@ -184,6 +184,7 @@ def walk(tmp_path_factory: pytest.TempPathFactory) -> Walk:
     return made
 
 
+@pytest.mark.long("test_points_on_a_scratch_target holds it for rows.")
 @pytest.mark.mariadb
 @pytest.mark.slow
 def test_two_phases_and_ddl_on_mariadb_and_nothing_is_left_there(mariadb: MariadbServer, program: Program) -> None:
@@ -195,6 +196,7 @@ def test_two_phases_and_ddl_on_mariadb_and_nothing_is_left_there(mariadb: Mariad
     assert mariadb.sql("SHOW DATABASES") == before and mariadb.sql("XA RECOVER") == []
 
 
+@pytest.mark.long("tests/commit/test_two_phase.py holds the decision of the binary log.")
 @pytest.mark.mysql
 @pytest.mark.slow
 def test_the_binary_log_alone_decides_on_mysql(mysql: MysqlServer, program: Program) -> None:

@@ -45,6 +45,8 @@ from tests.command.test_backup import Load, replica_of
 from tests.kit.servers import MariadbServer
 from tests.source.binlogs import FIRST_EVENT, statements, write_log
 
+pytestmark = pytest.mark.long("Pairs of commands take a minute; tests/test_locks.py holds the order of locks.")
+
 WATCHDOG_S = 240.0
 HOLD_P99_S = 0.05
 TORTURE_S = 300.0

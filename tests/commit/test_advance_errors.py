@@ -26,6 +26,10 @@ from rplctl.target.base import Target
 from tests.commit.xa_probe import at, config_of, insert, numbers, prepare
 from tests.kit.servers import MariadbServer, MysqlServer, PostgresqlServer
 
+LONG = pytest.mark.long(
+    "The cases of the other kinds hold the promise; those of MySQL repeat it.", keeps=r"^(?!.*mysql)"
+)
+
 Server = MariadbServer | MysqlServer | PostgresqlServer
 KILL = {
     "postgresql": "SELECT pg_terminate_backend({})",
@@ -91,6 +95,7 @@ def error_where_the_position_moves(
     return caught.value
 
 
+@LONG
 def test_a_connection_killed_where_the_position_moves_is_lost_and_tried_again(
     server: Server, config: Config, target: Target
 ) -> None:
@@ -103,6 +108,7 @@ def test_a_connection_killed_where_the_position_moves_is_lost_and_tried_again(
     assert error.errno in (2013, 2006), error
 
 
+@LONG
 def test_a_lock_wait_where_the_position_moves_is_tried_again_on_the_same_connection(
     server: Server, config: Config, target: Target
 ) -> None:

@@ -89,6 +89,7 @@ def foreign(server: PrivateServer) -> Iterator[str]:
     assert still_there == [FOREIGN]
 
 
+@pytest.mark.long("The cases of the other kinds hold the promise; those of MySQL repeat it.", keeps=r"^(?!.*mysql)")
 @pytest.mark.parametrize("server", KINDS, indirect=True)
 @pytest.mark.parametrize("point", ROLLED_BACK + COMMITTED)
 def test_killed_at_a_crash_point_it_is_rolled_back_or_committed_everywhere(
@@ -342,6 +343,7 @@ def test_sqlite_cannot_prepare(tmp_path: Path) -> None:
         open_ledger(config, Channel("", tmp_path), open_engine(config.target_url))
 
 
+@pytest.mark.long("The cases of the other kinds hold the promise; those of MySQL repeat it.")
 @pytest.mark.mysql
 def test_a_user_who_may_not_recover_is_told_the_grant(mysql: MysqlServer, tmp_path: Path) -> None:
     config = config_of(tmp_path, mysql.url())

@@ -17,6 +17,8 @@ from tests.data_source.test_walk import all_of
 from tests.kit.private_server import PASSWORD, USER
 from tests.kit.servers import MariadbServer, MysqlServer
 
+LONG = pytest.mark.long("tests/data_source/test_source.py reads a live server once, by the manual page.")
+
 _FLAGS_AT = 4 + 17  # of a log's first event
 
 
@@ -72,6 +74,7 @@ def prepare(server: MariadbServer | MysqlServer) -> None:
     server.sql(f"INSERT INTO ten VALUES {', '.join(f'({number})' for number in range(1, 11))}", "s")
 
 
+@LONG
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "kind",
@@ -110,6 +113,7 @@ def test_a_copy_is_the_servers_logs_byte_for_byte_also_after_it_was_cut_anywhere
         assert "spool" in refused.value.hint
 
 
+@LONG
 @pytest.mark.slow
 @pytest.mark.mariadb
 def test_a_stream_takes_what_comes_and_connects_again(tmp_path: Path) -> None:
@@ -135,6 +139,7 @@ def test_a_stream_takes_what_comes_and_connects_again(tmp_path: Path) -> None:
         other.close()
 
 
+@LONG
 @pytest.mark.slow
 @pytest.mark.mariadb
 def test_logs_that_the_server_encrypts_are_read(tmp_path: Path) -> None:
@@ -152,6 +157,7 @@ def test_logs_that_the_server_encrypts_are_read(tmp_path: Path) -> None:
             all_of(server.binlog_files[0].parent)
 
 
+@LONG
 @pytest.mark.slow
 @pytest.mark.mariadb
 def test_who_may_not_read_the_logs_is_told_what_is_missing(tmp_path: Path) -> None:

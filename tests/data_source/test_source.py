@@ -182,6 +182,7 @@ def check_each_change_once(rows: list[dict[str, Any]], server: MariadbServer) ->
     assert made == {int(key): int(n) for key, n in server.sql("SELECT id, n FROM s.t")}
 
 
+@pytest.mark.long("tests/data_source/test_walk.py holds the offsets; kills of a stream take minutes.")
 @pytest.mark.spark
 @pytest.mark.parametrize(
     "kills",

@@ -39,6 +39,7 @@ def test_the_checksum_is_sha256_of_fields_and_row_ends() -> None:
 ROWS = st.lists(st.tuples(st.none() | st.text(max_size=4), st.none() | st.text(max_size=4)), max_size=4)
 
 
+@pytest.mark.long("tests/demo/test_demo.py holds that the demo ends equal.")
 @pytest.mark.slow
 @given(ROWS, ROWS)
 def test_different_text_rows_have_different_checksums(

@@ -102,6 +102,7 @@ def we_reject(vendor: str, log: bytes) -> bool:
     return False
 
 
+@pytest.mark.long("One log stays; the others repeat it.", keeps=r"^my97-torture-row$")
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_what_the_vendors_tool_rejects_we_reject(name: str, tmp_path: Path) -> None:

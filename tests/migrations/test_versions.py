@@ -28,6 +28,10 @@ from tests.repository.conftest import (
     target as target,
 )
 
+LONG = pytest.mark.long(
+    "The cases of the other kinds hold the promise; those of MySQL repeat it.", keeps=r"^(?!.*mysql)"
+)
+
 
 def test_there_is_one_head_and_it_is_the_version_that_install_looks_for() -> None:
     config = AlembicConfig()
@@ -42,6 +46,7 @@ def test_the_versions_are_those_of_the_folder_in_their_order() -> None:
     assert tuple(r.revision for r in reversed(list(script.walk_revisions()))) == VERSIONS
 
 
+@LONG
 def test_the_tables_have_the_servers_columns_in_its_order_and_its_key(target: Target) -> None:
     create_tables(target.engine())
     inspector = inspect(target.engine())
@@ -55,6 +60,7 @@ def test_the_tables_have_the_servers_columns_in_its_order_and_its_key(target: Ta
         assert [[name.lower() for name in names] for names in unique] == [["master_id"]]
 
 
+@LONG
 def test_creating_again_destroys_no_row(target: Target, channel: Channel) -> None:
     create_tables(target.engine())
     repository = open_master_info(config_of(channel.datadir, "TABLE"), channel, target.engine)
@@ -65,6 +71,7 @@ def test_creating_again_destroys_no_row(target: Target, channel: Channel) -> Non
     assert repository.read() == replace(MASTER, channel_name=channel.name)
 
 
+@LONG
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # fork with threads, Python ≥ 3.12
 def test_two_processes_at_once_end_with_one_set_of_tables(target: Target) -> None:
     children = [in_child(lambda: create_tables(target.engine())) for _ in range(2)]

@@ -21,6 +21,10 @@ from rplctl.target import dialect_of
 from tests.migrations.test_versions import in_child
 from tests.repository.conftest import Target, target as target
 
+LONG = pytest.mark.long(
+    "The cases of the other kinds hold the promise; those of MySQL repeat it.", keeps=r"^(?!.*mysql)"
+)
+
 XID = "X'6162',X'',1"
 DESCRIPTION = FormatDescription(4, "10.11.19-MariaDB", 0, (56, 13, 0), 1, True)
 # as the version before wrote it, one row per transaction
@@ -63,6 +67,7 @@ def of_tables(engine: Engine) -> None:
     upgrade_if_old(engine)
 
 
+@LONG
 @pytest.mark.parametrize("upgrade", [of_files, of_tables])
 def test_a_table_of_before_pieces_gets_them_and_keeps_what_waits(
     target: Target, upgrade: Callable[[Engine], None]
@@ -84,6 +89,7 @@ def test_a_table_of_before_pieces_gets_them_and_keeps_what_waits(
     assert not [name for name in names if name.endswith("__old")]
 
 
+@LONG
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # fork with threads, Python ≥ 3.12
 def test_appliers_that_start_at_once_upgrade_it_once(target: Target) -> None:
     """Four, time and again: each looks, and none holds what another waits for."""

@@ -29,6 +29,10 @@ from tests.applier.demo_log import demo_groups
 from tests.receiver.running import _no_engine, log_events
 from tests.relay_log.stream import read_everything, transactions_of
 
+pytestmark = pytest.mark.long(
+    "tests/receiver/test_receiver.py holds a killed receiver; crash-test cuts it at each point."
+)
+
 SOURCE = sorted(demo.BINLOG_FOLDER.glob("binlog.0*"))
 END = BinlogPosition(demo.source_state().end_log, demo.source_state().end_position)
 

@@ -272,6 +272,7 @@ def test_mariadb_is_received_whole_through_kill_restart_and_crash(
     follow_a_troubled_life(server, receiver)
 
 
+@pytest.mark.long("The cases of MariaDB hold it.")
 @pytest.mark.slow
 @pytest.mark.parametrize("gtid", [pytest.param(False, marks=pytest.mark.torture), True])
 def test_mysql_is_received_whole_through_kill_restart_and_crash(

@@ -15,6 +15,10 @@ from rplctl.repository import RepositoryKind, create_tables, list_channels, next
 from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO, Record
 from tests.repository.conftest import MASTER, RELAY, SERVERS, Target, config_of, open_target
 
+LONG = pytest.mark.long(
+    "The cases of the other kinds hold the promise; those of MySQL repeat it.", keeps=r"^(?!.*mysql)"
+)
+
 Case = tuple[Record[Any], Any]
 
 
@@ -44,12 +48,14 @@ def opened(case: Case, place: tuple[RepositoryKind, Target], channel: Channel) -
     return open_repository(case[0], place[0], config, channel, place[1].engine)
 
 
+@LONG
 def test_reads_back_what_was_flushed(case: Case, place: tuple[RepositoryKind, Target], channel: Channel) -> None:
     info = replace(case[1], channel_name=channel.name)
     opened(case, place, channel).flush(info, force=True)
     assert opened(case, place, channel).read() == info
 
 
+@LONG
 def test_a_second_flush_replaces_the_first(case: Case, place: tuple[RepositoryKind, Target], channel: Channel) -> None:
     repository = opened(case, place, channel)
     repository.flush(case[1], force=True)
@@ -58,6 +64,7 @@ def test_a_second_flush_replaces_the_first(case: Case, place: tuple[RepositoryKi
     assert opened(case, place, channel).read() == moved
 
 
+@LONG
 def test_nothing_stored_is_no_record_and_not_configured(
     case: Case, place: tuple[RepositoryKind, Target], channel: Channel
 ) -> None:
@@ -68,6 +75,7 @@ def test_nothing_stored_is_no_record_and_not_configured(
     assert error.value.errno == 1200
 
 
+@LONG
 def test_removes_once_and_removing_again_is_fine(
     case: Case, place: tuple[RepositoryKind, Target], channel: Channel
 ) -> None:
@@ -79,6 +87,7 @@ def test_removes_once_and_removing_again_is_fine(
     assert not repository.exists()
 
 
+@LONG
 def test_a_record_without_data_is_read_but_does_not_exist(
     case: Case, place: tuple[RepositoryKind, Target], channel: Channel
 ) -> None:
@@ -88,6 +97,7 @@ def test_a_record_without_data_is_read_but_does_not_exist(
     assert replace(repository.read(), master_id=0) == case[0].empty(channel.name)
 
 
+@LONG
 def test_channels_do_not_touch_each_other(case: Case, place: tuple[RepositoryKind, Target], channel: Channel) -> None:
     other = Channel("other", channel.datadir)
     opened(case, place, channel).flush(case[1], force=True)
@@ -96,6 +106,7 @@ def test_channels_do_not_touch_each_other(case: Case, place: tuple[RepositoryKin
     assert opened(case, place, other).read().master_log_pos == 4
 
 
+@LONG
 def test_a_newline_in_a_value_is_refused_and_the_old_record_stays(
     place: tuple[RepositoryKind, Target], channel: Channel
 ) -> None:
@@ -107,6 +118,7 @@ def test_a_newline_in_a_value_is_refused_and_the_old_record_stays(
     assert repository.read().host == MASTER.host
 
 
+@LONG
 def test_a_gtid_set_as_the_server_prints_it_keeps_to_one_line(
     place: tuple[RepositoryKind, Target], channel: Channel
 ) -> None:
@@ -115,6 +127,7 @@ def test_a_gtid_set_as_the_server_prints_it_keeps_to_one_line(
     assert repository.read().gtid_executed == "a-1:1-9,b-2:1"
 
 
+@LONG
 def test_lists_every_channel_and_gives_each_an_id_of_its_own(
     place: tuple[RepositoryKind, Target], channel: Channel
 ) -> None:
@@ -128,6 +141,7 @@ def test_lists_every_channel_and_gives_each_an_id_of_its_own(
     assert next_master_id(config, lambda _: place[1].engine) == 4
 
 
+@LONG
 def test_each_record_is_whole_in_every_field(place: tuple[RepositoryKind, Target], channel: Channel) -> None:
     """Every field with a value that is not its default comes back: none is forgotten in either notation."""
     master = MasterInfo(**{name: _other_value(getattr(MasterInfo(), name)) for name in MasterInfo.__slots__})

@@ -25,6 +25,10 @@ from tests.migrations.revisions import columns_of
 from tests.migrations.test_versions import in_child
 from tests.repository.conftest import SERVERS, Target, config_of
 
+LONG = pytest.mark.long(
+    "The cases of the other kinds hold the promise; those of MySQL repeat it.", keeps=r"^(?!.*mysql)"
+)
+
 pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # fork with threads, Python ≥ 3.12
 KILLED = 9
 # what all three layouts can hold
@@ -98,6 +102,7 @@ def fill_worklog(target: Target, id: int = 1) -> None:
         target.execute(statement.lower() if target.kind == "postgresql" else statement)
 
 
+@LONG
 def test_up_down_and_up_again_keeps_what_each_layout_can_hold(target: Target, channel: Channel) -> None:
     create_tables(target.engine())
     fill(target, channel)
@@ -111,6 +116,7 @@ def test_up_down_and_up_again_keeps_what_each_layout_can_hold(target: Target, ch
     assert layouts(target.engine()) == [None, None]
 
 
+@LONG
 def test_the_worklogs_own_tables_are_upgraded_with_their_rows(target: Target, channel: Channel) -> None:
     make_by_hand(target, "0001")
     fill_worklog(target)
@@ -121,6 +127,7 @@ def test_the_worklogs_own_tables_are_upgraded_with_their_rows(target: Target, ch
     assert (master.host, relay.exec_position, master.master_id) == ("db1", RELAY.exec_position, relay.master_id)
 
 
+@LONG
 def test_tables_as_a_mysql_server_ships_them_are_upgraded(target: Target, channel: Channel) -> None:
     create_tables(target.engine())
     fill(target, Channel("east", channel.datadir))
@@ -131,6 +138,7 @@ def test_tables_as_a_mysql_server_ships_them_are_upgraded(target: Target, channe
     assert (master.host, master.channel_name, relay.exec_position) == ("db1", "east", RELAY.exec_position)
 
 
+@LONG
 def test_an_old_instance_is_named_before_and_upgraded_by_a_start(target: Target, channel: Channel) -> None:
     make_by_hand(target, "0001")
     fill_worklog(target)
@@ -142,6 +150,7 @@ def test_an_old_instance_is_named_before_and_upgraded_by_a_start(target: Target,
     assert records(target, channel) == (MASTER, RELAY)
 
 
+@LONG
 def test_tables_of_a_newer_version_are_refused_and_untouched(target: Target, channel: Channel) -> None:
     create_tables(target.engine())
     target.execute(f"UPDATE {target.table('rplctl_version')} SET version_num = '0099'")
@@ -151,6 +160,7 @@ def test_tables_of_a_newer_version_are_refused_and_untouched(target: Target, cha
         assert error.value.hint == "install the rplctl that made them"
 
 
+@LONG
 def test_a_position_that_the_worklog_cannot_hold_is_refused(target: Target, channel: Channel) -> None:
     create_tables(target.engine())
     fill(target, channel)

@@ -19,6 +19,10 @@ from rplctl.repository.next_event import VIEW
 from rplctl.target.registry import dialect_of
 from tests.repository.conftest import Target, config_of
 
+LONG = pytest.mark.long(
+    "The cases of the other kinds hold the promise; those of MySQL repeat it.", keeps=r"^(?!.*mysql)"
+)
+
 COLUMNS = "Channel_name, Master_log_name, Master_log_pos, Relay_log_name, Relay_log_pos, Kept_in"
 
 
@@ -42,6 +46,7 @@ def advance(target: Target, ledger: Ledger, before: RelayLogInfo, after: RelayLo
         ledger.committed(after)
 
 
+@LONG
 @pytest.mark.parametrize("kind", ["TABLE", "FILE"])
 def test_it_moves_with_the_rows_commit_and_with_nothing_else(target: Target, channel: Channel, kind: str) -> None:
     config = config_of(channel.datadir, kind)
@@ -59,6 +64,7 @@ def test_it_moves_with_the_rows_commit_and_with_nothing_else(target: Target, cha
     assert seen(target) == [(channel.name, "binlog.000003", 200, "relay-bin.000002", 200, where)]
 
 
+@LONG
 def test_each_channel_has_one_row_though_one_is_kept_in_a_table_and_one_in_a_file(
     target: Target, channel: Channel
 ) -> None:
@@ -73,6 +79,7 @@ def test_each_channel_has_one_row_though_one_is_kept_in_a_table_and_one_in_a_fil
     assert found == {(channel.name, 100, "rplctl_commit_marker"), (other.name, 300, "slave_relay_log_info")}
 
 
+@LONG
 def test_tables_of_the_version_before_get_the_view_at_the_next_start(target: Target, channel: Channel) -> None:
     create_tables(target.engine())
     config = config_of(channel.datadir, "TABLE")
@@ -86,6 +93,7 @@ def test_tables_of_the_version_before_get_the_view_at_the_next_start(target: Tar
     assert version == SCHEMA_VERSION
 
 
+@LONG
 def test_a_layout_before_it_is_rebuilt_though_the_view_is_there(target: Target, channel: Channel) -> None:
     """PostgreSQL drops no table that a view is made of."""
     create_tables(target.engine())

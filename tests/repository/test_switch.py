@@ -37,6 +37,10 @@ from rplctl.repository.switch import (
 from tests.kit.torture_page import count_torture
 from tests.repository.conftest import MASTER, RELAY, Target, config_of, sqlite_engine
 
+LONG = pytest.mark.long(
+    "The cases of the other kinds hold the promise; those of MySQL repeat it.", keeps=r"^(?!.*mysql)"
+)
+
 FILE, TABLE = RepositoryKind.FILE, RepositoryKind.TABLE
 INFO: dict[str, Any] = {MASTER_INFO.name: MASTER, RELAY_LOG_INFO.name: RELAY}
 CRASH_POINTS = ("switch_after_journal", "switch_after_write", "switch_after_mark", "switch_after_delete")
@@ -67,6 +71,7 @@ def contents(record: Record[Any], channel: Channel, target: Target) -> tuple[Any
     )
 
 
+@LONG
 @pytest.mark.parametrize("wanted", [TABLE, FILE])
 @pytest.mark.parametrize("cell", [(False, True), (True, True), (False, False), (True, False)])
 def test_each_cell_of_the_matrix_does_what_it_says(
@@ -194,6 +199,7 @@ def test_what_reset_left_of_the_settings_survives_a_switch(channel: Channel, sql
     assert not channel.relay_log_info_path.exists()
 
 
+@LONG
 @pytest.mark.slow
 @pytest.mark.parametrize("wanted", [TABLE, FILE])
 def test_killed_at_each_named_point_ends_in_the_old_or_the_new_state(

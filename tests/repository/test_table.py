@@ -15,6 +15,10 @@ from rplctl.repository import create_tables, open_master_info, open_relay_log_in
 from rplctl.repository.table import TableRepository, compare_and_swap
 from tests.repository.conftest import MASTER, RELAY, Target, config_of
 
+LONG = pytest.mark.long(
+    "The cases of the other kinds hold the promise; those of MySQL repeat it.", keeps=r"^(?!.*mysql)"
+)
+
 
 @pytest.fixture
 def ready(target: Target) -> Target:
@@ -35,6 +39,7 @@ def swap(target: Target, expected: RelayLogInfo, new: RelayLogInfo) -> bool:
         return compare_and_swap(connection, expected, new)
 
 
+@LONG
 def test_swap_moves_the_position_once(ready: Target, channel: Channel) -> None:
     old = replace(RELAY, channel_name=channel.name)
     new = replace(old, relay_log_pos=5000, master_log_pos=4800, gtid_executed="x:1-10")
@@ -44,6 +49,7 @@ def test_swap_moves_the_position_once(ready: Target, channel: Channel) -> None:
     assert relay_log_info(ready, channel).read() == new
 
 
+@LONG
 def test_swap_to_the_same_position_still_hits_its_row(ready: Target, channel: Channel) -> None:
     """MySQL counts changed rows unless told to count found ones."""
     info = replace(RELAY, channel_name=channel.name)
@@ -51,6 +57,7 @@ def test_swap_to_the_same_position_still_hits_its_row(ready: Target, channel: Ch
     assert swap(ready, info, info)
 
 
+@LONG
 def test_swap_inserts_the_first_row_and_only_the_first(ready: Target, channel: Channel) -> None:
     nothing = RelayLogInfo(channel_name=channel.name)
     first = replace(RELAY, channel_name=channel.name, master_id=0)
@@ -59,12 +66,14 @@ def test_swap_inserts_the_first_row_and_only_the_first(ready: Target, channel: C
     assert replace(relay_log_info(ready, channel).read(), master_id=0) == first
 
 
+@LONG
 def test_swap_without_its_row_is_refused_when_a_position_was_expected(ready: Target, channel: Channel) -> None:
     info = replace(RELAY, channel_name=channel.name)
     assert not swap(ready, info, replace(info, relay_log_pos=5000))
     assert not relay_log_info(ready, channel).exists()
 
 
+@LONG
 def test_a_rolled_back_swap_leaves_the_old_position(ready: Target, channel: Channel) -> None:
     old = replace(RELAY, channel_name=channel.name)
     relay_log_info(ready, channel).flush(old, force=True)
@@ -74,6 +83,7 @@ def test_a_rolled_back_swap_leaves_the_old_position(ready: Target, channel: Chan
     assert relay_log_info(ready, channel).read() == old
 
 
+@LONG
 def test_swap_leaves_the_settings_that_a_super_user_edited(ready: Target, channel: Channel) -> None:
     old = replace(RELAY, channel_name=channel.name)
     relay_log_info(ready, channel).flush(old, force=True)
@@ -82,6 +92,7 @@ def test_swap_leaves_the_settings_that_a_super_user_edited(ready: Target, channe
     assert relay_log_info(ready, channel).read().sql_delay == 99
 
 
+@LONG
 def test_of_two_committers_at_once_one_wins(ready: Target, channel: Channel) -> None:
     old = replace(RELAY, channel_name=channel.name)
     relay_log_info(ready, channel).flush(old, force=True)
@@ -99,6 +110,7 @@ def test_of_two_committers_at_once_one_wins(ready: Target, channel: Channel) -> 
     assert sorted(won) == [False, True]
 
 
+@LONG
 def test_a_missing_table_is_named(target: Target, channel: Channel) -> None:
     assert not master_info(target, channel).exists()
     for repository, errno in ((master_info(target, channel), 1201), (relay_log_info(target, channel), 1872)):
@@ -109,6 +121,7 @@ def test_a_missing_table_is_named(target: Target, channel: Channel) -> None:
         assert (error.value.errno, error.value.hint) == (errno, "rplctl init")
 
 
+@LONG
 def test_a_missing_column_is_named(ready: Target, channel: Channel) -> None:
     master_info(ready, channel).flush(MASTER, force=True)
     ready.execute(f"ALTER TABLE {ready.table('slave_master_info')} DROP COLUMN Heartbeat")
@@ -119,6 +132,7 @@ def test_a_missing_column_is_named(ready: Target, channel: Channel) -> None:
         assert error.value.errno == 1201
 
 
+@LONG
 @pytest.mark.parametrize("key", [None, "Host"])
 def test_a_changed_primary_key_is_refused_even_with_two_rows_of_a_channel(
     key: str | None, ready: Target, channel: Channel
@@ -162,6 +176,7 @@ def columns_of(target: Target, table: str) -> list[str]:
         return [row[1] for row in connection.exec_driver_sql(f"PRAGMA table_info({table})")]
 
 
+@LONG
 def test_a_value_that_cannot_be_is_named_with_its_column(ready: Target, channel: Channel) -> None:
     repository = relay_log_info(ready, channel)
     repository.flush(RELAY, force=True)
@@ -171,6 +186,7 @@ def test_a_value_that_cannot_be_is_named_with_its_column(ready: Target, channel:
     assert error.value.errno == 1872
 
 
+@LONG
 def test_a_super_user_may_edit_a_row_and_the_next_read_uses_it(ready: Target, channel: Channel) -> None:
     master_info(ready, channel).flush(MASTER, force=True)
     ready.execute(f"UPDATE {ready.table('slave_master_info')} SET Host = 'other', Master_log_pos = 4")
@@ -178,6 +194,7 @@ def test_a_super_user_may_edit_a_row_and_the_next_read_uses_it(ready: Target, ch
     assert (info.host, info.master_log_pos) == ("other", 4)
 
 
+@LONG
 def test_column_defaults_do_not_change_what_is_written(ready: Target, channel: Channel) -> None:
     if ready.kind == "sqlite":
         pytest.skip("SQLite cannot change a default")
@@ -186,6 +203,7 @@ def test_column_defaults_do_not_change_what_is_written(ready: Target, channel: C
     assert master_info(ready, channel).read().connect_retry == 60
 
 
+@LONG
 def test_a_second_row_with_the_same_master_id_is_refused(ready: Target, channel: Channel) -> None:
     master_info(ready, channel).flush(MASTER, force=True)
     other = Channel("other", channel.datadir)
@@ -195,6 +213,7 @@ def test_a_second_row_with_the_same_master_id_is_refused(ready: Target, channel:
     assert master_info(ready, other).read().master_id == MASTER.master_id + 1
 
 
+@LONG
 def test_an_error_of_the_target_shows_no_parameter(ready: Target, channel: Channel) -> None:
     master_info(ready, channel).flush(MASTER, force=True)
     with pytest.raises(TargetError) as error:

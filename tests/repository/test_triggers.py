@@ -14,6 +14,10 @@ from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.repository import create_tables, open_master_info, open_relay_log_info
 from tests.repository.conftest import MASTER, RELAY, Target, config_of
 
+LONG = pytest.mark.long(
+    "The cases of the other kinds hold the promise; those of MySQL repeat it.", keeps=r"^(?!.*mysql)"
+)
+
 
 class Writes:
     """Counts INSERT and UPDATE statements of all engines it opens."""
@@ -78,6 +82,7 @@ def test_a_batch_counts_as_its_events(channel: Channel, sqlite_target: Target) -
     assert sync_count[channel.master_info_path.name] - before == 1
 
 
+@LONG
 @pytest.mark.parametrize(("period", "expected"), [(0, 0), (1, 20), (7, 2), (10, 2), (10_000, 0)])
 def test_table_writes_nothing_before_the_period_is_reached(
     period: int, expected: int, channel: Channel, target: Target
@@ -95,6 +100,7 @@ def test_table_writes_nothing_before_the_period_is_reached(
     assert repository.read().master_log_pos == 1000 + last_written
 
 
+@LONG
 def test_table_writes_when_forced(channel: Channel, target: Target) -> None:
     """Relay log rotated, CHANGE MASTER, receiver stopped: with period 0 these three and nothing else."""
     create_tables(target.engine())
@@ -106,6 +112,7 @@ def test_table_writes_when_forced(channel: Channel, target: Target) -> None:
         assert repository.read().master_log_pos == 1000 + number
 
 
+@LONG
 @pytest.mark.parametrize("period", [0, 1, 5, 10_000])
 def test_sync_relay_log_info_has_no_effect_on_a_transactional_table(
     period: int, channel: Channel, target: Target

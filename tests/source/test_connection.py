@@ -22,6 +22,8 @@ from tests.kit.private_server import free_port
 from tests.kit.servers import MariadbServer, MysqlServer
 from tests.source.fake_server import OK, SALT, FakeServer
 
+LONG = pytest.mark.long("The cases of the other kinds hold the promise; those of MySQL repeat it.")
+
 PASSWORD = "s3cret-canary"
 REPLICA = ReplicaIdentity(77, "00000000-0000-0000-0000-000000000077")
 START = DumpStart(BinlogPosition("bin.000001", 4))
@@ -217,27 +219,33 @@ def connect_sha2(server: MysqlServer, password: str = "pw", **settings: Any) -> 
     return connection.identity
 
 
+@LONG
 def test_caching_sha2_over_tls(sha2_server: MysqlServer) -> None:
     assert not connect_sha2(sha2_server, enabled_ssl=True).is_mariadb
 
 
+@LONG
 def test_caching_sha2_with_the_servers_key(sha2_server: MysqlServer) -> None:
     assert connect_sha2(sha2_server, get_public_key=True).uuid
 
 
+@LONG
 def test_caching_sha2_with_a_pinned_key(sha2_server: MysqlServer) -> None:
     connect_sha2(sha2_server, public_key_path=str(sha2_server.data / "public_key.pem"))
 
 
+@LONG
 def test_caching_sha2_without_either_is_refused(sha2_server: MysqlServer) -> None:
     with pytest.raises(SourceError, match="secure connection"):
         connect_sha2(sha2_server)
 
 
+@LONG
 def test_a_verified_certificate(sha2_server: MysqlServer) -> None:
     connect_sha2(sha2_server, enabled_ssl=True, ssl_ca=str(sha2_server.data / "ca.pem"))
 
 
+@LONG
 def test_a_certificate_of_another_host_is_refused_when_it_is_to_be_verified(sha2_server: MysqlServer) -> None:
     with pytest.raises(SourceError) as caught:
         connect_sha2(
@@ -246,6 +254,7 @@ def test_a_certificate_of_another_host_is_refused_when_it_is_to_be_verified(sha2
     assert caught.value.errno in (2003, 2026)
 
 
+@LONG
 def test_an_unknown_ca_is_refused(sha2_server: MysqlServer) -> None:
     with pytest.raises(SourceError):
         connect_sha2(
@@ -255,6 +264,7 @@ def test_an_unknown_ca_is_refused(sha2_server: MysqlServer) -> None:
         )
 
 
+@LONG
 def test_a_wrong_password_is_1045_and_tried_again(sha2_server: MysqlServer) -> None:
     with pytest.raises(SourceError, match="Access denied") as caught:
         connect_sha2(sha2_server, "wrong", enabled_ssl=True)

@@ -13,6 +13,10 @@ from rplctl.source.connection import log_in
 from rplctl.source.select import SelectedRows
 from tests.kit.servers import MariadbServer
 
+LONG = pytest.mark.long(
+    "The cases of the other kinds hold the promise; those of MySQL repeat it.", keeps=r"^(?!.*mysql)"
+)
+
 
 @pytest.fixture(
     params=[pytest.param("mariadb", marks=pytest.mark.mariadb), pytest.param("mysql", marks=pytest.mark.mysql)]
@@ -24,6 +28,7 @@ def session(request: pytest.FixtureRequest) -> Iterator[Any]:
     mysql._force_close()
 
 
+@LONG
 def test_an_error_in_the_middle_of_the_rows_is_the_servers(session: Any) -> None:
     three = "(SELECT 1 AS id UNION ALL SELECT 2 UNION ALL SELECT 3) AS t"
     rows = SelectedRows(session, f"SELECT id, IF(id = 3, (SELECT 1 UNION SELECT 2), 0) FROM {three}", "test")
@@ -33,6 +38,7 @@ def test_an_error_in_the_middle_of_the_rows_is_the_servers(session: Any) -> None
     session.query("SELECT 1")
 
 
+@LONG
 def test_a_select_of_no_rows_has_no_pieces_and_the_session_goes_on(session: Any) -> None:
     for _ in range(2):
         rows = SelectedRows(session, "SELECT 1, 'a' FROM DUAL WHERE 1 = 0", "test")
@@ -40,6 +46,7 @@ def test_a_select_of_no_rows_has_no_pieces_and_the_session_goes_on(session: Any)
         assert list(rows.pieces()) == [] and rows.rows == 0
 
 
+@LONG
 def test_a_statement_that_is_wrong_says_so(session: Any) -> None:
     with pytest.raises(SourceError) as caught:
         SelectedRows(session, "SELECT * FROM nowhere.nothing", "test")

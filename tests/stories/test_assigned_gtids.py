@@ -12,7 +12,10 @@ from tests.kit.replica import Replica, assert_same_tables
 from tests.kit.servers import MysqlServer
 
 UUID = "aaaaaaaa-71ca-11e1-9e33-c80aa9429562"
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.long("tests/applier/test_assigned_gtids.py holds the rule; the whole way is rare."),
+    pytest.mark.slow,
+]
 
 
 def test_a_source_without_gtids_gets_ours_one_for_each_transaction(

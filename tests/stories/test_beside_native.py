@@ -569,6 +569,7 @@ DROP TABLE t, m, p, n, e
 """
 
 
+@pytest.mark.long("The cases of utf8mb4 stay; the others are of other character sets.", keeps=r"utf8mb4.*FULL")
 @pytest.mark.parametrize("image", ["FULL", "MINIMAL"])
 @pytest.mark.parametrize("vendor", ["mariadb", "mysql"])
 @pytest.mark.parametrize("charset", ["utf8mb4", "utf8mb3", "ascii"])
@@ -588,6 +589,10 @@ def test_bytes_that_are_no_text_are_stored_as_a_native_replica_stores_them(
 MIXED = sorted((Path(__file__).parent.parent / "data" / "beside").glob("*.sql"))
 
 
+@pytest.mark.long(
+    "The cases that stay hold it for both vendors; the others mix other features.",
+    keeps=r"triggers_and_routines|savepoints_and_xa|load_data",
+)
 @pytest.mark.parametrize(
     "log_format", ["ROW", pytest.param("MIXED", marks=TORTURE), pytest.param("STATEMENT", marks=TORTURE)]
 )

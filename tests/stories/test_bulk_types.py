@@ -56,7 +56,13 @@ SERVERS = [
     pytest.param("mariadb_118", marks=pytest.mark.mariadb),
     pytest.param("mysql", marks=pytest.mark.mysql),
 ]
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.long(
+        "tests/target/mysql/test_target.py::test_values_arrive_exactly_in_bulk_and_singly_and_are_found_again holds it "
+        "by type."
+    ),
+    pytest.mark.slow,
+]
 
 
 @pytest.mark.parametrize("kind", SERVERS)

@@ -16,7 +16,14 @@ from tests.applied_log.applied import logs_of, positions_are_exact
 from tests.kit.replica import Replica, assert_same_tables, wait_until
 from tests.kit.servers import MariadbServer
 
-pytestmark = [pytest.mark.slow, pytest.mark.mariadb, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.long(
+        "tests/applier/log_bin/test_events.py::test_a_replica_of_the_log_equals_it holds it without kills."
+    ),
+    pytest.mark.slow,
+    pytest.mark.mariadb,
+    pytest.mark.timeout(900),
+]
 
 KILLS = 2
 

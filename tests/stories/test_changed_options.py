@@ -9,7 +9,14 @@ import pytest
 from tests.kit.replica import Replica, wait_until
 from tests.kit.servers import MariadbServer
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.long(
+        ""
+        "tests/command/channel/test_change_positions.py::"
+        "test_no_option_moves_the_position_loses_or_repeats_a_transaction holds it option by option."
+    ),
+    pytest.mark.slow,
+]
 SCHEMA = """
     CREATE OR REPLACE DATABASE shop;
     CREATE TABLE shop.audit (id INT, what VARCHAR(20));

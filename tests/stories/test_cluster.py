@@ -76,6 +76,7 @@ def assert_secret_is_kept(cluster: StandaloneCluster, replica: Replica) -> None:
     assert read > 2  # the applier and its JVM at least
 
 
+@pytest.mark.long("A standalone cluster is rare; tests/applier/spark/test_carried.py holds what its tasks are sent.")
 def test_workers_that_see_no_file_of_ours_apply_a_log_and_a_live_load_though_all_are_lost(
     cluster: StandaloneCluster, source: MariadbServer, replica: Replica
 ) -> None:

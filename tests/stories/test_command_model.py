@@ -48,6 +48,10 @@ from rplctl.repository.switch import RECORDS
 from tests.kit.replica import wait_until
 from tests.kit.torture_page import count_torture, run_seed, walk
 
+pytestmark = pytest.mark.long(
+    "Random sequences of commands; tests/repository/test_switch.py and tests/cli/test_switch_repo.py hold each command."
+)
+
 START: Any = preparation
 SEED = 2775
 ROLES = ("receiver", "applier")

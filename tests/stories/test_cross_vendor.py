@@ -11,6 +11,8 @@ from tests.applier.demo_log import groups_of
 from tests.applier.instance import Instance
 from tests.kit.servers import MariadbServer, MysqlServer
 
+LONG = pytest.mark.long("The cases of the other kinds hold the promise; those of MySQL repeat it.")
+
 pytestmark = pytest.mark.slow
 
 DOCUMENTS = """
@@ -47,6 +49,7 @@ def applied(folder: Path, source: MariadbServer, target: MariadbServer, statemen
     return instance
 
 
+@LONG
 @pytest.mark.parametrize("bulk_rows", [0, 1])
 @pytest.mark.parametrize("kind", ["mysql", "mariadb"])
 def test_documents_arrive_as_the_text_that_the_source_prints(
@@ -59,6 +62,7 @@ def test_documents_arrive_as_the_text_that_the_source_prints(
     assert len(target.sql(shown)) == 4
 
 
+@LONG
 @pytest.mark.parametrize("kind", ["mysql", "mariadb"])
 def test_rows_are_found_by_the_64th_member_of_a_set(
     kind: str, mariadb: MariadbServer, mysql: MysqlServer, tmp_path: Path
@@ -84,6 +88,7 @@ ALTER TABLE t MODIFY d DATE
 """
 
 
+@LONG
 @pytest.mark.parametrize("kind", ["mysql", "mariadb"])
 def test_fractions_of_a_second_become_fewer_by_the_sources_rule(
     kind: str, mariadb: MariadbServer, mysql: MysqlServer, tmp_path: Path
@@ -103,6 +108,7 @@ def test_fractions_of_a_second_become_fewer_by_the_sources_rule(
     assert caught.value.errno == 1846
 
 
+@LONG
 def test_a_type_that_the_other_lacks_stops_with_its_servers_words(
     mariadb: MariadbServer, mysql: MysqlServer, tmp_path: Path
 ) -> None:

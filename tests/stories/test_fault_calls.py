@@ -49,7 +49,15 @@ KILL_AT = ("write", "fsync", "rename", "unlink", "ftruncate", "pwrite64", "fdata
 REFUSED = (("write", "ENOSPC"), ("fsync", "EIO"), ("rename", "EIO"), ("write", "EIO"), ("pwrite64", "ENOSPC"))
 EXISTING = "binlog.000002"  # CHANGE MASTER TO here
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
+pytestmark = [
+    pytest.mark.long(
+        "A failing system call is rare; "
+        "tests/stories/test_replication.py::"
+        "test_kill_9_of_receiver_and_applier_at_random_moments_loses_and_repeats_nothing holds it for kills."
+    ),
+    pytest.mark.slow,
+    pytest.mark.timeout(3600),
+]
 
 
 @pytest.fixture(scope="module")

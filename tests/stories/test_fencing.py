@@ -37,6 +37,11 @@ from tests.commit import xa_probe
 from tests.commit.xa_probe import at
 from tests.kit.torture_page import count_torture, walk
 
+LONG = pytest.mark.long(
+    "The cases of one kind stay; the others repeat them on other targets and repositories.",
+    keeps=r"mariadb-(transaction|marker)|sqlite-one host",
+)
+
 pytestmark = [
     pytest.mark.timeout(900),
     pytest.mark.filterwarnings("ignore:This process:DeprecationWarning"),  # fork with threads, Python ≥ 3.12
@@ -209,6 +214,7 @@ XA = {**FILE, "commit_mode": "xa"}
 ZOMBIES = {"transaction": (TABLE, True), "marker": (FILE, True), "xa": (XA, True), "between two": (XA, False)}
 
 
+@LONG
 @pytest.mark.slow
 @pytest.mark.parametrize(("options", "is_within"), ZOMBIES.values(), ids=ZOMBIES.keys())
 @pytest.mark.parametrize("kind", SERVERS)
@@ -263,6 +269,7 @@ def test_on_sqlite_the_position_alone_shuts_out_the_one_that_was_stopped(
     assert place.numbers(second) == [1, 2]
 
 
+@LONG
 @pytest.mark.parametrize("options", [TABLE, FILE, XA], ids=["transaction", "marker", "xa"])
 @pytest.mark.parametrize("kind", SERVERS)
 def test_a_lock_that_an_operator_killed_is_taken_again_and_nothing_is_lost_or_written_twice(
@@ -348,6 +355,7 @@ def races(place: Place, rounds: int, is_one_host: bool) -> Iterator[list[list[An
             (place.folder / "target.db").unlink()
 
 
+@LONG
 @pytest.mark.slow
 @pytest.mark.parametrize("rounds", [1, pytest.param(100, marks=pytest.mark.torture)])
 @pytest.mark.parametrize("is_one_host", [True, False], ids=["one host", "three hosts"])

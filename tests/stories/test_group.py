@@ -130,6 +130,7 @@ def test_a_backlog_starves_nobody_and_bad_sql_and_a_damaged_log_stop_their_own_c
     assert set(made.pids().values()) | set(made.pids("receiver").values()) == {None}
 
 
+@pytest.mark.long("A moved volume is rare; tests/stories/test_fencing.py holds the fence for one channel.")
 def test_a_group_is_moved_and_whoever_goes_on_with_the_old_copy_is_fenced(
     group: Made, source: MariadbServer, tmp_path: Path
 ) -> None:

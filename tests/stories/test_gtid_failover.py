@@ -184,6 +184,7 @@ def test_mariadb_sources_change_places_and_no_transaction_is_lost_or_comes_twice
     fail_over(replica, mariadb_pair, f"shop_{repository}", ["--master-use-gtid", "slave_pos"])
 
 
+@pytest.mark.long("test_mariadb_sources_change_places_and_no_transaction_is_lost_or_comes_twice holds it for MariaDB.")
 @pytest.mark.parametrize("repository", ["table", pytest.param("file", marks=pytest.mark.torture)])
 def test_mysql_sources_change_places_and_no_transaction_is_lost_or_comes_twice(
     replica: Replica, mysql_pair: Pair, repository: str

@@ -111,6 +111,7 @@ KILOBYTE = "RPAD(n, 1000, CONCAT('row ', n, ' of a long transaction. '))"
 RANDOM = "CONCAT(" + ",".join(f"SHA2(n*31+{part}, 512)" for part in range(12)) + ")"  # 1.5 KB that halve at best
 
 
+@pytest.mark.long("A transaction above the size of a batch is rare; tests/applier/test_large_rows.py holds large rows.")
 @pytest.mark.slow
 def test_a_row_transaction_of_many_batches(
     tmp_path: Path, mariadb_factory: Callable[..., MariadbServer], monkeypatch: pytest.MonkeyPatch

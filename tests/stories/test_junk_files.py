@@ -20,6 +20,10 @@ from rplctl.command.change_master import change_master
 from rplctl.command.channel.change_options import MasterChanges
 from rplctl.config import load_config
 
+pytestmark = pytest.mark.long(
+    "Junk in each file is rare; tests/repository/test_torn_files.py holds it for the repositories."
+)
+
 FILES = (
     *("rplctl.toml", "history.jsonl", "rplctl.key", "master.info", "relay-log.info"),
     *("relay-bin.index", "relay-bin.000001", "relay-bin.~rec~"),

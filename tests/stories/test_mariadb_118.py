@@ -15,7 +15,11 @@ from tests.applier.instance import Instance
 from tests.kit.replica import Replica, assert_same_tables
 from tests.kit.servers import Mariadb118Server
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.long("A second version; tests/stories/test_replication.py holds it for the installed MariaDB."),
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+]
 
 TABLES = """
 CREATE DATABASE d;

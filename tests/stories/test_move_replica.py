@@ -101,6 +101,7 @@ def test_the_exported_statement_is_taken_by_a_running_mariadb(
     wait_until(lambda: rows(replica) == rows(source))
 
 
+@pytest.mark.long("test_a_mariadb_replica_moves_to_rplctl_and_back holds it for MariaDB.")
 @pytest.mark.mysql
 def test_a_mysql_9_replicas_tables_move_to_rplctl_and_back(
     mysql_factory: Callable[..., MysqlServer], ours: Replica, tmp_path: Path

@@ -107,6 +107,7 @@ def test_rows_that_move_between_partitions_and_tables_move_on_the_target(
     assert played.differing(tmp_path, target, *cases) == []
 
 
+@pytest.mark.long("The cases of the other kinds hold the promise; those of MySQL repeat it.")
 @pytest.mark.parametrize("target", ["sqlite", "postgresql"])
 @pytest.mark.parametrize("statement", STOPS)
 def test_what_cannot_be_told_from_the_log_stops_also_where_unsupported_ddl_is_skipped(

@@ -22,7 +22,14 @@ from tests.kit.load import Load
 from tests.kit.replica import Replica, wait_until
 from tests.kit.servers import MariadbServer, MysqlServer, PostgresqlServer
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.long(
+        "tests/command/process/test_start_shared.py::test_one_process_serves_several_channels_each_for_itself holds "
+        "it for one process."
+    ),
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+]
 
 Sources = dict[str, MariadbServer]
 TABLE = (

@@ -15,7 +15,11 @@ from tests.kit.private_server import ServerUnavailable
 from tests.kit.replica import Replica, assert_same_tables
 from tests.kit.servers import Mariadb105Server, MariadbServer, Mysql57Server, Mysql80Server, Mysql84Server
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.long("Older versions; tests/stories/test_replication.py holds it for the installed MariaDB."),
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+]
 
 WRITES = """
 BEGIN;

@@ -15,7 +15,11 @@ from tests.kit.private_server import PASSWORD, USER
 from tests.kit.replica import Replica, wait_until
 from tests.kit.servers import MariadbServer, PostgresqlServer
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.long("Several connections are not the default; tests/commit/test_branches.py holds each step."),
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+]
 WORKERS = ("--replica-parallel-workers", "3")
 WRITTEN = """BEGIN; INSERT INTO f.a SELECT {0} + seq, REPEAT('a', 30) FROM f.seq_1_to_4000;
 INSERT INTO f.b SELECT {0} + seq, {0} + seq, 0 FROM f.seq_1_to_4000;

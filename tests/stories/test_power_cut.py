@@ -290,6 +290,7 @@ def test_a_copy_holds_what_was_synced_and_nothing_else(tmp_path: Path) -> None:
         assert not (disk / "created").exists()
 
 
+@pytest.mark.long("One case stays; the others are of other repositories and seeds.", keeps=r"FILE-False")
 @needs_mounts
 @pytest.mark.parametrize(
     ("kind", "lies", "images", "moments"),

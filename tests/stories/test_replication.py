@@ -144,6 +144,9 @@ def mysql_source(mysql: MysqlServer) -> MysqlServer:
     return mysql
 
 
+@pytest.mark.long(
+    "tests/stories/test_replication_mysql.py::test_mysql_becomes_what_the_mysql_source_was holds it without kills."
+)
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("start_by", [pytest.param("position", marks=pytest.mark.torture), "gtid"])
 def test_mysql_9_is_replicated_through_kills_and_restarts(

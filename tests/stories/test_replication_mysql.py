@@ -45,6 +45,7 @@ def apply(case: str, replica: Replica, target: MariadbServer, folder: Path, repo
     replica.run("start", "--until-synced")
 
 
+@pytest.mark.long("One recorded log stays; the other repeats it.", keeps=r"mixed")
 @pytest.mark.parametrize("case", MARIADB_CASES)
 def test_mariadb_becomes_what_the_mariadb_source_was(
     case: str, replica: Replica, mariadb_factory: Callable[..., MariadbServer], tmp_path: Path

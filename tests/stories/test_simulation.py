@@ -55,6 +55,12 @@ from tests.kit.simulated_disk import PowerCut, SimulatedDisk
 from tests.kit.torture_page import count_torture, walk
 from tests.relay_log.stream import FakeSource
 
+pytestmark = pytest.mark.long(
+    "Random faults in one process; "
+    "tests/stories/test_replication.py::"
+    "test_kill_9_of_receiver_and_applier_at_random_moments_loses_and_repeats_nothing holds it with real processes."
+)
+
 IN_THE_SUITE, AT_ONCE, TORTURE = 50, 50, 5000
 TABLES = ("probe", "rplctl_commit_marker", "slave_relay_log_info", "slave_master_info")
 

@@ -10,7 +10,10 @@ import pytest
 from tests.kit.replica import Replica, assert_same_tables, wait_until
 from tests.kit.servers import MariadbServer
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.long("Clocks that jump are rare; tests/receiver/test_pull.py holds each answer of a source."),
+    pytest.mark.slow,
+]
 
 
 def test_clocks_that_jump_and_logs_that_begin_anew(

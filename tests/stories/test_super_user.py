@@ -12,7 +12,13 @@ import pytest
 from tests.kit.replica import Replica, wait_until
 from tests.kit.servers import MariadbServer
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.long(
+        "A position edited by hand is rare; tests/repository/test_triggers.py holds what a super user may edit."
+    ),
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+]
 
 SCHEMA = "DROP DATABASE IF EXISTS shop; CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY)"
 TABLES = ("--master-info-repository", "table", "--relay-log-info-repository", "table")

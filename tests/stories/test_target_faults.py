@@ -35,6 +35,11 @@ from tests.kit.replica import new_log, wait_until
 from tests.kit.servers import MariadbServer, PostgresqlServer
 from tests.kit.small_disk import BALLAST, fill, small_disk
 
+LONG = pytest.mark.long(
+    "The cases of SQLite and of a commit without an answer on MariaDB stay; a full or vanished server is rare.",
+    keeps=r"mariadb-there at once.*(TABLE|FILE)$|mariadb-arrives-commit-True|^(mariadb-)?(TABLE|FILE)$",
+)
+
 DATABASE = "target_faults"
 TRANSACTIONS = 40
 PER_COMMIT = 5
@@ -233,6 +238,7 @@ def away_after_each_cut(proxy: Proxy) -> Iterator[None]:
         thread.join()
 
 
+@LONG
 @pytest.mark.parametrize("kind", ["TABLE", "FILE"])
 @pytest.mark.parametrize("arrives", [True, False], ids=["commit arrives", "commit is lost"])
 @pytest.mark.parametrize("away", [False, True], ids=["there at once", "away for a while"])
@@ -249,6 +255,7 @@ def test_a_commit_without_an_answer_is_asked_for_and_neither_lost_nor_repeated(
     assert proxy.cuts == 3
 
 
+@LONG
 @pytest.mark.parametrize("kind", ["TABLE", "FILE"])
 def test_a_connection_that_only_we_know_to_be_lost_is_ended_on_the_server_with_its_locks(
     make: Callable[..., Through], server: Server, recorded: Recorded, kind: str
@@ -271,6 +278,7 @@ PHASES = {  # the statement that is cut, by server
 }
 
 
+@LONG
 @pytest.mark.parametrize(
     ("phase", "away"),
     [
@@ -297,6 +305,7 @@ def test_in_two_phases_one_that_is_not_answered_is_carried_out_once_or_undone(
     assert server.sql(left) == []
 
 
+@LONG
 def test_what_an_attempt_committed_before_the_connection_broke_is_not_applied_again(
     make: Callable[..., Through], maria_target: MariadbServer, recorded: Recorded
 ) -> None:
@@ -315,6 +324,7 @@ def test_what_an_attempt_committed_before_the_connection_broke_is_not_applied_ag
     through.assert_whole()
 
 
+@LONG
 def test_rows_of_a_table_without_transactions_are_not_applied_again_once_they_have_their_position(
     make: Callable[..., Through], maria_target: MariadbServer, recorded: Recorded
 ) -> None:
@@ -329,6 +339,7 @@ def test_rows_of_a_table_without_transactions_are_not_applied_again_once_they_ha
     assert through.proxy.cuts == 1
 
 
+@LONG
 def test_tables_without_transactions_outlive_a_lost_connection_in_the_middle_of_a_group(
     make: Callable[..., Through], maria_target: MariadbServer, recorded: Recorded
 ) -> None:
@@ -343,6 +354,7 @@ def test_tables_without_transactions_outlive_a_lost_connection_in_the_middle_of_
     assert through.proxy.cuts == 1
 
 
+@LONG
 def test_a_record_in_a_table_of_its_own_that_cannot_follow_a_commit_at_once_follows_later(
     make: Callable[..., Through], maria_target: MariadbServer, recorded: Recorded
 ) -> None:
@@ -358,6 +370,7 @@ def test_a_record_in_a_table_of_its_own_that_cannot_follow_a_commit_at_once_foll
     assert stored == [(through.instance.applier.info.master_log_pos,)]
 
 
+@LONG
 @pytest.mark.parametrize("kind", ["TABLE", "FILE"])
 @pytest.mark.parametrize("taken", ["at work", "stopped"])
 def test_a_target_from_an_older_backup_goes_on_from_its_own_position(
@@ -399,6 +412,7 @@ def test_a_target_from_an_older_backup_goes_on_from_its_own_position(
     instance.target.close()
 
 
+@LONG
 @pytest.mark.parametrize("arrives", [True, False], ids=["in COMMIT", "before COMMIT"])
 def test_a_target_killed_in_a_batch_and_started_again_has_all_once(
     make: Callable[..., Through],
@@ -422,6 +436,7 @@ def test_a_target_killed_in_a_batch_and_started_again_has_all_once(
     assert through.proxy.cuts == 1
 
 
+@LONG
 def test_a_read_only_target_stops_with_1290_says_so_and_goes_on_when_it_is_not(
     make: Callable[..., Through], server: Server, recorded: Recorded
 ) -> None:
@@ -452,6 +467,7 @@ def test_a_read_only_target_stops_with_1290_says_so_and_goes_on_when_it_is_not(
     through.assert_whole()
 
 
+@LONG
 def test_a_deadlock_on_postgresql_costs_an_attempt_and_nothing_else(
     make: Callable[..., Through], postgres_target: PostgresqlServer, recorded: Recorded
 ) -> None:
@@ -478,6 +494,7 @@ def test_a_deadlock_on_postgresql_costs_an_attempt_and_nothing_else(
     assert through.instance.applier.retried == 1
 
 
+@LONG
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small file system")
 @pytest.mark.parametrize("kind", ["TABLE", "FILE"])
 def test_sqlite_on_a_full_or_read_only_disk_stops_says_so_and_goes_on_with_space(
@@ -529,6 +546,7 @@ def bulky(mariadb: MariadbServer, tmp_path_factory: pytest.TempPathFactory) -> R
     return groups_of(path)
 
 
+@LONG
 @pytest.mark.mariadb
 @pytest.mark.skipif(
     os.geteuid() != 0 or not Path("/dev/loop-control").exists(), reason="needs root and loop devices to mount an image"
@@ -570,6 +588,7 @@ def test_a_server_whose_disk_is_full_stops_the_applier_which_goes_on_with_space(
         through.close()
 
 
+@LONG
 @pytest.mark.postgresql
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small file system")
 @pytest.mark.parametrize("kind", ["FILE", pytest.param("TABLE", marks=pytest.mark.torture)])
@@ -603,6 +622,7 @@ def test_a_postgresql_whose_tablespace_is_full_stops_the_applier_which_goes_on_w
         postgres_target.sql(f"DROP TABLESPACE small_{kind}")
 
 
+@LONG
 def test_a_table_that_is_full_stops_the_applier_which_goes_on_when_it_is_not(
     make: Callable[..., Through], maria_target: MariadbServer, recorded: Recorded
 ) -> None:
@@ -630,6 +650,7 @@ def remount(folder: Path, mode: str) -> None:
     subprocess.run(["mount", "-o", f"remount,{mode}", str(folder)], check=True)
 
 
+@LONG
 def test_a_target_that_vanishes_without_a_word_is_noticed_within_half_a_minute(
     make: Callable[..., Through], server: Server, recorded: Recorded
 ) -> None:

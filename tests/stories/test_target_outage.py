@@ -47,6 +47,10 @@ from tests.kit.no_spark import without_spark
 from tests.kit.replica import Replica, new_log, slowness, wait_until
 from tests.kit.servers import MariadbServer, MysqlServer, PostgresqlServer
 
+LONG = pytest.mark.long(
+    "An outage of a SQLite file stays; the others repeat it on servers.", keeps=r"in the middle|^stop$"
+)
+
 __all__ = ["without_spark"]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -269,6 +273,7 @@ def killing(
         killer.start_again()
 
 
+@LONG
 @pytest.mark.parametrize(
     ("kind", "mode"),
     [
@@ -307,6 +312,7 @@ SLOW_START_S = 3  # of a Python program, on a machine that is busy
 ONCE = ("crash_after_apply",)  # in the middle: something is committed, more is not
 
 
+@LONG
 def test_it_says_what_it_waits_for_and_since_when_and_stop_ends_it_at_once(
     postgres_target: PostgresqlServer, recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -328,6 +334,7 @@ def test_it_says_what_it_waits_for_and_since_when_and_stop_ends_it_at_once(
     check_rows(postgres_target)
 
 
+@LONG
 @pytest.mark.parametrize("how", ["stop", "SIGTERM"])
 def test_a_process_that_waits_for_its_target_ends_within_two_seconds(
     mariadb: MariadbServer, maria_target: MariadbServer, tmp_path: Path, how: str
@@ -369,6 +376,7 @@ def test_a_process_that_waits_for_its_target_ends_within_two_seconds(
         replica.close()
 
 
+@LONG
 def test_when_the_retries_are_used_up_it_ends_with_the_error_and_nothing_is_lost(
     postgres_target: PostgresqlServer, recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -386,6 +394,7 @@ def test_when_the_retries_are_used_up_it_ends_with_the_error_and_nothing_is_lost
     check_rows(postgres_target)
 
 
+@LONG
 def test_another_applier_that_took_the_channel_during_the_outage_keeps_it(
     maria_target: MariadbServer, recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -409,6 +418,7 @@ def test_another_applier_that_took_the_channel_during_the_outage_keeps_it(
         rival.close()
 
 
+@LONG
 def test_an_account_that_is_refused_is_waited_for_as_a_receiver_waits(
     maria_target: MariadbServer, recorded: Path, tmp_path: Path
 ) -> None:
@@ -427,6 +437,7 @@ def test_an_account_that_is_refused_is_waited_for_as_a_receiver_waits(
     check_rows(maria_target)
 
 
+@LONG
 @pytest.mark.parametrize("moment", ["at start", "in the middle"])
 def test_a_sqlite_file_whose_file_system_is_away_is_waited_for_and_never_made_anew(
     recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str

@@ -24,7 +24,13 @@ from tests.kit.neutral_state import differences as sqlite_differences, state_of
 from tests.kit.postgresql_state import connect, differences as postgresql_differences, new_database
 from tests.kit.servers import MariadbServer, PostgresqlServer
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.long(
+        "ALTER in two groups is rare; "
+        "tests/stories/test_two_phase.py::test_mariadb_in_two_phases_becomes_what_the_source_was holds two phases."
+    ),
+    pytest.mark.slow,
+]
 
 ROWS = 5_000  # long enough for others to commit meanwhile; where they did not, the log is still a valid one
 SCHEMA = "".join(f"CREATE TABLE {name} (id INT PRIMARY KEY, v INT);" for name in "tuo") + (

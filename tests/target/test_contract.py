@@ -38,6 +38,10 @@ from rplctl.target.registry import KINDS, Kind
 from tests.kit.servers import MariadbServer, PostgresqlServer
 from tests.target.encoded import in_bulk
 
+LONG = pytest.mark.long(
+    "The cases of the other kinds hold the promise; those of MySQL repeat it.", keeps=r"^(?!.*mysql)"
+)
+
 KEYED = "CREATE TABLE t (id INT PRIMARY KEY, code VARCHAR(20) UNIQUE, note TEXT)"
 IN_BULK: WeakKeyDictionary[Target, bool] = WeakKeyDictionary()
 FRAMED: WeakKeyDictionary[Target, bool] = WeakKeyDictionary()
@@ -126,6 +130,7 @@ def rows(target: Target) -> list[tuple[object, ...]]:
 ALL = (0, 1, 2)
 
 
+@LONG
 def test_net_changes_are_inserted_updated_and_deleted(target: Target) -> None:
     model = make(target, KEYED)
     apply(target, model, chunk(model, inserts=[RowSet(ALL, [(1, "a", "x"), (2, "b", None), (3, "c", "z")])]))
@@ -133,6 +138,7 @@ def test_net_changes_are_inserted_updated_and_deleted(target: Target) -> None:
     assert rows(target) == [(1, "a2", "new"), (2, "b", None)]
 
 
+@LONG
 @pytest.mark.parametrize(
     "parts",
     [
@@ -158,6 +164,7 @@ def test_a_target_that_differs_is_a_mismatch_and_stays_untouched(target: Target,
     assert rows(target) == [(1, "a", "x")]
 
 
+@LONG
 def test_rows_may_trade_values_of_another_unique_key(target: Target) -> None:
     model = make(target, KEYED)
     apply(target, model, chunk(model, inserts=[RowSet(ALL, [(1, "a", "x"), (2, "b", "y")])]))
@@ -165,6 +172,7 @@ def test_rows_may_trade_values_of_another_unique_key(target: Target) -> None:
     assert rows(target) == [(1, "b", "x"), (2, "a", "y")]
 
 
+@LONG
 def test_a_freed_unique_value_can_be_taken_in_the_same_batch(target: Target) -> None:
     model = make(target, KEYED)
     apply(target, model, chunk(model, inserts=[RowSet(ALL, [(1, "a", None), (2, "b", None)])]))
@@ -172,6 +180,7 @@ def test_a_freed_unique_value_can_be_taken_in_the_same_batch(target: Target) -> 
     assert rows(target) == [(2, "b", None), (3, "a", None)]
 
 
+@LONG
 def test_what_was_applied_is_held_no_longer_though_nobody_looks_for_garbage(target: Target) -> None:
     """A batch has many megabytes, and garbage is looked for when there are many objects."""
     model = make(target, KEYED)
@@ -192,6 +201,7 @@ def test_what_was_applied_is_held_no_longer_though_nobody_looks_for_garbage(targ
         gc.enable()
 
 
+@LONG
 @pytest.mark.parametrize("names", ["ab", ("rowid", "oid"), ("_rowid_", "RowId")])
 def test_without_a_key_exactly_one_equal_row_is_changed(target: Target, names: Sequence[str]) -> None:
     model = make(target, "CREATE TABLE t ({} INT, {} VARCHAR(20))".format(*names))
@@ -220,6 +230,7 @@ def bag_model(target: Target, more: str = "") -> TableModel:
     return make(target, f"CREATE TABLE t (a INT, b VARCHAR(20){more})")
 
 
+@LONG
 @pytest.mark.parametrize("seed", range(8))
 def test_without_a_key_as_many_copies_of_a_row_go_as_are_said(target: Target, seed: int) -> None:
     model, rng = bag_model(target, ", KEY (a)" if seed % 2 else ""), random.Random(seed)
@@ -236,6 +247,7 @@ def test_without_a_key_as_many_copies_of_a_row_go_as_are_said(target: Target, se
         assert Counter(rows(target)) == held - gone + come
 
 
+@LONG
 def test_without_a_key_an_index_that_tells_rows_apart_finds_them(target: Target) -> None:
     model = bag_model(target, ", KEY (a)")
     each: list[Row] = [(number, f"row {number % 7}") for number in range(2000)]
@@ -248,6 +260,7 @@ def test_without_a_key_an_index_that_tells_rows_apart_finds_them(target: Target)
     assert Counter(rows(target)) == Counter(held) - Counter(held[:20]) - Counter(held[1:20:2])
 
 
+@LONG
 def test_of_very_many_copies_only_those_that_are_asked_for_go(target: Target) -> None:
     model = bag_model(target)
     held = Counter({(1, "many"): 500, (2, None): 3})
@@ -256,6 +269,7 @@ def test_of_very_many_copies_only_those_that_are_asked_for_go(target: Target) ->
     assert Counter(rows(target)) == {(1, "many"): 496, (2, None): 1}
 
 
+@LONG
 @pytest.mark.parametrize("own", ["a column", "a trigger", "a foreign key"])
 def test_rows_that_the_target_adds_something_to_are_no_bag(target: Target, own: str) -> None:
     model = bag_model(target, ", UNIQUE (a)")
@@ -286,6 +300,7 @@ def test_rows_that_the_target_adds_something_to_are_no_bag(target: Target, own: 
     assert target.kind == "mysql" or target.takes_bags(make(target, "CREATE TABLE t (a INT)"))
 
 
+@LONG
 @pytest.mark.parametrize(
     ("change", "errno", "words"),
     [
@@ -311,6 +326,7 @@ def test_a_single_change_that_does_not_fit_has_mysqls_number_and_text(
     assert words in caught.value.message.replace("'t.", "'")  # MySQL 8 names the table too
 
 
+@LONG
 def test_ddl_is_rolled_back_with_its_transaction(target: Target) -> None:
     if dialect_of(target.kind).ddl_commits:
         pytest.skip("DDL ends the transaction there")
@@ -325,6 +341,7 @@ def test_ddl_is_rolled_back_with_its_transaction(target: Target) -> None:
     assert "load-schema" in caught.value.hint
 
 
+@LONG
 def test_a_table_without_a_column_of_the_model_is_refused(target: Target) -> None:
     if dialect_of(target.kind).executes_statements:
         pytest.skip("its models are its tables")
@@ -338,6 +355,7 @@ def test_a_table_without_a_column_of_the_model_is_refused(target: Target) -> Non
     assert '"note"' in caught.value.message
 
 
+@LONG
 def test_foreign_keys_count_at_commit_not_before(target: Target) -> None:
     if dialect_of(target.kind).executes_statements:
         pytest.skip("they count at each statement: see test_mysql")
@@ -365,6 +383,7 @@ def test_foreign_keys_count_at_commit_not_before(target: Target) -> None:
     assert caught.value.errno == 1452
 
 
+@LONG
 def test_a_column_added_on_the_target_breaks_no_change_and_keeps_its_value(target: Target) -> None:
     source = make(target, KEYED)
     apply(target, source, chunk(source, inserts=[RowSet(ALL, [(1, "a", "x"), (2, "b", None), (3, "c", "z")])]))
@@ -397,6 +416,7 @@ def test_a_column_added_on_the_target_breaks_no_change_and_keeps_its_value(targe
     ]
 
 
+@LONG
 def test_what_waits_for_a_lock_ends_when_the_target_is_severed(target: Target) -> None:
     """As with the death of the process: an error where it waits, and nothing of it stays."""
     make(target, "CREATE TABLE t (id INT PRIMARY KEY)")
@@ -434,6 +454,7 @@ def test_what_waits_for_a_lock_ends_when_the_target_is_severed(target: Target) -
     elsewhere.dispose()
 
 
+@LONG
 @pytest.mark.parametrize("many", [1207, 499])  # SQLite binds 50 rows to a statement, from 500 on
 @pytest.mark.parametrize("is_columns", [False, True])
 def test_many_rows_are_inserted_each_once_and_none_where_one_is_there(
@@ -457,6 +478,7 @@ def test_many_rows_are_inserted_each_once_and_none_where_one_is_there(
         assert tuple(map(int, reader.exec_driver_sql(sql).one())) == whole
 
 
+@LONG
 def test_a_change_that_was_committed_behind_ones_first_read_is_built_upon(target: Target) -> None:
     """As by the threads that load a copy: each adds its chunk to the count that the one before it committed."""
     if dialect_of(target.kind).loads_alone:
@@ -479,6 +501,7 @@ def test_a_change_that_was_committed_behind_ones_first_read_is_built_upon(target
         other.close()
 
 
+@LONG
 def test_a_severed_target_has_no_connection_left_and_makes_no_other(target: Target) -> None:
     """Also none that somebody asks meanwhile, as for the answer to a COMMIT: what waits anywhere for it ends."""
     if dialect_of(target.kind).is_one_file or dialect_of(target.kind).is_held:

@@ -21,6 +21,10 @@ from rplctl.target.engine_log import (
 from rplctl.target.mysql.engine_log import innodb_status_figures
 from tests.kit.private_server import PrivateServer
 
+LONG = pytest.mark.long(
+    "The cases of the other kinds hold the promise; those of MySQL repeat it.", keeps=r"^(?!.*mysql)"
+)
+
 DENIED = "Access denied; you need (at least one of) the BACKUP_ADMIN privilege(s) for this operation"
 KINDS = [pytest.param(kind, marks=getattr(pytest.mark, kind)) for kind in ("mariadb", "mysql", "postgresql")]
 SOME_USER = {
@@ -58,6 +62,7 @@ def as_bytes(lsn: int | str) -> int:
     return (int(high, 16) << 32) | int(low, 16)
 
 
+@LONG
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_target_says_where_its_log_is(request: pytest.FixtureRequest, kind: str) -> None:
     server: Any = request.getfixturevalue(kind)
@@ -74,6 +79,7 @@ def test_every_kind_of_target_says_where_its_log_is(request: pytest.FixtureReque
         assert not log.copy_to(Path("/nowhere"))
 
 
+@pytest.mark.long("The cases of the other kinds hold the promise; those of MySQL repeat it.")
 def test_mysqls_own_row_has_the_same_engines(mysql: PrivateServer) -> None:
     server: Any = mysql
     own = json.loads(server.sql("SELECT STORAGE_ENGINES FROM performance_schema.log_status")[0][0])
@@ -81,6 +87,7 @@ def test_mysqls_own_row_has_the_same_engines(mysql: PrivateServer) -> None:
         assert {log.name: set(figures(log))} == {name: set(keys) for name, keys in own.items()}
 
 
+@LONG
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_server_that_does_not_grant_backups_is_1227_with_mysqls_words(
     request: pytest.FixtureRequest, kind: str

@@ -77,6 +77,7 @@ def digests(rows: Iterable[tuple[int, bytes]]) -> list[tuple[int, str]]:
     return [(number, hashlib.md5(text).hexdigest()) for number, text in rows]
 
 
+@pytest.mark.long("A row of 64 MB is rare; test_inserted_rows_are_those_of_net_changes holds ordinary rows.")
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sqlite", pytest.param("mariadb", marks=pytest.mark.mariadb)])
 def test_a_row_of_64_mb_is_loaded_and_no_memory_holds_it(

@@ -274,6 +274,7 @@ def test_a_log_that_cannot_be_written_stops_before_the_next_commit_and_lacks_not
     instance.target.close()
 
 
+@pytest.mark.long("test_mariadb_binlog_reads_it_and_finds_the_same_transactions holds it for MariaDB.")
 @pytest.mark.slow
 @pytest.mark.mysql
 def test_mysqlbinlog_reads_a_log_of_mysqls_events_and_skipped_gtids_are_empty_transactions(tmp_path: Path) -> None:

@@ -147,6 +147,7 @@ def change_and_compare(life: Life, names: Sequence[str], archive: Archive) -> No
         assert after[0].read_position == before[0].read_position, names
 
 
+@pytest.mark.long("The cases in the middle of a log stay.", keeps=r"6 received, 3 applied")
 @pytest.mark.slow
 @IN_EACH_STATE
 @pytest.mark.parametrize("way", WAYS)
@@ -260,6 +261,7 @@ class Deadly:
         return getattr(self._place, name)
 
 
+@pytest.mark.long("The crash points of a change by GTID stay; the others go the same way.", keeps=r"GTID")
 @pytest.mark.slow
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("way", WAYS)

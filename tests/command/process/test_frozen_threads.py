@@ -20,7 +20,13 @@ from rplctl.status import SILENT_S
 from tests.kit.replica import Replica, wait_until
 from tests.kit.servers import MariadbServer
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.long(
+        "tests/command/check/test_situations.py::test_check_doctor_and_show_status_say_what_is holds the reports; "
+        "freezing takes minutes."
+    ),
+    pytest.mark.slow,
+]
 SCHEMA = "DROP DATABASE IF EXISTS frozen; CREATE DATABASE frozen; CREATE TABLE frozen.t (a INT PRIMARY KEY)"
 
 

@@ -84,6 +84,7 @@ def test_the_watchdog_is_fed_only_while_the_threads_live(tmp_path: Path) -> None
     assert [(event.Event, event.Info) for event in read_history(tmp_path)][-1] == ("stop", "SIGTERM")
 
 
+@pytest.mark.long("tests/stories/test_target_outage.py holds the wait.")
 def test_a_target_that_comes_up_later_is_waited_for(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]  # nobody answers there once it is closed

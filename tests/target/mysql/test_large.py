@@ -16,6 +16,10 @@ from rplctl.target.mysql import large as mysql_large
 from rplctl.target.mysql.target import MysqlTarget
 from tests.kit.servers import MariadbServer
 
+LONG = pytest.mark.long(
+    "The cases of the other kinds hold the promise; those of MySQL repeat it.", keeps=r"^(?!.*mysql)"
+)
+
 MB = 1 << 20
 PACKET = MB
 TABLE = """
@@ -93,6 +97,7 @@ def found(target: MysqlTarget) -> list[Row]:
     return sorted((tuple(r) for r in target.connection.exec_driver_sql(f"SELECT {columns} FROM shop.t")), key=repr)
 
 
+@LONG
 def test_of_rows_that_are_equal_or_only_look_so_exactly_the_one_changes(target: MysqlTarget, model: TableModel) -> None:
     rows = [B, C, A, A, A, LINES, LINES, NOTHING, ODD]
     for one in rows:
@@ -108,6 +113,7 @@ def test_of_rows_that_are_equal_or_only_look_so_exactly_the_one_changes(target: 
     assert target.connection.exec_driver_sql("SELECT COUNT(*) FROM shop.t WHERE t IS NOT NULL").scalar() == 0
 
 
+@LONG
 def test_a_transaction_in_two_phases_is_prepared_with_large_cells(
     target: MysqlTarget, model: TableModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,6 +129,7 @@ def test_a_transaction_in_two_phases_is_prepared_with_large_cells(
     assert found(target) == shown((3, *less[1:]))
 
 
+@LONG
 def test_errors_are_those_of_small_rows_and_nothing_is_left_behind(target: MysqlTarget, model: TableModel) -> None:
     change(target, model, None, row(1, BYTES, u=5))
     for before, after, errno in (
@@ -141,6 +148,7 @@ def test_errors_are_those_of_small_rows_and_nothing_is_left_behind(target: Mysql
             target.connection.exec_driver_sql("SELECT 1 FROM rplctl.rplctl_cell_0")
 
 
+@LONG
 def test_a_small_row_is_found_behind_one_that_no_cast_takes(target: MysqlTarget, server: MariadbServer) -> None:
     """MariaDB refuses an UPDATE whose condition converts a value above max_allowed_packet."""
     model = made(target, server, "s", "b LONGBLOB, x LONGTEXT")
@@ -152,6 +160,7 @@ def test_a_small_row_is_found_behind_one_that_no_cast_takes(target: MysqlTarget,
     assert server.rows("shop", "s") == [(BYTES, "y" * 2 * MB), (b"other", "y")]
 
 
+@LONG
 def test_a_row_with_a_key_is_found_by_it(target: MysqlTarget, server: MariadbServer) -> None:
     model = made(target, server, "k", "id INT PRIMARY KEY, b LONGBLOB")
     target.apply_change(RowChange(ChangeKind.INSERT, None, RowSet((0, 1), [(0, BYTES)])), model)

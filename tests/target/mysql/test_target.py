@@ -17,6 +17,10 @@ from rplctl.target.mysql.target import MysqlTarget
 from tests.kit.servers import MariadbServer
 from tests.target.encoded import in_bulk
 
+LONG = pytest.mark.long(
+    "The cases of the other kinds hold the promise; those of MySQL repeat it.", keeps=r"^(?!.*mysql)"
+)
+
 SOURCE = "10.11.6-MariaDB"
 QUERY = Query(1_700_000_000, 7, 0, 0, "shop", b"", QueryContext(flags2=0, sql_mode=0), False, False)
 
@@ -67,6 +71,7 @@ def test_urls_of_both_vendors_are_one_kind() -> None:
     assert {target_kind(f"{scheme}://u@h/") for scheme in schemes} == {"mysql"}
 
 
+@LONG
 def test_a_statement_runs_in_the_session_it_had_on_the_source(target: MysqlTarget, server: MariadbServer) -> None:
     run(target, "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, a VARCHAR(60), b DATETIME(6), c DOUBLE)")
     run(
@@ -93,6 +98,7 @@ def test_a_statement_runs_in_the_session_it_had_on_the_source(target: MysqlTarge
     assert 0 < rows[0][3] < 1
 
 
+@LONG
 @pytest.mark.parametrize(
     ("source", "mode"), [("10.11.6-MariaDB", 0), ("10.11.6-MariaDB", 1 << 34), ("9.1.0", 0), ("9.1.0", 1 << 32)]
 )
@@ -114,6 +120,7 @@ def test_digits_without_room_are_rounded_or_cut_as_the_source_does(
     assert server.rows("shop", "t") == [expected]
 
 
+@LONG
 def test_user_variables_keep_type_sign_and_collation(target: MysqlTarget, server: MariadbServer) -> None:
     run(target, "CREATE TABLE t (a BIGINT UNSIGNED, b BIGINT, c DOUBLE, d DECIMAL(10,3), e VARCHAR(40), f BLOB)")
     run(
@@ -129,6 +136,7 @@ def test_user_variables_keep_type_sign_and_collation(target: MysqlTarget, server
     assert server.rows("shop", "t") == [(2**64 - 1, -5, 0.1, "123.450", "latin1_swedish_ci", b"\0'\\\xff")]
 
 
+@LONG
 def test_flags_and_modes_do_not_reach_the_rows_that_follow(target: MysqlTarget, server: MariadbServer) -> None:
     run(target, "CREATE TABLE p (id INT PRIMARY KEY) ENGINE=InnoDB")
     run(target, 'CREATE TABLE "t" ("id" INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES p (id))', sql_mode=4)
@@ -141,6 +149,7 @@ def test_flags_and_modes_do_not_reach_the_rows_that_follow(target: MysqlTarget, 
     assert server.rows("shop", "t") == [(1, 77)]
 
 
+@LONG
 def test_an_error_the_source_met_too_is_expected_and_another_is_not(target: MysqlTarget) -> None:
     run(target, "CREATE TABLE t (id INT PRIMARY KEY)")
     run(target, "INSERT INTO t VALUES (1)")
@@ -159,6 +168,7 @@ def test_an_error_the_source_met_too_is_expected_and_another_is_not(target: Mysq
     assert "Default database: 'shop'" in caught.value.message
 
 
+@LONG
 def test_a_partition_is_exchanged_with_a_table(target: MysqlTarget, server: MariadbServer) -> None:
     """With autocommit off, MariaDB waits for its own locks until lock_wait_timeout."""
     server.sql(
@@ -171,6 +181,7 @@ def test_a_partition_is_exchanged_with_a_table(target: MysqlTarget, server: Mari
     assert target.connection.exec_driver_sql("SELECT @@autocommit").scalar() == 0
 
 
+@LONG
 def test_load_data_reads_the_blocks_of_the_log_and_no_file(target: MysqlTarget, server: MariadbServer) -> None:
     run(target, "CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(10))")
     sql = b"LOAD DATA INFILE '/etc/passwd' INTO TABLE t FIELDS TERMINATED BY ','"
@@ -193,6 +204,7 @@ EVENTS = [
 ]
 
 
+@LONG
 def test_events_of_the_source_are_passive_from_their_first_moment(target: MysqlTarget, server: MariadbServer) -> None:
     """The general log shows it: one statement for each, so that the scheduler never meets an event that it may run."""
     server.sql("SET GLOBAL log_output='TABLE', general_log=1")
@@ -237,6 +249,7 @@ AWKWARD: list[tuple[str, Value, str]] = [
 ]  # fmt: skip
 
 
+@LONG
 @pytest.mark.parametrize(("declared", "value", "shown"), AWKWARD, ids=[a[0] + f"-{i}" for i, a in enumerate(AWKWARD)])
 def test_values_arrive_exactly_in_bulk_and_singly_and_are_found_again(
     target: MysqlTarget, server: MariadbServer, declared: str, value: Value, shown: str
@@ -284,6 +297,7 @@ def test_values_arrive_exactly_in_bulk_and_singly_and_are_found_again(
     assert server.sql("SELECT id FROM shop.t") == [(1,)]
 
 
+@LONG
 def test_an_update_does_not_touch_times_of_its_own(target: MysqlTarget, server: MariadbServer) -> None:
     server.sql("CREATE TABLE shop.t (id INT PRIMARY KEY, v INT, at TIMESTAMP NULL ON UPDATE CURRENT_TIMESTAMP)")
     server.sql("INSERT INTO shop.t VALUES (1, 1, '2001-01-01 00:00:00')")
@@ -294,6 +308,7 @@ def test_an_update_does_not_touch_times_of_its_own(target: MysqlTarget, server: 
     assert server.rows("shop", "t") == [(1, 2, "2001-01-01 00:00:00")]
 
 
+@LONG
 def test_generated_columns_are_not_written(target: MysqlTarget, server: MariadbServer) -> None:
     server.sql("CREATE TABLE shop.t (id INT PRIMARY KEY, v INT, g INT AS (v * 2) STORED)")
     target.begin(foreign_keys=True)
@@ -303,6 +318,7 @@ def test_generated_columns_are_not_written(target: MysqlTarget, server: MariadbS
     assert server.rows("shop", "t") == [(1, 4, 8)]
 
 
+@LONG
 def test_parents_are_inserted_before_and_deleted_after_their_children(
     target: MysqlTarget, server: MariadbServer
 ) -> None:
@@ -328,6 +344,7 @@ def test_parents_are_inserted_before_and_deleted_after_their_children(
     target.rollback()
 
 
+@LONG
 @pytest.mark.parametrize("channel", ["", "orders", "o" * 64])
 def test_a_channel_has_one_committer_and_gives_way_when_it_closes(
     target: MysqlTarget, server: MariadbServer, monkeypatch: pytest.MonkeyPatch, channel: str
@@ -356,6 +373,7 @@ def test_a_channel_has_one_committer_and_gives_way_when_it_closes(
     other.close()
 
 
+@LONG
 def test_a_killed_connection_is_transient_and_replaced(target: MysqlTarget, server: MariadbServer) -> None:
     server.sql("CREATE TABLE shop.t (id INT)")
     model = model_of(target)
@@ -368,6 +386,7 @@ def test_a_killed_connection_is_transient_and_replaced(target: MysqlTarget, serv
     assert model_of(target).columns[0].name == "id"
 
 
+@LONG
 def test_a_row_larger_than_max_allowed_packet_stops_at_once_and_says_so(server: MariadbServer) -> None:
     """Not as a connection that was lost, which would be tried again."""
     (most,) = server.sql("SELECT @@max_allowed_packet")[0]
