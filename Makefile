@@ -83,7 +83,8 @@ $(READY): pyproject.toml
 MISSING = $(if $(wildcard /usr/sbin/mariadbd /usr/local/sbin/mariadbd),,mariadb-server) \
 	$(if $(wildcard /usr/lib/postgresql/*/bin/postgres),,postgresql) \
 	$(if $(shell command -v java),,default-jre-headless) \
-	$(foreach tool,groff mandoc strace,$(if $(shell command -v $(tool)),,$(tool)))
+	$(if $(shell command -v chromedriver),,chromium-driver) \
+	$(foreach tool,fish groff mandoc prometheus strace zsh,$(if $(shell command -v $(tool)),,$(tool)))
 
 servers:
 	@$(if $(strip $(MISSING)),$(if $(APT),$(call install,$(MISSING)),\

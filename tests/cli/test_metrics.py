@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import shutil
 import stat
 import subprocess
 from pathlib import Path
 
-import pytest
 from prometheus_client.parser import text_string_to_metric_families as families
 
 from rplctl.command.show_status import WORKLOG_COLUMNS
 from tests.cli.program import Program
+from tests.kit.programs import required_program
 
 HERE = {"channel_name": "", "connection_name": "", "master_host": "db1", "master_uuid": ""}
 
@@ -75,8 +74,8 @@ def test_rows_of_json_are_the_same_samples(configured: Program) -> None:
     assert {row["Name"] for row in rows} == {s.name for f in families(configured("metrics").out) for s in f.samples}
 
 
-@pytest.mark.skipif(not shutil.which("promtool"), reason="promtool is not here (apt install prometheus)")
 def test_promtool_finds_nothing_wrong(configured: Program) -> None:
     text = configured("metrics").out
-    done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, check=False)
+    command = [required_program("promtool", "prometheus"), "check", "metrics"]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     assert done.returncode in (0, 3) and "error" not in done.stderr, done.stderr  # 3: lint of names that are not ours

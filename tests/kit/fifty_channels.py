@@ -7,11 +7,13 @@ block lasts.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -25,20 +27,21 @@ FINE = tuple(f"shard{number:02}" for number in range(47))
 
 
 @contextmanager
-def fifty_channels(folder: Path) -> Iterator[Path]:
-    """The instance folder."""
+def fifty_channels(folder: Path, fine: Sequence[str] = FINE) -> Iterator[Path]:
+    """The instance folder. `fine`: the names of those that replicate."""
     replica = Replica(folder, spark=False)
     with ExitStack() as held:
         held.callback(replica.close)
         replica.run("init")
-        for name in FINE:
+        for name in fine:
             replica.run("change-master", "--channel", name, "--master-host", f"db-{name}", "--master-user", "repl",
                         "--master-log-file", "binlog.000003", "--master-log-pos", "1170")  # fmt: skip
         _stop_three(replica, folder, held)
-        channels = [Channel(name, replica.datadir) for name in FINE]
+        channels = [Channel(name, replica.datadir) for name in fine]
         for channel in channels:
             for role in ("receiver", "applier"):
                 held.enter_context(hold_lock(channel, role))
+        _write(channels, 120)  # whoever looks now sees them run
         over = threading.Event()
         telling = threading.Thread(target=_tell, args=(channels, over), daemon=True)
         telling.start()
@@ -62,26 +65,37 @@ def _stop_three(replica: Replica, folder: Path, held: ExitStack) -> None:
             continue
         replica.run("start", "--channel", name, expect=None)
         if name == "orders":
-            wait_until(lambda channel=channel: read_status(channel.status_path("applier")).transactions, 60)  # type: ignore[misc]
+            wait_until(lambda: has_customers(replica), 60)
             three.kill("applier")
-        else:  # the tables of orders are in its way
+        else:  # the table of orders is in its way
             wait_until(lambda channel=channel: read_status(channel.status_path("applier")).last_errno, 60)  # type: ignore[misc]
+
+
+def has_customers(replica: Replica) -> bool:
+    """True if a channel has made the recorded shop's first table in the target: the next channel cannot."""
+    with contextlib.suppress(sqlite3.OperationalError):  # there is no target yet
+        return bool(replica.query("SELECT 1 FROM sqlite_master WHERE name = 'shop__customers'"))
+    return False
 
 
 def _tell(channels: list[Channel], over: threading.Event) -> None:
     """As the threads of 47 channels do, each second."""
-    rows = 0
+    rows = 120
     while not over.wait(1):
         rows += 120
-        for number, channel in enumerate(channels):
-            now = time.time()
-            ThreadStatus(
-                state="Waiting for master to send event", connected=True, is_waiting=True, worked=now,
-                clock_error=0.001,
-                read_log_name="binlog.000003", read_log_pos=1170,
-            ).write(channel.status_path("receiver"))  # fmt: skip
-            ThreadStatus(
-                state="Slave has read all relay log; waiting for more updates", is_waiting=True, worked=now,
-                commit_mode="transaction", row_changes=rows * number, transactions=rows,
-                heartbeats=f"7:{now - 0.3:.6f}",
-            ).write(channel.status_path("applier"))  # fmt: skip
+        _write(channels, rows)
+
+
+def _write(channels: list[Channel], rows: int) -> None:
+    for number, channel in enumerate(channels):
+        now = time.time()
+        ThreadStatus(
+            state="Waiting for master to send event", connected=True, is_waiting=True, worked=now,
+            clock_error=0.001,
+            read_log_name="binlog.000003", read_log_pos=1170,
+        ).write(channel.status_path("receiver"))  # fmt: skip
+        ThreadStatus(
+            state="Slave has read all relay log; waiting for more updates", is_waiting=True, worked=now,
+            commit_mode="transaction", row_changes=rows * number, transactions=rows,
+            heartbeats=f"7:{now - 0.3:.6f}",
+        ).write(channel.status_path("applier"))  # fmt: skip
