@@ -5,10 +5,12 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import select
 import struct
 import subprocess
 import sys
 import termios
+import time
 from pathlib import Path
 
 from tests.cli.program import Outcome
@@ -40,6 +42,17 @@ def on_terminal(datadir: Path, *arguments: str, columns: int = 100, typed: str =
         os.close(master)
     text = shown.decode().replace("\r\n", "\n")
     return Outcome(code, _ESCAPES.sub("", text) if plain else text, "")
+
+
+def until(terminal: int, text: str) -> str:
+    """Read what appears on a terminal until that text is in it."""
+    shown, deadline, told = "", time.monotonic() + 30, select.poll()  # a run has more files open than select() takes
+    told.register(terminal, select.POLLIN)
+    while text not in shown:
+        assert time.monotonic() < deadline, shown
+        if told.poll(200):
+            shown += os.read(terminal, 65536).decode(errors="replace")
+    return shown
 
 
 def _read(descriptor: int) -> bytes:

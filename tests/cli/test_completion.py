@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import pty
 import re
-import shutil
 import subprocess
 import sys
+import termios
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +16,9 @@ import pytest
 from rplctl.cli import run
 from rplctl.cli.app import VERBS
 from tests.cli.program import Program, whole_program
+from tests.cli.terminal import until
 from tests.cli.test_start_up import HEAVY
+from tests.kit.programs import required_program
 
 Tab = Callable[..., list[str]]
 SHELLS = ["bash", "zsh", "fish"]
@@ -122,25 +125,37 @@ def test_nothing_heavy_is_loaded_for_a_tab(configured: Program, line: str) -> No
     assert done.stderr == "LOADED\n" and done.returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", SHELLS)
-def test_the_script_of_a_shell_completes_in_it(configured: Program, tmp_path: Path, shell: str) -> None:
-    """The real shell, where there is one: its own completion of a command line with the script that we print."""
-    if (program := shutil.which(shell)) is None:
-        pytest.skip(f"{shell} is not installed")
-    folder = tmp_path / "bin"
+def test_tab_in_a_real_shell_offers_the_channels(configured: Program, tmp_path: Path, shell: str) -> None:
+    """`rplctl --install-completion` in that shell, and then TAB in a new one on a terminal, as an operator has it."""
+    program = required_program(shell)
+    for name in ("east", "west"):
+        configured("change-master", "--channel", name, "--master-host", "db2")
+    folder, home = tmp_path / "bin", tmp_path / "home"
     folder.mkdir()
+    home.mkdir()
     (folder / "rplctl").write_text(f'#!/bin/sh\nexec {sys.executable} -m rplctl "$@"\n')
     (folder / "rplctl").chmod(0o755)
-    path = {"PATH": f"{folder}:{os.environ['PATH']}", "PYTHONPATH": str(Path(__file__).parents[2])}
-    environment = {**os.environ, **path, "RPLCTL_DATADIR": str(configured.datadir)}
-    source = {**environment, "_RPLCTL_COMPLETE": f"source_{shell}"}
-    script = subprocess.run(["rplctl"], capture_output=True, text=True, env=source, check=True).stdout
-    steps = {
-        "bash": f"{script}\nCOMP_WORDS=(rplctl switch-repo --to ''); COMP_CWORD=3; _rplctl_completion rplctl\n"
-        'printf "%s\\n" "${COMPREPLY[@]}"',
-        "fish": f"{script}\ncomplete -C 'rplctl switch-repo --to '",
-        "zsh": f"compdef() {{ }}; _arguments() {{ print -r -- $2 }}; words=(rplctl switch-repo --to ''); CURRENT=4\n"
-        f"{script}\n_rplctl_completion",
-    }[shell]
-    done = subprocess.run([program, "-c", steps], capture_output=True, text=True, env=environment)
-    assert re.findall(r"table|file", done.stdout) == ["table", "file"], done
+    environment = {
+        **{name: value for name, value in os.environ.items() if name != "XDG_CONFIG_HOME"},
+        "HOME": str(home),
+        "PATH": f"{folder}:{os.environ['PATH']}",
+        "PYTHONPATH": str(Path(__file__).parents[2]),
+        "RPLCTL_DATADIR": str(configured.datadir),
+        "TERM": "xterm",
+    }
+    install = f"rplctl --install-completion; cd {home}"  # two commands: a shell becomes its only one, and is not found
+    subprocess.run([program, "-c", install], env=environment, capture_output=True, check=True)
+    ours, its = pty.openpty()
+    termios.tcsetwinsize(its, (40, 100))
+    command = ["setsid", "--ctty", program, "-i"]  # fish needs the terminal to be its own
+    with subprocess.Popen(command, stdin=its, stdout=its, stderr=its, env=environment) as process:
+        try:
+            until(ours, "\x1b[?2004h")  # the shell is ready for a line
+            os.write(ours, b"rplctl stop --channel \t\t")
+            assert "east" in until(ours, "west")
+        finally:
+            process.kill()
+    os.close(ours)
+    os.close(its)

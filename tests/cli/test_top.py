@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 import os
 import pty
-import select
 import signal
 import subprocess
 import sys
 import termios
-import time
 
 import pytest
 
 from rplctl.cli.top import spark
 from tests.cli.program import Program
-from tests.cli.terminal import on_terminal
+from tests.cli.terminal import on_terminal, until
 
 
 def test_the_last_hour_is_drawn_by_the_highest_of_each_part() -> None:
@@ -73,16 +71,6 @@ def test_keys_sort_and_quit_and_the_terminal_is_as_it_was(configured: Program, e
         process.wait()
         os.close(ours)
         os.close(its)
-
-
-def until(terminal: int, text: str) -> str:
-    shown, deadline, told = "", time.monotonic() + 30, select.poll()  # a run has more files open than select() takes
-    told.register(terminal, select.POLLIN)
-    while text not in shown:
-        assert time.monotonic() < deadline, shown
-        if told.poll(200):
-            shown += os.read(terminal, 65536).decode(errors="replace")
-    return shown
 
 
 def test_on_a_terminal_of_any_width_each_line_fits(configured: Program) -> None:
