@@ -6,6 +6,7 @@
 # make torture the longest fault matrices and random tests, an hour or more; ends with a page of the cases tried.
 #              EVERY=1 walks every case of the large matrices: several hours
 # make lint    ruff, mypy, import layers        make clean   all that is made here
+# make pictures the README's pictures, taken again
 # make bench   measurements; make bench ledger, clone, verify …: one part of them (tests/bench)
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -23,7 +24,7 @@ ROOT := $(filter 0,$(shell id -u))
 APT := $(if $(ROOT),$(shell command -v apt-get))
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 
-.PHONY: help demo test test-long test-all quick torture lint bench clean servers
+.PHONY: help demo test test-long test-all quick torture lint bench pictures clean servers
 
 help:
 	@sed -n '1,/^SHELL/{/^#/s/^# //p}' Makefile
@@ -63,6 +64,9 @@ ifeq (bench,$(firstword $(MAKECMDGOALS)))
 $(eval .PHONY: $(wordlist 2,99,$(MAKECMDGOALS)))
 $(eval $(wordlist 2,99,$(MAKECMDGOALS)): bench ; @:)
 endif
+
+pictures: $(READY) servers
+	@$(BIN)/python -m tests.tools.take_pictures
 
 clean:
 	rm -rf $(VENV) dist build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
