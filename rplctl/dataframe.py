@@ -22,7 +22,7 @@ def register(spark: SparkSession) -> None:
     Spark finds the format without this call where the `python3` of its PATH, or PYSPARK_PYTHON, is the Python that
     rplctl is installed in. Executors on other machines keep the Python that their cluster gives them.
     """
-    is_local = spark.conf.get("spark.master", "").startswith("local")
+    is_local = (spark.conf.get("spark.master") or "").startswith("local")
     if is_local and "PYSPARK_PYTHON" not in os.environ:
         spark.sparkContext.pythonExec = sys.executable
     spark.dataSource.register(BinlogDataSource)

@@ -29,7 +29,7 @@ WALLS = {
     "typer": ("cli/",),
     "rich": ("cli/",),
     "click": (),
-    "pyspark": ("applier/", "data_source/"),
+    "pyspark": ("applier/", "data_source/", "dataframe.py"),
     "pymysql": ("handshake/", "source/", "target/"),
     "psycopg": ("target/",),
     "os.fsync": ("durable.py",),
@@ -43,7 +43,7 @@ BANNED_NAME = re.compile(r"(^|_)(utils?|helpers?|managers?|common|misc)($|_)", r
 ENTRY_POINTS = {
     *("rplctl.cli", "rplctl.__main__", "rplctl.receiver.__main__", "rplctl.applier.__main__"),
     *("rplctl.applier.spark.worker_daemon", "rplctl.applier.spark.make_class_archive"),  # begun by Spark, by session
-    "rplctl.data_source.pyspark_binlog",  # found by Spark
+    *("rplctl.data_source.pyspark_binlog", "rplctl.dataframe"),  # found by Spark; called by a program of a user
 }
 
 

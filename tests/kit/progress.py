@@ -50,7 +50,7 @@ class ProgressReport:
         self._files: defaultdict[str, _File] = defaultdict(_File)
         self._total = self._done = 0
         self._began = time.monotonic()
-        self._seconds: Counter[str] = Counter()
+        self._seconds: defaultdict[str, float] = defaultdict(float)
         self._skips: Counter[str] = Counter()
         self._running: dict[str, None] = {}
         self._results: dict[str, str] = {}
@@ -88,7 +88,7 @@ class ProgressReport:
     def pytest_report_teststatus(self, report: Any) -> tuple[str, str, str] | None:
         """Count as pytest does, but print no letters."""
         if report.failed:
-            return ("failed" if report.when == "call" else "error"), "", ""
+            return ("error" if report.when in ("setup", "teardown") else "failed"), "", ""
         if report.skipped:
             return "skipped", "", ""
         return ("passed" if report.when == "call" else ""), "", ""
@@ -105,7 +105,7 @@ class ProgressReport:
         elif report.skipped:
             self._results[report.nodeid] = "skipped"
             self._skips[_skip_reason(report)] += 1
-        if report.when == "teardown":
+        if report.when not in ("setup", "call"):  # its teardown, or the end of its worker
             self._count(report.nodeid)
 
     @pytest.hookimpl(optionalhook=True)
@@ -119,11 +119,10 @@ class ProgressReport:
 
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        slowest = [(nodeid, seconds) for nodeid, seconds in self._seconds.most_common(SLOWEST) if seconds >= 1]
-        if slowest:
-            terminalreporter.section("slowest tests")
-            for nodeid, seconds in slowest:
-                terminalreporter.write_line(f"{seconds:7.1f} s  {nodeid}")
+        slowest = sorted(self._seconds.items(), key=lambda test: -test[1])[:SLOWEST]
+        terminalreporter.section("slowest tests")
+        for nodeid, seconds in slowest:
+            terminalreporter.write_line(f"{seconds:7.1f} s  {nodeid}")
         missing = {reason for reason in self._skips if any(word in reason for word in MISSING_PROGRAM)}
         for title, reasons in (
             ("skipped", self._skips.keys() - missing),

@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ class Sampler:
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._mark = f"{_WORKER}={os.environ[_WORKER]}".encode()
-        self._times: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._times: defaultdict[str, dict[str, float]] = defaultdict(_nothing)
         self._file = ""
         self._own_cpu = time.process_time()
         self._cpu: dict[int, float] = {}  # of each living process of ours, when it was seen last
@@ -89,7 +89,7 @@ class Sampler:
             self._strangers &= living
             self._cpu = {pid: cpu for pid, cpu in self._cpu.items() if pid in living}
 
-    def _look_at(self, pid: int, counted: Counter[str]) -> None:
+    def _look_at(self, pid: int, counted: dict[str, float]) -> None:
         if pid not in self._cpu and self._mark not in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
             self._strangers.add(pid)
             return
@@ -107,20 +107,20 @@ class Printer:
     """The table of all workers together."""
 
     def __init__(self) -> None:
-        self._table: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._table: defaultdict[str, dict[str, float]] = defaultdict(_nothing)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         for file, counted in getattr(node, "workeroutput", {}).get("times", {}).items():
-            self._table[file].update(counted)
+            _add(self._table[file], counted)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         terminalreporter.section("times by test file, in seconds")
         write: Callable[[str], None] = terminalreporter.write_line
         write("".join(f"{name:>11}" for name in COLUMNS) + "  file")
-        total: Counter[str] = Counter()
+        total = _nothing()
         for counted in self._table.values():
-            total.update(counted)
+            _add(total, counted)
         rows = sorted(self._table.items(), key=lambda row: -row[1]["cpu"])
         for file, counted in [*rows[:SHOWN], (f"all {len(rows)} files", total)]:
             write(
@@ -128,6 +128,15 @@ class Printer:
                 + "".join(f"{counted[name]:11.0f}" for name in COLUMNS[2:])
                 + f"  {file}"
             )
+
+
+def _nothing() -> dict[str, float]:
+    return dict.fromkeys(COLUMNS, 0.0)
+
+
+def _add(total: dict[str, float], counted: dict[str, float]) -> None:
+    for name in COLUMNS:
+        total[name] += counted[name]
 
 
 def _name_of(pid: int) -> str:

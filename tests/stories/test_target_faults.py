@@ -509,7 +509,7 @@ def test_sqlite_on_a_full_or_read_only_disk_stops_says_so_and_goes_on_with_space
         middle = len(groups.scan) - 20
         instance.apply(groups, middle)
         at = instance.applier.info
-        damages: list[tuple[Callable[[], None], Callable[[], None], int]] = [
+        damages: list[tuple[Callable[[], object], Callable[[], None], int]] = [
             (lambda: fill(small), lambda: (small / BALLAST).unlink(), 1021),
             (lambda: remount(small, "ro"), lambda: remount(small, "rw"), 1290),
         ]
