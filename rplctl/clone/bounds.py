@@ -2,7 +2,9 @@
 
 A bound is a literal of the source for each column of the key, found by the source itself (`ORDER BY key LIMIT 1 OFFSET
 n`, from the index alone where the key is one). Invariant: of two chunks that meet at a bound one says exactly what the
-other denies, so that each key there can be lies in one chunk, by whatever collation; our code compares no keys.
+other denies, so that each key there can be lies in one chunk, by whatever collation; our code compares no keys. A bound
+is the source's answer, and is kept in files: what its column's type cannot be is refused each time that SQL is made of
+it.
 
 The session must have `sql_mode=''` and `time_zone='+00:00'` (`result_set.columns.SESSION`).
 """
@@ -15,8 +17,9 @@ from typing import Any, Final
 
 from rplctl.schema.model import BINARY_TYPES, INTEGER_BITS, Column, TableModel
 from rplctl.schema.source_catalog import quote
+from rplctl.sql_text import NOTHING, Grammar, Sql, hex_literal, joined, matched, not_executed, word, written
 
-Query = Callable[[str], Sequence[tuple[Any, ...]]]
+Query = Callable[[Sql], Sequence[tuple[Any, ...]]]
 Bound = tuple[str, ...]
 _ROW_BYTES: Final = 16 << 10  # of a table of which nothing is known
 _NUMBERED: Final = frozenset({"bit", "enum", "set"})
@@ -33,10 +36,23 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class KeyColumn:
-    name: str  # quoted
-    read: str  # SQL that gives the text of a literal
-    before: str = ""  # what stands around that text
-    behind: str = ""
+    name: Sql
+    read: Sql  # gives the text of a literal
+    grammar: Grammar  # of that text
+    before: Sql = NOTHING  # what stands around it
+    behind: Sql = NOTHING
+
+    def bound(self, text: str) -> str:
+        """The literal of what `read` has given. Raises RplError for what the column cannot hold."""
+        return written("{}{}{}", self.before, matched(self.grammar, text), self.behind)
+
+    def literal(self, bound: str) -> Sql:
+        """Raises as `bound`."""
+        inner = bound[len(self.before) : len(bound) - len(self.behind)]
+        found = written("{}{}{}", self.before, matched(self.grammar, inner), self.behind)
+        if found != bound:
+            raise not_executed(bound, f"a bound of the key's column {self.name}")
+        return found
 
 
 def key_of(model: TableModel) -> tuple[Column, ...]:
@@ -59,17 +75,34 @@ def chunk_key(model: TableModel) -> tuple[KeyColumn, ...]:
 
 def _key_column(column: Column) -> KeyColumn:
     name, kind = quote(column.name), column.type
+    grammar = grammar_of(column)
     if kind in _NUMBERED or kind == "year":
-        return KeyColumn(name, f"CAST({name} + 0 AS UNSIGNED)")
+        return KeyColumn(name, written("CAST({} + 0 AS UNSIGNED)", name), grammar)
     if kind in INTEGER_BITS or kind == "decimal":
-        return KeyColumn(name, f"CAST({name} AS CHAR)")
+        return KeyColumn(name, written("CAST({} AS CHAR)", name), grammar)
     if kind in ("float", "double"):
-        return KeyColumn(name, f"CAST({name} + 0e0 AS CHAR)", "(0e0 + ", ")")
+        read = written("CAST({} + 0e0 AS CHAR)", name)
+        return KeyColumn(name, read, grammar, written("(0e0 + "), written(")"))
+    quote_sign = written("'")
     if kind in BINARY_TYPES:
-        return KeyColumn(name, f"HEX({name})", "x'", "'")
+        return KeyColumn(name, written("HEX({})", name), grammar, written("x'"), quote_sign)
     if kind in _TEXTS:
-        return KeyColumn(name, f"HEX({name})", f"_{column.charset or 'utf8mb4'} x'", "'")
-    return KeyColumn(name, f"CAST({name} AS CHAR)", "'", "'")  # dates, times, addresses
+        before = written("_{} x'", word(column.charset or "utf8mb4"))
+        return KeyColumn(name, written("HEX({})", name), grammar, before, quote_sign)
+    return KeyColumn(name, written("CAST({} AS CHAR)", name), grammar, quote_sign, quote_sign)
+
+
+def grammar_of(column: Column) -> Grammar:
+    """Of its values as servers print them; of texts and bytes as they print their HEX()."""
+    kind = column.type
+    if kind in _NUMBERED or kind == "year" or kind in INTEGER_BITS:
+        return Grammar.INTEGER
+    if kind in BINARY_TYPES or kind in _TEXTS:
+        return Grammar.HEX
+    known = {"decimal": Grammar.DECIMAL, "float": Grammar.DOUBLE, "double": Grammar.DOUBLE, "uuid": Grammar.UUID}
+    if kind in ("inet4", "inet6"):
+        return Grammar.ADDRESS
+    return known.get(kind, Grammar.MOMENT)
 
 
 def chunks(query: Query, model: TableModel, rows: int, after: Bound | None = None) -> Iterator[Chunk]:
@@ -90,10 +123,13 @@ def next_chunk(query: Query, model: TableModel, rows: int, after: Bound | None) 
 
 def row_bytes(query: Query, model: TableModel) -> tuple[int, int]:
     """Bytes of a row, at least 1, and of all rows, as the source believes."""
-    names = ", ".join(f"x'{name.encode().hex()}'" for name in (model.database, model.name))
     found = query(
-        "SELECT avg_row_length, data_length FROM information_schema.tables"
-        f" WHERE (table_schema, table_name) = ({names})"
+        written(
+            "SELECT avg_row_length, data_length FROM information_schema.tables"
+            " WHERE (table_schema, table_name) = ({}, {})",
+            hex_literal(model.database.encode()),
+            hex_literal(model.name.encode()),
+        )
     )
     row, size = found[0] if found else (_ROW_BYTES, 0)
     return int(row or 1), int(size or 0)
@@ -103,30 +139,42 @@ def next_bound(
     query: Query, model: TableModel, key: Sequence[KeyColumn], after: Bound | None, rows: int
 ) -> Bound | None:
     """The key of the last of so many rows behind `after`; None when there are fewer."""
-    names = ", ".join(column.name for column in key)
-    read = ", ".join(column.read for column in key)
+    names = joined(", ", [column.name for column in key])
+    read = joined(", ", [column.read for column in key])
     where = condition(key, Chunk(after, None))
-    table = f"{quote(model.database)}.{quote(model.name)}"
-    found = query(f"SELECT {read} FROM {table}{where} ORDER BY {names} LIMIT 1 OFFSET {max(1, rows) - 1}")
+    table = quote(model.database, model.name)
+    found = query(
+        written("SELECT {} FROM {}{} ORDER BY {} LIMIT 1 OFFSET {}", read, table, where, names, max(1, rows) - 1)
+    )
     if not found:
         return None
-    return tuple(f"{c.before}{text}{c.behind}" for c, text in zip(key, found[0], strict=True))
+    return tuple(column.bound(str(text)) for column, text in zip(key, found[0], strict=True))
 
 
-def condition(key: Sequence[KeyColumn], chunk: Chunk) -> str:
-    """` WHERE …` of the chunk's rows, or nothing. The first column is also compared by itself: that opens the index."""
-    terms = []
+def condition(key: Sequence[KeyColumn], chunk: Chunk) -> Sql:
+    """` WHERE …` of the chunk's rows, or nothing. The first column is also compared by itself: that opens the index.
+    Raises RplError for a bound that is none of the key's.
+    """
+    terms: list[Sql] = []
     if chunk.after is not None:
-        terms += [f"{key[0].name} >= {chunk.after[0]}", _compared(key, chunk.after, ">", ">")]
+        bound = _literals(key, chunk.after)
+        terms += [written("{} >= {}", key[0].name, bound[0]), _compared(key, bound, written(">"), written(">"))]
     if chunk.upto is not None:
-        terms += [f"{key[0].name} <= {chunk.upto[0]}", _compared(key, chunk.upto, "<", "<=")]
-    return f" WHERE {' AND '.join(terms)}" if terms else ""
+        bound = _literals(key, chunk.upto)
+        terms += [written("{} <= {}", key[0].name, bound[0]), _compared(key, bound, written("<"), written("<="))]
+    return written(" WHERE {}", joined(" AND ", terms)) if terms else NOTHING
 
 
-def _compared(key: Sequence[KeyColumn], bound: Bound, sign: str, last_sign: str) -> str:
+def _literals(key: Sequence[KeyColumn], bound: Bound) -> list[Sql]:
+    if len(key) != len(bound):
+        raise not_executed(", ".join(bound), f"a bound of a key of {len(key)} columns")
+    return [column.literal(text) for column, text in zip(key, bound, strict=True)]
+
+
+def _compared(key: Sequence[KeyColumn], bound: Sequence[Sql], sign: Sql, last_sign: Sql) -> Sql:
     """(a > x OR (a = x AND b > y)), or the same with < and <=: ranges of an index, which (a, b) > (x, y) is not."""
-    text = ""
+    text = NOTHING
     for column, literal in zip(reversed(key), reversed(bound), strict=True):
-        more = f" OR ({column.name} = {literal} AND {text})" if text else ""
-        text = f"({column.name} {sign if text else last_sign} {literal}{more})"
+        more = written(" OR ({} = {} AND {})", column.name, literal, text) if text else text
+        text = written("({} {} {}{})", column.name, sign if text else last_sign, literal, more)
     return text

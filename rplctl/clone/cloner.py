@@ -72,6 +72,7 @@ from rplctl.source.snapshot import (
     step_of,
 )
 from rplctl.source.survey import log_end, session, survey
+from rplctl.sql_text import NOTHING, Sql, written
 from rplctl.target import dialect_of, open_engine, target_kind
 
 if TYPE_CHECKING:
@@ -219,7 +220,7 @@ class Cloner:
         try:
             since = source.received.afresh()
             log_between = between(old, begun, since, source.relay, self.stop.wait)
-            (folds_names,) = source.log("SELECT @@GLOBAL.lower_case_table_names <> 0")[0]
+            (folds_names,) = source.log(written("SELECT @@GLOBAL.lower_case_table_names <> 0"))[0]
             parts, touched = taken_over(old, begun, log_between, self._kind, folds_names=bool(int(folds_names)))
             self._folder.hold()
             log.info("family %d goes on: %s", begun.family, _kept(parts, begun))
@@ -359,7 +360,7 @@ class Cloner:
         if self.stop.is_set():
             raise _Stopped
 
-    def _reader(self, begun: Snapshot, source: Source, locking: str = "") -> Reader:
+    def _reader(self, begun: Snapshot, source: Source, locking: Sql = NOTHING) -> Reader:
         takes_numbers = dialect_of(self._kind).executes_statements
         beside = Beside(self._wait_for_room, self._throttle, self._report)
         return Reader(source, begun, beside, takes_numbers=takes_numbers, locking=locking)
@@ -384,7 +385,7 @@ class Cloner:
             about = opened.enter_context(survey(info, password, self._config))
             query(SESSION)
             of_log = opened.enter_context(survey(source, password, self._config)) if copy else query
-            (server_id,) = of_log("SELECT @@GLOBAL.server_id")[0]
+            (server_id,) = of_log(written("SELECT @@GLOBAL.server_id"))[0]
             received = Received(self._channel, int(server_id), by_gtid=source.uses_gtid)
             select = partial(SelectedRows, mysql, address=f"{info.user_name}@{info.host}:{info.port}")
             step = step_of(query)

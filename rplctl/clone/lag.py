@@ -15,14 +15,15 @@ from rplctl.config import Config
 from rplctl.errors import SourceError
 from rplctl.info import MasterInfo
 from rplctl.source.survey import Query, survey
+from rplctl.sql_text import written
 
 # Where Seconds_Behind_Master stands in all versions of both vendors (their manuals); MariaDB names connections before.
 _SECONDS_BEHIND: Final = 32
 _OF_ALL: Final = _SECONDS_BEHIND + 2
 _STATEMENTS: Final = (  # the first that the server knows
-    ("SHOW ALL SLAVES STATUS", _OF_ALL),
-    ("SHOW REPLICA STATUS", _SECONDS_BEHIND),
-    ("SHOW SLAVE STATUS", _SECONDS_BEHIND),
+    (written("SHOW ALL SLAVES STATUS"), _OF_ALL),
+    (written("SHOW REPLICA STATUS"), _SECONDS_BEHIND),
+    (written("SHOW SLAVE STATUS"), _SECONDS_BEHIND),
 )
 
 log = logging.getLogger("rplctl.cloner")

@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from rplctl import mysql_errors as er
+from rplctl.clone.bounds import grammar_of
 from rplctl.clone.received import Received, changed
 from rplctl.errors import SourceError
 from rplctl.event.cells import cells_of, raw_cells, unsigned_cells
@@ -33,6 +34,7 @@ from rplctl.schema.model import BINARY_TYPES, INTEGER_BITS, TEMPORAL_TYPES, TEXT
 from rplctl.schema.source_catalog import quote
 from rplctl.schema.statement import TableName
 from rplctl.source.snapshot import RowLock
+from rplctl.sql_text import NOTHING, Grammar, Sql, float_literal, hex_literal, joined, matched, word, written
 
 _SCAN_MS: Final = 1000
 _LOOKED_BACK: Final = 8  # pieces of 16 MB; a family whose last change is older is copied as one that rests
@@ -92,15 +94,20 @@ class LastRow:
                 continue
             model, where, finds = found
             if where:
-                sql = f"SELECT 1 FROM {_name(model)} FORCE INDEX (PRIMARY) WHERE {where} LOCK IN SHARE MODE"
+                name = quote(model.database, model.name)
+                sql = written("SELECT 1 FROM {} FORCE INDEX (PRIMARY) WHERE {} LOCK IN SHARE MODE", name, where)
                 yield RowLock(sql, finds)
             elif model not in without_key:
                 without_key.append(model)
         for model in without_key:  # all columns: no index has them, so rows are locked, not entries of an index
-            hint = f"/*+ MAX_EXECUTION_TIME({_SCAN_MS}) */"
-            yield RowLock(f"SELECT {hint} * FROM {_name(model)} WHERE RAND() > 2 LOCK IN SHARE MODE", finds=False)
+            sql = written(
+                "SELECT /*+ MAX_EXECUTION_TIME({}) */ * FROM {} WHERE RAND() > 2 LOCK IN SHARE MODE",
+                _SCAN_MS,
+                quote(model.database, model.name),
+            )
+            yield RowLock(sql, finds=False)
 
-    def _row(self, groups: RelayGroups, events: EventIndex, at: int) -> tuple[TableModel, str, bool] | None:
+    def _row(self, groups: RelayGroups, events: EventIndex, at: int) -> tuple[TableModel, Sql, bool] | None:
         """Of a rows event: its table, which row, whether that is there; None where the account may not read the table,
         or it has other columns by now.
         """
@@ -153,43 +160,39 @@ def _parsed(groups: RelayGroups, events: EventIndex, at: int, description: Forma
     return parse_rows_events(groups.data, events.offsets[at : at + 1], lengths, codes, description.checksum_length)
 
 
-def _key_condition(model: TableModel, formats: Sequence[ColumnFormat], images: Images) -> str:
+def _key_condition(model: TableModel, formats: Sequence[ColumnFormat], images: Images) -> Sql:
     """Of the event's first row; '' without a primary key, or where a column of it is of a kind that is not sure."""
     key = model.primary_key
     if key is None or key.has_expression or not len(images.ops):
-        return ""
+        return NOTHING
     numbers = {column.name.casefold(): number for number, column in enumerate(model.columns)}
     for row in (int(images.after[0]), int(images.before[0])):  # MINIMAL: what has not changed is before
         found = (numbers[name.casefold()] for name in key.columns) if row >= 0 else ()
         terms = [key_term(model.columns[number], formats[number], images, row, number) for number in found]
         if terms and all(terms):
-            return " AND ".join(terms)
-    return ""
+            return joined(" AND ", terms)
+    return NOTHING
 
 
-def key_term(column: Column, fmt: ColumnFormat, images: Images, row: int, number: int) -> str:
+def key_term(column: Column, fmt: ColumnFormat, images: Images, row: int, number: int) -> Sql:
     """What is true of rows with that value and of no other, in words that open an index; '' where nothing is, or the
     image lacks the column (MINIMAL). Raises BinlogFormatError.
     """
     rows = np.array([row], np.int64)
     cells = cells_of(images, rows, number)
     if not len(cells):
-        return ""
+        return NOTHING
     name, kind = quote(column.name), column.type
     if kind in TEXT_BYTES or kind in ("char", "varchar"):
-        found = raw_cells(cells)[0].hex()
-        return f"{name} = _{column.charset or 'utf8mb4'} x'{found}' AND CAST({name} AS BINARY) = x'{found}'"
+        found, charset = hex_literal(raw_cells(cells)[0]), word(column.charset or "utf8mb4")
+        return written("{} = _{} {} AND CAST({} AS BINARY) = {}", name, charset, found, name, found)
     if kind in ("enum", "set"):
-        return f"{name} = {unsigned_cells(cells)[0]}"
+        return written("{} = {}", name, int(unsigned_cells(cells)[0]))
     value: Any = decode_column(images, rows, number, fmt)[0] if kind in _DECODED else None
     if kind in BINARY_TYPES:
-        return f"{name} = x'{value.hex()}'"
+        return written("{} = {}", name, hex_literal(value))
     if kind in ("float", "double"):
-        return f"{name} = {value!r}" + ("e0" if "e" not in repr(value) else "")
+        return written("{} = {}", name, matched(Grammar.DOUBLE, float_literal(value)))
     if kind in ("bit", "year"):
-        return f"{name} = {value}"
-    return f"{name} = '{value}'" if kind in _DECODED else ""
-
-
-def _name(model: TableModel) -> str:
-    return f"{quote(model.database)}.{quote(model.name)}"
+        return written("{} = {}", name, int(value))
+    return written("{} = '{}'", name, matched(grammar_of(column), str(value))) if kind in _DECODED else NOTHING

@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from rplctl.schema.model import Key, TableModel
-from rplctl.schema.source_catalog import quote
 
 
 def late_keys(model: TableModel, others: Iterable[TableModel], *, primary: bool = False) -> tuple[Key, ...]:
@@ -40,21 +39,3 @@ def late_keys(model: TableModel, others: Iterable[TableModel], *, primary: bool 
 
 def without(model: TableModel, keys: Collection[Key]) -> TableModel:
     return replace(model, keys=tuple(key for key in model.keys if key not in keys))
-
-
-def split_create(create: str, keys: Collection[Key]) -> tuple[str, dict[str, str]]:
-    """What SHOW CREATE TABLE prints without these keys, and each of them as ALTER TABLE … ADD takes it, by name. One
-    that is not found stays where it is.
-    """
-    begins = {f"  {kind}KEY {quote(key.name)} (": key.name for key in keys for kind in ("", "UNIQUE ")}
-    kept: list[str] = []
-    found: dict[str, str] = {}
-    for line in create.split("\n"):
-        name = next((name for begin, name in begins.items() if line.startswith(begin)), None)
-        if name is None:
-            kept.append(line)
-        else:
-            found[name] = line.strip().removesuffix(",")
-    last = max(number for number, line in enumerate(kept) if line.startswith("  "))
-    kept[last] = kept[last].removesuffix(",")
-    return "\n".join(kept), found

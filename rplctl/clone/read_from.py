@@ -16,6 +16,7 @@ from rplctl.info import MasterInfo
 from rplctl.secret import reveal
 from rplctl.source.snapshot import Step, settled_end, step_of
 from rplctl.source.survey import Query, survey
+from rplctl.sql_text import written
 
 _PATIENCE_S = 10.0
 READ_SOURCE = "rplctl clone --read-from '' reads from the source itself"
@@ -23,7 +24,7 @@ _NEEDS = f"on both: MySQL's gtid_mode=ON, and a binary log of what is applied (l
 _FILTERS = re.compile(
     r"(?:replicate_(?:wild_)?(?:do|ignore)_(?:db|table|domain_ids)|replicate_rewrite_db)", re.IGNORECASE
 )
-_MYSQL_FILTERS = (
+_MYSQL_FILTERS = written(
     "SELECT filter_name, filter_rule FROM performance_schema.replication_applier_filters UNION ALL"
     " SELECT filter_name, filter_rule FROM performance_schema.replication_applier_global_filters"
 )
@@ -52,8 +53,9 @@ def refuse_other(replica: Query, source: Query, address: str) -> None:
     step = step_of(replica)
     if step is Step.SHARE_LOCK or step is not step_of(source):
         raise SourceError(f"{address} and the source do not both have GTIDs of one vendor", hint=_NEEDS)
-    names = "('log_bin', 'log_slave_updates', 'log_replica_updates')"
-    logs = replica(f"SHOW GLOBAL VARIABLES WHERE variable_name IN {names}")
+    logs = replica(
+        written("SHOW GLOBAL VARIABLES WHERE variable_name IN ('log_bin', 'log_slave_updates', 'log_replica_updates')")
+    )
     if len(logs) < 2 or any(str(value).upper() not in ("ON", "1") for _, value in logs):
         raise SourceError(f"{address} does not log what it applies", hint=_NEEDS)
     if filters := _filters(replica):
@@ -84,7 +86,7 @@ def _has(state: MariadbGtidState, domain: int, server_id: int, sequence: int) ->
 
 
 def _filters(replica: Query) -> list[str]:
-    rows = replica("SHOW GLOBAL VARIABLES LIKE 'replicate\\_%'")  # MariaDB
+    rows = replica(written("SHOW GLOBAL VARIABLES LIKE 'replicate\\_%'"))  # MariaDB
     found = [f"{name}={value}" for name, value in rows if value and _FILTERS.fullmatch(str(name))]
     if rows:
         return found

@@ -31,6 +31,7 @@ from rplctl.schema.statement import TableName
 from rplctl.source.select import SelectedRows
 from rplctl.source.snapshot import LogPlace, Step
 from rplctl.source.survey import Query
+from rplctl.sql_text import Sql, joined, written
 
 CHUNK_BYTES: Final = 16 << 20  # of a chunk, by the size of the rows in the one before it
 _FIRST_ROWS: Final = 1000  # of a table; what the source believes of its size may be of another time
@@ -65,7 +66,7 @@ class Source:
     log: Query
     copy: str
     lag: Lag
-    select: Callable[[str], SelectedRows]
+    select: Callable[[Sql], SelectedRows]
     step: Step
     received: Received
     server_id: int
@@ -76,7 +77,7 @@ class Source:
 class Reader:
     """Of one snapshot."""
 
-    def __init__(self, source: Source, begun: Snapshot, beside: Beside, *, takes_numbers: bool, locking: str) -> None:
+    def __init__(self, source: Source, begun: Snapshot, beside: Beside, *, takes_numbers: bool, locking: Sql) -> None:
         self._query, self._about, self._select, self._lag = source.query, source.about, source.select, source.lag
         self._received, self._begun, self._beside = source.received, begun, beside
         self._takes_numbers, self._locking = takes_numbers, locking
@@ -120,21 +121,26 @@ class Reader:
         """Those that lie in what is taken over; the others come with the rest."""
         chunk = Chunk(None, part.upto)
         begin = condition(chunk_key(self._begun.tables[number].model), chunk)
-        word = "AND" if begin else "WHERE"
-        conditions = [f"{begin} {word} ({' OR '.join(f'({one})' for one in some)})" for some in _in_parts(touched)]
-        nothing = [" WHERE 1 = 0"]  # the columns' types are asked for in any case
+        begin = written("{} AND ", begin) if begin else written(" WHERE ")
+        parts = (joined(" OR ", [written("({})", one) for one in some]) for some in _in_parts(touched))
+        conditions = [written("{}({})", begin, one) for one in parts]
+        nothing = [written(" WHERE 1 = 0")]  # the columns' types are asked for in any case
         return self._read_chunk(number, part.count, chunk, conditions or nothing, tuple(touched))[0]
 
     def _read_chunk(
-        self, number: int, chunk_number: int, chunk: Chunk, conditions: Sequence[str], gone: tuple[Key, ...] = ()
+        self, number: int, chunk_number: int, chunk: Chunk, conditions: Sequence[Sql], gone: tuple[Key, ...] = ()
     ) -> tuple[int, int]:
         """How many rows it has, and how many bytes."""
         table = self._begun.tables[number]
         columns = selected_columns(table.model.columns, takes_numbers=self._takes_numbers)
-        select = f"SELECT {', '.join(c.expression for c in columns)} FROM {'.'.join(map(quote, table.name))}"
+        what = joined(", ", [c.expression for c in columns])
+
+        def rows_where(condition: Sql) -> SelectedRows:
+            return self._select(written("SELECT {} FROM {}{}{}", what, quote(*table.name), condition, self._locking))
+
         self._beside.report.state(f"Reading {'.'.join(table.name)}")
         with transaction(self._query) if self._locking else released(self._query):
-            rows = self._select(select + conditions[0] + self._locking)
+            rows = rows_where(conditions[0])
             if read_table(self._about, *table.name)[0] != table.model:
                 raise BeginAgain(f"{'.'.join(table.name)} was altered")
             head = ChunkHead(
@@ -143,7 +149,7 @@ class Reader:
             )  # fmt: skip
             with write_chunk(self._begun.chunk_path(number, chunk_number), head) as file:
                 for more in (None, *conditions[1:]):
-                    rows = rows if more is None else self._select(select + more + self._locking)
+                    rows = rows if more is None else rows_where(more)
                     for piece in rows.pieces():
                         file.add(piece)
                     file.rows += rows.rows
@@ -157,9 +163,9 @@ def _rows_in_a_chunk(row_bytes: float) -> int:
     return max(1, int(CHUNK_BYTES / max(row_bytes, 1)))
 
 
-def _in_parts(touched: Touched) -> Iterator[list[str]]:
+def _in_parts(touched: Touched) -> Iterator[list[Sql]]:
     """Conditions, as many as a statement takes."""
-    some, size = list[str](), 0
+    some, size = list[Sql](), 0
     for one in touched.values():
         if some and (len(some) == _KEYS_AT_ONCE or size + len(one) > _MOST_CONDITIONS):
             yield some
@@ -192,24 +198,24 @@ def names_of(tables: Sequence[CopiedTable]) -> str:
 @contextmanager
 def released(query: Query) -> Iterator[None]:
     """What the statements of the block hold of a table's definition is let go behind it, and DDL goes on."""
-    query("SAVEPOINT rplctl")
+    query(written("SAVEPOINT rplctl"))
     yield
-    query("ROLLBACK TO SAVEPOINT rplctl")
+    query(written("ROLLBACK TO SAVEPOINT rplctl"))
 
 
 @contextmanager
 def transaction(query: Query) -> Iterator[None]:
     """As `released`, and row locks, too."""
-    query("START TRANSACTION")
+    query(written("START TRANSACTION"))
     try:
         yield
     finally:
-        query("ROLLBACK")
+        query(written("ROLLBACK"))
 
 
 def show_snapshots(names: Sequence[TableName], source: Source) -> bool:
     """Whether all are of an engine that does."""
-    found = source.about("SELECT table_schema, table_name, engine FROM information_schema.tables")
+    found = source.about(written("SELECT table_schema, table_name, engine FROM information_schema.tables"))
     engines = {(str(database), str(table)): str(engine).lower() for database, table, engine in found}
     return all(engines.get(name, "innodb") == "innodb" for name in names)
 
@@ -218,7 +224,7 @@ def copied_table(name: TableName, source: Source, *, is_locked: bool) -> CopiedT
     """None: it is gone. It cannot be altered between the two questions. `is_locked`: no snapshot is open."""
     try:
         with transaction(source.query) if is_locked else released(source.query):
-            source.query(f"SELECT 1 FROM {quote(name[0])}.{quote(name[1])} LIMIT 1")
+            source.query(written("SELECT 1 FROM {} LIMIT 1", quote(*name)))
             return CopiedTable(*read_table(source.about, *name))
     except SourceError as error:
         if error.errno not in _GONE:

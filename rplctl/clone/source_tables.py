@@ -21,6 +21,7 @@ from rplctl.secret import reveal
 from rplctl.source.rights import Rights, may_select, read_rights
 from rplctl.source.snapshot import LogPlace, Step, lets_ddl_pass, settled_end, step_of
 from rplctl.source.survey import Query, survey
+from rplctl.sql_text import written
 
 _PATIENCE_S = 10.0  # for transactions of the source that are being committed
 _MOST_LOOKS = 3  # while tables come and go
@@ -103,8 +104,7 @@ def read_source_tables(config: Config, master: MasterInfo, wanted: Wanted, *, is
         sequences = {
             name: str(rows[0][1])
             for name, model in catalog.tables.items()
-            if model.is_sequence
-            and (rows := unless_gone(query, f"SHOW CREATE SEQUENCE {quote(name[0])}.{quote(name[1])}"))
+            if model.is_sequence and (rows := unless_gone(query, written("SHOW CREATE SEQUENCE {}", quote(*name))))
         }
         missing = (*_missing(rights, wanted, both.tables, refused), *_of_replication(rights, end.position))
         wished = "" if lets_ddl_pass(query, step) else rights.grant("BINLOG ADMIN")
@@ -114,7 +114,7 @@ def read_source_tables(config: Config, master: MasterInfo, wanted: Wanted, *, is
 def _prepared(query: Query) -> bool:
     """False also where MySQL does not say it (XA_RECOVER_ADMIN): then XA COMMIT of one stops the channel."""
     try:
-        return bool(query("XA RECOVER"))
+        return bool(query(written("XA RECOVER")))
     except SourceError as error:
         if error.errno not in (er.XAER_RMERR, er.SPECIFIC_ACCESS_DENIED_ERROR):
             raise
@@ -131,7 +131,9 @@ def _end(query: Query, step: Step) -> LogPlace:
 
 
 def _facts(query: Query) -> dict[TableName, TableFacts]:
-    rows = query("SELECT table_schema, table_name, engine, table_rows, data_length FROM information_schema.tables")
+    rows = query(
+        written("SELECT table_schema, table_name, engine, table_rows, data_length FROM information_schema.tables")
+    )
     return {(str(d), str(t)): TableFacts(str(engine or ""), int(n or 0), int(size or 0))
             for d, t, engine, n, size in rows}  # fmt: skip
 

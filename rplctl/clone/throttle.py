@@ -20,6 +20,7 @@ from rplctl.channel import Channel
 from rplctl.durable import replace_file
 from rplctl.errors import SourceError
 from rplctl.plain_file import parsed_json, read_plain
+from rplctl.sql_text import written
 
 if TYPE_CHECKING:
     from rplctl.clone.bounds import Query
@@ -132,7 +133,7 @@ class Throttle:
 
 
 def _busy(query: Query, limits: Limits) -> str:
-    running = int(query("SHOW GLOBAL STATUS LIKE 'Threads_running'")[0][1]) if limits.max_load else 0
+    running = int(query(written("SHOW GLOBAL STATUS LIKE 'Threads_running'"))[0][1]) if limits.max_load else 0
     is_busy = running > limits.max_load
     return f"Threads_running is {running} on the source, --max-load {limits.max_load}" if is_busy else ""
 
@@ -145,11 +146,11 @@ def _too_much_history(query: Query, limits: Limits) -> str:
 
 def history_length(query: Query) -> int:
     """InnoDB's History list length. Raises SourceError 1227 where a MySQL does not tell it."""
-    found = query("SHOW GLOBAL STATUS LIKE 'Innodb_history_list_length'")  # of MariaDB
+    found = query(written("SHOW GLOBAL STATUS LIKE 'Innodb_history_list_length'"))  # of MariaDB
     if found:
         return int(found[0][1])
     try:
-        rows = query("SELECT COUNT FROM information_schema.INNODB_METRICS WHERE NAME = 'trx_rseg_history_len'")
+        rows = query(written("SELECT COUNT FROM information_schema.INNODB_METRICS WHERE NAME = 'trx_rseg_history_len'"))
     except SourceError as error:
         if error.errno == er.SPECIFIC_ACCESS_DENIED_ERROR:
             error.hint = "GRANT PROCESS ON *.* to the replication account; or rplctl clone --max-history 0"

@@ -29,9 +29,10 @@ from rplctl.position import BinlogPosition
 from rplctl.relay_log.reader import RelayGroups
 from rplctl.schema.model import BINARY_TYPES, INTEGER_BITS, TEMPORAL_TYPES, TEXT_BYTES, Column, TableModel
 from rplctl.schema.statement import TableName
+from rplctl.sql_text import NOTHING, Sql, joined
 from rplctl.target.registry import value_form
 
-Touched = dict[Key, str]  # each with the condition that finds it on the source
+Touched = dict[Key, Sql]  # each with the condition that finds it on the source
 MOST_KEYS: Final = 10_000  # of a table
 _LONGEST: Final = 16 << 10  # of a key's condition
 _NOTHING: Final = MysqlGtidSet()
@@ -112,7 +113,7 @@ def _has_added(  # noqa: PLR0913 - as `touched_keys`
     return True
 
 
-def _keys(formats: list[ColumnFormat], images: Images, model: TableModel, kind: str) -> Iterator[tuple[Key, str]]:
+def _keys(formats: list[ColumnFormat], images: Images, model: TableModel, kind: str) -> Iterator[tuple[Key, Sql]]:
     """Of all images; what an after image does not hold (MINIMAL) is as before. The condition is '' where a key is not
     whole, or too long. Raises BinlogFormatError.
     """
@@ -126,5 +127,5 @@ def _keys(formats: list[ColumnFormat], images: Images, model: TableModel, kind: 
             terms.append(key_term(column, fmt, images, holder, number))
             values = decode_column(images, np.array([holder], np.int64), number, form.format_for(fmt, column))
             key += form.stored(values)
-        condition = " AND ".join(terms)
-        yield tuple(key), condition if all(terms) and len(condition) <= _LONGEST else ""
+        condition = joined(" AND ", terms)
+        yield tuple(key), condition if all(terms) and len(condition) <= _LONGEST else NOTHING

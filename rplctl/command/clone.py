@@ -46,12 +46,14 @@ from rplctl.own_tables.clones import ClonedTable, add_clones, read_clones
 from rplctl.own_tables.models import load_models, store_models
 from rplctl.own_tables.tables import create_own_tables
 from rplctl.position import BinlogPosition
+from rplctl.schema.definition import create_database, sequence_definition
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import DatabaseModel
 from rplctl.schema.source_catalog import quote
 from rplctl.schema.statement import TableName
 from rplctl.secret import reveal
 from rplctl.source.survey import survey
+from rplctl.sql_text import Sql, written
 from rplctl.target import open_target, statement_target
 from rplctl.target.base import committed
 
@@ -203,7 +205,7 @@ def _add(config: Config, channel: Channel, position: BinlogPosition, plan: Clone
             wanted = {database for database, _ in sequences} | {rules.rewritten(name) for name, _ in plan.models}
             server.make_tables(
                 [
-                    *(_create_database(databases[name]) for name in databases if not choice.is_made or name in wanted),
+                    *(create_database(databases[name]) for name in databases if not choice.is_made or name in wanted),
                     *_create_sequences(plan.source.sequences, rules, sequences),
                 ]
             )
@@ -250,16 +252,11 @@ def _rows(connection: Connection, channel: str, plan: ClonePlan, rules: Replicat
     ]  # fmt: skip
 
 
-def _create_database(found: DatabaseModel) -> str:
-    collate = f" COLLATE {found.collation}" if found.collation else ""
-    return f"CREATE DATABASE IF NOT EXISTS {quote(found.name)} CHARACTER SET {found.charset}{collate}"
-
-
 def _create_sequences(
     made_by: dict[TableName, str], rules: ReplicationFilter, wanted: Container[TableName]
-) -> Iterator[str]:
-    """Their values come with the next event of each."""
+) -> Iterator[Sql]:
+    """Their values come with the next event of each. Raises RplError for a text that is more than CREATE SEQUENCE."""
     for (database, name), text in made_by.items():
         if ((ours := rules.rewritten(database)), name) in wanted:
-            yield f"USE {quote(ours)}"
-            yield text.replace("CREATE SEQUENCE", "CREATE SEQUENCE IF NOT EXISTS", 1)
+            yield written("USE {}", quote(ours))
+            yield sequence_definition(text, name)

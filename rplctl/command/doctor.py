@@ -47,6 +47,7 @@ from rplctl.event.kernel_cache import cache_folder
 from rplctl.info import MasterInfo
 from rplctl.repository.channels import target_key
 from rplctl.secret import KEY_FILE
+from rplctl.sql_text import text_literal, written
 from rplctl.target import mapped_errors
 from rplctl.target.dialect import FAIL, OK, POWER_CUT, WARN, DoctorLine
 from rplctl.target.registry import dialect_of, target_kind
@@ -70,10 +71,10 @@ _LADDER = {  # source.snapshot's steps → why
 }
 _VARIABLES = ("%bin%", "server\\_id", "lower\\_case\\_table%", "version")  # of a source
 _LOGS_NO_GENERATED = "11.8.9-MariaDB"  # with an UPDATE, whatever binlog_row_image is
-_GENERATED = """
+_GENERATED = written("""
 SELECT DISTINCT TABLE_SCHEMA, TABLE_NAME FROM information_schema.COLUMNS
 WHERE GENERATION_EXPRESSION <> '' AND TABLE_SCHEMA NOT IN ('mysql', 'sys', 'performance_schema') ORDER BY 1, 2
-"""
+""")
 _MODULES = ("pyspark", "numba", "sqlalchemy", "alembic", "pymysql", "psycopg", "zstandard", "cryptography")
 
 
@@ -307,7 +308,9 @@ def _source(config: Config, master: MasterInfo, check: str) -> Iterator[DoctorLi
 
     with ask_source(config, master) as query:
         rights, step = read_rights(query), step_of(query)
-        rows = [row for like in _VARIABLES for row in query(f"SHOW GLOBAL VARIABLES LIKE '{like}'")]
+        rows = [
+            row for like in _VARIABLES for row in query(written("SHOW GLOBAL VARIABLES LIKE {}", text_literal(like)))
+        ]
         variables = {str(name): str(value) for name, value in rows}
         is_silent = variables.get("version", "").startswith(_LOGS_NO_GENERATED)
         computes = dialect_of(target_kind(config.target_place)).executes_statements

@@ -23,19 +23,21 @@ from rplctl.config import Config
 from rplctl.errors import SourceError, UsageError
 from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition
+from rplctl.sql_text import Sql, backticked, joined, text_literal, written
 
 if TYPE_CHECKING:
     from rplctl.source.survey import Query
 
-_COLUMNS = (
+_COLUMNS = written(
     "ts varchar(26) NOT NULL, server_id int unsigned NOT NULL PRIMARY KEY, file varchar(255) DEFAULT NULL, "
     "position bigint unsigned DEFAULT NULL, relay_master_log_file varchar(255) DEFAULT NULL, "
     "exec_master_log_pos bigint unsigned DEFAULT NULL"
 )
-_CHANGED = ", ".join(
-    f"{name}=VALUES({name})" for name in ("ts", "file", "position", "relay_master_log_file", "exec_master_log_pos")
+_CHANGED = written(
+    "ts=VALUES(ts), file=VALUES(file), position=VALUES(position), relay_master_log_file=VALUES(relay_master_log_file), "
+    "exec_master_log_pos=VALUES(exec_master_log_pos)"
 )
-_NULLS = ("NULL", "NULL")
+_NULLS = (written("NULL"), written("NULL"))
 _NOT_ALLOWED = (er.DBACCESS_DENIED_ERROR, er.TABLEACCESS_DENIED_ERROR)
 _CONNECTION = range(2000, 2100)  # the client's own numbers: nobody answered
 
@@ -96,18 +98,18 @@ def update(config: Config, name: str, *, creates: bool, beat: Callable[[], bool]
     """Write the row, again and again until `beat`, which waits between two, says that it is over. A source that goes
     away is waited for once a row was written. Raises SourceError 1044, 1142, 1146, UsageError.
     """
-    info, written = _info(config, name), 0
+    info, rows_written = _info(config, name), 0
 
     def after() -> bool:
-        nonlocal written
-        written += 1
+        nonlocal rows_written
+        rows_written += 1
         return beat()
 
     while True:
         try:
             return _write(info, config, creates=creates, beat=after)
         except SourceError as error:
-            if error.errno not in _CONNECTION or not written:
+            if error.errno not in _CONNECTION or not rows_written:
                 raise _with_way_out(error, config, info) from None
             if not beat():
                 return
@@ -116,23 +118,23 @@ def update(config: Config, name: str, *, creates: bool, beat: Callable[[], bool]
 def _write(info: MasterInfo, config: Config, *, creates: bool, beat: Callable[[], bool]) -> None:
     database, table = _place(config)
     with ask_source(config, info) as ask:
-        ask("SET SESSION autocommit=1")
+        ask(written("SET SESSION autocommit=1"))
         if creates:
-            ask(f"CREATE DATABASE IF NOT EXISTS {database}")
-            ask(f"CREATE TABLE IF NOT EXISTS {database}.{table} ({_COLUMNS})")
+            ask(written("CREATE DATABASE IF NOT EXISTS {}", database))
+            ask(written("CREATE TABLE IF NOT EXISTS {}.{} ({})", database, table, _COLUMNS))
         while True:
-            values = ", ".join(_row(ask))
-            ask(f"INSERT INTO {database}.{table} VALUES ({values}) ON DUPLICATE KEY UPDATE {_CHANGED}")
+            values = joined(", ", _row(ask))
+            ask(written("INSERT INTO {}.{} VALUES ({}) ON DUPLICATE KEY UPDATE {}", database, table, values, _CHANGED))
             if not beat():
                 return
 
 
-def _row(ask: Query) -> Iterator[str]:
+def _row(ask: Query) -> Iterator[Sql]:
     """Values of the columns, as they stand in a statement. The time is asked for last: it is what is measured."""
     end = _end(ask)
-    moment, server = ask("SELECT DATE_FORMAT(UTC_TIMESTAMP(6), '%Y-%m-%dT%H:%i:%s.%f'), @@GLOBAL.server_id")[0]
-    yield from (f"'{moment}'", str(int(server)))
-    yield from ("'" + end.log_name.replace("'", "''") + "'", str(end.log_pos)) if end else _NULLS
+    moment, server = ask(written("SELECT DATE_FORMAT(UTC_TIMESTAMP(6), '%Y-%m-%dT%H:%i:%s.%f'), @@GLOBAL.server_id"))[0]
+    yield from (text_literal(str(moment)), written("{}", int(server)))
+    yield from (text_literal(end.log_name), written("{}", end.log_pos)) if end else _NULLS
     yield from _NULLS  # of a source that is a replica itself: pt-heartbeat's readers take them for what they are
 
 
@@ -148,9 +150,9 @@ def _end(ask: Query) -> BinlogPosition | None:
         return None
 
 
-def _place(config: Config) -> tuple[str, str]:
+def _place(config: Config) -> tuple[Sql, Sql]:
     database, _, table = (config.heartbeat_table or "heartbeat.heartbeat").partition(".")
-    return f"`{database.replace('`', '``')}`", f"`{table.replace('`', '``')}`"
+    return backticked(database), backticked(table)
 
 
 def _with_way_out(error: SourceError, config: Config, info: MasterInfo) -> SourceError:

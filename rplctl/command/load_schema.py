@@ -24,6 +24,7 @@ from rplctl.position import BinlogPosition
 from rplctl.repository.switch import may_have_target
 from rplctl.schema.dump import load_catalog
 from rplctl.schema.source_catalog import read_catalog
+from rplctl.sql_text import backticked, written
 from rplctl.target import dialect_of, open_target
 
 if TYPE_CHECKING:
@@ -122,9 +123,8 @@ def _with_rows(config: Config, master: MasterInfo, names: list[TableName]) -> li
     found = []
     with ask_source(config, master) as query:
         for name in names:
-            quoted = ".".join(f"`{part.replace('`', '``')}`" for part in name)
             with suppress(SourceError):
-                if not query(f"SELECT 1 FROM {quoted} LIMIT 1"):
+                if not query(written("SELECT 1 FROM {} LIMIT 1", backticked(*name))):
                     continue
             found.append(name)
     return found

@@ -48,6 +48,7 @@ from rplctl.repository.base import RepositoryKind
 from rplctl.schema.model import TableModel
 from rplctl.schema.source_catalog import quote, read_table
 from rplctl.schema.statement import TableName
+from rplctl.sql_text import written
 from rplctl.target import mapped_errors, statement_target
 from rplctl.verify.offline_source import offline_source, place_of
 from rplctl.verify.pair import Pair
@@ -235,7 +236,7 @@ class _Verify:
 
             def more() -> set[TableName]:
                 here = self._tables_here(side, {database for database, _ in found})
-                listed = source.about("SELECT table_schema, table_name FROM information_schema.tables")
+                listed = source.about(written("SELECT table_schema, table_name FROM information_schema.tables"))
                 there = {(self._rules.rewritten(database), name) for database, name in listed}
                 takes = self._request.choice.takes
                 return {name for name in here - there if self._rules.accepts_rows(*name) and takes(name)}

@@ -40,6 +40,7 @@ from rplctl.source.base import Bytes, DumpStart, ReplicaIdentity, fatal_reading_
 from rplctl.source.binlog_folder import log_names, read_head
 from rplctl.source.dump import LiveStream, open_stream
 from rplctl.source.survey import log_end, survey
+from rplctl.sql_text import written
 
 SCHEMES: Final = ("mysql://", "mariadb://")
 LIVE_OPTIONS: Final = frozenset(
@@ -131,7 +132,7 @@ class LiveLogs:
         password = find_password(PasswordSources(self._server.password_file), info.user_name) or ""
         with _own_hints(), survey(info, password, self._config) as query:
             now = log_end(query)
-            self._first = self._first or str(query("SHOW BINARY LOGS")[0][0])
+            self._first = self._first or str(query(written("SHOW BINARY LOGS"))[0][0])
         self.folder = private_folder(self._server.spool / f"{info.host}_{info.port}" / self._first)
         end = min((now, end), key=BinlogPosition.order_key) if end else now
         with self._lock(), _own_hints():

@@ -20,8 +20,9 @@ from rplctl.event.decimal import decimal_size
 from rplctl.event.table_map import ColumnType
 from rplctl.schema.model import BINARY_TYPES, BLOB_BYTES, CHARACTER_TYPES, GEOMETRY_TYPES, TEXT_BYTES, Column
 from rplctl.schema.source_catalog import quote
+from rplctl.sql_text import Sql, written
 
-SESSION: Final = (
+SESSION: Final = written(
     "SET SESSION sql_mode='', SESSION time_zone='+00:00', SESSION character_set_results=NULL, "
     "SESSION net_write_timeout=3600"
 )
@@ -45,7 +46,7 @@ class Action(IntEnum):
 class SelectedColumn:
     """`size`: bytes of the image's cell, 0 = it varies. `metadata` of the format tells digits, precision, scale."""
 
-    expression: str
+    expression: Sql
     format: ColumnFormat
     action: Action = Action.KEEP
     size: int = 0
@@ -91,13 +92,13 @@ def _selected(column: Column, *, takes_numbers: bool) -> SelectedColumn:
         if column.labels or takes_numbers:
             return _numbered(column, name)
         fmt = ColumnFormat(ColumnType.VARCHAR, 65535, charset="utf8mb4", sql_type=kind)
-        return SelectedColumn(f"CONVERT({name} USING utf8mb4)", fmt)
+        return SelectedColumn(written("CONVERT({} USING utf8mb4)", name), fmt)
     if kind in CHARACTER_TYPES or kind in BINARY_TYPES:
         return _string(column, name)
     return _other(column, name)
 
 
-def _numbered(column: Column, name: str) -> SelectedColumn:
+def _numbered(column: Column, name: Sql) -> SelectedColumn:
     count = len(column.labels) or 1 << 6  # not known: as many as there may be
     if column.type == "enum":
         code, size = ColumnType.ENUM, 1 if 0 < len(column.labels) < 256 else 2
@@ -110,10 +111,10 @@ def _numbered(column: Column, name: str) -> SelectedColumn:
         labels=column.labels,
         sql_type=column.type,
     )
-    return SelectedColumn(f"CAST({name} AS UNSIGNED)", fmt, size=size)
+    return SelectedColumn(written("CAST({} AS UNSIGNED)", name), fmt, size=size)
 
 
-def _string(column: Column, name: str) -> SelectedColumn:
+def _string(column: Column, name: Sql) -> SelectedColumn:
     kind = column.type
     charset = "binary" if kind in BINARY_TYPES else column.charset or "utf8mb4"
     if kind in TEXT_BYTES or kind in BLOB_BYTES:
@@ -133,7 +134,7 @@ def _fixed_metadata(most: int) -> int:
     return (ColumnType.STRING ^ (most & 0x300) >> 4) << 8 | most & 0xFF
 
 
-def _other(column: Column, name: str) -> SelectedColumn:
+def _other(column: Column, name: Sql) -> SelectedColumn:
     kind = column.type
     if kind == "decimal":
         precision = 10 if column.length is None else column.length
@@ -157,5 +158,7 @@ def _other(column: Column, name: str) -> SelectedColumn:
         size = _ADDRESS_BYTES[kind]
         fmt = ColumnFormat(ColumnType.STRING, _fixed_metadata(size), charset="binary", sql_type=kind)
         is_uuid = kind == "uuid"
-        return SelectedColumn(f"CAST({name} AS BINARY({size}))", fmt, Action.UUID if is_uuid else Action.TRIM, size)
+        return SelectedColumn(
+            written("CAST({} AS BINARY({}))", name, size), fmt, Action.UUID if is_uuid else Action.TRIM, size
+        )
     raise RplError(f"column {name} is {kind}, which cannot be copied", errno=er.SLAVE_CONVERSION_FAILED)

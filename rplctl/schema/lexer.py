@@ -7,6 +7,7 @@ keys, partitions, functional keys) as opaque text. What is not understood here o
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Literal, NamedTuple, NoReturn
 
@@ -132,6 +133,15 @@ def tokenize(expanded: str, context: DdlContext) -> list[Token]:
             tokens.append(Token("symbol", text, *match.span()))
     tokens.append(Token("end", "", len(expanded), len(expanded)))
     return tokens
+
+
+def scan(sql: str, context: DdlContext) -> Iterator[tuple[str, int, int]]:
+    """Every piece of a text that nobody has expanded, as (kind, start, end): a token's kind, or space, comment, open or
+    close of a versioned comment. A quote that nothing ends is a symbol.
+    """
+    for match in _pattern(*_modes(context)).finditer(sql):
+        kind = "open" if match["open"] is not None else str(match.lastgroup or "symbol")
+        yield kind, *match.span()
 
 
 def _unquote(text: str, *, backslash: bool) -> str:

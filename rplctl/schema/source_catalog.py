@@ -14,14 +14,15 @@ from rplctl.errors import RplError
 from rplctl.schema.context import DdlContext
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, DatabaseModel, load_table
+from rplctl.sql_text import Sql, backticked, written
 
 _Answer = TypeVar("_Answer")
-Query = Callable[[str], Sequence[tuple[Any, ...]]]
+Query = Callable[[Sql], Sequence[tuple[Any, ...]]]
 
 # the server's own, and ours: a source may be the target of another rplctl
 SYSTEM_DATABASES = frozenset({"information_schema", "performance_schema", "mysql", "sys", "ndbinfo", "rplctl"})
 # what SHOW CREATE TABLE prints depends on these; the caller's session is set once
-_SESSION = (
+_SESSION = written(
     "SET SESSION sql_mode='', SESSION sql_quote_show_create=1"
     " /*!80030 , SESSION show_gipk_in_create_table_and_information_schema=ON */"
 )
@@ -37,19 +38,19 @@ def read_catalog(
     snapshot that the binary log position belongs to.
     """
     query(_SESSION)
-    version = str(query("SELECT @@version")[0][0])
+    version = str(query(written("SELECT @@version"))[0][0])
     given = list(databases)
-    names = given or [name for (name,) in query("SHOW DATABASES") if name.lower() not in SYSTEM_DATABASES]
+    names = given or [name for (name,) in query(written("SHOW DATABASES")) if name.lower() not in SYSTEM_DATABASES]
     databases_known = _defaults(query, names)
     tables = {}
     context = DdlContext(sql_mode=0, server_version=version)
     for database in names:
-        listing = f"SHOW FULL TABLES FROM {quote(database)}"
+        listing = written("SHOW FULL TABLES FROM {}", quote(database))
         for table, kind in query(listing) if given else unless_gone(query, listing) or ():
             if kind not in ("BASE TABLE", "SYSTEM VERSIONED", "SEQUENCE"):
                 continue
             if unless_gone(is_wanted, database, str(table)) and (
-                found := unless_gone(query, f"SHOW CREATE TABLE {quote(database)}.{quote(table)}")
+                found := unless_gone(query, written("SHOW CREATE TABLE {}", quote(database, table)))
             ):
                 text = str(found[0][1])
                 if kind == "SEQUENCE":  # MariaDB prints CREATE TABLE … SEQUENCE=1; its model is made from its name
@@ -62,10 +63,10 @@ def read_catalog(
 def read_table(query: Query, database: str, table: str) -> tuple[TableModel, DatabaseModel, str]:
     """One base table as it is now, what it inherits, and what SHOW CREATE TABLE prints. Errors as `read_catalog`."""
     query(_SESSION)
-    version = str(query("SELECT @@version")[0][0])
+    version = str(query(written("SELECT @@version"))[0][0])
     context = DdlContext(sql_mode=0, server_version=version)
     defaults = _defaults(query, [database]).get(database) or DatabaseModel(database, context.charset)
-    text = str(query(f"SHOW CREATE TABLE {quote(database)}.{quote(table)}")[0][1])
+    text = str(query(written("SHOW CREATE TABLE {}", quote(database, table)))[0][1])
     return load_table(text, defaults, context), defaults, text
 
 
@@ -81,7 +82,9 @@ def unless_gone(ask: Callable[..., _Answer], *what: str) -> _Answer | None:
 
 def _defaults(query: Query, names: Iterable[str]) -> dict[str, DatabaseModel]:
     rows = query(
-        "SELECT schema_name, default_character_set_name, default_collation_name FROM information_schema.schemata"
+        written(
+            "SELECT schema_name, default_character_set_name, default_collation_name FROM information_schema.schemata"
+        )
     )
     wanted = set(names)
     return {str(name): DatabaseModel(str(name), _utf8(str(charset)), _utf8(str(collation)))
@@ -93,6 +96,6 @@ def _utf8(name: str) -> str:
     return "utf8mb3" + name[4:] if name == "utf8" or name.startswith("utf8_") else name
 
 
-def quote(name: str) -> str:
-    """A name of the source, as it stands in a statement."""
-    return "`" + name.replace("`", "``") + "`"
+def quote(*names: str) -> Sql:
+    """A name of the source, as it stands in a statement; of several its parts."""
+    return backticked(*names)

@@ -27,6 +27,7 @@ from rplctl.source.base import DumpStart, ReplicaIdentity, SourceIdentity
 from rplctl.source.clock import clock_of
 from rplctl.source.interruption import hold
 from rplctl.source.network_namespace import network_namespace
+from rplctl.sql_text import Sql, written
 
 # What another attempt cannot mend; anything else is tried again as MySQL does, a wrong password (1045) too
 _FATAL = frozenset({er.CR_AUTH_PLUGIN_CANNOT_LOAD, er.CR_AUTH_PLUGIN_ERR})
@@ -82,7 +83,7 @@ def connect(
             _set_up_session(mysql, identity, info, start, replica)
             mysql._execute_command(flavor.COM_REGISTER_SLAVE, flavor.register_request(replica))
             mysql._read_packet()
-            has_checksums = _value(mysql, "SELECT @master_binlog_checksum").upper() != "NONE"
+            has_checksums = _value(mysql, written("SELECT @master_binlog_checksum")).upper() != "NONE"
         except BaseException:
             mysql._force_close()
             raise
@@ -162,9 +163,9 @@ def _identify(mysql: Any) -> SourceIdentity:
     version = str(mysql.server_version).removeprefix("5.5.5-")  # MariaDB 10 hides behind it from old replicas
     is_mariadb = "mariadb" in version.lower()
     asked = time.time()
-    clock = clock_of(asked, float(_value(mysql, "SELECT UNIX_TIMESTAMP(NOW(6))")), time.time())
-    server_id = int(_value(mysql, "SELECT @@GLOBAL.server_id"))
-    uuid = "" if is_mariadb else _value(mysql, "SELECT @@GLOBAL.server_uuid")
+    clock = clock_of(asked, float(_value(mysql, written("SELECT UNIX_TIMESTAMP(NOW(6))"))), time.time())
+    server_id = int(_value(mysql, written("SELECT @@GLOBAL.server_id")))
+    uuid = "" if is_mariadb else _value(mysql, written("SELECT @@GLOBAL.server_uuid"))
     return SourceIdentity(server_id, uuid, version, is_mariadb, clock.difference, clock.error)
 
 
@@ -202,7 +203,7 @@ def _set_up_session(
             mysql.query(statement)
     if start.mysql_gtid_set is not None:
         _require(not identity.is_mariadb, "MASTER_AUTO_POSITION needs a MySQL source", HINT_MARIADB_GTID)
-        mode = _value(mysql, "SELECT @@GLOBAL.gtid_mode")
+        mode = _value(mysql, written("SELECT @@GLOBAL.gtid_mode"))
         _require(
             mode == "ON",
             "The replication receiver thread cannot start in AUTO_POSITION mode: "
@@ -217,7 +218,7 @@ def _require(condition: bool, otherwise: str, hint: str = "") -> None:
         raise SourceError(f"Fatal error: {otherwise}", errno=er.SLAVE_FATAL_ERROR, hint=hint)
 
 
-def _value(mysql: Any, query: str) -> str:
+def _value(mysql: Any, query: Sql) -> str:
     """The one value of a query as text. Raises SourceError when the answer has another shape."""
     with mysql.cursor() as cursor:
         cursor.execute(query)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from rplctl import mysql_errors as er
 from rplctl.errors import SourceError
 from rplctl.source.base import DumpStart, ReplicaIdentity
+from rplctl.sql_text import Grammar, Sql, matched, text_literal, written
 
 if TYPE_CHECKING:
     from rplctl.event.gtid import MysqlGtidSet
@@ -32,35 +33,38 @@ MARIADB_SLAVE_CAPABILITY_GTID = 4
 MAX_POSITION_OF_A_DUMP_BY_FILE = 0xFFFFFFFF
 
 
-def session_statements(is_mariadb: bool, heartbeat_s: float, replica: ReplicaIdentity) -> list[str]:
+def session_statements(is_mariadb: bool, heartbeat_s: float, replica: ReplicaIdentity) -> list[Sql]:
     """SET statements of a replica's session. Both spellings for MySQL: 5.7 knows master only, 9 both."""
     period = round(heartbeat_s * 1e9)  # nanoseconds
-    statements = []
+    statements = list[Sql]()
     if is_mariadb:
         if period:
-            statements.append(f"SET @master_heartbeat_period= {period}")
-        statements.append("SET @master_binlog_checksum= @@global.binlog_checksum")
-        statements.append(f"SET @mariadb_slave_capability={MARIADB_SLAVE_CAPABILITY_GTID}")
+            statements.append(written("SET @master_heartbeat_period= {}", period))
+        statements.append(written("SET @master_binlog_checksum= @@global.binlog_checksum"))
+        statements.append(written("SET @mariadb_slave_capability={}", MARIADB_SLAVE_CAPABILITY_GTID))
         return statements
     if period:
-        statements.append(f"SET @master_heartbeat_period = {period}, @source_heartbeat_period = {period}")
+        statements.append(written("SET @master_heartbeat_period = {}, @source_heartbeat_period = {}", period, period))
     statements.append(
-        "SET @master_binlog_checksum = @@global.binlog_checksum, @source_binlog_checksum = @@global.binlog_checksum"
+        written(
+            "SET @master_binlog_checksum = @@global.binlog_checksum, @source_binlog_checksum = @@global.binlog_checksum"
+        )
     )
-    statements.append(f"SET @slave_uuid = '{replica.uuid}', @replica_uuid = '{replica.uuid}'")
+    uuid = text_literal(replica.uuid)
+    statements.append(written("SET @slave_uuid = {}, @replica_uuid = {}", uuid, uuid))
     return statements
 
 
-def mariadb_gtid_statements(connect_state: str) -> list[str]:
+def mariadb_gtid_statements(connect_state: str) -> list[Sql]:
     """Start by GTID: everything after these, one `domain-server-sequence` for each domain."""
     if any(c not in "0123456789-," for c in connect_state):
         raise SourceError(
             f"Malformed MariaDB GTID position '{connect_state}'", errno=er.GTID_POSITION_NOT_FOUND_IN_BINLOG
         )
     return [
-        f"SET @slave_connect_state='{connect_state}'",
-        "SET @slave_gtid_strict_mode=0",
-        "SET @slave_gtid_ignore_duplicates=0",
+        written("SET @slave_connect_state='{}'", matched(Grammar.MARIADB_GTIDS, connect_state)),
+        written("SET @slave_gtid_strict_mode=0"),
+        written("SET @slave_gtid_ignore_duplicates=0"),
     ]
 
 

@@ -15,6 +15,7 @@ from typing import Final
 from rplctl.position import BinlogPosition, log_number
 from rplctl.source.clock import Clock, clock_of
 from rplctl.source.survey import Query
+from rplctl.sql_text import joined, text_literal, written
 
 _DAY_S: Final = 86400
 VARIABLES: Final = (
@@ -70,10 +71,11 @@ def _number(variables: Mapping[str, str], name: str) -> float:
 def look(ask: Query) -> Kept:
     """Raises SourceError, 1227 where the account may not see the logs."""
     began = time.time()
-    clock = clock_of(began, float(ask("SELECT UNIX_TIMESTAMP(NOW(6))")[0][0]), time.time())
-    names = ", ".join(f"'{name}'" for name in VARIABLES)
-    variables = {str(n): str(v) for n, v in ask(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({names})")}
-    logs = ask("SHOW BINARY LOGS") if variables.get("log_bin") == "ON" else []
+    clock = clock_of(began, float(ask(written("SELECT UNIX_TIMESTAMP(NOW(6))"))[0][0]), time.time())
+    names = joined(", ", map(text_literal, VARIABLES))
+    rows = ask(written("SHOW GLOBAL VARIABLES WHERE Variable_name IN ({})", names))
+    variables = {str(n): str(v) for n, v in rows}
+    logs = ask(written("SHOW BINARY LOGS")) if variables.get("log_bin") == "ON" else []
     return Kept(time.time(), clock, variables, {str(row[0]): int(row[1]) for row in logs})
 
 

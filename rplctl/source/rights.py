@@ -15,9 +15,12 @@ from rplctl import mysql_errors as er
 from rplctl.errors import SourceError
 from rplctl.schema.source_catalog import SYSTEM_DATABASES, quote
 from rplctl.source.survey import Query
+from rplctl.sql_text import Sql, joined, not_executed, written
 
 _GRANT = re.compile(r"GRANT (.+?) ON (\*|`(?:[^`]|``)+`)\.(\*|`(?:[^`]|``)+`) TO ", re.DOTALL)
 _REVOKED = re.compile(r"REVOKE (.+?) ON `((?:[^`]|``)+)`\.\* FROM ", re.DOTALL)  # MySQL: of a global right
+_PARTS_OF_ROLE = r"`((?:[^`]|``)*)`@`((?:[^`]|``)*)`"
+_ROLE = r"`(?:[^`]|``)*`@`(?:[^`]|``)*`"
 _ALL = frozenset({"ALL PRIVILEGES", "ALL"})
 
 
@@ -54,20 +57,30 @@ class Rights:
 
 def read_rights(query: Query) -> Rights:
     """Of the session's account, with those of its roles as far as the server tells. Raises SourceError."""
-    query("SET SESSION sql_mode='', SESSION sql_quote_show_create=1")
-    user, _, host = str(query("SELECT CURRENT_USER()")[0][0]).rpartition("@")
-    is_plain = any(str(value).upper() == "ON" for _, value in query("SHOW GLOBAL VARIABLES LIKE 'partial_revokes'"))
+    query(written("SET SESSION sql_mode='', SESSION sql_quote_show_create=1"))
+    user, _, host = str(query(written("SELECT CURRENT_USER()"))[0][0]).rpartition("@")
+    is_plain = any(
+        str(value).upper() == "ON" for _, value in query(written("SHOW GLOBAL VARIABLES LIKE 'partial_revokes'"))
+    )
     return rights_of([str(row[0]) for row in _grants(query)], f"{_text(user)}@{_text(host)}", has_patterns=not is_plain)
 
 
 def _grants(query: Query) -> list[tuple[object, ...]]:
     try:
-        roles = str(query("SELECT CURRENT_ROLE()")[0][0] or "NONE")
+        roles = str(query(written("SELECT CURRENT_ROLE()"))[0][0] or "NONE")
     except SourceError:  # MySQL 5.7 knows none
         roles = "NONE"
     if roles != "NONE" and "`" in roles:  # MySQL; MariaDB tells of its role without being asked
-        return [*query(f"SHOW GRANTS FOR CURRENT_USER() USING {roles}")]
-    return [*query("SHOW GRANTS")]
+        return [*query(written("SHOW GRANTS FOR CURRENT_USER() USING {}", _roles(roles)))]
+    return [*query(written("SHOW GRANTS"))]
+
+
+def _roles(text: str) -> Sql:
+    """Of CURRENT_ROLE(): `name`@`host`, in any number. Raises RplError."""
+    if not re.fullmatch(rf"{_ROLE}(?:,\s*{_ROLE})*", text):
+        raise not_executed(text, "a list of roles")
+    found = [tuple(name.replace("``", "`") for name in pair) for pair in re.findall(_PARTS_OF_ROLE, text)]
+    return joined(", ", [written("{}@{}", quote(name), quote(host)) for name, host in found])
 
 
 def rights_of(grants: Iterable[str], account: str, *, has_patterns: bool = True) -> Rights:
@@ -90,7 +103,7 @@ def rights_of(grants: Iterable[str], account: str, *, has_patterns: bool = True)
 def may_select(query: Query, database: str, table: str) -> bool:
     """Raises SourceError for whatever else is wrong with the table."""
     try:
-        query(f"SELECT * FROM {quote(database)}.{quote(table)} LIMIT 0")
+        query(written("SELECT * FROM {} LIMIT 0", quote(database, table)))
     except SourceError as error:
         if error.errno not in (er.TABLEACCESS_DENIED_ERROR, er.COLUMNACCESS_DENIED_ERROR):
             raise

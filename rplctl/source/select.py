@@ -20,6 +20,7 @@ from rplctl.event.jit import ByteArray
 from rplctl.result_set.stream import RowStream
 from rplctl.source.base import lost_connection
 from rplctl.source.connection import map_errors
+from rplctl.sql_text import Sql
 
 PIECE_BYTES: Final = 1 << 20
 _COM_STMT_PREPARE: Final = 0x16
@@ -33,7 +34,7 @@ _NAMES: Final = 6  # length-encoded texts before them
 class SelectedRows:
     """`wire_types`: the type code of each column of the result set."""
 
-    def __init__(self, mysql: Any, sql: str, address: str) -> None:
+    def __init__(self, mysql: Any, sql: Sql, address: str) -> None:
         """Prepare and execute. `mysql`: a session that nobody else uses meanwhile. Raises SourceError."""
         self._mysql, self._address = mysql, address
         with map_errors(address):

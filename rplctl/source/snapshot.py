@@ -34,6 +34,7 @@ from rplctl.errors import SourceError, WaitTimeout
 from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
 from rplctl.position import BinlogPosition
 from rplctl.source.survey import Query, executed_gtids, log_end
+from rplctl.sql_text import NOTHING, Grammar, Sql, float_literal, matched, text_literal, utf8_literal, written
 
 _AGAIN_S = 0.01
 _BINARY_LOG_STATUS = (8, 4)  # MySQL's version that took SHOW MASTER STATUS away
@@ -44,7 +45,7 @@ _PASSING = frozenset(  # of a lock that is not got: the row's, or because the ta
     }
 )
 _GTID = re.compile(r"GTID_NEXT\s*=\s*'([^']+)'")
-_SNAPSHOT = "START TRANSACTION WITH CONSISTENT SNAPSHOT"
+_SNAPSHOT = written("START TRANSACTION WITH CONSISTENT SNAPSHOT")
 
 
 class Step(Enum):
@@ -68,14 +69,14 @@ class LogPlace:
 class RowLock:
     """A SELECT that share-locks a row. `finds`: whether the row must be there, else it was deleted."""
 
-    sql: str
+    sql: Sql
     finds: bool
 
 
 class Snapshot:
     """`low`: L. `locking`: what each SELECT must end with; then there is no transaction, each SELECT is its own."""
 
-    def __init__(self, query: Query, low: LogPlace, high: LogPlace | None, locking: str = "") -> None:
+    def __init__(self, query: Query, low: LogPlace, high: LogPlace | None, locking: Sql = NOTHING) -> None:
         self._query, self._high = query, high
         self.low, self.locking = low, locking
 
@@ -86,25 +87,27 @@ class Snapshot:
 
 def step_of(query: Query) -> Step:
     """The highest that the server has. Raises SourceError."""
-    if query("SHOW STATUS LIKE 'binlog_snapshot_file'"):
+    if query(written("SHOW STATUS LIKE 'binlog_snapshot_file'")):
         return Step.EXACT
-    modes = query("SHOW GLOBAL VARIABLES LIKE 'gtid_mode'")
+    modes = query(written("SHOW GLOBAL VARIABLES LIKE 'gtid_mode'"))
     return Step.GTID_WINDOW if modes and str(modes[0][1]).upper() == "ON" else Step.SHARE_LOCK
 
 
 def orders_commits(query: Query) -> bool:
     """Whether MySQL shows transactions in the order of its log."""
-    return any(str(value).upper() == "ON" for _, value in query("SHOW GLOBAL VARIABLES LIKE 'binlog_order_commits'"))
+    return any(
+        str(value).upper() == "ON" for _, value in query(written("SHOW GLOBAL VARIABLES LIKE 'binlog_order_commits'"))
+    )
 
 
 def lets_ddl_pass(query: Query, step: Step) -> bool:
     """Whether a snapshot that the session opens from here on holds up no DDL between two of its statements. Not within
     a transaction.
     """
-    if step is not Step.EXACT or "mariadb" not in str(query("SELECT @@version")[0][0]).lower():
+    if step is not Step.EXACT or "mariadb" not in str(query(written("SELECT @@version"))[0][0]).lower():
         return True
     try:
-        query("SET SESSION sql_log_bin=0")
+        query(written("SET SESSION sql_log_bin=0"))
     except SourceError as error:
         if error.errno != er.SPECIFIC_ACCESS_DENIED_ERROR:
             raise
@@ -124,7 +127,7 @@ def snapshot(
     its row is gone, or locked by somebody else for long.
     """
     deadline = time.monotonic() + timeout_s
-    query("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    query(written("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"))
     try:
         if step is Step.EXACT:
             yield _exact(query, applied, deadline)
@@ -134,25 +137,27 @@ def snapshot(
             assert lock is not None
             yield _behind(query, lock)
     finally:
-        query("ROLLBACK")
+        query(written("ROLLBACK"))
 
 
 @contextmanager
 def locked_rows(query: Query, step: Step, timeout_s: float) -> Iterator[Snapshot]:
     """Within the block each row is seen as at some time between L and H. Raises WaitTimeout, SourceError."""
     low = settled_end(query, step, timeout_s)
-    query("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+    query(written("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"))
     try:
-        yield Snapshot(query, low, None, " LOCK IN SHARE MODE")
+        yield Snapshot(query, low, None, written(" LOCK IN SHARE MODE"))
     finally:
-        query("ROLLBACK")
+        query(written("ROLLBACK"))
 
 
 def _exact(query: Query, applied: LogPlace, deadline: float) -> Snapshot:
     """Delivered comes before visible: opened again until it shows what is applied."""
     while True:
         query(_SNAPSHOT)
-        found = {str(name).lower(): str(value) for name, value in query("SHOW STATUS LIKE 'binlog_snapshot_%'")}
+        found = {
+            str(name).lower(): str(value) for name, value in query(written("SHOW STATUS LIKE 'binlog_snapshot_%'"))
+        }
         name = found.get("binlog_snapshot_file", "")
         if not name:
             raise SourceError("the source does not say which position its snapshot has: its binary log is off")
@@ -160,7 +165,7 @@ def _exact(query: Query, applied: LogPlace, deadline: float) -> Snapshot:
         place = LogPlace(position, found.get("binlog_snapshot_gtid_executed", "") or gtids_at(query, position))
         if (applied.position is None or not position.is_before(applied.position)) and _shows(place, applied):
             return Snapshot(query, place, place)
-        query("ROLLBACK")
+        query(written("ROLLBACK"))
         if time.monotonic() > deadline:
             raise _too_late(applied)
         time.sleep(_AGAIN_S)
@@ -168,7 +173,7 @@ def _exact(query: Query, applied: LogPlace, deadline: float) -> Snapshot:
 
 def gtids_at(query: Query, position: BinlogPosition) -> str:
     """MariaDB's GTID position there."""
-    (gtids,) = query(f"SELECT BINLOG_GTID_POS('{position.log_name}', {position.log_pos})")[0]
+    (gtids,) = query(written("SELECT BINLOG_GTID_POS({}, {})", utf8_literal(position.log_name), position.log_pos))[0]
     return str(gtids or "")
 
 
@@ -183,13 +188,14 @@ def _shows(place: LogPlace, applied: LogPlace) -> bool:
 
 def _window(query: Query, applied: LogPlace, deadline: float) -> Snapshot:
     if applied.gtids:
-        patience = max(0.001, deadline - time.monotonic())
-        (late,) = query(f"SELECT WAIT_FOR_EXECUTED_GTID_SET('{applied.gtids}', {patience:.3f})")[0]
+        patience = float_literal(round(max(0.001, deadline - time.monotonic()), 3))
+        wanted = matched(Grammar.MYSQL_GTIDS, applied.gtids)
+        (late,) = query(written("SELECT WAIT_FOR_EXECUTED_GTID_SET('{}', {})", wanted, patience))[0]
         if late:
             raise _too_late(applied)
     settled = log_end(query)
     _settle(query, deadline)
-    (gtids,), (name, offset, *_) = query("SELECT @@GLOBAL.gtid_executed", _SNAPSHOT, _status(query))
+    (gtids,), (name, offset, *_) = query(written("SELECT @@GLOBAL.gtid_executed"), _SNAPSHOT, _status(query))
     low = LogPlace(settled, str(gtids).replace("\n", ""))
     return Snapshot(query, low, LogPlace(BinlogPosition(str(name), int(offset))))
 
@@ -198,7 +204,7 @@ def logged_gtids(query: Query, begin: BinlogPosition, end: BinlogPosition) -> My
     """Of the transactions that the server has logged between the two. None when they lie in two files."""
     if begin.log_name != end.log_name:
         return None
-    rows = query(f"SHOW BINLOG EVENTS IN '{begin.log_name}' FROM {begin.log_pos}")
+    rows = query(written("SHOW BINLOG EVENTS IN {} FROM {}", text_literal(begin.log_name), begin.log_pos))
     texts = (_GTID.search(str(info)) for _, at, kind, _, _, info in rows if kind == "Gtid" and at < end.log_pos)
     return MysqlGtidSet.parse(",".join(text[1] for text in texts if text is not None))
 
@@ -211,12 +217,12 @@ def _behind(query: Query, last: Callable[[], RowLock | None]) -> Snapshot:
         raise SourceError("no row of the last change is known", errno=er.LOCK_WAIT_TIMEOUT, transient=True)
     try:
         *found, (name, offset, *_) = query(
-            "ROLLBACK",
-            "SET SESSION innodb_lock_wait_timeout=1",
-            "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",
-            "START TRANSACTION",
+            written("ROLLBACK"),
+            written("SET SESSION innodb_lock_wait_timeout=1"),
+            written("SET TRANSACTION ISOLATION LEVEL READ COMMITTED"),
+            written("START TRANSACTION"),
             lock.sql,
-            "ROLLBACK",
+            written("ROLLBACK"),
             _SNAPSHOT,
             status,
         )
@@ -229,9 +235,11 @@ def _behind(query: Query, last: Callable[[], RowLock | None]) -> Snapshot:
     return Snapshot(query, LogPlace(None), LogPlace(BinlogPosition(str(name), int(offset))))
 
 
-def _status(query: Query) -> str:
-    version = tuple(map(int, re.findall(r"\d+", query("SELECT @@version")[0][0])[:2]))
-    return "SHOW BINARY LOG STATUS" if version >= _BINARY_LOG_STATUS else "SHOW MASTER STATUS"
+def _status(query: Query) -> Sql:
+    version = tuple(map(int, re.findall(r"\d+", query(written("SELECT @@version"))[0][0])[:2]))
+    if version >= _BINARY_LOG_STATUS:
+        return written("SHOW BINARY LOG STATUS")
+    return written("SHOW MASTER STATUS")
 
 
 def settled_end(query: Query, step: Step, timeout_s: float) -> LogPlace:
@@ -257,14 +265,14 @@ def _settle(query: Query, deadline: float) -> None:
                 f"transactions of the source do not end: {owned}",
                 hint="do they wait for a semi-synchronous replica, or does a session hold a GTID_NEXT?",
             )
-        query(f"SELECT WAIT_FOR_EXECUTED_GTID_SET('{owned}', 0.1)")
+        query(written("SELECT WAIT_FOR_EXECUTED_GTID_SET('{}', 0.1)", matched(Grammar.MYSQL_GTIDS, str(owned))))
         now = _owned(query)
         owned = owned.subtract(owned.subtract(now))
 
 
 def _owned(query: Query) -> MysqlGtidSet:
     """GTIDs of transactions that are under way: `UUID:NUMBER#THREAD`."""
-    return MysqlGtidSet.parse(re.sub(r"#\d+", "", str(query("SELECT @@GLOBAL.gtid_owned")[0][0] or "")))
+    return MysqlGtidSet.parse(re.sub(r"#\d+", "", str(query(written("SELECT @@GLOBAL.gtid_owned"))[0][0] or "")))
 
 
 def _too_late(applied: LogPlace) -> WaitTimeout:

@@ -18,12 +18,13 @@ from rplctl.handshake import Allowance
 from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition
 from rplctl.source.connection import HINT_MARIADB_GTID, HINT_MYSQL_GTID, log_in, map_errors
+from rplctl.sql_text import Sql, joined, written
 
 
 class Query(Protocol):
     """`more`: statements that follow in the same packet, so that nothing but they takes time; the rows of all."""
 
-    def __call__(self, sql: str, *more: str) -> list[tuple[Any, ...]]: ...
+    def __call__(self, sql: Sql, *more: Sql) -> list[tuple[Any, ...]]: ...
 
 
 MOST_BYTES = 512 << 20  # of one answer: the columns of a million tables
@@ -47,15 +48,15 @@ def session(info: MasterInfo, password: str, config: Config) -> Iterator[tuple[A
         mysql = log_in(info, password, config.replica_net_timeout)
         mysql.allow(Allowance(MOST_BYTES, config.replica_net_timeout * PATIENCE))
 
-    def query(sql: str, *more: str) -> list[tuple[Any, ...]]:
+    def query(sql: Sql, *more: Sql) -> list[tuple[Any, ...]]:
         mysql.use_unicode = not sql.startswith("SHOW CREATE")  # MariaDB prints the default of a BINARY column raw
         if more:
-            return together("; ".join((sql, *more)))
+            return together(joined("; ", (sql, *more)))
         with map_errors(address), mysql.cursor() as cursor:
             cursor.execute(sql)
             return list(cursor.fetchall()) if mysql.use_unicode else [_as_text(row) for row in cursor.fetchall()]
 
-    def together(text: str) -> list[tuple[Any, ...]]:
+    def together(text: Sql) -> list[tuple[Any, ...]]:
         rows: list[tuple[Any, ...]] = []
         with map_errors(address), mysql.cursor() as cursor:
             _set_option(mysql, _SEVERAL)
@@ -83,9 +84,9 @@ def _as_text(row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def executed_gtids(query: Query, *, of_mysql: bool) -> str:
     """What the server has, in its vendor's notation. Raises SourceError 1193 for a server of the other vendor."""
-    variable = "gtid_executed" if of_mysql else "gtid_binlog_pos"
+    variable = written("gtid_executed") if of_mysql else written("gtid_binlog_pos")
     try:
-        return str(query(f"SELECT @@GLOBAL.{variable}")[0][0]).replace("\n", "")
+        return str(query(written("SELECT @@GLOBAL.{}", variable))[0][0]).replace("\n", "")
     except SourceError as error:
         if error.errno != er.UNKNOWN_SYSTEM_VARIABLE:
             raise
@@ -116,8 +117,8 @@ def log_end(query: Query) -> BinlogPosition:
 
 def _log_status(query: Query) -> list[tuple[Any, ...]]:
     try:
-        return query("SHOW MASTER STATUS")
+        return query(written("SHOW MASTER STATUS"))
     except SourceError as error:
         if error.errno != er.PARSE_ERROR:
             raise
-    return query("SHOW BINARY LOG STATUS")  # MySQL 8.4 took the old words away
+    return query(written("SHOW BINARY LOG STATUS"))  # MySQL 8.4 took the old words away

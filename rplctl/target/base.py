@@ -18,6 +18,7 @@ from rplctl import mysql_errors as er
 from rplctl.errors import LockBusy, TargetError
 from rplctl.event.large_text import LargeText
 from rplctl.schema.model import TableModel
+from rplctl.sql_text import Sql
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -258,7 +259,7 @@ class StatementTarget(Target, Protocol):
     def run_statement(self, statement: Statement) -> None:
         """Execute under the statement's session. An error the source met too is expected, another one raises."""
 
-    def make_tables(self, statements: Sequence[str]) -> None:
+    def make_tables(self, statements: Sequence[Sql]) -> None:
         """DDL as SHOW CREATE TABLE prints it under sql_mode='', on a session of its own: each commits by itself. A
         collation that only the source's vendor has becomes the nearest that the target has.
         """

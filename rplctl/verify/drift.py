@@ -10,42 +10,43 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from rplctl.schema.definition import table_definition
 from rplctl.schema.model import INTEGER_BITS, Column, Key, TableModel
 from rplctl.schema.source_catalog import quote
+from rplctl.sql_text import Sql, word, written
 
-_COLUMN = re.compile(r"  `((?:[^`]|``)+)` (.+?),?$")
-_KEY = re.compile(r"  ((?:PRIMARY |UNIQUE |FULLTEXT |SPATIAL )?KEY .+?),?$")
+_KEY = re.compile(r"(?:PRIMARY |UNIQUE |FULLTEXT |SPATIAL )?KEY ")
 
 
-def drift_of(source: TableModel, create: str, target: TableModel) -> Iterator[str]:
-    """`create`: what SHOW CREATE TABLE prints on the source."""
-    lines = create.split("\n")
-    columns = {
-        found[1].replace("``", "`"): found[0].strip().removesuffix(",") for found in map(_COLUMN.match, lines) if found
-    }
-    keys = [found[1] for found in map(_KEY.match, lines) if found]
-    change = f"ALTER TABLE {quote(target.database)}.{quote(target.name)}"
+def drift_of(source: TableModel, create: str, target: TableModel) -> Iterator[Sql]:
+    """`create`: what SHOW CREATE TABLE prints on the source. Raises RplError for a text that is more than a table: an
+    operator executes what is made of it.
+    """
+    elements = table_definition(create, source.name).elements
+    columns = {element.column: element.text for element in elements if element.column}
+    keys = [element.text for element in elements if not element.column and _KEY.match(element.text)]
+    change = written("ALTER TABLE {}", quote(target.database, target.name))
     if source.charset and target.charset and source.charset != target.charset:  # first: columns may not say theirs
-        yield f"{change} DEFAULT CHARACTER SET {source.charset}"
+        yield written("{} DEFAULT CHARACTER SET {}", change, word(source.charset))
     before = ""
     for column in source.columns:
         theirs = target.find(column.name)
         if column.name in columns and theirs is None:
-            where = f"AFTER {quote(before)}" if before else "FIRST"
-            yield f"{change} ADD COLUMN {columns[column.name]} {where}"
+            where = written("AFTER {}", quote(before)) if before else written("FIRST")
+            yield written("{} ADD COLUMN {} {}", change, columns[column.name], where)
         elif column.name in columns and theirs is not None and not _are_alike(column, theirs):
-            yield f"{change} MODIFY COLUMN {columns[column.name]}"
+            yield written("{} MODIFY COLUMN {}", change, columns[column.name])
         before = column.name
     there = {_key(key) for key in target.keys}
     printed = [key for key in source.keys if key.kind != "vector"]
     for key, text in zip(printed, keys, strict=False):
         if _key(key) not in there and not key.has_expression and len(printed) == len(keys):
-            yield f"{change} ADD {text}"
+            yield written("{} ADD {}", change, text)
     ours = {_key(key) for key in source.keys}
     for key in target.keys:
         if key.is_unique and _key(key) not in ours:
-            dropped = "PRIMARY KEY" if key.kind == "primary" else f"INDEX {quote(key.name)}"
-            yield f"{change} DROP {dropped}"
+            dropped = written("PRIMARY KEY") if key.kind == "primary" else written("INDEX {}", quote(key.name))
+            yield written("{} DROP {}", change, dropped)
 
 
 def _are_alike(one: Column, other: Column) -> bool:

@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from rplctl.schema.model import BINARY_TYPES, CHARACTER_TYPES, GEOMETRY_TYPES, INTEGER_BITS, TEMPORAL_TYPES, Column
+from rplctl.clone.bounds import grammar_of
+from rplctl.errors import RplError
+from rplctl.schema.model import BINARY_TYPES, CHARACTER_TYPES, GEOMETRY_TYPES, INTEGER_BITS, Column
 from rplctl.schema.source_catalog import quote
+from rplctl.sql_text import Sql, hex_literal, joined, matched, utf8_literal, written
 from rplctl.target.registry import value_form
 from rplctl.verify.report_file import KeyValue
 
@@ -46,36 +49,38 @@ def from_json(value: KeyValue, column: Column, kind: str) -> Plain:
     if isinstance(value, dict):
         raw = bytes.fromhex(value["hex"])
         return raw if column.type in _BYTES else raw.decode("utf-8", "surrogateescape")
+    if column.type not in CHARACTER_TYPES:
+        try:
+            literal(value, column)
+        except RplError as error:
+            raise ValueError(error.message) from error
     if column.type not in _NUMBERS:
         return value
     plain: Any = value_form(kind).stored([int(value)])[0]
     return plain  # type: ignore[no-any-return]
 
 
-def literal(value: Plain, column: Column) -> str:
-    """For a MySQL or MariaDB whose session is `result_set.columns.SESSION`."""
+def literal(value: Plain, column: Column) -> Sql:
+    """For a MySQL or MariaDB whose session is `result_set.columns.SESSION`. Raises RplError for a value that the column
+    cannot hold: a report is a file.
+    """
     if isinstance(value, bytes):
-        return f"x'{value.hex()}'"
-    if column.type in _NUMBERS or column.type == "decimal":
-        return str(value)
+        return hex_literal(value)
     text = str(value)
-    if text == _ZERO_DATE:
-        text = "0000-00-00"
     if column.type in CHARACTER_TYPES:
-        return f"_utf8mb4 x'{text.encode('utf-8', 'surrogateescape').hex()}'"
-    assert column.type in TEMPORAL_TYPES or "'" not in text and "\\" not in text
-    return f"'{text}'"
+        return utf8_literal(text)
+    found = matched(grammar_of(column), "0000-00-00" if text == _ZERO_DATE else text)
+    return found if column.type in _NUMBERS or column.type == "decimal" else written("'{}'", found)
 
 
-def where_keys(columns: Sequence[Column], keys: Sequence[Key]) -> str:
+def where_keys(columns: Sequence[Column], keys: Sequence[Key]) -> Sql:
     """` WHERE …` of rows with one of the keys, for a MySQL or MariaDB; in its collations, which may find more."""
     if len(columns) == 1:
-        found = ", ".join(literal(value, columns[0]) for (value,) in keys)
-        return f" WHERE {quote(columns[0].name)} IN ({found})"
-    terms = (
-        " AND ".join(
-            f"{quote(column.name)} = {literal(value, column)}" for column, value in zip(columns, key, strict=True)
-        )
-        for key in keys
-    )
-    return " WHERE " + " OR ".join(f"({term})" for term in terms)
+        found = joined(", ", [literal(value, columns[0]) for (value,) in keys])
+        return written(" WHERE {} IN ({})", quote(columns[0].name), found)
+    terms = []
+    for key in keys:
+        pairs = zip(columns, key, strict=True)
+        term = [written("{} = {}", quote(column.name), literal(value, column)) for column, value in pairs]
+        terms.append(written("({})", joined(" AND ", term)))
+    return written(" WHERE {}", joined(" OR ", terms))

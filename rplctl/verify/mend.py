@@ -35,6 +35,7 @@ from rplctl.errors import LockBusy, RplError, TargetError
 from rplctl.event.images import Images
 from rplctl.failpoint import crash_point
 from rplctl.locks import RwLock
+from rplctl.sql_text import Sql
 from rplctl.target.base import ChangeKind, Row, RowChange, RowSet, Target
 from rplctl.target.registry import undo_sql
 from rplctl.verify.key_values import Key
@@ -155,7 +156,7 @@ class Mender:
         """The keys that were touched meanwhile."""
         images: list[Images] = []
 
-        def rows(locking: str) -> Iterator[Images]:
+        def rows(locking: Sql) -> Iterator[Images]:
             for some in rows_of_keys(self.settler.source, pair, list(keys), locking):
                 images.append(some)
                 yield some

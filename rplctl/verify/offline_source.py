@@ -34,6 +34,7 @@ from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition
 from rplctl.relay_log.log_file import Boundary, mapped_file, walk
 from rplctl.source.binlog_folder import log_names
 from rplctl.source.survey import survey
+from rplctl.sql_text import written
 
 _OF_BACKUP: Final = ("mariadb_backup_binlog_info", "xtrabackup_binlog_info")
 _NOT_PREPARED: Final = ("full-backuped", "incremental")
@@ -171,7 +172,7 @@ def _wait(process: subprocess.Popen[bytes], reached: MasterInfo, config: Config,
     while process.poll() is None:
         try:
             with survey(reached, "", config) as query:
-                query("SELECT 1")
+                query(written("SELECT 1"))
             return
         except SourceError:
             time.sleep(_POLL_S)

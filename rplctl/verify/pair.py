@@ -21,6 +21,7 @@ from rplctl.result_set.columns import SelectedColumn, selected_columns
 from rplctl.result_set.rows import read_images
 from rplctl.schema.model import CHARACTER_TYPES, INTEGER_BITS, Column, TableModel
 from rplctl.source.select import SelectedRows
+from rplctl.sql_text import written
 from rplctl.target.base import key_of
 from rplctl.target.registry import compared_rows, value_form
 from rplctl.verify.hashes import RAW, SIGNED, UNSIGNED, Hashes, hash_images, hash_values
@@ -82,7 +83,7 @@ class Pair:
             modes.append((UNSIGNED if column.unsigned else SIGNED) if is_integer else RAW)
             is_text = column.type in CHARACTER_TYPES - {"enum", "set"} and sister.type in CHARACTER_TYPES
             if is_text and column.charset != sister.charset:
-                how = replace(how, expression=f"CONVERT({how.expression} USING utf8mb4)")
+                how = replace(how, expression=written("CONVERT({} USING utf8mb4)", how.expression))
             found.append(how)
         return found, modes
 

@@ -12,9 +12,10 @@ import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 from rplctl.channel import Channel
 from rplctl.clone.bounds import Bound
@@ -94,23 +95,49 @@ class Progress:
         replace_file(self._path, text.encode(), durable=False)
 
 
+@dataclass(frozen=True, slots=True)
+class UnequalRows:
+    """Rows of a piece of a table, with a key behind `after` and up to `upto`, whose key is in one of the `buckets` (()
+    = any): `rows` of both sides. No SQL: what a file has is not executed.
+    """
+
+    after: Bound | None
+    upto: Bound | None
+    buckets: tuple[int, ...]
+    rows: int
+
+
 class PiecesDone:
-    """Of one table: the key `upto` which all was compared, the source's `rows` up to there, and ` WHERE …` and number
-    of those that are not alike.
+    """Of one table: the key `upto` which all was compared, the source's `rows` up to there, and those of both sides
+    that are not alike.
     """
 
     def __init__(self, path: Path, definition: str) -> None:
         self._path, self._definition = path, definition
         self.upto: Bound | None = None
         self.rows = 0
-        self.unlike: list[tuple[str, int]] = []
+        self.unlike: list[UnequalRows] = []
         stored = stored_json(path)
         with suppress(ValueError, KeyError, TypeError):  # then from its first row on
             if stored["definition"] == definition:
-                found = tuple(stored["upto"]), int(stored["rows"]), [(str(w), int(n)) for w, n in stored["unlike"]]
+                found = _bound(stored["upto"]), int(stored["rows"]), [*map(_unequal_rows, stored["unlike"])]
                 self.upto, self.rows, self.unlike = found
 
-    def keep(self, upto: Bound, rows: int, unlike: list[tuple[str, int]]) -> None:
+    def forget(self) -> None:
+        """The table is compared from its first row on."""
+        self.upto, self.rows, self.unlike = None, 0, []
+
+    def keep(self, upto: Bound, rows: int, unlike: list[UnequalRows]) -> None:
         """Raises OSError."""
-        told = {"definition": self._definition, "upto": upto, "rows": rows, "unlike": unlike}
+        told = {"definition": self._definition, "upto": upto, "rows": rows, "unlike": [asdict(one) for one in unlike]}
         replace_file(self._path, json.dumps(told).encode(), durable=False)
+
+
+def _bound(stored: Any) -> Bound | None:
+    return None if stored is None else tuple(map(str, stored))
+
+
+def _unequal_rows(stored: Any) -> UnequalRows:
+    """Raises ValueError, KeyError and TypeError for what is none."""
+    buckets = tuple(map(int, stored["buckets"]))
+    return UnequalRows(_bound(stored["after"]), _bound(stored["upto"]), buckets, int(stored["rows"]))

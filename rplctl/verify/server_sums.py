@@ -15,15 +15,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from rplctl.clone.bounds import chunk_key
+from rplctl.clone.bounds import Chunk, chunk_key, condition
+from rplctl.errors import RplError
 from rplctl.schema.model import BINARY_TYPES, CHARACTER_TYPES, INTEGER_BITS, TEMPORAL_TYPES, Column
 from rplctl.schema.source_catalog import quote
+from rplctl.sql_text import NOTHING, Sql, joined, written
 from rplctl.verify.pair import Pair
-from rplctl.verify.progress import PiecesDone
-from rplctl.verify.source_side import Source, pieces
+from rplctl.verify.progress import PiecesDone, UnequalRows
+from rplctl.verify.source_side import Source, TablePiece, pieces
 
-UnequalRows = tuple[str, int]  # ` WHERE …` of them on both sides, and how many are read of both
-Ask = Callable[[str], Sequence[tuple[Any, ...]]]
+Ask = Callable[[Sql], Sequence[tuple[Any, ...]]]
 _MOST_BUCKETS = 2048  # of a piece, before all of its rows are read
 
 
@@ -32,19 +33,28 @@ class RowSum:
     """SQL of 64 bits of a row, and of a number of its key."""
 
     pair: Pair
-    row: str
-    key: str
+    row: Sql
+    key: Sql
 
     @classmethod
     def of(cls, pair: Pair) -> RowSum | None:
         """None where the two are not defined alike, or have no key that both have an index of."""
         columns = list(zip(pair.source.columns[: pair.width], pair.target.columns, strict=False))
-        texts = [_text(one, other) if _are_alike(one, other) else "" for one, other in columns]
+        texts = [_text(one, other) if _are_alike(one, other) else NOTHING for one, other in columns]
         key = chunk_key(pair.source)
         if not pair.is_of_servers or not pair.key or key != chunk_key(pair.target) or not all(texts):
             return None
-        number = f"CRC32({_joined([texts[c] for c in pair.key])})"
-        return cls(pair, f"CRC32({_joined(texts)}) * ({number} + 1)", number)
+        number = written("CRC32({})", _joined([texts[c] for c in pair.key]))
+        return cls(pair, written("CRC32({}) * ({} + 1)", _joined(texts), number), number)
+
+    def where(self, unequal: UnequalRows) -> Sql:
+        """` WHERE …` of them on both sides. Raises RplError for a bound that is none of the key's."""
+        piece = condition(chunk_key(self.pair.source), Chunk(unequal.after, unequal.upto))
+        if not unequal.buckets:
+            return piece
+        numbers = joined(", ", [written("{}", int(bucket)) for bucket in unequal.buckets])
+        chosen = written("({} & 4095) IN ({})", self.key, numbers)
+        return written("{} AND {}", piece, chosen) if piece else written(" WHERE {}", chosen)
 
 
 def unequal_rows(  # noqa: PLR0913 - what a comparison takes
@@ -54,32 +64,42 @@ def unequal_rows(  # noqa: PLR0913 - what a comparison takes
     verify that was killed. Raises SourceError, TargetError.
     """
     pair = by.pair
+    forget_foreign_bounds(by, done)
     rows, found = done.rows, list(done.unlike)
-    names = [f"{quote(model.database)}.{quote(model.name)}" for model in (pair.source, pair.target)]
+    names = [quote(model.database, model.name) for model in (pair.source, pair.target)]
     todo = pieces(source, pair.source, max_load, done.upto)
     with ThreadPoolExecutor(2, "rplctl-verify") as threads:
 
-        def both(what: str, behind: str) -> tuple[Sequence[tuple[Any, ...]], Sequence[tuple[Any, ...]]]:
-            begun = threads.submit(target, f"SELECT {what} FROM {names[1]}{behind}")
-            return source.query(f"SELECT {what} FROM {names[0]}{behind}"), begun.result()
+        def both(what: Sql, behind: Sql) -> tuple[Sequence[tuple[Any, ...]], Sequence[tuple[Any, ...]]]:
+            begun = threads.submit(target, written("SELECT {} FROM {}{}", what, names[1], behind))
+            return source.query(written("SELECT {} FROM {}{}", what, names[0], behind)), begun.result()
 
         piece = next(todo, None)
         while piece is not None:
             following = threads.submit(next, todo, None)
-            ours, theirs = both(f"COUNT(*), BIT_XOR({by.row})", piece.where)
+            ours, theirs = both(written("COUNT(*), BIT_XOR({})", by.row), piece.where)
             rows += ours[0][0]
             moved(ours[0][0] + theirs[0][0])
             if tuple(ours[0]) != tuple(theirs[0]):
-                what = f"{by.key} & 4095, COUNT(*), BIT_XOR({by.row})"
-                found += _unequal(*both(what, f"{piece.where} GROUP BY 1"), piece.where, by)
-            if piece.upto is not None:
-                done.keep(piece.upto, rows, found)
+                what = written("{} & 4095, COUNT(*), BIT_XOR({})", by.key, by.row)
+                found += _unequal(*both(what, written("{} GROUP BY 1", piece.where)), piece)
+            if piece.chunk.upto is not None:
+                done.keep(piece.chunk.upto, rows, found)
             piece = following.result()
     return rows, found
 
 
+def forget_foreign_bounds(by: RowSum, done: PiecesDone) -> None:
+    """What a file says is not what it said when it was written: the table is begun anew."""
+    try:
+        for unequal in (UnequalRows(None, done.upto, (), 0), *done.unlike):
+            by.where(unequal)
+    except RplError:
+        done.forget()
+
+
 def _unequal(
-    ours: Iterable[tuple[Any, ...]], theirs: Iterable[tuple[Any, ...]], where: str, by: RowSum
+    ours: Iterable[tuple[Any, ...]], theirs: Iterable[tuple[Any, ...]], piece: TablePiece
 ) -> list[UnequalRows]:
     """What of a piece is not alike by now: nothing, or its rows of some buckets."""
     one, other = ({int(bucket): found for bucket, *found in side} for side in (ours, theirs))
@@ -87,10 +107,8 @@ def _unequal(
     if not buckets:
         return []
     rows = sum(side[bucket][0] for side in (one, other) for bucket in buckets if bucket in side)
-    if len(buckets) > _MOST_BUCKETS:
-        return [(where, rows)]
-    chosen = f"({by.key} & 4095) IN ({', '.join(map(str, sorted(buckets)))})"
-    return [(f"{where} AND {chosen}" if where else f" WHERE {chosen}", rows)]
+    chosen = tuple(sorted(buckets)) if len(buckets) <= _MOST_BUCKETS else ()
+    return [UnequalRows(piece.chunk.after, piece.chunk.upto, chosen, int(rows))]
 
 
 def _are_alike(one: Column, other: Column) -> bool:
@@ -98,25 +116,25 @@ def _are_alike(one: Column, other: Column) -> bool:
     return same and one.unsigned == other.unsigned
 
 
-def _text(column: Column, other: Column) -> str:
+def _text(column: Column, other: Column) -> Sql:
     """SQL of a text without '#' that tells values apart; '' of a type that has none."""
     name, kind = quote(column.name), column.type
     if kind in ("enum", "set", "bit"):
-        text = f"CAST({name} AS UNSIGNED)"
+        text = written("CAST({} AS UNSIGNED)", name)
     elif kind in CHARACTER_TYPES or kind in BINARY_TYPES:
-        text = f"CRC32({name})"
+        text = written("CRC32({})", name)
     elif kind == "json":
-        text = f"CRC32(CAST({name} AS CHAR))"
+        text = written("CRC32(CAST({} AS CHAR))", name)
     elif kind in ("float", "double"):
-        text = f"({name} * 1e0)"  # all digits of a DOUBLE; a FLOAT by itself shows six; -0 stays
+        text = written("({} * 1e0)", name)  # all digits of a DOUBLE; a FLOAT by itself shows six; -0 stays
     elif kind in INTEGER_BITS or kind in ("decimal", "year"):
         text = name
     elif kind in TEMPORAL_TYPES or kind in ("inet4", "inet6", "uuid"):
-        text = f"CAST({name} AS CHAR)"
+        text = written("CAST({} AS CHAR)", name)
     else:
-        return ""
-    return f"IFNULL({text}, 'N')" if column.nullable or other.nullable else text
+        return NOTHING
+    return written("IFNULL({}, 'N')", text) if column.nullable or other.nullable else text
 
 
-def _joined(texts: Sequence[str]) -> str:
-    return texts[0] if len(texts) == 1 else f"CONCAT_WS('#', {', '.join(texts)})"
+def _joined(texts: Sequence[Sql]) -> Sql:
+    return texts[0] if len(texts) == 1 else written("CONCAT_WS('#', {})", joined(", ", texts))

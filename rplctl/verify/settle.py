@@ -24,6 +24,7 @@ from rplctl.position import BinlogPosition
 from rplctl.schema.source_catalog import read_table
 from rplctl.source.snapshot import LogPlace, Step, locked_rows, snapshot
 from rplctl.source.survey import log_end
+from rplctl.sql_text import NOTHING, Sql
 from rplctl.verify.key_values import Key, to_json
 from rplctl.verify.log_keys import TouchedKeys
 from rplctl.verify.pair import Pair
@@ -109,7 +110,7 @@ class Settler:
     def staged(
         self,
         pair: Pair,
-        rows: Callable[[str], Iterator[Images]],
+        rows: Callable[[Sql], Iterator[Images]],
         keeps: Collection[Key] = (),
         *,
         keys: Sequence[Key] = (),
@@ -118,7 +119,7 @@ class Settler:
         `keeps`: see TouchedKeys.
         """
         if at := self.source.at:
-            self.side.stage(pair, rows(""))
+            self.side.stage(pair, rows(NOTHING))
             yield TouchedKeys(self.received, pair, at, MysqlGtidSet.parse(""))
             return
         while not self.received.begin():

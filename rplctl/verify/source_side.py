@@ -27,6 +27,7 @@ from rplctl.secret import reveal
 from rplctl.source.select import SelectedRows
 from rplctl.source.snapshot import Step, step_of
 from rplctl.source.survey import Query, session, survey
+from rplctl.sql_text import NOTHING, Sql, joined, written
 from rplctl.verify.key_values import Key, where_keys
 from rplctl.verify.pair import Batch, Pair, batch_of_source, chosen_rows, keys_of_images, stream_images
 
@@ -41,7 +42,7 @@ class Source:
 
     query: Query
     about: Query
-    select: Callable[[str], SelectedRows]
+    select: Callable[[Sql], SelectedRows]
     step: Step
     server_id: int
     uuid: str
@@ -54,14 +55,14 @@ def open_source(config: Config, master: MasterInfo, at: BinlogPosition | None = 
     password = reveal(master.user_password, config.datadir)
     with session(master, password, config) as (mysql, query), survey(master, password, config) as about:
         query(SESSION)
-        about("SET SESSION sql_mode='', SESSION time_zone='+00:00'")
+        about(written("SET SESSION sql_mode='', SESSION time_zone='+00:00'"))
         select = partial(SelectedRows, mysql, address=f"{master.user_name}@{master.host}:{master.port}")
-        uuids = about("SHOW GLOBAL VARIABLES LIKE 'server_uuid'")
-        server_id = int(about("SELECT @@GLOBAL.server_id")[0][0])
+        uuids = about(written("SHOW GLOBAL VARIABLES LIKE 'server_uuid'"))
+        server_id = int(about(written("SELECT @@GLOBAL.server_id"))[0][0])
         yield Source(query, about, select, step_of(query), server_id, str(uuids[0][1]) if uuids else "", at)
 
 
-def scan_source(source: Source, pair: Pair, max_load: int, wheres: Iterable[str] | None = None) -> Iterator[Batch]:
+def scan_source(source: Source, pair: Pair, max_load: int, wheres: Iterable[Sql] | None = None) -> Iterator[Batch]:
     """Hashes of all rows, or of those. Raises SourceError, RplError for a value that cannot be read."""
     columns, modes = pair.hashed(of_target=False)
     for where in (piece.where for piece in pieces(source, pair.source, max_load)) if wheres is None else wheres:
@@ -71,10 +72,10 @@ def scan_source(source: Source, pair: Pair, max_load: int, wheres: Iterable[str]
 
 @dataclass(frozen=True, slots=True)
 class TablePiece:
-    """` WHERE …` of its rows; `upto` their last key, None of the last piece."""
+    """` WHERE …` of the rows in it."""
 
-    where: str
-    upto: Bound | None
+    where: Sql
+    chunk: Chunk
 
 
 def pieces(source: Source, model: TableModel, max_load: int, after: Bound | None = None) -> Iterator[TablePiece]:
@@ -87,18 +88,18 @@ def pieces(source: Source, model: TableModel, max_load: int, after: Bound | None
     rows = max(1000, _PIECE_BYTES // one)
     for chunk in [Chunk(None, None)] if is_one else chunks(source.about, model, rows, after):
         wait_for_load(source.about, max_load)
-        yield TablePiece(condition(key, chunk), chunk.upto)
+        yield TablePiece(condition(key, chunk), chunk)
 
 
 def _select(
-    source: Source, model: TableModel, columns: Sequence[SelectedColumn], where: str, locking: str = ""
+    source: Source, model: TableModel, columns: Sequence[SelectedColumn], where: Sql, locking: Sql = NOTHING
 ) -> Iterator[Images]:
-    what = ", ".join(column.expression for column in columns)
-    name = f"{quote(model.database)}.{quote(model.name)}"
-    yield from stream_images(source.select(f"SELECT {what} FROM {name}{where}{locking}"), columns)
+    what = joined(", ", [column.expression for column in columns])
+    name = quote(model.database, model.name)
+    yield from stream_images(source.select(written("SELECT {} FROM {}{}{}", what, name, where, locking)), columns)
 
 
-def rows_of_keys(source: Source, pair: Pair, keys: Sequence[Key], locking: str) -> Iterator[Images]:
+def rows_of_keys(source: Source, pair: Pair, keys: Sequence[Key], locking: Sql) -> Iterator[Images]:
     """The rows that have exactly these keys."""
     columns, wanted = pair.selected(), set(keys)
     formats = [column.format for column in columns]
@@ -113,12 +114,12 @@ def rows_of_keys(source: Source, pair: Pair, keys: Sequence[Key], locking: str) 
                 yield chosen_rows(images, numbers)
 
 
-def rows_with_hashes(source: Source, pair: Pair, wanted: set[int], locking: str) -> Iterator[Images]:
+def rows_with_hashes(source: Source, pair: Pair, wanted: set[int], locking: Sql) -> Iterator[Images]:
     """Of a table without a key: rows as the encoders take them that have one of these hashes."""
     plain = pair.selected()
     columns, modes = pair.hashed(of_target=False)
     is_alike = [how.expression for how in columns] == [how.expression for how in plain]  # else all are taken
-    for images in _select(source, pair.source, plain, "", locking):
+    for images in _select(source, pair.source, plain, NOTHING, locking):
         if not is_alike:
             yield images
             continue
@@ -130,5 +131,5 @@ def rows_with_hashes(source: Source, pair: Pair, wanted: set[int], locking: str)
 
 def wait_for_load(query: Query, max_load: int) -> None:
     """Until the source has no more running threads than that; 0: at once."""
-    while max_load and int(query("SHOW GLOBAL STATUS LIKE 'Threads_running'")[0][1]) > max_load:
+    while max_load and int(query(written("SHOW GLOBAL STATUS LIKE 'Threads_running'"))[0][1]) > max_load:
         time.sleep(_AGAIN_S)

@@ -54,9 +54,9 @@ def verify_table(  # noqa: PLR0913 - what one table takes
     if isinstance(side, ServerSide) and (by := RowSum.of(pair)):
         with side.asked() as ask:
             count, unlike = unequal_rows(source, ask, by, max_load, moved, done)
-        wheres = [where for where, _ in unlike]
+        wheres = [by.where(unequal) for unequal in unlike]
         scans = partial(scan_source, source, pair, max_load, wheres), partial(side.scan, pair, wheres)
-        expected, unequal = sum(rows for _, rows in unlike), np.ones(BUCKETS, np.bool_)
+        expected, unequal = sum(unequal.rows for unequal in unlike), np.ones(BUCKETS, np.bool_)
     else:
         ours, theirs = Buckets(), Buckets()
         scans = partial(scan_source, source, pair, max_load), partial(side.scan, pair)

@@ -21,10 +21,12 @@ from rplctl.applier.apply.clone_rows import chunk_of_rows
 from rplctl.errors import SourceError, TargetError
 from rplctl.event.images import Images
 from rplctl.result_set.columns import SESSION, SelectedColumn, selected_columns
-from rplctl.schema.model import Column, TableModel
+from rplctl.schema.definition import table_definition
+from rplctl.schema.model import TableModel
 from rplctl.schema.source_catalog import quote
 from rplctl.schema.structure import END_OF_TIME, LATER_END_OF_TIME, ROW_END, row_end
 from rplctl.source.select import SelectedRows
+from rplctl.sql_text import NOTHING, Sql, joined, proven_statement, word, written
 from rplctl.target import dialect_of, mapped_errors, open_engine, target_kind
 from rplctl.target.base import ChangeKind, Row as TargetRow, RowChange, RowSet, Target
 from rplctl.target.compared import ComparedRows
@@ -39,7 +41,7 @@ _STAGE: Final = "rplctl_verify"
 _NOT_STAGED: Final = re.compile(
     r" GENERATED ALWAYS AS ROW (START|END)|,`\w+` WITHOUT OVERLAPS| WITH(OUT)? SYSTEM VERSIONING| AUTO_INCREMENT"
 )
-_CHARSET: Final = re.compile(r"DEFAULT CHARSET=\S+( COLLATE=\S+)?")
+_CHARSET: Final = re.compile(r"DEFAULT CHARSET=\w+( COLLATE=\w+)?")
 _KEYS_AT_ONCE: Final = 500
 _CURRENT: Final = frozenset({END_OF_TIME, LATER_END_OF_TIME, str(2**64 - 1)})
 Row = tuple[Key, tuple[Any, ...]]  # and its cells, alike where the target keeps the same
@@ -168,7 +170,7 @@ class ServerSide(TargetSide):
     def drift(self, source: TableModel, create: str, known: TableModel) -> tuple[str, ...]:
         return tuple(drift_of(source, create, known))
 
-    def scan(self, pair: Pair, wheres: Iterable[str] = ("",)) -> Iterator[Batch]:
+    def scan(self, pair: Pair, wheres: Iterable[Sql] = (NOTHING,)) -> Iterator[Batch]:
         """Of all rows, or of those."""
         columns, modes = pair.hashed(of_target=True)
         with self._session() as driver:
@@ -181,7 +183,7 @@ class ServerSide(TargetSide):
         """A session like the source's, for one thread. Raises TargetError, also from the function."""
         with self._session() as driver:
 
-            def ask(sql: str) -> Sequence[tuple[Any, ...]]:
+            def ask(sql: Sql) -> Sequence[tuple[Any, ...]]:
                 with mapped_errors(self.target.kind), driver.cursor() as cursor:
                     cursor.execute(sql)
                     found: Sequence[tuple[Any, ...]] = cursor.fetchall()
@@ -200,14 +202,16 @@ class ServerSide(TargetSide):
                 connection.invalidate()  # its session is another one now
 
     def stage(self, pair: Pair, rows: Iterable[Images]) -> None:
-        stage = f"{quote(pair.target.database)}.{quote(_STAGE)}"
+        stage = quote(pair.target.database, _STAGE)
         with mapped_errors(self.target.kind), self._driver.cursor() as cursor:
-            cursor.execute(f"SHOW CREATE TABLE {_name(pair)}")
-            made = stage_of(str(cursor.fetchall()[0][1]), pair.target.columns)
-            cursor.execute(f"DROP TEMPORARY TABLE IF EXISTS {stage}")
-            cursor.execute("SET @rplctl_mode = @@sql_mode, SESSION sql_mode = ''")  # defaults may be zero dates
-            cursor.execute(f"CREATE TEMPORARY TABLE {stage} {made}")
-            cursor.execute("SET SESSION sql_mode = @rplctl_mode")
+            cursor.execute(written("SHOW CREATE TABLE {}", _name(pair)))
+            made = stage_of(str(cursor.fetchall()[0][1]), pair.target)
+            cursor.execute(written("DROP TEMPORARY TABLE IF EXISTS {}", stage))
+            cursor.execute(
+                written("SET @rplctl_mode = @@sql_mode, SESSION sql_mode = ''")
+            )  # defaults may be zero dates
+            cursor.execute(written("CREATE TEMPORARY TABLE {} {}", stage, made))
+            cursor.execute(written("SET SESSION sql_mode = @rplctl_mode"))
             self._driver.rollback()
         model = replace(pair.target, name=_STAGE, foreign_keys=(), partitioning=None, system_versioned=False)
         self._load(model, pair.selected(), rows)
@@ -233,52 +237,58 @@ class ServerSide(TargetSide):
             for images in self._staged(pair, columns):
                 wanted.update(batch_of_images(images, pair, columns, modes).rows.tolist())
                 staged.update(_cells(images, row) for row in range(len(images.cell_start)))
-            for images in _images(driver, columns, _name(pair), ""):
+            for images in _images(driver, columns, _name(pair), NOTHING):
                 rows = enumerate(batch_of_images(images, pair, columns, modes).rows.tolist())
                 found.update(_cells(images, row) for row, value in rows if value in wanted)
         return staged, found
 
     def _staged(self, pair: Pair, columns: Sequence[SelectedColumn]) -> Iterator[Images]:
-        return _images(self._driver, columns, f"{quote(pair.target.database)}.{quote(_STAGE)}", "")
+        return _images(self._driver, columns, quote(pair.target.database, _STAGE), NOTHING)
 
     @contextmanager
     def _raw(self) -> Iterator[Any]:
         """Text comes as it lies there, all of one snapshot; the session is what it was behind the block."""
         driver = self._driver
         with mapped_errors(self.target.kind):
-            driver.query("SET SESSION character_set_results = NULL, @rplctl_mode = @@sql_mode, SESSION sql_mode = ''")
-            driver.query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-            driver.query("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+            driver.query(
+                written("SET SESSION character_set_results = NULL, @rplctl_mode = @@sql_mode, SESSION sql_mode = ''")
+            )
+            driver.query(written("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"))
+            driver.query(written("START TRANSACTION WITH CONSISTENT SNAPSHOT"))
             try:
                 yield driver
             finally:
-                driver.query("ROLLBACK")
-                driver.query("SET SESSION character_set_results = utf8mb4, SESSION sql_mode = @rplctl_mode")
+                driver.query(written("ROLLBACK"))
+                driver.query(written("SET SESSION character_set_results = utf8mb4, SESSION sql_mode = @rplctl_mode"))
 
 
-def stage_of(create: str, columns: Sequence[Column]) -> str:
+def stage_of(create: str, model: TableModel) -> Sql:
     """Of what SHOW CREATE TABLE prints: the same columns in a table that may be a temporary one, which LIKE does not
-    make of one with partitions, versions or a FULLTEXT key.
+    make of one with partitions, versions or a FULLTEXT key. Raises RplError for a text that is more than a table.
     """
-    lines = create.split("\n")
-    kept = [_NOT_STAGED.sub("", line.removesuffix(",")) for line in lines if line.startswith(("  `", "  PRIMARY KEY"))]
-    for column in columns:
-        if not any(line.startswith(f"  {quote(column.name)} ") for line in kept):  # a hidden one, of versions
-            kept.append(f"{quote(column.name)} {column.type}({column.length or 0}) NULL")
-    charset = next((found[0] for line in lines if line.startswith(")") and (found := _CHARSET.search(line))), "")
-    return f"({', '.join(kept)}) {charset}"
+    made = table_definition(create, model.name)
+    kept = [one.text for one in made.elements if one.column or one.text.startswith("PRIMARY KEY")]
+    lines = [proven_statement(_NOT_STAGED.sub("", line)) for line in kept]  # whole words of it
+    there = {one.column for one in made.elements}
+    for column in model.columns:
+        if column.name not in there:  # a hidden one, of versions
+            lines.append(written("{} {}({}) NULL", quote(column.name), word(column.type), column.length or 0))
+    charset = _CHARSET.search(made.tail)
+    return written("({}) {}", joined(", ", lines), proven_statement(charset[0]) if charset else NOTHING)
 
 
-def _images(driver: Any, columns: Sequence[SelectedColumn], name: str, where: str) -> Iterator[Images]:
-    what = ", ".join(column.expression for column in columns)
+def _images(driver: Any, columns: Sequence[SelectedColumn], name: Sql, where: Sql) -> Iterator[Images]:
+    what = joined(", ", [column.expression for column in columns])
     try:
-        yield from stream_images(SelectedRows(driver, f"SELECT {what} FROM {name}{where}", "the target"), columns)
+        yield from stream_images(
+            SelectedRows(driver, written("SELECT {} FROM {}{}", what, name, where), "the target"), columns
+        )
     except SourceError as error:
         raise TargetError(error.message, errno=error.errno) from error
 
 
-def _name(pair: Pair) -> str:
-    return f"{quote(pair.target.database)}.{quote(pair.target.name)}"
+def _name(pair: Pair) -> Sql:
+    return quote(pair.target.database, pair.target.name)
 
 
 def _of_target(pair: Pair) -> Pair:

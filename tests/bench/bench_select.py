@@ -20,6 +20,7 @@ from rplctl.result_set.rows import read_images
 from rplctl.schema.model import Column
 from rplctl.source.connection import log_in
 from rplctl.source.select import SelectedRows
+from rplctl.sql_text import Sql
 from tests.bench.measurement import Measurement
 from tests.kit.private_server import ServerUnavailable
 from tests.kit.servers import MariadbServer
@@ -57,7 +58,7 @@ def _ours(server: MariadbServer, sql: str) -> tuple[float, float]:
     mysql = log_in(MasterInfo(host=server.host, port=server.port, user_name="rpl"), "rpl", 60)
     began = time.perf_counter()
     mysql.query(SESSION)
-    rows = SelectedRows(mysql, sql, "bench")
+    rows = SelectedRows(mysql, Sql(sql), "bench")
     packets, filled = np.zeros(128 << 20, np.uint8), 0
     for piece in rows.pieces():
         packets[filled : filled + len(piece)] = piece

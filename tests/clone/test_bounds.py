@@ -14,6 +14,7 @@ from rplctl.info import MasterInfo
 from rplctl.result_set.columns import SESSION
 from rplctl.schema.source_catalog import read_catalog
 from rplctl.source.survey import Query, survey
+from rplctl.sql_text import Sql, written
 from tests.kit.servers import MariadbServer
 
 LONG = pytest.mark.long(
@@ -71,7 +72,7 @@ def server(request: pytest.FixtureRequest) -> MariadbServer:
 def query(server: MariadbServer, tmp_path: Path) -> Iterator[Query]:
     info = MasterInfo(host=server.host, port=server.port, user_name="rpl", get_public_key=True)
     with survey(info, "rpl", Config(tmp_path)) as ask:
-        ask(SESSION.partition(", SESSION character_set_results")[0])
+        ask(Sql(SESSION.partition(", SESSION character_set_results")[0]))
         yield ask
 
 
@@ -116,11 +117,11 @@ def test_each_row_lies_in_one_chunk_whatever_the_key(server: MariadbServer, quer
 
 def counted(query: Query, number: int, model: object, chunk: Chunk) -> int:
     key = chunk_key(model)  # type: ignore[arg-type]
-    return int(query(f"SELECT COUNT(*) FROM k.t{number}{condition(key, chunk)}")[0][0])
+    return int(query(written("SELECT COUNT(*) FROM k.t{}{}", number, condition(key, chunk)))[0][0])
 
 
 def total(query: Query, number: int) -> int:
-    return int(query(f"SELECT COUNT(*) FROM k.t{number}")[0][0])
+    return int(query(written("SELECT COUNT(*) FROM k.t{}", number))[0][0])
 
 
 @LONG
@@ -144,9 +145,9 @@ def test_bounds_are_read_from_the_index_alone(server: MariadbServer, query: Quer
         server, ["CREATE TABLE t0 (a INT, b INT, c VARCHAR(200), PRIMARY KEY (a, b))", f"INSERT INTO t0 VALUES {many}"]
     )
     model = read_catalog(query, ["k"]).tables["k", "t0"]
-    query("FLUSH STATUS")
+    query(written("FLUSH STATUS"))
     found = list(chunks(query, model, 100))
-    read = {str(name): int(value) for name, value in query("SHOW SESSION STATUS LIKE 'Handler_read%'")}
+    read = {str(name): int(value) for name, value in query(written("SHOW SESSION STATUS LIKE 'Handler_read%'"))}
     assert len(found) == 31
     assert sum(read.values()) < 3000 * 1.2
-    assert int(query("SHOW SESSION STATUS LIKE 'Sort_rows'")[0][1]) == 0
+    assert int(query(written("SHOW SESSION STATUS LIKE 'Sort_rows'"))[0][1]) == 0

@@ -23,6 +23,7 @@ from rplctl.result_set.columns import SESSION
 from rplctl.schema.source_catalog import read_table
 from rplctl.source.snapshot import LogPlace, RowLock, Step, orders_commits, snapshot
 from rplctl.source.survey import survey
+from rplctl.sql_text import Sql
 from tests.kit.load import Work, working
 from tests.kit.replica import Replica, wait_until
 from tests.kit.servers import MysqlServer
@@ -120,7 +121,7 @@ def test_a_snapshot_shows_all_that_is_logged_up_to_the_locked_row(
                 while time.monotonic() < end:
                     try:
                         with snapshot(query, Step.SHARE_LOCK, LogPlace(None), 10, lock) as held:
-                            count = sum(int(row[0]) for row in query(SEEN))
+                            count = sum(int(row[0]) for row in query(Sql(SEEN)))
                             high = held.high().position
                     except SourceError as error:
                         assert error.errno == er.LOCK_WAIT_TIMEOUT, error

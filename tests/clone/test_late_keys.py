@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rplctl.clone.late_keys import late_keys, split_create, without
+from rplctl.clone.late_keys import late_keys, without
 from rplctl.schema.context import DdlContext
+from rplctl.schema.definition import table_definition
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import DatabaseModel, load_table
 
@@ -37,7 +38,8 @@ def names(model: TableModel) -> list[str]:
 def test_keys_wait_but_for_those_that_number_rows_or_stand_under_a_foreign_key() -> None:
     model = model_of(CREATE % FOREIGN)
     assert names(model) == ["u", "k"]
-    text, found = split_create(CREATE % FOREIGN, late_keys(model, [model]))
+    made, late = table_definition(CREATE % FOREIGN, "t"), late_keys(model, [model])
+    text, found = made.create(late), made.keys(late)
     assert found == {"u": "UNIQUE KEY `u` (`u`)", "k": "KEY `k` (`v`(3),`u`) COMMENT 'a,'"}
     assert model_of(text) == without(model, late_keys(model, [model]))
 
@@ -51,7 +53,8 @@ def test_where_rows_do_not_lie_in_its_order_a_primary_key_waits_too_unless_it_is
 
 def test_the_last_definition_may_be_one_that_waits() -> None:
     model = model_of(CREATE % "")
-    text, found = split_create(CREATE % "", late_keys(model, []))
+    made, late = table_definition(CREATE % "", "t"), late_keys(model, [])
+    text, found = made.create(late), made.keys(late)
     assert list(found) == ["u", "p", "k", "r"] and model_of(text) == without(model, late_keys(model, []))
 
 

@@ -13,6 +13,7 @@ from rplctl.clone.touched import MOST_KEYS, touched_keys
 from rplctl.position import BinlogPosition
 from rplctl.schema.source_catalog import read_catalog
 from rplctl.source.survey import Query
+from rplctl.sql_text import Sql
 from tests.clone.test_bounds import MODE, insert, keys_of, make, query, server
 from tests.kit.replica import Replica, wait_until
 from tests.kit.servers import MariadbServer
@@ -80,8 +81,8 @@ def test_touched_rows_are_found_by_their_keys(server: MariadbServer, query: Quer
     server.sql(f"{MODE}; USE k; UPDATE t0 SET v = 'new'")
     for name, touched in found["sqlite"].items():
         assert len(touched) == len(found["mysql"][name])
-        counts = [int(query(f"SELECT COUNT(*) FROM k.{name[1]} WHERE {one}")[0][0]) for one in touched.values()]
+        counts = [int(query(Sql(f"SELECT COUNT(*) FROM k.{name[1]} WHERE {one}"))[0][0]) for one in touched.values()]
         assert set(counts) == {0, 1}, (name, counts)
-        wanted = int(query(f"SELECT COUNT(*) FROM k.{name[1]} WHERE v = 'new'")[0][0])
-        news = query(f"SELECT COUNT(*) FROM k.{name[1]} WHERE v = 'new' AND ({' OR '.join(touched.values())})")
+        wanted = int(query(Sql(f"SELECT COUNT(*) FROM k.{name[1]} WHERE v = 'new'"))[0][0])
+        news = query(Sql(f"SELECT COUNT(*) FROM k.{name[1]} WHERE v = 'new' AND ({' OR '.join(touched.values())})"))
         assert sum(counts) == wanted == int(news[0][0]), (tables[name[1]], touched)

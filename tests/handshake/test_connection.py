@@ -24,6 +24,7 @@ from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition
 from rplctl.source import DumpStart, ReplicaIdentity, survey as source_survey
 from rplctl.source.connection import connect
+from rplctl.sql_text import written
 from rplctl.target import mapped_errors, open_engine
 from rplctl.target.mysql import connection as mysql_connection
 from rplctl.target.mysql.security import connection_options
@@ -114,7 +115,7 @@ def survey(port: int) -> None:
     info = MasterInfo(host="127.0.0.1", port=port, user_name="rpl")
     config = Config(Path("/nowhere"), replica_net_timeout=PATIENCE_S)  # type: ignore[arg-type]
     with source_survey.survey(info, "pw", config) as query:
-        query("SELECT @@version")
+        query(written("SELECT @@version"))
 
 
 def target(port: int) -> None:

@@ -30,6 +30,7 @@ from rplctl.schema.source_catalog import read_catalog
 from rplctl.source.connection import log_in
 from rplctl.source.select import SelectedRows
 from rplctl.source.survey import survey
+from rplctl.sql_text import Sql
 from rplctl.target.registry import value_form
 from tests.kit.fidelity_scenario import typed_columns
 from tests.kit.private_server import ServerUnavailable
@@ -61,7 +62,7 @@ def selected(server: MariadbServer, model: TableModel, target: str) -> tuple[lis
     try:
         mysql.query(SESSION)
         what = ", ".join(column.expression for column in columns)
-        rows = SelectedRows(mysql, f"SELECT {what} FROM `{model.database}`.`{model.name}` ORDER BY 1", "test")
+        rows = SelectedRows(mysql, Sql(f"SELECT {what} FROM `{model.database}`.`{model.name}` ORDER BY 1"), "test")
         packets = np.concatenate([np.empty(0, np.uint8), *(piece.copy() for piece in rows.pieces())])
         mysql.query("SELECT 1")  # the session goes on
     finally:

@@ -11,6 +11,7 @@ from rplctl.errors import SourceError
 from rplctl.info import MasterInfo
 from rplctl.source.connection import log_in
 from rplctl.source.select import SelectedRows
+from rplctl.sql_text import Sql
 from tests.kit.servers import MariadbServer
 
 LONG = pytest.mark.long(
@@ -31,7 +32,7 @@ def session(request: pytest.FixtureRequest) -> Iterator[Any]:
 @LONG
 def test_an_error_in_the_middle_of_the_rows_is_the_servers(session: Any) -> None:
     three = "(SELECT 1 AS id UNION ALL SELECT 2 UNION ALL SELECT 3) AS t"
-    rows = SelectedRows(session, f"SELECT id, IF(id = 3, (SELECT 1 UNION SELECT 2), 0) FROM {three}", "test")
+    rows = SelectedRows(session, Sql(f"SELECT id, IF(id = 3, (SELECT 1 UNION SELECT 2), 0) FROM {three}"), "test")
     with pytest.raises(SourceError) as caught:
         list(rows.pieces())
     assert caught.value.errno == 1242
@@ -41,7 +42,7 @@ def test_an_error_in_the_middle_of_the_rows_is_the_servers(session: Any) -> None
 @LONG
 def test_a_select_of_no_rows_has_no_pieces_and_the_session_goes_on(session: Any) -> None:
     for _ in range(2):
-        rows = SelectedRows(session, "SELECT 1, 'a' FROM DUAL WHERE 1 = 0", "test")
+        rows = SelectedRows(session, Sql("SELECT 1, 'a' FROM DUAL WHERE 1 = 0"), "test")
         assert len(rows.wire_types) == 2
         assert list(rows.pieces()) == [] and rows.rows == 0
 
@@ -49,5 +50,5 @@ def test_a_select_of_no_rows_has_no_pieces_and_the_session_goes_on(session: Any)
 @LONG
 def test_a_statement_that_is_wrong_says_so(session: Any) -> None:
     with pytest.raises(SourceError) as caught:
-        SelectedRows(session, "SELECT * FROM nowhere.nothing", "test")
+        SelectedRows(session, Sql("SELECT * FROM nowhere.nothing"), "test")
     assert caught.value.errno in (1146, 1049)

@@ -22,6 +22,7 @@ from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition
 from rplctl.source.snapshot import LogPlace, Snapshot, Step, lets_ddl_pass, locked_rows, snapshot, step_of
 from rplctl.source.survey import Query, survey
+from rplctl.sql_text import written
 from tests.kit.private_server import ServerUnavailable
 from tests.kit.servers import MariadbServer, MysqlServer
 
@@ -89,7 +90,7 @@ def opened(query: Query, step: Step) -> AbstractContextManager[Snapshot]:
 
 
 def total(query: Query, held: Snapshot) -> int:
-    return int(query("SELECT CAST(SUM(v) AS SIGNED) FROM x.t" + held.locking)[0][0])
+    return int(query(written("SELECT CAST(SUM(v) AS SIGNED) FROM x.t{}", held.locking))[0][0])
 
 
 def commit_ends(server: MariadbServer) -> dict[str, list[int]]:
@@ -114,7 +115,11 @@ def test_what_is_seen_is_what_the_places_say(case: tuple[Step, MariadbServer], t
     seen: list[tuple[LogPlace, int, LogPlace]] = []
     with asking(server, tmp_path) as query:
         assert step_of(query) is step
-        start = MysqlGtidSet.parse(query("SELECT @@GLOBAL.gtid_executed")[0][0]) if step is Step.GTID_WINDOW else None
+        start = (
+            MysqlGtidSet.parse(query(written("SELECT @@GLOBAL.gtid_executed"))[0][0])
+            if step is Step.GTID_WINDOW
+            else None
+        )
         with writers(server):
             end = time.monotonic() + SECONDS
             while time.monotonic() < end:
@@ -154,7 +159,7 @@ def test_what_the_replica_has_applied_is_seen_or_waited_for(case: tuple[Step, Ma
         later = LogPlace(BinlogPosition(name, offset + (1 << 30)), "00000000-0000-0000-0000-000000000001:1-9")
         with pytest.raises(WaitTimeout), snapshot(query, step, later, 0.2):
             pass
-        assert query("SELECT 1") == [(1,)]
+        assert query(written("SELECT 1")) == [(1,)]
 
 
 @pytest.mark.slow
@@ -168,7 +173,7 @@ def test_no_table_is_locked_and_no_more_rights_are_taken(case: tuple[Step, Maria
             assert words not in said
         refused: Any = pytest.raises(SourceError)
         with refused:
-            query("FLUSH TABLES WITH READ LOCK")
+            query(written("FLUSH TABLES WITH READ LOCK"))
 
 
 @pytest.mark.slow
@@ -183,7 +188,7 @@ def test_ddl_passes_between_two_statements_of_a_snapshot_where_the_session_may_t
         assert lets_ddl_pass(query, step) is (step is not Step.EXACT)
         with snapshot(query, step, NOTHING, 10):
             with released(query):
-                query("SELECT 1 FROM x.t LIMIT 1")
+                query(written("SELECT 1 FROM x.t LIMIT 1"))
             if step is Step.EXACT:
                 with pytest.raises(server.errors, match="Lock wait timeout"):
                     server.sql(alter.format("waits"))
@@ -194,5 +199,5 @@ def test_ddl_passes_between_two_statements_of_a_snapshot_where_the_session_may_t
         assert lets_ddl_pass(query, step)
         with snapshot(query, step, NOTHING, 10):
             with released(query):
-                query("SELECT 1 FROM x.t LIMIT 1")
+                query(written("SELECT 1 FROM x.t LIMIT 1"))
             server.sql(alter.format("passes again"))

@@ -10,6 +10,7 @@ from rplctl.config import Config
 from rplctl.errors import SourceError
 from rplctl.info import MasterInfo
 from rplctl.source.survey import log_end, survey
+from rplctl.sql_text import written
 from tests.kit.servers import MariadbServer, MysqlServer
 
 
@@ -23,7 +24,7 @@ def test_the_end_of_mariadbs_log_is_what_the_server_says(mariadb: MariadbServer,
         before = None
         while before != mariadb.master_status():
             before, end = mariadb.master_status(), log_end(query)
-        assert query("SELECT 1 + 1") == [(2,)]
+        assert query(written("SELECT 1 + 1")) == [(2,)]
     assert (end.log_name, end.log_pos) == before
 
 

@@ -15,7 +15,7 @@ from rplctl.schema.model import Column, Key, KeyPart, TableModel
 from rplctl.schema.source_catalog import read_table
 from rplctl.verify import source_side
 from rplctl.verify.pair import Pair
-from rplctl.verify.progress import PiecesDone
+from rplctl.verify.progress import PiecesDone, UnequalRows
 from rplctl.verify.server_sums import RowSum, unequal_rows
 from tests.kit.servers import MariadbServer
 
@@ -64,7 +64,8 @@ def test_rows_of_unequal_buckets_are_read_on_both_sides(tmp_path: Path) -> None:
     assert unequal_rows(source, found((9, 7), []), by, 0, seen.append, done) == (9, [])
     rows, unlike = unequal_rows(source, found((8, 6), [(1, 4, 5), (3, 4, 3)]), by, 0, seen.append, done)
     assert (rows, seen) == (9, [18, 17])
-    assert unlike == [(" WHERE (CRC32(`id`) & 4095) IN (2, 3)", 9)]
+    assert unlike == [UnequalRows(None, None, (2, 3), 9)]
+    assert by.where(unlike[0]) == " WHERE (CRC32(`id`) & 4095) IN (2, 3)"
     assert unequal_rows(source, found((8, 6), [(1, 4, 5), (2, 5, 2)]), by, 0, seen.append, done) == (9, [])
 
 
@@ -77,7 +78,7 @@ class KilledAfter(PiecesDone):
 
     left = 0
 
-    def keep(self, upto: Bound, rows: int, unlike: list[tuple[str, int]]) -> None:
+    def keep(self, upto: Bound, rows: int, unlike: list[UnequalRows]) -> None:
         super().keep(upto, rows, unlike)
         self.left -= 1
         if not self.left:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rplctl.schema.model import Column
+from rplctl.schema.model import Column, TableModel
 from rplctl.verify.target_side import stage_of
 
 CREATE = """CREATE TABLE `t` (
@@ -18,11 +18,11 @@ CREATE = """CREATE TABLE `t` (
 
 
 def test_a_stage_is_a_plain_table() -> None:
-    columns = [Column("id", "int"), Column("row_end", "timestamp", 6)]
+    model = TableModel("d", "t", (Column("id", "int"), Column("row_end", "timestamp", 6)))
     assert (
-        stage_of(CREATE, columns).split()
+        stage_of(CREATE, model).split()
         == (
-            "( `id` int(11) NOT NULL, `v` varchar(40) DEFAULT NULL, `since` timestamp(6),"
+            "(`id` int(11) NOT NULL, `v` varchar(40) DEFAULT NULL, `since` timestamp(6),"
             " `g` int(11) GENERATED ALWAYS AS (`id` + 1) STORED, PRIMARY KEY (`id`), `row_end` timestamp(6) NULL)"
             " DEFAULT CHARSET=latin1 COLLATE=latin1_bin"
         ).split()

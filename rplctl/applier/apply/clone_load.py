@@ -31,7 +31,7 @@ from rplctl.channel import Channel
 from rplctl.clone.chunk_file import ChunkFile, Key, digest_of, read_chunk
 from rplctl.clone.families import parents_first
 from rplctl.clone.folder import CloneFolder, CopiedTable, Snapshot
-from rplctl.clone.late_keys import late_keys, split_create, without
+from rplctl.clone.late_keys import late_keys, without
 from rplctl.clone.throttle import read_limits
 from rplctl.clone.touched import key_columns
 from rplctl.commit.step import Ledger, taken_over
@@ -43,10 +43,12 @@ from rplctl.own_tables.clones import COPYING, DONE, LEFT_OUT, ClonedTable, forge
 from rplctl.own_tables.initial_models import stands
 from rplctl.own_tables.models import store_models
 from rplctl.schema.context import DdlContext
+from rplctl.schema.definition import copied_definition, create_database
 from rplctl.schema.model import Key as TableKey, TableModel
 from rplctl.schema.plan import AddKeysStep, CreateStep, DatabaseModel, DdlPlan, DropStep
 from rplctl.schema.source_catalog import quote
 from rplctl.schema.statement import TableName
+from rplctl.sql_text import Sql, joined, written
 from rplctl.target import mapped_errors, statement_target
 from rplctl.target.base import ChangeKind, CountMismatch, RowChange, RowSet, Target, no_such_table
 from rplctl.target.registry import dialect_of
@@ -331,14 +333,14 @@ class CloneLoader:
             raise
         target.commit()
 
-    def _statements(self, table: CopiedTable, found: Snapshot) -> Sequence[str]:
+    def _statements(self, table: CopiedTable, found: Snapshot) -> Sequence[Sql]:
+        """Raises RplError for a definition of the source that is more than that."""
         database = self._rules.rewritten(table.model.database)
-        collate = f" COLLATE {table.database.collation}" if table.database.collation else ""
         return (
-            f"CREATE DATABASE IF NOT EXISTS {quote(database)} CHARACTER SET {table.database.charset}{collate}",
-            f"USE {quote(database)}",
-            f"DROP TABLE IF EXISTS {quote(table.model.name)}",
-            split_create(table.create, _late(table, found))[0],
+            create_database(replace(table.database, name=database)),
+            written("USE {}", quote(database)),
+            written("DROP TABLE IF EXISTS {}", quote(table.model.name)),
+            copied_definition(table.create, table.model.name).create(_late(table, found)),
         )
 
     def _load(self, target: Target, found: Snapshot, piece: Piece, name: TableName, pieces: Pieces) -> None:
@@ -379,18 +381,18 @@ class CloneLoader:
         """To a table of a server, whose DDL commits: those that it does not have yet."""
         table, server = found.tables[number], statement_target(target)
         assert server is not None
-        wanted = split_create(table.create, _late(table, found))[1]
+        wanted = copied_definition(table.create, table.model.name).keys(_late(table, found))
         while wanted:
             model = server.table_model(*name)
             if model is None:
                 raise no_such_table(*name)
             there = {key.name.casefold() for key in model.keys}
-            missing = [f"ADD {text}" for key, text in wanted.items() if key.casefold() not in there]
+            missing = [written("ADD {}", text) for key, text in wanted.items() if key.casefold() not in there]
             if not missing:
                 return
             try:
                 with _told_of_foreign_rows(name):
-                    server.make_tables([f"ALTER TABLE {quote(name[0])}.{quote(name[1])} {', '.join(missing)}"])
+                    server.make_tables([written("ALTER TABLE {} {}", quote(*name), joined(", ", missing))])
             except TargetError as error:
                 if error.errno != er.DUP_KEYNAME:  # that of an applier which was killed goes on by itself
                     raise
@@ -402,7 +404,7 @@ class CloneLoader:
         known: dict[TableName, TableModel | None] = {}
         if self._server is not None:
             there = [name for name in gone if self._server.table_model(*name) is not None]
-            self._server.make_tables([f"DROP TABLE {'.'.join(map(quote, name))}" for name in there])
+            self._server.make_tables([written("DROP TABLE {}", quote(*name)) for name in there])
         else:
             known = {name: self._work.catalog.tables[name] for name in gone if name in self._work.catalog.tables}
         with self._transaction(self._target) as connection:

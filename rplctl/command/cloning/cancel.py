@@ -23,6 +23,7 @@ from rplctl.position import BinlogPosition
 from rplctl.schema.context import DdlContext
 from rplctl.schema.plan import DdlPlan, DropStep
 from rplctl.schema.source_catalog import quote
+from rplctl.sql_text import written
 from rplctl.status import read_status
 from rplctl.target import open_target, statement_target
 from rplctl.target.base import Target, committed
@@ -68,7 +69,7 @@ def _take_back(target: Target, channel: str, position: BinlogPosition, taken: li
     made = [row for row in taken if row.State == COPYING]
     server = statement_target(target)
     if server is not None:
-        server.make_tables([f"DROP TABLE IF EXISTS {'.'.join(map(quote, row.name))}" for row in made])
+        server.make_tables([written("DROP TABLE IF EXISTS {}", quote(*row.name)) for row in made])
     with committed(target):
         if server is None:
             catalog = load_models(target.connection, channel, position)

@@ -19,6 +19,7 @@ from rplctl.schema.lexer import WAY_OUT
 from rplctl.schema.model import Column, TableModel
 from rplctl.schema.parse import parse_ddl
 from rplctl.schema.statement import AddColumn, AlterTable, ChangeColumn, TableName
+from rplctl.sql_text import Sql, proven_statement
 from rplctl.target.ddl_parts import clustered_key
 from rplctl.target.mysql.session import ServerKind
 from rplctl.target.mysql.values import quote
@@ -213,7 +214,7 @@ def _bare(sql: bytes) -> bytes:
     return sql[match.end() :] if match else sql
 
 
-def with_near_collation(statement: str, failure: str) -> str:
+def with_near_collation(statement: Sql, failure: str) -> Sql:
     """A statement that was refused for a collation which only the other vendor has, with the one that compares by the
     same rules (UCA 9 and UCA 14, or bytes, without padding); as it was for another failure.
     """
@@ -222,5 +223,5 @@ def with_near_collation(statement: str, failure: str) -> str:
     for pattern, near in _NEAR_COLLATIONS:
         if re.fullmatch(pattern, name):
             near = re.sub(pattern, near, name)
-            return re.sub(rf"(COLLATE[ =]){name}\b", rf"\g<1>{near}", statement)
+            return proven_statement(re.sub(rf"(COLLATE[ =]){name}\b", rf"\g<1>{near}", statement))  # a word for a word
     return statement

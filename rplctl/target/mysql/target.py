@@ -26,6 +26,7 @@ from rplctl.event.query import Query
 from rplctl.schema.context import DdlContext
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, DdlPlan, plan_ddl
+from rplctl.sql_text import Sql
 from rplctl.target.base import (
     CountMismatch,
     Row,
@@ -397,7 +398,7 @@ class MysqlTarget(OneConnection):
             hint="load the dump into it with the mysql client: it describes its tables itself",
         )
 
-    def make_tables(self, statements: Sequence[str]) -> None:
+    def make_tables(self, statements: Sequence[Sql]) -> None:
         with mapped_errors(), self.engine.connect() as connection:
             connection.exec_driver_sql("SET SESSION sql_mode='', SESSION foreign_key_checks=0")
             connection.execution_options(no_parameters=True)

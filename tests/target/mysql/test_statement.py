@@ -8,6 +8,7 @@ import pytest
 
 from rplctl.errors import RplError, TargetError
 from rplctl.event.query import Query, QueryContext
+from rplctl.sql_text import Sql
 from rplctl.target.mysql.statement import (
     changes_only_rows,
     drop_of_those_there,
@@ -110,7 +111,7 @@ def test_an_error_that_the_source_had_too_is_none() -> None:
     ],
 )
 def test_a_collation_of_the_other_vendor_becomes_the_one_of_the_same_rules(name: str, near: str) -> None:
-    text = f"CREATE TABLE t (a TEXT COLLATE {name} COMMENT '{name}') COLLATE={name}"
+    text = Sql(f"CREATE TABLE t (a TEXT COLLATE {name} COMMENT '{name}') COLLATE={name}")
     wanted = f"CREATE TABLE t (a TEXT COLLATE {near} COMMENT '{name}') COLLATE={near}"
     assert with_near_collation(text, f"(1273, \"Unknown collation: '{name}'\")") == wanted
     assert with_near_collation(text, "(1064, 'syntax')") == text

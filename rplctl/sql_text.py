@@ -1,0 +1,148 @@
+"""SQL text that may be executed, and the only ways to make it (design D27).
+
+Invariant: no word of a peer or of a file becomes SQL unless it is a bound parameter, is quoted here, matches a strict
+grammar (`Grammar`), or is made from a model. `Sql` is a type of its own, and joining it with a plain text by `+`, `%`
+or an f-string gives a plain `str` again, which mypy refuses wherever `Sql` is asked for.
+
+    written(template, part …)  a template of our source code, filled with parts that are `Sql` or numbers
+    joined(separator, parts)   the same for a list
+    backticked, double_quoted names; text_literal, hex_literal, utf8_literal: values
+    matched(grammar, text)    a word, number, date, GTID … of a peer or a file that is exactly that; else RplError
+    proven_statement(text)    the caller has read all of a statement by our lexer (`schema.definition`)
+
+Held by mypy in what asks a source, in `clone`, `verify` and `repair`, and in `StatementTarget.make_tables`. Held by
+tests/house/test_sql_text.py: nobody else makes a `Sql`, templates are constants, and who proves a statement is on a
+list. DDL for targets of other kinds is made from models (`target.ddl`), with the quoting functions of this module; the
+statement of an event goes its own way (`target.mysql.statement.text_of`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from enum import Enum
+from typing import Final
+
+from rplctl import mysql_errors as er
+from rplctl.errors import RplError
+
+_LONGEST_SHOWN: Final = 80
+
+
+class Sql(str):
+    """Text that only the functions of this module make."""
+
+    __slots__ = ()
+
+
+NOTHING: Final = Sql()  # where a clause may stand
+
+
+class Grammar(Enum):
+    """What a foreign word may be, character by character. None of them lets a quote, a blank but the one between a
+    date and its time, or the beginning of a comment through.
+    """
+
+    WORD = r"[A-Za-z0-9_]{1,64}"  # a character set, a collation, a storage engine
+    INTEGER = r"-?[0-9]{1,20}"
+    DECIMAL = r"-?(?:[0-9]{1,82}(?:\.[0-9]{0,82})?|\.[0-9]{1,82})"
+    DOUBLE = r"-?[0-9]{1,330}(?:\.[0-9]{0,350})?(?:[eE][-+]?[0-9]{1,3})?"
+    HEX = r"(?:[0-9A-Fa-f]{2})*"
+    MOMENT = r"-?[0-9]{1,4}(?:[-:][0-9]{1,2}){0,2}(?: [0-9]{1,2}(?::[0-9]{1,2}){2})?(?:\.[0-9]{0,6})?"
+    ADDRESS = r"[0-9A-Fa-f:.]{1,45}"  # INET4, INET6
+    UUID = r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
+    MYSQL_GTIDS = r"[0-9A-Fa-f:,a-z_-]*"  # with MySQL's tags; blanks and newlines are taken out before
+    MARIADB_GTIDS = r"[0-9,-]*"
+
+
+_PATTERNS: Final = {grammar: re.compile(grammar.value) for grammar in Grammar}
+_NAMES: Final = {
+    Grammar.WORD: "the name of a character set, collation or engine",
+    Grammar.INTEGER: "a whole number",
+    Grammar.DECIMAL: "a DECIMAL",
+    Grammar.DOUBLE: "a DOUBLE",
+    Grammar.HEX: "hexadecimal digits",
+    Grammar.MOMENT: "a date or time",
+    Grammar.ADDRESS: "an IP address",
+    Grammar.UUID: "a UUID",
+    Grammar.MYSQL_GTIDS: "a GTID set",
+    Grammar.MARIADB_GTIDS: "a GTID position",
+}
+
+
+def written(template: str, *parts: Sql | int) -> Sql:
+    """`template` with each `{}` replaced by a part. Raises TypeError for a part that may be anybody's text."""
+    for part in parts:
+        if not isinstance(part, Sql) and type(part) is not int:
+            raise TypeError(f"a {type(part).__name__} is not SQL")
+    return Sql(template.format(*parts) if parts else template)
+
+
+def joined(separator: str, parts: Iterable[Sql]) -> Sql:
+    """Raises TypeError as `written`."""
+    found = list(parts)
+    for part in found:
+        if not isinstance(part, Sql):
+            raise TypeError(f"a {type(part).__name__} is not SQL")
+    return Sql(separator.join(found))
+
+
+def matched(grammar: Grammar, text: str) -> Sql:
+    """Raises RplError for anything else."""
+    if not _PATTERNS[grammar].fullmatch(text):
+        raise not_executed(text, _NAMES[grammar])
+    return Sql(text)
+
+
+def not_executed(text: str, wanted: str) -> RplError:
+    """The error for a text of a peer or a file that is not what is `wanted`."""
+    return RplError(
+        f"{text[:_LONGEST_SHOWN]!r} is not {wanted}, and is not executed",
+        errno=er.PARSE_ERROR,
+        hint="check which server answers, and that nobody else writes into the data directory: rplctl doctor",
+    )
+
+
+def word(text: str) -> Sql:
+    """The name of a character set, collation or engine. Raises RplError."""
+    return matched(Grammar.WORD, text)
+
+
+def backticked(*names: str) -> Sql:
+    """A name of MySQL and MariaDB, with dots between its parts."""
+    return Sql(".".join("`" + name.replace("`", "``") + "`" for name in names))
+
+
+def double_quoted(*names: str) -> Sql:
+    """A name of standard SQL, with dots between its parts."""
+    return Sql(".".join('"' + name.replace('"', '""') + '"' for name in names))
+
+
+def standard_literal(text: str) -> Sql:
+    """A text where a backslash is a character like others: PostgreSQL, SQLite, DuckDB."""
+    return Sql("'" + text.replace("'", "''") + "'")
+
+
+def text_literal(text: str) -> Sql:
+    """A text for MySQL and MariaDB, in a session with utf8mb4 and without NO_BACKSLASH_ESCAPES."""
+    return Sql("'" + text.replace("\\", "\\\\").replace("'", "''") + "'")
+
+
+def hex_literal(raw: bytes) -> Sql:
+    return Sql(f"x'{raw.hex()}'")
+
+
+def utf8_literal(text: str) -> Sql:
+    """A text for MySQL and MariaDB, whatever the session is set to."""
+    return Sql(f"_utf8mb4 x'{text.encode('utf-8', 'surrogateescape').hex()}'")
+
+
+def float_literal(value: float) -> Sql:
+    """For MySQL and MariaDB: a DOUBLE, never a DECIMAL."""
+    text = repr(float(value))
+    return Sql(text if "e" in text else text + "e0")
+
+
+def proven_statement(text: str) -> Sql:
+    """For who has read every token of it, and found one statement (or one clause) of the kind that it must be."""
+    return Sql(text)
