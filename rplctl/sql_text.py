@@ -50,6 +50,7 @@ class Grammar(Enum):
     HEX = r"(?:[0-9A-Fa-f]{2})*"
     MOMENT = r"-?[0-9]{1,4}(?:[-:][0-9]{1,2}){0,2}(?: [0-9]{1,2}(?::[0-9]{1,2}){2})?(?:\.[0-9]{0,6})?"
     ADDRESS = r"[0-9A-Fa-f:.]{1,45}"  # INET4, INET6
+    XID = r"[0-9a-z:.-]{1,64}"  # names that we gave to prepared transactions
     UUID = r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
     MYSQL_GTIDS = r"[0-9A-Fa-f:,a-z_-]*"  # with MySQL's tags; blanks and newlines are taken out before
     MARIADB_GTIDS = r"[0-9,-]*"
@@ -64,6 +65,7 @@ _NAMES: Final = {
     Grammar.HEX: "hexadecimal digits",
     Grammar.MOMENT: "a date or time",
     Grammar.ADDRESS: "an IP address",
+    Grammar.XID: "the name of a prepared transaction of ours",
     Grammar.UUID: "a UUID",
     Grammar.MYSQL_GTIDS: "a GTID set",
     Grammar.MARIADB_GTIDS: "a GTID position",
@@ -89,7 +91,7 @@ def joined(separator: str, parts: Iterable[Sql]) -> Sql:
 
 def matched(grammar: Grammar, text: str) -> Sql:
     """Raises RplError for anything else."""
-    if not _PATTERNS[grammar].fullmatch(text):
+    if not is_matched(grammar, text):
         raise not_executed(text, _NAMES[grammar])
     return Sql(text)
 
@@ -101,6 +103,10 @@ def not_executed(text: str, wanted: str) -> RplError:
         errno=er.PARSE_ERROR,
         hint="check which server answers, and that nobody else writes into the data directory: rplctl doctor",
     )
+
+
+def is_matched(grammar: Grammar, text: str) -> bool:
+    return _PATTERNS[grammar].fullmatch(text) is not None
 
 
 def word(text: str) -> Sql:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from types import NoneType
 from typing import Any, Literal, Self
 
 from rplctl.errors import RplError
@@ -199,10 +200,29 @@ def _fields(part: Any) -> dict[str, Any]:
     return {name: getattr(part, name) for name in part.__slots__}
 
 
+_NUMBERS = ("length", "scale")
+_TEXTS = ("name", "type", "charset", "collation", "default", "generated", "comment", "column", "expression")
+
+
+def _checked(part: dict[str, Any]) -> dict[str, Any]:
+    """Raises TypeError for a column or a part of a key whose numbers are none: they become SQL as they are."""
+    for name in _NUMBERS:
+        if type(part.get(name)) not in (int, NoneType):
+            raise TypeError(f"{name} is {part[name]!r}")
+    for name in _TEXTS:
+        if type(part.get(name)) not in (str, NoneType):
+            raise TypeError(f"{name} is {part[name]!r}")
+    return part
+
+
 def _rebuild_fields(fields: dict[str, Any]) -> dict[str, Any]:
-    """JSON has lists and objects where the dataclasses have tuples and dataclasses."""
-    fields["columns"] = tuple(Column(**{**c, "labels": tuple(c["labels"])}) for c in fields["columns"])
-    fields["keys"] = tuple(Key(**{**k, "parts": tuple(KeyPart(**p) for p in k["parts"])}) for k in fields["keys"])
+    """JSON has lists and objects where the dataclasses have tuples and dataclasses. Raises TypeError."""
+    fields["columns"] = tuple(
+        Column(**{**_checked(c), "labels": tuple(map(str, c["labels"]))}) for c in fields["columns"]
+    )
+    fields["keys"] = tuple(
+        Key(**{**k, "parts": tuple(KeyPart(**_checked(p)) for p in k["parts"])}) for k in fields["keys"]
+    )
     fields["foreign_keys"] = tuple(
         ForeignKey(**{**f, "columns": tuple(f["columns"]), "ref_columns": tuple(f["ref_columns"])})
         for f in fields["foreign_keys"]

@@ -12,14 +12,15 @@ from rplctl.schema.lexer import WAY_OUT_OF_ALTER
 from rplctl.schema.model import INTEGER_BITS, Column, ForeignKey, Key, TableModel
 from rplctl.schema.naming import keep_index_names
 from rplctl.schema.plan import AlterStep, Catalog, DdlPlan, MoveRowsStep, RenameStep, Step
+from rplctl.sql_text import Sql, double_quoted, standard_literal
 
 
-def quote(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+def quote(name: str) -> Sql:
+    return double_quoted(name)
 
 
-def text_literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+def text_literal(text: str) -> Sql:
+    return standard_literal(text)
 
 
 @dataclass(frozen=True, slots=True)

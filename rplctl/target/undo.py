@@ -17,6 +17,7 @@ from rplctl.target.ddl_parts import quote
 class UndoSql(ABC):
     begin: ClassVar[str]  # statements around those of one transaction
     end = "COMMIT;\n"
+    has_backslashes: ClassVar[bool] = False  # in a text one hides what is behind it
 
     @staticmethod
     @abstractmethod

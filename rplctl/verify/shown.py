@@ -9,6 +9,7 @@ from rplctl.errors import RplError
 from rplctl.event.charset import decode_text
 from rplctl.event.large_text import LargeText
 from rplctl.schema.model import CHARACTER_TYPES, Column
+from rplctl.sql_text import standard_literal, text_literal
 from rplctl.target.base import Row
 from rplctl.target.undo import UndoSql
 from rplctl.verify.key_values import Key
@@ -23,7 +24,7 @@ def shown_statement(sql: UndoSql, pair: Pair, key: Key, row: Row | None, changed
 
     def terms(numbers: Sequence[int], values: Sequence[Any]) -> list[str]:
         pairs = zip(numbers, values, strict=True)
-        return [f"{sql.column(columns[c])} = {_literal(value, columns[c])}" for c, value in pairs]
+        return [f"{sql.column(columns[c])} = {_literal(sql, value, columns[c])}" for c, value in pairs]
 
     where = " AND ".join(terms(pair.key, key))
     if row is None:
@@ -31,11 +32,11 @@ def shown_statement(sql: UndoSql, pair: Pair, key: Key, row: Row | None, changed
     if changed:
         return f"UPDATE {name} SET {', '.join(terms(changed, [row[c] for c in changed]))} WHERE {where}"
     own = columns[: pair.width]
-    cells = ", ".join(_literal(value, column) for value, column in zip(row, own, strict=True))
+    cells = ", ".join(_literal(sql, value, column) for value, column in zip(row, own, strict=True))
     return f"INSERT INTO {name} ({', '.join(map(sql.column, own))}) VALUES ({cells})"
 
 
-def _literal(value: Any, column: Column) -> str:
+def _literal(sql: UndoSql, value: Any, column: Column) -> str:
     if value is None:
         return "NULL"
     if isinstance(value, int | float):
@@ -46,7 +47,7 @@ def _literal(value: Any, column: Column) -> str:
         if (text := _text(value, column)) is None:
             return f"x'{_cut(bytes(value[:_LONGEST]).hex())}'"
         value = text
-    return "'" + _cut(value).replace("'", "''") + "'"
+    return text_literal(_cut(value)) if sql.has_backslashes else standard_literal(_cut(value))
 
 
 def _text(raw: bytes | memoryview, column: Column) -> str | None:

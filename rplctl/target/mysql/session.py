@@ -25,6 +25,7 @@ from rplctl.event.decimal import decimal_text
 from rplctl.event.events import Intvar, Rand, UserVar
 from rplctl.event.query import Query
 from rplctl.schema.context import TIME_ROUND_FRACTIONAL, TIME_TRUNCATE_FRACTIONAL
+from rplctl.sql_text import word
 from rplctl.target.mysql.values import double_literal, quote
 
 Settings = Mapping[str, str]  # session variable → SQL text
@@ -232,7 +233,7 @@ class Session:
         if variable.collation == _BINARY:
             return f"X'{raw.hex()}'"
         charset, name = charset_of(variable.collation), self._collation_name(variable.collation)
-        return f"_{charset} X'{raw.hex()}'" + (f" COLLATE {name}" if name else "")
+        return f"_{charset} X'{raw.hex()}'" + (f" COLLATE {word(name)}" if name else "")
 
 
 def primary_key_settings(policy: str, server: ServerKind) -> dict[str, str]:

@@ -15,6 +15,7 @@ from sqlalchemy import Connection, Engine
 
 from rplctl import mysql_errors as er
 from rplctl.errors import ConfigError, LockBusy, TargetError
+from rplctl.sql_text import Grammar, is_matched, matched
 from rplctl.target.mysql.connection import mapped_errors
 
 OWNER_GONE_SECONDS = 30.0
@@ -32,7 +33,8 @@ def prepared_xids(engine: Engine, prefix: str) -> list[str]:
         name = data if isinstance(data, str) else bytes(data).decode("latin-1")
         if format_id == _SQLALCHEMY_FORMAT and not bqual_length and gtrid_length == len(name):
             found.append(name)
-    return [name for name in found if name.startswith(prefix)]
+    # whoever signs in there may give a name that begins like ours
+    return [name for name in found if name.startswith(prefix) and is_matched(Grammar.XID, name)]
 
 
 def end_prepared(engine: Engine, verb: str, xid: str) -> None:
@@ -41,7 +43,7 @@ def end_prepared(engine: Engine, verb: str, xid: str) -> None:
     while True:
         try:
             with _alone(engine) as connection:
-                connection.exec_driver_sql(f"XA {verb} '{xid}'")
+                connection.exec_driver_sql(f"XA {verb} '{matched(Grammar.XID, xid)}'")
             return
         except TargetError as error:
             if error.errno == er.XA_RBROLLBACK or (

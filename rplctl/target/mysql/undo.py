@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from rplctl.schema.model import CHARACTER_TYPES, INTEGER_BITS, TEMPORAL_TYPES, Column, TableModel
+from rplctl.sql_text import word
 from rplctl.target.base import Target
 from rplctl.target.mysql.rows import table_name
 from rplctl.target.mysql.values import comparand, quote
@@ -16,6 +17,7 @@ _PRINTED: Final = TEMPORAL_TYPES | {"inet4", "inet6", "uuid", "double"}
 
 
 class MysqlUndo(UndoSql):
+    has_backslashes = True
     begin = (
         "SET NAMES utf8mb4;\nSET SESSION sql_mode='', SESSION foreign_key_checks=0, SESSION time_zone='+00:00';\n"
         "START TRANSACTION;\n"
@@ -49,7 +51,7 @@ class MysqlUndo(UndoSql):
         elif kind == "json":
             text = f"CONCAT('_utf8mb4 X''', HEX(CAST({name} AS CHAR)), '''')"
         else:
-            introducer = f"_{column.charset or 'utf8mb4'} " if kind in CHARACTER_TYPES else ""
+            introducer = f"_{word(column.charset or 'utf8mb4')} " if kind in CHARACTER_TYPES else ""
             text = f"CONCAT('{introducer}X''', HEX({name}), '''')"
         return f"IF({name} IS NULL, 'NULL', {text})"
 

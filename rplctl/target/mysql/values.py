@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from rplctl.event.large_text import LargeText
 from rplctl.schema.model import CHARACTER_TYPES, GEOMETRY_TYPES, TEMPORAL_TYPES, Column
+from rplctl.sql_text import Grammar, matched, word
 from rplctl.target.base import Value
 
 LONGEST_HEX = 64 << 10  # bytes of a value; longer ones are escaped: hex doubles them, and max_allowed_packet counts
@@ -49,7 +50,7 @@ def literal(value: Value | StagedCell, column: Column) -> bytes:
             raw = bytes(value)
             return b"X'%s'" % raw.hex().encode("ascii") if len(raw) <= LONGEST_HEX else _quoted(raw, b"_binary")
         case str():
-            return value.encode("ascii") if column.type == "decimal" else _text_literal(value)
+            return matched(Grammar.DECIMAL, value).encode() if column.type == "decimal" else _text_literal(value)
         case LargeText():
             return _text_literal(str(value))
 
@@ -62,7 +63,7 @@ def double_literal(value: float) -> str:
 def comparand(value: Value, column: Column) -> bytes:
     """What the column is compared with in a key: text in the column's charset, so that its index is used."""
     if isinstance(value, bytes) and column.type in CHARACTER_TYPES and column.charset not in (None, "binary"):
-        return b"_%s %s" % (str(column.charset).encode("ascii"), b"X'%s'" % value.hex().encode("ascii"))
+        return b"_%s %s" % (word(str(column.charset)).encode(), b"X'%s'" % value.hex().encode("ascii"))
     if column.type == "set" and isinstance(value, int) and value >> 63:
         return b"%d" % (value - (1 << 64))  # the servers compare a SET as a signed number
     return literal(value, column)

@@ -43,7 +43,12 @@ def create_schema(database: str) -> str:
 
 
 def _only_if(condition: str, statement: str) -> str:
-    return f"DO $rplctl$ BEGIN IF {condition} THEN {statement}; END IF; END $rplctl$"
+    return _do(f"BEGIN IF {condition} THEN {statement}; END IF; END")
+
+
+def _do(block: str) -> str:
+    """As a literal and not between dollars: a name of the source may hold the word that would end it."""
+    return f"DO {text_literal(block)}"
 
 
 def create_table(model: TableModel, catalog: Catalog) -> list[str]:
@@ -202,8 +207,7 @@ def each_primary_key(model: TableModel, action: str) -> str:
     """
     head = text_literal(f"ALTER TABLE {table(model).replace('%', '%%')} {action}")
     regclass = f"{text_literal(table(model))}::regclass"
-    return (
-        f"DO $rplctl$ DECLARE own name; BEGIN FOR own IN SELECT conname FROM pg_constraint WHERE conrelid = {regclass}"
-        f" AND contype = 'p' LOOP EXECUTE format({head}, own, 'rplctl_' || {regclass}::oid || '_pkey'); END LOOP;"
-        " END $rplctl$"
+    return _do(
+        f"DECLARE own name; BEGIN FOR own IN SELECT conname FROM pg_constraint WHERE conrelid = {regclass}"
+        f" AND contype = 'p' LOOP EXECUTE format({head}, own, 'rplctl_' || {regclass}::oid || '_pkey'); END LOOP; END"
     )

@@ -16,6 +16,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
 from rplctl.errors import ConfigError, LockBusy
+from rplctl.sql_text import Grammar, is_matched, matched
 from rplctl.target.postgresql.connection import mapped_errors
 
 OWNER_GONE_SECONDS = 30.0
@@ -28,13 +29,14 @@ def prepared_xids(engine: Engine, prefix: str) -> list[str]:
     """Prepared transactions of this database whose name begins with `prefix`. Raises TargetError."""
     with _alone(engine) as connection:
         rows = connection.exec_driver_sql("SELECT gid FROM pg_prepared_xacts WHERE database = current_database()")
-        return [gid for gid in rows.scalars() if gid.startswith(prefix)]
+        # whoever signs in there may give a name that begins like ours
+        return [gid for gid in rows.scalars() if gid.startswith(prefix) and is_matched(Grammar.XID, gid)]
 
 
 def end_prepared(engine: Engine, verb: str, xid: str) -> None:
     with _alone(engine) as connection:
         try:
-            connection.exec_driver_sql(f"{verb} PREPARED '{xid}'")
+            connection.exec_driver_sql(f"{verb} PREPARED '{matched(Grammar.XID, xid)}'")
         except DBAPIError as error:
             if getattr(error.orig, "sqlstate", "") != _NO_SUCH_GID:
                 raise
