@@ -45,8 +45,9 @@ from rplctl.own_tables.clones import LEFT_OUT
 from rplctl.own_tables.models import load_models
 from rplctl.position import BinlogPosition
 from rplctl.repository.base import RepositoryKind
+from rplctl.schema.definition import table_definition
 from rplctl.schema.model import TableModel
-from rplctl.schema.source_catalog import quote, read_table
+from rplctl.schema.source_catalog import read_table
 from rplctl.schema.statement import TableName
 from rplctl.sql_text import written
 from rplctl.target import mapped_errors, statement_target
@@ -328,7 +329,7 @@ class _Verify:
         def compared() -> tuple[TableModel | None, tuple[str, ...]]:
             known = self._applied.model(side, name)
             if known is None:
-                return None, (create.replace("CREATE TABLE ", f"CREATE TABLE {quote(name[0])}.", 1),)
+                return None, (table_definition(create, model.name).create(database=name[0]),)
             return known, side.drift(model, create, known)
 
         def is_odd() -> bool:

@@ -22,7 +22,7 @@ from rplctl.sql_text import NOTHING, Sql, backticked, joined, not_executed, prov
 _CONTEXT: Final = DdlContext(sql_mode=0)
 _SYMBOLS: Final = frozenset("( ) , = . - + * / % < > ! & | ^ ~ <= >= <> != <=> && || << >> -> ->>".split())
 _WORD: Final = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")  # servers read 1e0SELECT as two
-_OF_QUERIES: Final = frozenset({"SELECT", "INTO", "UNION", "CONNECTION"})
+_OF_QUERIES: Final = frozenset({"SELECT", "INTO"})
 _FOLLOWED_BY: Final = {"VALUES": ("LESS", "IN"), "WITH": ("SYSTEM", "PARSER")}  # else they begin a query
 _OF_SEQUENCES: Final = frozenset(
     "CREATE SEQUENCE AS TINYINT SMALLINT MEDIUMINT INT BIGINT UNSIGNED SIGNED START WITH MINVALUE MAXVALUE INCREMENT BY"
@@ -59,17 +59,18 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class TableDefinition:
-    """`head`: up to the opening parenthesis; `tail`: the options behind the closing one."""
+    """`tail`: the options behind the closing parenthesis."""
 
-    head: Sql
+    name: str
     elements: tuple[Element, ...]
     tail: Sql
 
-    def create(self, without: Collection[Key] = ()) -> Sql:
-        """CREATE TABLE without these indexes."""
+    def create(self, without: Collection[Key] = (), *, database: str = "") -> Sql:
+        """CREATE TABLE without these indexes, in that database."""
         names = {key.name for key in without}
         kept = [element.text for element in self.elements if not element.key or element.key not in names]
-        return written("{}\n  {}\n){}", self.head, joined(",\n  ", kept), self.tail)
+        name = backticked(database, self.name) if database else backticked(self.name)
+        return written("CREATE TABLE {} (\n  {}\n){}", name, joined(",\n  ", kept), self.tail)
 
     def keys(self, wanted: Collection[Key]) -> dict[str, Sql]:
         """Each of these indexes as ALTER TABLE … ADD takes it, by name, as far as they are there."""
@@ -93,8 +94,7 @@ def table_definition(text: str, table: str) -> TableDefinition:
             elements.append(_element(text, tokens[begin:number], table))
             begin = number + 1
         if depth == 0:
-            head = proven_statement(text[: tokens[3].end])
-            return TableDefinition(head, tuple(elements), proven_statement(text[token.end :]))
+            return TableDefinition(table, tuple(elements), proven_statement(text[token.end :]))
     _refuse(f"CREATE TABLE {table}", text)
 
 

@@ -28,6 +28,7 @@ from rplctl.relay_log.index import RelayLogIndex
 from rplctl.secret import protect
 from rplctl.source.network_namespace import check_network_namespace
 from rplctl.source.replica_id import replica_identity
+from rplctl.sql_text import text_literal
 
 _POSITION_OPTIONS = ("master_log_file", "master_log_pos", "relay_log_file", "relay_log_pos")
 _SOURCE_OPTIONS = ("master_host", "master_port", "master_binlog_dir")
@@ -125,7 +126,7 @@ def _refuse_unknown_gtids(relay: RelayLogInfo, *, by_mysql: bool) -> None:
         server, gtids = "mysql-8.0", f"all that the source had executed at {executed}"
         if not by_mysql:
             server = "mariadb"
-            gtids = f"SELECT BINLOG_GTID_POS('{executed.log_name}', {executed.log_pos}) on the source"
+            gtids = f"SELECT BINLOG_GTID_POS({text_literal(executed.log_name)}, {executed.log_pos}) on the source"
         raise UsageError(
             f"the channel is at {executed}, and {missing}: the source would send what is applied already",
             errno=er.BAD_SLAVE_AUTO_POSITION,

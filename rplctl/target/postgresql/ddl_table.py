@@ -100,7 +100,7 @@ def indexes(model: TableModel) -> dict[str, str]:
             continue
         parts = []
         for part in key.parts:
-            text = quote(part.column)
+            text: str = quote(part.column)
             if part.length and declared(columns[part.column]) == "bytea":
                 text = f"substring({text} from 1 for {part.length})"
             elif part.length:
