@@ -334,7 +334,6 @@ class CloneLoader:
         target.commit()
 
     def _statements(self, table: CopiedTable, found: Snapshot) -> Sequence[Sql]:
-        """Raises RplError for a definition of the source that is more than that."""
         database = self._rules.rewritten(table.model.database)
         return (
             create_database(replace(table.database, name=database)),
@@ -387,8 +386,7 @@ class CloneLoader:
             if model is None:
                 raise no_such_table(*name)
             there = {key.name.casefold() for key in model.keys}
-            missing = [written("ADD {}", text) for key, text in wanted.items() if key.casefold() not in there]
-            if not missing:
+            if not (missing := [written("ADD {}", one) for key, one in wanted.items() if key.casefold() not in there]):
                 return
             try:
                 with _told_of_foreign_rows(name):
