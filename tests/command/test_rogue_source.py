@@ -27,9 +27,9 @@ LIES = {
     "charset": [Lie(OF_DATABASES, "utf8mb4", f"utf8mb4{EVIL}")],
     "collation": [Lie(OF_DATABASES, "utf8mb4_general_ci", f"utf8mb4_general_ci{EVIL}")],
     "sequence": [Lie("SHOW CREATE SEQUENCE", "(CREATE SEQUENCE.*)", rf"\1{EVIL}")],
-    "sequence in a comment": [Lie("SHOW CREATE SEQUENCE", "(CREATE SEQUENCE.*)", r"\1 /*! ; DROP DATABASE other */")],
+    "sequence_in_a_comment": [Lie("SHOW CREATE SEQUENCE", "(CREATE SEQUENCE.*)", r"\1 /*! ; DROP DATABASE other */")],
     "table": [Lie("SHOW CREATE TABLE `shop`.`t`", "(CREATE TABLE.*)", rf"\1{EVIL}")],
-    "table of another version": [
+    "table_of_another_version": [
         Lie("@@version", r"[0-9.]+-MariaDB.*", "8.0.36"),
         Lie("SHOW CREATE TABLE `shop`.`t`", "(CREATE TABLE.*)", r"\1 /*M! ; DROP DATABASE other; */"),
     ],
@@ -87,6 +87,10 @@ def copied(replica: Replica) -> bool:
     return bool(rows) and all(row["State"] == "done" for row in rows)
 
 
+@pytest.mark.long(
+    "each text of the source goes through the same gates, which tests/schema/test_definition.py tries one by one",
+    keeps="charset|another_version",
+)
 @pytest.mark.parametrize("what", LIES)
 def test_clone_executes_nothing_of_the_source(
     what: str, replica: Replica, source: MariadbServer, rogue: RogueSource, target: MariadbServer
