@@ -70,12 +70,17 @@ class Query:
     suppress_use: bool
 
     @property
+    def charset(self) -> str:
+        """The client's character set, in which the server read the statement."""
+        return charset_of(self.context.client_collation or _UTF8MB4)
+
+    @property
     def sql(self) -> str:
         """The statement as text. Raises BinlogFormatError when its bytes are not of the client's charset.
 
         Servers keep literals in other charsets as they came; such a statement can only be run from `sql_bytes`.
         """
-        charset = charset_of(self.context.client_collation or _UTF8MB4)
+        charset = self.charset
         try:
             return decode_text(self.sql_bytes, charset)
         except BinlogFormatError:

@@ -1,4 +1,10 @@
-"""MySQL's lexical rules: versioned comments expanded, plain comments gone, tokens with their place in the text.
+"""The servers' lexical rules: executable comments opened or dropped, tokens with their place in the text.
+
+A text means what its *source* executed (design D27). What another vendor or version would read otherwise goes through
+`opened` before anybody judges, translates or executes it.
+Each server finds the end of a comment that it passes over without looking at strings. Only where it executes the
+comment do strings, names and line comments in it hide a `*/`. (Observed on MySQL 5.7, 8.0 and 9.7 and on MariaDB 10.5,
+10.11 and 11.8; tests/schema/test_lexer_servers.py asks the servers again.)
 
 sqlglot is not used for this: it hands `/*!50100 … */` back as a comment, and statements that every dump holds (FULLTEXT
 keys, partitions, functional keys) as opaque text. What is not understood here or by the parser must stop the channel.
@@ -39,32 +45,78 @@ class Token(NamedTuple):
     end: int
 
 
-def refuse(what: str, sql: str) -> NoReturn:
-    """Raise the error of a statement that cannot be carried out on this target; shows its first 1,000 characters."""
+def refuse(what: str, sql: str, charset: str = "") -> NoReturn:
+    """Raise the error of a statement that cannot be carried out on this target; shows its first 1,000 characters.
+    `charset` as in `opened`.
+    """
+    if charset:
+        what, sql = (text.encode("latin-1", "replace").decode("utf-8", "replace") for text in (what, sql))
     text = masked(sql.strip())
     shown = text if len(text) <= 1000 else text[:1000] + " …"
     raise RplError(f"{masked(what, sql)}; statement: {shown}", errno=er.PARSE_ERROR, hint=WAY_OUT)
 
 
-@lru_cache(maxsize=8)
-def _pattern(ansi_quotes: bool, backslash: bool) -> re.Pattern[str]:
-    escape = r"|\\." if backslash else ""
-    plain = r"[^'\\]" if backslash else r"[^']"
-    plain_double = r'[^"\\]' if backslash else r'[^"]'
-    double = r'(?P<dquoted>"(?:[^"]|"")*")' if ansi_quotes else rf'(?P<dstring>"(?:{plain_double}|""{escape})*")'
+# Characters whose second byte may look like a quote or a backslash, as latin-1 text. In other charsets no byte of a
+# character is one of ASCII's delimiters.
+_SJIS = r"[\x81-\x9f\xe0-\xfc][\x40-\x7e\x80-\xfc]"
+_GBK = r"[\x81-\xfe][\x40-\x7e\x80-\xfe]"
+_MULTIBYTE = {
+    "sjis": _SJIS,
+    "cp932": _SJIS,
+    "big5": r"[\xa1-\xf9][\x40-\x7e\xa1-\xfe]",
+    "gbk": _GBK,
+    "gb18030": rf"[\x81-\xfe][0-9][\x81-\xfe][0-9]|{_GBK}",
+}
+_LEAD = r"\x81-\xfe"
+_MARIADB_MARK = re.compile(r"/\*M?!([0-9]{5,6})?")
+_MYSQL_MARK = re.compile(r"/\*!([0-9]{6}(?=\s)|[0-9]{5})?", re.ASCII)
+_OLD_MYSQL_MARK = re.compile(r"/\*!([0-9]{5})?")
+_SIX_DIGITS_SINCE = 80100  # MySQL
+_ENDS = re.compile(r"/\*|\*/")
+_VISIBLE = re.compile(r"[^\n]")
+_MAY_BE_BLANK = re.compile(r"(?:--|/\*!\d{6})[\x80-\xff]")  # the no-break space is one in some charsets
+
+
+_COMMENT = r"(?P<comment>\#[^\n]*|--(?=[\s\x00-\x1f\x7f]|\Z)[^\n]*)"
+_FLAGS = re.VERBOSE | re.DOTALL | re.ASCII
+
+
+def _quotes(ansi_quotes: bool, backslash: bool, charset: str) -> tuple[str, str, str]:
+    """A string, what stands in double quotes, and a name."""
+    whole, lead = (f"{_MULTIBYTE[charset]}|", _LEAD) if charset in _MULTIBYTE else ("", "")
+    alone = f"|[{lead}]" if lead else ""  # in a string the first byte of a character may be followed by any
+    other, escape = (r"\\", r"|\\.") if backslash else ("", "")
+    single = f"'(?>{whole}[^'{other}{lead}]+{alone}|''{escape})*'"
+    as_string = f'(?P<dstring>"(?>{whole}[^"{other}{lead}]+{alone}|""{escape})*")'
+    as_name = f'(?P<dquoted>"(?>{whole}[^"{lead}]+|"")*")'
+    return single, as_name if ansi_quotes else as_string, f"(?P<quoted>`(?>{whole}[^`{lead}]+|``)*`)"
+
+
+@lru_cache(maxsize=16)
+def _outline(ansi_quotes: bool, backslash: bool, charset: str) -> re.Pattern[str]:
+    """All that matters where comments begin and end."""
+    whole, lead = (f"{_MULTIBYTE[charset]}|", _LEAD) if charset in _MULTIBYTE else ("", "")
+    alone = f"|[{lead}]" if lead else ""
+    code = rf"(?>{whole}[^'\"`/*\#\-{lead}]+{alone})+"
+    return re.compile("|".join((_COMMENT, *_quotes(ansi_quotes, backslash, charset), code, ".")), _FLAGS)
+
+
+@lru_cache(maxsize=16)
+def _pattern(ansi_quotes: bool, backslash: bool, charset: str = "") -> re.Pattern[str]:
+    single, double, name = _quotes(ansi_quotes, backslash, charset)
+    whole = f"{_MULTIBYTE[charset]}|" if charset in _MULTIBYTE else ""
+    letter = r"\w$\u0080-\U0010ffff"
     return re.compile(
         rf"""(?P<space>[\s\x00]+)
-        |(?P<comment>\#[^\n]*|--(?=[\s\x00]|$)[^\n]*|/\*(?!M?!).*?\*/)
-        |(?P<open>/\*M?!(?P<version>\d{{5,6}})?)
-        |(?P<close>\*/)
-        |(?P<bits>[xX]'[0-9a-fA-F]*'|[bB]'[01]*'|0x[0-9a-fA-F]+(?![\w$])|0b[01]+(?![\w$]))
-        |(?P<string>[nN]?'(?:{plain}|''{escape})*')
+        |{_COMMENT}
+        |(?P<bits>[xX]'[0-9a-fA-F]*'|[bB]'[01]*'|0x[0-9a-fA-F]+(?![{letter}])|0b[01]+(?![{letter}]))
+        |(?P<string>[nN]?{single})
         |{double}
-        |(?P<quoted>`(?:[^`]|``)*`)
-        |(?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?![\w$]))
-        |(?P<word>[\w$\u0080-\U0010ffff]+)
+        |{name}
+        |(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![{letter}]))
+        |(?P<word>(?:{whole}[{letter}])+)
         |(?P<symbol>->>|->|:=|<=>|<=|>=|<>|!=|&&|\|\||<<|>>|.)""",
-        re.VERBOSE | re.DOTALL,
+        _FLAGS,
     )
 
 
@@ -72,49 +124,85 @@ def _modes(context: DdlContext) -> tuple[bool, bool]:
     return bool(context.sql_mode & ANSI_QUOTES), not context.sql_mode & NO_BACKSLASH_ESCAPES
 
 
-def _is_executed(comment_start: str, version: str | None, context: DdlContext) -> bool:
-    """Whether the source ran what stands in `/*!NNNNN … */` or `/*M!NNNNNN … */`."""
-    if comment_start.startswith("/*M!") and not context.is_mariadb:
-        return False
-    if version is None:
+def _mark(context: DdlContext) -> re.Pattern[str]:
+    """What begins an executable comment, with its version."""
+    if context.is_mariadb:
+        return _MARIADB_MARK
+    return _MYSQL_MARK if context.version_number >= _SIX_DIGITS_SINCE else _OLD_MYSQL_MARK
+
+
+def _is_executed(mark: re.Match[str], context: DdlContext) -> bool:
+    """True if the source ran the text of `/*!NNNNN … */` or `/*M!NNNNNN … */`."""
+    if mark[1] is None:
         return True
-    number = int(version)
-    if context.is_mariadb and not comment_start.startswith("/*M!") and 50700 <= number <= 99999:
+    number = int(mark[1])
+    if context.is_mariadb and not mark[0].startswith("/*M!") and 50700 <= number <= 99999:
         return False  # MariaDB reads past what is MySQL 5.7's and later
     return number <= context.version_number
 
 
-def expand(sql: str, context: DdlContext) -> str:
-    """The statement the source executed: versioned comments opened or dropped, plain comments as blanks."""
-    pattern, out, position, dropped_depth, depth = _pattern(*_modes(context)), [], 0, 0, 0
-    while position < len(sql):
-        match = pattern.match(sql, position)
-        if match is None:
-            refuse("A string or comment does not end", sql)
-        position = match.end()
-        kind, text = match.lastgroup, match[0]
-        if match["open"] is not None:
-            depth += 1
-            if dropped_depth or not _is_executed(text, match["version"], context):
-                dropped_depth += 1
-            text = " "
-        elif kind == "close":
-            depth -= 1
-            dropped_depth -= bool(dropped_depth)
-            text = " "
-        elif kind == "comment":
-            text = " "
-        if not dropped_depth:
-            out.append(text)
-    if depth > 0:
-        refuse("A comment does not end", sql)
+def opened(sql: str, context: DdlContext, *, charset: str = "", keeps: str | None = None) -> str:
+    """The statement that the source executed, every character in its place: blanks for the marks of an executed comment
+    and for the whole of another.
+
+    `charset`: of bytes that were decoded as latin-1. `keeps`: plain comments stay, unless they begin with this.
+    Raises RplError 1064 for a text that no server executes: a comment, a string or a name without an end.
+    """
+    pattern, mark_of, out = _outline(*_modes(context), charset), _mark(context), list[str]()
+    at, is_inside = 0, False
+    while at < len(sql):
+        start, is_code = at, False
+        if _MAY_BE_BLANK.match(sql, at) and not charset.startswith("utf8"):
+            refuse("A comment that only some character sets have", sql, charset)
+        if sql.startswith("/*", at):
+            mark = mark_of.match(sql, at)
+            if mark is None:
+                at = sql.find("*/", at + 2) + 2
+                # MariaDB's own, which MySQL reads past, is no plain comment to everybody
+                is_code = keeps is not None and not sql.startswith(("/*M!", keeps), start)
+            elif _is_executed(mark, context):
+                at, is_inside = mark.end(), True
+            else:
+                at = _end_of_skipped(sql, at + 2)
+            if at < start + 2:
+                refuse("A comment does not end", sql, charset)
+        elif is_inside and sql.startswith("*/", at):
+            at, is_inside = at + 2, False
+        else:
+            match = pattern.match(sql, at)
+            assert match is not None  # any character is a symbol
+            at = match.end()
+            is_code = keeps is not None or match.lastgroup != "comment"
+            if match[0] in ("'", '"', "`"):
+                refuse("A string or name does not end", sql, charset)
+        if not is_code and out and out[-1] == "-" and out[-2:-1] == ["-"]:
+            refuse("Two dashes before a comment", sql, charset)
+        out.append(sql[start:at] if is_code else _VISIBLE.sub(" ", sql[start:at]))
+    if is_inside:
+        refuse("A comment does not end", sql, charset)
     return "".join(out)
 
 
-def tokenize(expanded: str, context: DdlContext) -> list[Token]:
-    """Tokens of a statement that `expand` made, ending in one of kind `end`."""
+def _end_of_skipped(sql: str, at: int) -> int:
+    """Behind a comment that is passed over: comments in it count, those in them do not. Below 2 if it does not end."""
+    while (found := _ENDS.search(sql, at)) is not None:
+        if found[0] == "*/":
+            return found.end()
+        at = sql.find("*/", found.end()) + 2
+        if at < 2:
+            break
+    return 0
+
+
+def expand(sql: str, context: DdlContext) -> str:
+    """The statement that the source executed, without comments."""
+    return opened(sql, context)
+
+
+def tokenize(expanded: str, context: DdlContext, charset: str = "") -> list[Token]:
+    """Tokens of a statement that `expand` made, ending in one of kind `end`. `charset` as in `opened`."""
     ansi_quotes, backslash = _modes(context)
-    pattern, tokens = _pattern(ansi_quotes, backslash), []
+    pattern, tokens = _pattern(ansi_quotes, backslash, charset), []
     for match in pattern.finditer(expanded):
         kind, text = match.lastgroup, match[0]
         if kind == "string" or kind == "dstring":

@@ -42,12 +42,12 @@ _OBJECTS = {
 }  # fmt: skip
 
 
-def parse_ddl(sql: str, database: str, context: DdlContext) -> list[ddl.DdlAction]:
-    """The actions of one statement as a QUERY event carries it; [] for an empty one.
+def parse_ddl(sql: str, database: str, context: DdlContext, charset: str = "") -> list[ddl.DdlAction]:
+    """The actions of one statement as a QUERY event carries it; [] for an empty one. `charset` as in TokenStream.
 
     Raises RplError (errno 1064) with the statement when rplctl does not understand it.
     """
-    tokens = TokenStream(sql, context)
+    tokens = TokenStream(sql, context, charset)
     if tokens.at_end:
         return []
     if tokens.accept("SET STATEMENT"):  # MariaDB: SET STATEMENT variable=value, … FOR statement

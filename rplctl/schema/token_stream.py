@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NoReturn, TypeVar
 
+from rplctl.event.charset import decode_text
 from rplctl.schema.context import DdlContext
-from rplctl.schema.lexer import Token, expand, refuse, tokenize
+from rplctl.schema.lexer import Token, opened, refuse, tokenize
 
 T = TypeVar("T")
 
@@ -14,10 +15,12 @@ T = TypeVar("T")
 class TokenStream:
     """Reads tokens in order; `accept` takes what fits or nothing, `expect` takes or refuses the statement."""
 
-    def __init__(self, sql: str, context: DdlContext) -> None:
+    def __init__(self, sql: str, context: DdlContext, charset: str = "") -> None:
+        """`charset`: of bytes that were decoded as latin-1; names alone are decoded, for literals may be in another."""
         self.context = context
-        self.text = expand(sql, context)
-        self._tokens = tokenize(self.text, context)
+        self.text = opened(sql, context, charset=charset)
+        self._tokens = tokenize(self.text, context, charset)
+        self._charset = charset
         self._index = 0
 
     @property
@@ -33,7 +36,7 @@ class TokenStream:
 
     def refuse(self, what: str = "") -> NoReturn:
         near = self.text[self.token.start : self.token.start + 60] or "end of statement"
-        refuse(what or f"rplctl does not understand this DDL near '{near}'", self.text)
+        refuse(what or f"rplctl does not understand this DDL near '{near}'", self.text, self._charset)
 
     def next(self) -> Token:
         token = self.token
@@ -86,10 +89,9 @@ class TokenStream:
     def identifier(self) -> str:
         """A name, quoted or not, in its own case."""
         token = self.next()
-        if token.kind == "quoted":
-            return token.value
-        if token.kind == "word":
-            return self.original(token)
+        if token.kind in ("quoted", "word"):
+            name = token.value if token.kind == "quoted" else self.original(token)
+            return decode_text(name.encode("latin-1"), self._charset) if self._charset else name
         self._index -= 1
         self.refuse()
 

@@ -2,6 +2,8 @@
 
 Only names are read, so a statement that `parse.py` does not understand can still be left out. The tables are those that
 MySQL's grammar marks as updating: `CREATE TABLE a LIKE b` updates a; `RENAME TABLE a TO b` both; GRANT ON t the table.
+Invariant: what may hide a statement (BEGIN NOT ATOMIC, IF, EXECUTE IMMEDIATE, CALL, BINLOG, a word that is not known)
+has no names that anybody could judge. Servers log none of it.
 """
 
 from __future__ import annotations
@@ -15,37 +17,49 @@ from rplctl.schema.token_stream import TokenStream
 
 _OBJECTS_WITHOUT_TABLE = ("PROCEDURE", "FUNCTION", "PACKAGE", "EVENT", "USER", "ROLE", "SERVER", "TABLESPACE")
 _TABLE_UPKEEP = ("ANALYZE", "OPTIMIZE", "REPAIR", "CHECK")
+_WITHOUT_TABLES = frozenset(
+    "BEGIN COMMIT ROLLBACK START SAVEPOINT RELEASE XA SET DO FLUSH INSTALL UNINSTALL IMPORT LOCK UNLOCK CACHE KILL"
+    " RESET PURGE CHANGE USE STOP SHUTDOWN RESTART CHECKSUM BACKUP".split()
+)
 _MODIFIERS = ("LOW_PRIORITY", "HIGH_PRIORITY", "DELAYED", "QUICK", "IGNORE")
 
 
 @dataclass(frozen=True, slots=True)
 class UpdatedNames:
-    """`tables`: None when they cannot be told from the text. `database`: of CREATE, ALTER and DROP DATABASE."""
+    """`tables`: None when they cannot be told from the text. `some_of`: tables of which the statement updates one or
+    more (a join). `database`: of CREATE, ALTER and DROP DATABASE.
+    """
 
     tables: tuple[TableName, ...] | None = ()
     database: str | None = None
+    some_of: tuple[TableName, ...] = ()
 
 
-def updated_names(sql: str, database: str, context: DdlContext) -> UpdatedNames:
-    """Raises RplError 1064 for a text that is no statement (a string that does not end, a name that is missing)."""
-    tokens = TokenStream(sql, context)
+def updated_names(sql: str, database: str, context: DdlContext, charset: str = "") -> UpdatedNames:
+    """`charset` as in TokenStream. Raises RplError 1064 for a text that is no statement (a string that does not end, a
+    name that is missing), or one whose names cannot be known.
+    """
+    tokens = TokenStream(sql, context, charset)
     if tokens.at_end:
         return UpdatedNames()
     if tokens.accept("SET STATEMENT"):
         while not tokens.accept("FOR"):
             tokens.next()
-    verb = tokens.next().value
+    first = tokens.next()
+    verb = first.value if first.kind == "word" else ""
     if verb in ("CREATE", "DROP", "ALTER"):
         return _of_object(tokens, verb, database)
     if verb == "RENAME":
         return _renamed(tokens, database)
-    if verb in ("INSERT", "REPLACE", "DELETE", "UPDATE", "LOAD", "TRUNCATE", "WITH", "CALL", "SELECT"):
+    if verb in ("INSERT", "REPLACE", "DELETE", "UPDATE", "LOAD", "TRUNCATE", "WITH", "SELECT"):
         return _of_rows(tokens, verb, database)
     if verb in ("GRANT", "REVOKE"):
         return _granted(tokens, database)
     if verb in _TABLE_UPKEEP:
         tokens.accept_any("LOCAL", "NO_WRITE_TO_BINLOG")
-        return _table_list(tokens, database) if tokens.accept_any("TABLE", "TABLES") else UpdatedNames()
+        return _table_list(tokens, database) if tokens.accept_any("TABLE", "TABLES") else _analyzed(tokens, database)
+    if verb not in _WITHOUT_TABLES or (verb == "BEGIN" and not (tokens.accept("WORK") or tokens.at_end)):
+        tokens.refuse("what this statement changes cannot be known, and the channel's filters decide by that")
     return UpdatedNames()
 
 
@@ -114,6 +128,14 @@ def _behind_on(tokens: TokenStream, database: str) -> UpdatedNames:
     return UpdatedNames((tokens.table_name(database),))
 
 
+def _analyzed(tokens: TokenStream, database: str) -> UpdatedNames:
+    """MariaDB's ANALYZE FORMAT=JSON UPDATE …, which carries the statement out."""
+    if tokens.accept("FORMAT"):
+        tokens.skip_value()
+    verb = tokens.next().value
+    return UpdatedNames() if verb == "SELECT" else _of_rows(tokens, verb, database)
+
+
 def _table_list(tokens: TokenStream, database: str) -> UpdatedNames:
     return UpdatedNames(tokens.each(lambda: tokens.table_name(database)))
 
@@ -134,7 +156,9 @@ def _renamed(tokens: TokenStream, database: str) -> UpdatedNames:
 
 def _of_rows(tokens: TokenStream, verb: str, database: str) -> UpdatedNames:
     """Statements that change rows. Those with several tables name aliases or tables they only read: not told apart."""
-    if verb in ("WITH", "CALL", "SELECT"):
+    if verb == "WITH":
+        verb = _behind_with(tokens)
+    if verb == "SELECT":
         return UpdatedNames(None)
     while tokens.accept_any(*_MODIFIERS):
         pass
@@ -143,17 +167,57 @@ def _of_rows(tokens: TokenStream, verb: str, database: str) -> UpdatedNames:
             tokens.next()
     elif verb == "DELETE":
         if not tokens.accept("FROM"):
-            return UpdatedNames(None)
+            while not tokens.accept("FROM"):
+                tokens.next()
+            return _joined(tokens, database)
     elif verb == "TRUNCATE":
         tokens.accept("TABLE")
     else:
         tokens.accept("INTO")
+    if verb == "UPDATE":
+        found = _joined(tokens, database)
+        return UpdatedNames(found.some_of) if len(found.some_of) == 1 else found
     name = tokens.table_name(database)
     tokens.accept("AS")
-    if verb == "UPDATE" and not (tokens.is_word("SET") or (tokens.ahead().value == "SET")):
-        return UpdatedNames(None)
-    several = verb == "DELETE" and (tokens.is_symbol(",") or tokens.is_word("USING"))
-    return UpdatedNames(None) if several else UpdatedNames((name,))
+    if verb == "DELETE" and (tokens.is_symbol(",") or tokens.is_word("USING")):
+        while not tokens.accept("USING"):
+            tokens.next()
+        return _joined(tokens, database)
+    return UpdatedNames((name,))
+
+
+def _behind_with(tokens: TokenStream) -> str:
+    """The verb behind `WITH RECURSIVE a (x) AS (…), b AS (…)`."""
+    tokens.accept("RECURSIVE")
+    while True:
+        tokens.identifier()
+        if tokens.is_symbol("("):
+            tokens.skip_group()
+        tokens.expect("AS")
+        tokens.skip_group()
+        if not tokens.accept_symbol(","):
+            return tokens.next().value
+
+
+def _joined(tokens: TokenStream, database: str) -> UpdatedNames:
+    """The tables of `a, b AS c LEFT JOIN (d, e) ON …`, up to SET, WHERE or the end."""
+    names: list[TableName] = []
+    is_next = True
+    while not tokens.at_end and not tokens.is_word("SET", "WHERE", "ORDER", "LIMIT", "RETURNING"):
+        if is_next and tokens.is_symbol("("):
+            if tokens.ahead().value in ("SELECT", "WITH", "VALUES", "TABLE"):
+                tokens.skip_group()
+                is_next = False
+            else:
+                tokens.next()
+        elif is_next and not tokens.is_word("LATERAL"):
+            names.append(tokens.table_name(database))
+            is_next = False
+        elif not is_next and tokens.is_symbol("("):
+            tokens.skip_group()
+        else:
+            is_next |= tokens.next().value in (",", "JOIN", "STRAIGHT_JOIN")
+    return UpdatedNames(None, some_of=tuple(names))
 
 
 def _granted(tokens: TokenStream, database: str) -> UpdatedNames:

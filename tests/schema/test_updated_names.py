@@ -40,6 +40,10 @@ from tests.schema.recorded_ddl import recorded
         ("GRANT r TO u", []),
         ("CREATE EVENT e ON SCHEDULE EVERY 1 DAY DO DROP TABLE t", []),
         ("XA COMMIT 'x'", []),
+        ("WITH x AS (SELECT 1), y (a) AS (SELECT 2) DELETE FROM t", [("d", "t")]),
+        ("ANALYZE FORMAT=JSON INSERT INTO t VALUES (1)", [("d", "t")]),
+        ("DROP TABLE /*M!999999 a, */ b", [("d", "b")]),
+        ("/*M!100000 DROP TABLE a; */ DROP TABLE b -- */", [("d", "a")]),
     ],
 )
 def test_the_names_of_a_statement(sql: str, tables: list[tuple[str, str]]) -> None:
@@ -47,18 +51,47 @@ def test_the_names_of_a_statement(sql: str, tables: list[tuple[str, str]]) -> No
 
 
 @pytest.mark.parametrize(
-    "sql",
+    ("sql", "some_of"),
     [
-        "DELETE a FROM a JOIN b",
-        "DELETE FROM a USING a JOIN b",
-        "UPDATE a JOIN b SET x = 1",
-        "CALL p()",
-        "WITH x AS (SELECT 1) DELETE FROM t",
-        "DROP TRIGGER x",
+        ("DELETE a FROM a JOIN b", "ab"),
+        ("DELETE a.*, b FROM a AS x, b", "ab"),
+        ("DELETE FROM a USING a JOIN b", "ab"),
+        ("UPDATE a JOIN b SET x = 1", "ab"),
+        ("UPDATE a, (b LEFT JOIN c USING (x)), (SELECT 1 FROM z) AS q SET x = 1", "abc"),
+        ("WITH x AS (SELECT 1) UPDATE a, x SET a.b = 1", "ax"),
+        ("SELECT f()", ""),
+        ("DROP TRIGGER x", ""),
     ],
 )
-def test_what_only_the_server_could_tell_is_not_guessed(sql: str) -> None:
-    assert updated_names(sql, "d", DdlContext()).tables is None
+def test_what_only_the_server_could_tell_is_not_guessed(sql: str, some_of: str) -> None:
+    assert updated_names(sql, "d", DdlContext()) == UpdatedNames(None, some_of=tuple(("d", name) for name in some_of))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "BEGIN NOT ATOMIC DROP DATABASE other; END",
+        "IF 1 THEN DROP DATABASE other; END IF",
+        "EXECUTE IMMEDIATE 'DROP DATABASE other'",
+        "PREPARE s FROM 'DROP DATABASE other'",
+        "SET STATEMENT x=1 FOR EXECUTE IMMEDIATE 'DROP DATABASE other'",
+        "l: BEGIN NOT ATOMIC DROP DATABASE other; END",
+        "`DROP` DATABASE other",
+        "CALL other.p()",
+        "BINLOG 'x'",
+        "(SELECT 1)",
+    ],
+)
+def test_what_may_hide_a_statement_has_no_names(sql: str) -> None:
+    with pytest.raises(RplError, match="cannot be known") as caught:
+        updated_names(sql, "d", DdlContext(server_version="10.11.19-MariaDB"))
+    assert caught.value.errno == 1064
+
+
+def test_names_are_read_in_the_charset_of_the_statement() -> None:
+    text = "DROP TABLE `表a` /* ' */, t".encode("cp932") + b" COMMENT '\xff'"  # a literal that is no text in it
+    found = updated_names(text.decode("latin-1"), "d", DdlContext(sql_mode=ANSI_QUOTES), "sjis")
+    assert found.tables == (("d", "表a"), ("d", "t"))
 
 
 def test_quotes_are_names_under_ansi_quotes() -> None:

@@ -282,6 +282,30 @@ MARIADB_LISTS = [
 
 
 LISTS_FAIL = {1051, 1146, 1050, 1451, 3730, 1347, 4091, 4092}
+VERSIONED = [
+    "CREATE DATABASE v /*!40100 DEFAULT CHARACTER SET latin1 */ /*!80016 DEFAULT ENCRYPTION='N' */",
+    "/*!40101 SET NAMES utf8mb4 */",
+    "CREATE TABLE v.t (a INT PRIMARY KEY /*!50100 , b INT */ /*M!100000 , c INT */ /*!99999 , d INT */)"
+    " COMMENT='/*! x */' /*!50100 PARTITION BY HASH (a) /* two */ PARTITIONS 2 */",
+    "/*!40000 ALTER TABLE v.t DISABLE KEYS */",
+    "INSERT /*!50000 INTO */ v.t (a) VALUES (1), (/*!50700 1+ */ /*M! 2+ */ 2)",
+    "UPDATE v.t SET /*! b */ /*!99999 a */ = 5 -- /*!50000",
+    "/*!50001 CREATE ALGORITHM=UNDEFINED */ /*!50013 SQL SECURITY INVOKER */ /*!50001 VIEW v.w AS SELECT a FROM v.t */",
+    "CREATE PROCEDURE v.p() BEGIN /*!50000 SELECT 1; */ /* c */ SELECT 2; END",
+    "/*!50003 CREATE */ /*!50003 TRIGGER v.g BEFORE INSERT ON v.t FOR EACH ROW SET NEW.b = 2 */",
+    "/*!50106 CREATE EVENT v.e ON SCHEDULE EVERY 1 YEAR ENABLE DO SELECT 1 /* body */ */",
+    "CREATE TABLE v.u (a INT)",
+    "DROP TABLE IF EXISTS /*!50700 v.nosuch, */ v.u /*M!100000 , v.nosuch */",
+]
+
+
+@pytest.mark.parametrize("log_format", ["ROW", "STATEMENT"])
+def test_comments_of_versions_mean_what_they_meant_on_the_source(beside: Beside, log_format: str) -> None:
+    if beside.native.kind == "mysql" and log_format == "STATEMENT":
+        pytest.skip("once is enough")
+    assert_alike(beside, [f"SET binlog_format={log_format}", *VERSIONED], kinds=("server",))
+
+
 LISTS_END = "CREATE TABLE IF NOT EXISTS t (a INT); INSERT INTO t VALUES (100)"
 
 

@@ -22,7 +22,6 @@ from rplctl.applier.decode.net_changes import Inconsistent
 from rplctl.applier.decode.row_stream import EventRun, read_tables, unknown_tables
 from rplctl.applier.spark.pipeline import UnknownTables
 from rplctl.errors import BinlogFormatError, TargetError
-from rplctl.event.charset import charset_of
 from rplctl.event.events import Intvar, LoadBlock, Rand, UserVar, parse_event
 from rplctl.event.format_description import FormatDescription
 from rplctl.event.query import ExecuteLoadQuery, Query
@@ -216,9 +215,8 @@ class LiveTables(TableSource):
         drops_missing = self._tolerance.drops_missing(is_mariadb=description.is_mariadb)
         self._target.run_statement(Statement(statement, variables, file, description.server_version, drops_missing))
         context = DdlContext(sql_mode=query.context.sql_mode or 0, server_version=description.server_version)
-        charset = charset_of(query.context.client_collation or 45)
-        text = query.sql_bytes.decode("utf-8" if charset.startswith("utf8") else "latin-1", "replace")
-        self._moves += self._tables.forget(text, query.database, context)
+        text = query.sql_bytes.decode("latin-1")
+        self._moves += self._tables.forget(text, query.database, context, query.charset)
 
     def take_moves(self) -> list[Move]:
         moves, self._moves = self._moves, []

@@ -19,25 +19,22 @@ from rplctl.errors import RplError
 from rplctl.event.events import Query, parse_query
 from rplctl.event.types import STATEMENT_EVENTS, EventType
 from rplctl.info import RelayLogInfo
+from rplctl.schema.context import DdlContext
+from rplctl.schema.lexer import opened, tokenize
 from rplctl.schema.parse import parse_ddl
 from rplctl.schema.plan import Catalog, plan_ddl
 from rplctl.schema.statement import TableName, tables_of
 
-_SKIPPED = re.compile(  # strings and names; comments; the marks of comments that servers execute
-    rb"""(?P<quoted>'(?:[^'\\]|''|\\.)*'|"(?:[^"\\]|""|\\.)*"|`(?:[^`]|``)*`)"""
-    rb"""|/\*(?!M?!).*?\*/|/\*M?!\d*|\*/|\#[^\n]*|--\s[^\n]*""",
-    re.S,
-)
-_FOR_ONE_STATEMENT = re.compile(rb"SET\s+STATEMENT\b.*?\bFOR\s+", re.I | re.S)
+_FOR_ONE_STATEMENT = re.compile(r"SET\s+STATEMENT\b.*?\bFOR\s+", re.I | re.S)
 _PERMITTED = re.compile(
-    rb"(?:(?:BEGIN|COMMIT|START\s+TRANSACTION|ROLLBACK)(?:\s+WORK)?\s*;?\s*\Z"
-    rb"|ROLLBACK\s+(?:WORK\s+)?TO\b|(?:SAVEPOINT|RELEASE|XA|CREATE|ALTER|DROP|RENAME|TRUNCATE|GRANT|REVOKE"
-    rb"|ANALYZE|OPTIMIZE|REPAIR|FLUSH|INSTALL|UNINSTALL|IMPORT|SET\s+(?:PASSWORD|ROLE|DEFAULT))\b)",
+    r"(?:(?:BEGIN|COMMIT|START\s+TRANSACTION|ROLLBACK)(?:\s+WORK)?\s*;?\s*\Z"
+    r"|ROLLBACK\s+(?:WORK\s+)?TO\b|(?:SAVEPOINT|RELEASE|XA|CREATE|ALTER|DROP|RENAME|TRUNCATE|GRANT|REVOKE"
+    r"|ANALYZE|OPTIMIZE|REPAIR|FLUSH|INSTALL|UNINSTALL|IMPORT|SET\s+(?:PASSWORD|ROLE|DEFAULT))\b)",
     re.I,
 )
-_TEMPORARY = re.compile(rb"(?:CREATE|DROP)\s+(?:OR\s+REPLACE\s+)?TEMPORARY\b", re.I)
-_CREATES_ROWS = re.compile(rb"CREATE\s+(?:OR\s+REPLACE\s+)?TABLE\b.*\b(?:SELECT|WITH|VALUES|TABLE)\b", re.I | re.S)
-_TABLE_DDL = re.compile(rb"(?:CREATE|ALTER)\b.*?\b(?:TABLE|INDEX)\b", re.I | re.S)
+_TEMPORARY = re.compile(r"(?:CREATE|DROP)\s+(?:OR\s+REPLACE\s+)?TEMPORARY\b", re.I)
+_CREATES_ROWS = re.compile(r"CREATE\s+(?:OR\s+REPLACE\s+)?TABLE\b.*\b(?:SELECT|WITH|VALUES|TABLE)\b", re.I | re.S)
+_TABLE_DDL = re.compile(r"(?:CREATE|ALTER)\b.*?\b(?:TABLE|INDEX)\b", re.I | re.S)
 
 Know = Callable[[Iterable[TableName]], Catalog]
 
@@ -56,21 +53,28 @@ def check_permitted(run: EventRun, info: RelayLogInfo, config: Config, know: Kno
         if code != EventType.QUERY:
             continue
         query = parse_query(run.event(number), run.description)
-        if info.require_row_format and _is_statement(query.sql_bytes):
+        context = ddl_context(query, run.description, config.lower_case_table_names)
+        try:
+            words = _words(query, context)
+        except RplError as error:
+            error.position = error.position or run.end_position(number)
+            raise
+        if info.require_row_format and _is_statement(words):
             raise _not_row_format(info.channel_name, _shown(query), run.end_position(number))
-        if has_policy and _TABLE_DDL.match(_bare(query.sql_bytes)):
+        if has_policy and _TABLE_DDL.match(words):
             _check_primary_keys(query, run, config, know, run.end_position(number))
 
 
-def _bare(sql: bytes) -> bytes:
-    """The words that a server would execute: no comments, no text in quotes, no SET STATEMENT … FOR before them."""
-    words = _SKIPPED.sub(lambda found: b"''" if found["quoted"] else b" ", sql).strip()
+def _words(query: Query, context: DdlContext) -> str:
+    """The words that the source executed: no comments, no text in quotes, no SET STATEMENT … FOR before them."""
+    bare = opened(query.sql_bytes.decode("latin-1"), context, charset=query.charset)
+    tokens = tokenize(bare, context, query.charset)
+    words = " ".join("''" if token.kind in ("string", "quoted") else token.value for token in tokens).strip()
     return words[found.end() :] if (found := _FOR_ONE_STATEMENT.match(words)) else words
 
 
-def _is_statement(sql: bytes) -> bool:
+def _is_statement(words: str) -> bool:
     """Whether binlog_format=ROW would have logged something else: rows, or nothing."""
-    words = _bare(sql)
     return not _PERMITTED.match(words) or bool(_TEMPORARY.match(words) or _CREATES_ROWS.match(words))
 
 

@@ -48,13 +48,13 @@ class LiveCatalog:
             self.catalog = Catalog(dict(self._models))
         return bool(asked & found.keys())
 
-    def forget(self, sql: str, database: str, context: DdlContext) -> list[Move]:
+    def forget(self, sql: str, database: str, context: DdlContext, charset: str = "") -> list[Move]:
         """A statement was executed: drop the models it may have changed; all of them when it is not understood. Where
-        it took whole tables.
+        it took whole tables. `charset`: `sql` is its bytes, decoded as latin-1.
         """
         moves: list[Move] = []
         try:
-            actions = parse_ddl(sql, database, context)
+            actions = parse_ddl(sql, database, context, charset)
             moves = [move for action in actions for move in moves_of(action)]
             names = self._changed(actions)
         except RplError:

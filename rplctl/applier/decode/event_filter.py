@@ -29,7 +29,11 @@ from rplctl.event.types import EventType
 
 Mask = npt.NDArray[np.bool_]
 
-_ALWAYS = re.compile(rb"\s*(BEGIN|COMMIT|ROLLBACK|SAVEPOINT|START\s+TRANSACTION|XA\s)", re.IGNORECASE)
+_ALWAYS = re.compile(
+    rb"\s*(?:(?:BEGIN|COMMIT|ROLLBACK|START\s+TRANSACTION)(?:\s+WORK)?\s*;?\s*\Z"
+    rb"|ROLLBACK\s+(?:WORK\s+)?TO\s|SAVEPOINT\s|XA\s)",
+    re.IGNORECASE,
+)
 _BEFORE_A_STATEMENT = frozenset(
     {EventType.INTVAR, EventType.RAND, EventType.USER_VAR, EventType.BEGIN_LOAD_QUERY, EventType.APPEND_BLOCK}
 )
@@ -133,7 +137,9 @@ def _filter_statements(run: EventRun, rules: ReplicationFilter, keep: Mask, chan
         event = run.event(number)
         at = _database_offset(event)
         length = event[HEADER_LENGTH + 8]
-        if run.types[number] == EventType.QUERY and _ALWAYS.match(event, at + length + 1):
+        if run.types[number] == EventType.QUERY and _ALWAYS.match(
+            event, at + length + 1, len(event) - run.description.checksum_length
+        ):
             waiting.clear()
             continue
         database = event[at : at + length].decode("utf-8", "surrogateescape")
@@ -169,15 +175,17 @@ def _database_offset(event: bytes) -> int:
 
 
 def _accepts_text(run: EventRun, number: int, event: bytes, database: str, rules: ReplicationFilter) -> bool:
-    """By the tables the statement updates. What cannot be read is accepted: who carries it out says why it stops."""
+    """By the tables the statement updates. Raises RplError 1064 with the position if they have to be known."""
     if not rules.reads_statements and not is_own(database) and not mentions_own(event):
         return True
+    is_load = run.types[number] == EventType.EXECUTE_LOAD_QUERY
+    query = parse_execute_load(event, run.description).query if is_load else parse_query(event, run.description)
+    context, text = ddl_context(query, run.description, rules.lower_case), query.sql_bytes.decode("latin-1")
     try:
-        is_load = run.types[number] == EventType.EXECUTE_LOAD_QUERY
-        query = parse_execute_load(event, run.description).query if is_load else parse_query(event, run.description)
-        return rules.accepts_statement(query.sql, database, ddl_context(query, run.description, rules.lower_case))
-    except RplError:
-        return True
+        return rules.accepts_statement(text, database, context, query.charset)
+    except RplError as error:
+        error.position = error.position or run.end_position(number)
+        raise
 
 
 def _rebuilt(run: EventRun, keep: Mask, changed: dict[int, bytes]) -> EventRun:

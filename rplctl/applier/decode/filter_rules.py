@@ -24,8 +24,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from rplctl.config import Config, split_list
-from rplctl.errors import RplError
 from rplctl.schema.context import DdlContext
+from rplctl.schema.lexer import refuse
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog
 from rplctl.schema.statement import TableName
@@ -110,28 +110,35 @@ class ReplicationFilter:
             and (not self.has_table_rules or self.accepts_tables([(database, table)]))
         )
 
-    def accepts_statement(self, sql: str, database: str, context: DdlContext) -> bool:
-        """For a statement whose current database is accepted.
+    def accepts_statement(self, sql: str, database: str, context: DdlContext, charset: str = "") -> bool:
+        """For a statement whose current database is accepted. `charset`: `sql` is its bytes, decoded as latin-1.
 
-        One whose names cannot be told is accepted, and stops later if it is not understood.
+        Raises RplError 1064 where the rules have to know what the statement changes, and its text does not tell.
         """
         may_be_own = mentions_own(sql)
         if not self.reads_statements and not may_be_own and not is_own(database):
             return True
-        try:
-            names = updated_names(sql, database, context)
-        except RplError:
-            return True
+        names = updated_names(sql, database, context, charset)
         if is_own(names.database or "") or any(is_own(name) for name, _ in names.tables or ()):
             return False
         if may_be_own and _OWN_TEMPORARY.fullmatch(sql):
             return False
         if names.tables and self.waiting.issuperset(names.tables):
             return False  # one that names others, too: drawn_in.py
+        if names.some_of:
+            verdicts = {self._accepts_name(name) for name in names.some_of}
+            if len(verdicts) > 1:
+                refuse("the statement joins tables that the channel's filters tell apart", sql, charset)
+            return verdicts.pop()
         if names.database is not None:
             by_name = self.accepts_database if self.do_db or self.ignore_db else self._accepts_all_of
             return by_name(names.database)
         return not (self.has_table_rules and names.tables) or self.accepts_tables(names.tables)
+
+    def _accepts_name(self, name: TableName) -> bool:
+        if is_own(name[0]) or name in self.waiting:
+            return False
+        return not self.has_table_rules or self.accepts_tables([name])
 
     def _decision(self, name: str) -> bool | None:
         if name in self.do_table:

@@ -2,6 +2,7 @@
 
 Invariant: a password is told by the rules that hold for sources too (handshake/), and no file of this machine is ever
 sent because a server asked for it: LOAD DATA LOCAL gets `LoadingConnection.local_data` and nothing else (design D14).
+A text is one statement: the server refuses what follows it, unless `take_several` announced a batch of ours (D27).
 Until the session is set up every answer is bounded in bytes and time, after that in bytes.
 """
 
@@ -15,7 +16,7 @@ from typing import Any
 
 from pymysql import err
 from pymysql.connections import MySQLResult
-from pymysql.constants import CLIENT
+from pymysql.constants import CLIENT, COMMAND
 from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError
@@ -24,6 +25,7 @@ from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
 from rplctl.handshake import Allowance, GuardedConnection, Protection, Security
 from rplctl.target.mysql.security import connection_options
+from rplctl.target.mysql.settings import ROWS, assignments
 from rplctl.target.severed import watch_connections
 
 # at the door: an account that is repaired, or a server with room again, lets us in (as a replica waits for its source)
@@ -32,12 +34,7 @@ REFUSALS = frozenset({
     er.USER_LIMIT_REACHED, er.ACCESS_DENIED_NO_PASSWORD_ERROR, er.MUST_CHANGE_PASSWORD_LOGIN,
     er.ACCOUNT_HAS_BEEN_LOCKED,
 })  # fmt: skip
-# in two: the literals of the second are read in the charset that the first has set, whatever init_connect says
-SESSION = (
-    "SET character_set_client=utf8mb4, collation_connection=utf8mb4_general_ci; "
-    "SET SESSION time_zone='+00:00', sql_mode='NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,STRICT_ALL_TABLES',"
-    " sql_auto_is_null=0, unique_checks=1"
-)
+_SEVERAL, _ONE = struct.pack("<H", 0), struct.pack("<H", 1)  # MYSQL_OPTION_MULTI_STATEMENTS_ON, _OFF
 _PACKET = 1 << 20
 _CAPABILITIES_LENGTH = 32  # bytes in which a client says what it can do
 _MARIADB_BULK_OPERATIONS = 1 << 2  # of the upper 32 capabilities (manual: client/server protocol, handshake)
@@ -94,6 +91,7 @@ class LoadingConnection(GuardedConnection):
     A statement longer than `most_bytes` is refused here: the server would close the connection while it is sent, which
     looks like a lost one and would be tried again.
     `before_own`: called before anything is said on it; leaves the session of a statement of the source (D21).
+    `take_several`: whether a text may hold several statements. Never while one of the source is executed.
     """
 
     before_own: Callable[[], None] | None = None
@@ -101,6 +99,7 @@ class LoadingConnection(GuardedConnection):
     most_bytes = 1 << 30
     takes_frames = False
     _is_greeting = False
+    _takes_several = False
 
     def _request_authentication(self) -> None:
         capabilities: int = self.server_capabilities  # type: ignore[attr-defined]
@@ -128,6 +127,14 @@ class LoadingConnection(GuardedConnection):
             sql = memoryview(sql)
         super()._execute_command(command, sql)
 
+    def take_several(self, *, wanted: bool) -> None:
+        """Whether a text may be several statements. It costs a question only where the kind of text changes."""
+        if self._takes_several is wanted:
+            return
+        self._execute_command(COMMAND.COM_SET_OPTION, _SEVERAL if wanted else _ONE)
+        self._read_packet()
+        self._takes_several = wanted
+
     def _read_query_result(self, unbuffered: bool = False) -> Any:
         self._result = None
         result = _Result(self)
@@ -144,7 +151,7 @@ def open_engine(url: str) -> Engine:
     security, options = connection_options(parsed)
     options |= {
         "charset": "utf8mb4",
-        "client_flag": CLIENT.FOUND_ROWS | CLIENT.MULTI_STATEMENTS,
+        "client_flag": CLIENT.FOUND_ROWS,
         "local_infile": True,
         "program_name": "rplctl",
     }
@@ -175,7 +182,7 @@ def connect(options: dict[str, Any], security: Security) -> LoadingConnection:
     try:
         _notice_a_vanished_server(connection)
         with connection.cursor() as cursor:
-            cursor.execute(SESSION)
+            cursor.execute(assignments(ROWS))  # type: ignore[call-overload]  # bytes go as they are
             cursor.execute("SELECT @@max_allowed_packet")
             connection.most_bytes = int((cursor.fetchone() or (connection.most_bytes,))[0])
     except BaseException:

@@ -3,8 +3,8 @@
 Invariant: whatever we say ourselves (a position, a savepoint, rows, LOAD DATA, XA, our own SET) is said in the session
 ROWS. One place enters a statement's session (`statement`), one leaves it (`leave`), and the connection itself calls the
 latter before anything that is not said inside `foreign` (`LoadingConnection.before_own`): nobody can forget it.
-The first words of `leave` hold neither a quote nor a character above 0x7f: every character_set_client and sql_mode
-reads them alike, and a collation_connection of ucs2, utf16 or utf32 has no literal to misread.
+The words of `leave` hold neither a quote nor a character above 0x7f, for their texts are hexadecimal: every
+character_set_client, collation_connection and sql_mode reads them alike, and they need no second statement.
 Only what differs from what the connection is set to is sent, except by `leave`: a statement may call a function that
 changes the session, so that one sets all. Only what is about to be committed anyway is ended here (`own_commits`, and
 in `statement` before DDL): autocommit is off.
@@ -14,7 +14,7 @@ in `statement` before DDL): autocommit is off.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -25,24 +25,13 @@ from rplctl.event.decimal import decimal_text
 from rplctl.event.events import Intvar, Rand, UserVar
 from rplctl.event.query import Query
 from rplctl.schema.context import TIME_ROUND_FRACTIONAL, TIME_TRUNCATE_FRACTIONAL
+from rplctl.schema.lexer import WAY_OUT
 from rplctl.sql_text import word
+from rplctl.target.mysql.settings import LENIENT, OWN_CHARSETS, ROWS, Settings, assignments, literal
 from rplctl.target.mysql.values import double_literal, quote
 
-Settings = Mapping[str, str]  # session variable → SQL text
 StatementVariable = Intvar | Rand | UserVar
 
-# what rows need, and everything we say ourselves
-ROWS: dict[str, str] = {
-    "sql_mode": "'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,STRICT_ALL_TABLES'",
-    "time_zone": "'+00:00'",
-    "foreign_key_checks": "1",
-    "unique_checks": "1",
-    "sql_auto_is_null": "0",
-    "character_set_client": "utf8mb4",
-    "collation_connection": "utf8mb4_general_ci",
-}
-LENIENT = {**ROWS, "sql_mode": "'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES'"}
-OWN_CHARSETS = {name: ROWS[name] for name in ("character_set_client", "collation_connection")}
 _CANONICAL = {f"character_set_{what}": f"collation_{what}" for what in ("connection", "server", "database")}
 _ALIASES = _CANONICAL | {collation: charset for charset, collation in _CANONICAL.items()}
 # where variables that a statement has set and ROWS does not name go back to; others to DEFAULT, the server's
@@ -63,6 +52,8 @@ _MARIADB_SINCE = {"sql_if_exists": 100503, "explicit_defaults_for_timestamp": 10
 _REQUIRES_KEYS_SINCE, _GENERATES_KEYS_SINCE = 80013, 80030  # MySQL
 _DEFAULT_COLLATIONS_SINCE = 110201  # MariaDB's character_set_collations
 _GONE_IN_MYSQL_8 = 0x3FF << 8 | 1 << 28  # sql_mode: POSTGRESQL … MYSQL40, NO_AUTO_CREATE_USER
+# MariaDB's modes that change what a statement means
+_ONLY_MARIADB = {1 << 9: "ORACLE", 1 << 32: "EMPTY_STRING_IS_NULL", 1 << 33: "SIMULTANEOUS_ASSIGNMENT"}
 _COMMON_MODES = 0xFFFF_FFFF & ~(_GONE_IN_MYSQL_8 | 1 << 4)  # both vendors mean the same by these
 
 
@@ -116,9 +107,8 @@ class Session:
         if not self._is_foreign:
             return
         own = {name: self._home.get(name, "DEFAULT") for name in sorted(self._ever_set - {_BETWEEN_TRANSACTIONS})}
-        rest = {name: value for name, value in own.items() if name not in OWN_CHARSETS}
         with self.foreign():
-            self._send(_assignments(OWN_CHARSETS) + b"; " + _assignments(rest))
+            self._send(assignments(OWN_CHARSETS | own))
         self._current = {name: self._current[name] for name in (_BETWEEN_TRANSACTIONS,) if name in self._current} | own
         self._is_foreign = False
 
@@ -144,7 +134,7 @@ class Session:
     def _require(self, wanted: Settings, once: Sequence[str] = ()) -> None:
         """Set what is not set so already, and `once`: assignments that hold for the next statement only."""
         changed = self._missing(wanted)
-        if self._is_foreign and not _reads_alike(_assignments(changed, once)):
+        if self._is_foreign and not _reads_alike(assignments(changed, once)):
             self.leave()
             changed = self._missing(wanted)
         if not changed and not once:
@@ -153,7 +143,7 @@ class Session:
             self._current.pop(name, None)
             self._current.pop(_ALIASES.get(name, ""), None)
             self._ever_set.add(_CANONICAL.get(name, name))
-        self._send(_assignments(changed, once))
+        self._send(assignments(changed, once))
         self._current.update(changed)
 
     def _missing(self, wanted: Settings) -> dict[str, str]:
@@ -185,7 +175,7 @@ class Session:
         defaults = query.context.character_set_collations
         if defaults and self._server.is_mariadb and self._server.version >= _DEFAULT_COLLATIONS_SINCE:
             pairs = (f"{charset_of(charset)}={self._collation_name(collation)}" for charset, collation in defaults)
-            wanted["character_set_collations"] = _text(",".join(pairs))
+            wanted["character_set_collations"] = literal(",".join(pairs))
         if not is_ddl:
             wanted.pop(_BETWEEN_TRANSACTIONS, None)
         elif not self._server.is_mariadb and wanted.get(_BETWEEN_TRANSACTIONS) != self._current.get(
@@ -257,10 +247,6 @@ def primary_key_settings(policy: str, server: ServerKind) -> dict[str, str]:
     return found
 
 
-def _assignments(settings: Settings, once: Sequence[str] = ()) -> bytes:
-    return ("SET " + ", ".join([*(f"@@session.{name}={value}" for name, value in settings.items()), *once])).encode()
-
-
 def _reads_alike(sql: bytes) -> bool:
     """Whether every session means the same by it: no literal, no name that is more than ASCII."""
     return sql.isascii() and b"'" not in sql
@@ -279,11 +265,12 @@ def statement_settings(query: Query, source: ServerKind, target: ServerKind) -> 
     stamp = f"{query.timestamp}.{context.microseconds:06d}" if context.microseconds else str(query.timestamp)
     found = {"timestamp": stamp, "pseudo_thread_id": str(query.thread_id)}
     found |= _flags(context.flags2 or 0, source, target)
+    found["sql_mode"] = ROWS["sql_mode"]
     if context.sql_mode is not None:
         found["sql_mode"] = str(_sql_mode(context.sql_mode, source, target))
     increment, offset = context.auto_increment or (1, 1)
     found |= {"auto_increment_increment": str(increment), "auto_increment_offset": str(offset)}
-    found["time_zone"] = _text(context.time_zone) if context.time_zone else "DEFAULT"
+    found["time_zone"] = literal(context.time_zone) if context.time_zone else "DEFAULT"
     found["lc_time_names"] = str(context.lc_time_names or 0)
     if not target.is_mariadb and not source.is_mariadb:
         found |= _mysql_only(query)
@@ -300,7 +287,8 @@ def _flags(flags: int, source: ServerKind, target: ServerKind) -> dict[str, str]
         for bit, (name, if_set, if_not) in _MARIADB_FLAGS.items():
             if target.version >= _MARIADB_SINCE.get(name, 0):
                 found[name] = if_set if flags >> bit & 1 else if_not
-        found["system_versioning_alter_history"] = "'KEEP'"  # no event tells; otherwise the source had refused it
+        # no event tells; otherwise the source had refused it
+        found["system_versioning_alter_history"] = literal("KEEP")
     return found
 
 
@@ -318,7 +306,14 @@ def _mysql_only(query: Query) -> dict[str, str]:
 
 
 def _sql_mode(mode: int, source: ServerKind, target: ServerKind) -> int:
+    """The mode in which the target reads a statement as the source did. Raises TargetError 1231."""
     if source.is_mariadb != target.is_mariadb:
+        if source.is_mariadb and (lost := [name for bit, name in _ONLY_MARIADB.items() if mode & bit]):
+            raise TargetError(
+                f"the statement was executed in sql_mode {','.join(lost)}, which a MySQL target does not have",
+                errno=er.WRONG_VALUE_FOR_VAR,
+                hint=WAY_OUT,
+            )
         return mode & _COMMON_MODES | _fractions(mode, target)
     return mode if target.is_mariadb or target.version < 80000 else mode & ~_GONE_IN_MYSQL_8
 
@@ -349,7 +344,3 @@ def _charsets(query: Query, source: ServerKind, target: ServerKind) -> dict[str,
     found.setdefault("collation_database", "DEFAULT")
     found["character_set_client"] = charset_of(context.client_collation or 45)
     return found
-
-
-def _text(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"

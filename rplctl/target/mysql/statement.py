@@ -1,21 +1,24 @@
-"""The text of a statement as the target gets it, and what its answer means (design D10, D11).
+"""The text of a statement as the target gets it, and what its answer means (design D10, D11, D27).
 
-Bytes stay as the source logged them: literals may be in other charsets than the client's. Only LOAD DATA is rewritten
-(the file comes through the connection, as mysqlbinlog does it), START TRANSACTION behind CREATE TABLE is left out, and
-a replicated EVENT is made passive, as on any replica.
+Bytes stay as the source logged them: literals may be in other charsets than the client's. These alone are rewritten:
+* executable comments, which another vendor or version reads otherwise, become what the source executed;
+* LOAD DATA, whose file comes through the connection, as mysqlbinlog does it;
+* CREATE TABLE … START TRANSACTION, which loses its last two words;
+* CREATE and ALTER EVENT, which make the event passive, as on any replica.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from rplctl import mysql_errors as er
 from rplctl.errors import RplError, TargetError
 from rplctl.event.query import ExecuteLoadQuery, Query
 from rplctl.mask import masked
 from rplctl.schema.context import TIME_ROUND_FRACTIONAL, TIME_TRUNCATE_FRACTIONAL, DdlContext
-from rplctl.schema.lexer import WAY_OUT
+from rplctl.schema.lexer import WAY_OUT, Token, opened, tokenize
 from rplctl.schema.model import Column, TableModel
 from rplctl.schema.parse import parse_ddl
 from rplctl.schema.statement import AddColumn, AlterTable, ChangeColumn, TableName
@@ -24,22 +27,14 @@ from rplctl.target.ddl_parts import clustered_key
 from rplctl.target.mysql.session import ServerKind
 from rplctl.target.mysql.values import quote
 
-_COMMENTS = re.compile(rb"(?:\s+|/\*[^!M].*?\*/|#[^\n]*\n|--\s[^\n]*\n)*", re.DOTALL)
+_MAY_BE_EXECUTED = re.compile(rb"/\*(?:M?!|\+)")
+_HINT_WITH_VARIABLES = re.compile(rb"/\*\+[^*]*\bSET_VAR\b", re.I)
+_COMMENTS = re.compile(rb"(?:\s+|/\*(?!M?!).*?\*/|#[^\n]*|--(?=[\s\x00-\x1f\x7f]|\Z)[^\n]*)*", re.S)
 _CHANGES_ROWS = re.compile(
     rb"(?:INSERT|UPDATE|DELETE|REPLACE|LOAD|CALL|WITH|SELECT|DO|SET(?!\s+(?:PASSWORD|STATEMENT|ROLE|DEFAULT)))\b", re.I
 )
-_NAME = rb"(?:`(?:[^`]|``)+`|'(?:[^']|'')*'|[\w$%.()]+)"
-_EVENT = re.compile(
-    rb"(?:CREATE|ALTER)\s+(?:OR\s+REPLACE\s+)?(?:DEFINER\s*=\s*" + _NAME + rb"(?:\s*@\s*" + _NAME + rb")?\s+)?"
-    rb"EVENT\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?(?:`(?:[^`]|``)+`|[\w$]+)(?:\s*\.\s*(?:`(?:[^`]|``)+`|[\w$]+))?",
-    re.I,
-)
-# what stands between an event's name and its body; a status or a body in a string, a name or a comment is none
-_EVENT_CLAUSE = re.compile(
-    rb"""'(?:[^'\\]|''|\\.)*'|"(?:[^"\\]|""|\\.)*"|`(?:[^`]|``)*`|/\*(?!M?!).*?\*/|\#[^\n]*|--\s[^\n]*"""
-    rb"""|(?P<status>\b(?:ENABLE|DISABLE(?:\s+ON\s+(?:SLAVE|REPLICA))?)\b)|(?P<body>\b(?:COMMENT|DO)\b)|[\w$@]+|.""",
-    re.I | re.S,
-)
+_CREATES_OR_ALTERS, _NAMES_EVENT = re.compile(rb"(?:CREATE|ALTER)\b", re.I), re.compile(rb"\bEVENT\b", re.I)
+_BEFORE_EVENT = frozenset({"OR", "REPLACE", "DEFINER"})
 _EXCHANGE = re.compile(rb"ALTER\s+(?:IGNORE\s+|ONLINE\s+|OFFLINE\s+)*TABLE\b.*\b(?:EXCHANGE|CONVERT)\b", re.I | re.S)
 _DATABASE = re.compile(rb"(?:CREATE|DROP)\s+(?:OR\s+REPLACE\s+)?(?:DATABASE|SCHEMA)\b", re.I)
 # MySQL logs CREATE TABLE … SELECT as CREATE TABLE … START TRANSACTION and rows; behind it no position could be set
@@ -68,6 +63,24 @@ _DROP_HINT = (
     "keep them"
 )
 _DUPLICATES = {0: b"", 1: b" IGNORE", 2: b" REPLACE"}
+
+
+def as_executed(query: Query, context: DdlContext, target: ServerKind) -> Query:
+    """The statement that the source executed, in words that every server reads alike: without executable comments, and
+    without the optimizer hints of another vendor. It has the same length. Raises RplError 1064, 1235.
+    """
+    sql = query.sql_bytes
+    if not _MAY_BE_EXECUTED.search(sql):
+        return query
+    is_same = context.is_mariadb == target.is_mariadb
+    if not is_same and not context.is_mariadb and _HINT_WITH_VARIABLES.search(sql):
+        raise RplError(
+            "a hint of the statement sets session variables, which this target cannot do for one statement: SET_VAR",
+            errno=er.NOT_SUPPORTED_YET,
+            hint=WAY_OUT,
+        )
+    text = opened(sql.decode("latin-1"), context, charset=query.charset, keeps="/*M!" if is_same else "/*+")
+    return replace(query, sql_bytes=text.encode("latin-1"))
 
 
 def changes_only_rows(sql: bytes) -> bool:
@@ -128,7 +141,7 @@ def _altered(query: Query, context: DdlContext) -> Iterator[tuple[TableName, Add
     if not _MAY_BE_INEXACT.search(query.sql_bytes):
         return
     try:
-        actions = parse_ddl(query.sql_bytes.decode("utf-8", "replace"), query.database, context)
+        actions = parse_ddl(query.sql_bytes.decode("latin-1"), query.database, context, query.charset)
     except RplError:
         return  # the server will say what it is
     for action in actions:
@@ -145,31 +158,58 @@ def _is_by_chance(column: Column) -> bool:
 def text_of(statement: Query | ExecuteLoadQuery) -> bytes:
     """What to execute."""
     if isinstance(statement, Query):
-        return _passive_event(_START_TRANSACTION.sub(b")", statement.sql_bytes))
+        sql = _START_TRANSACTION.sub(b")", statement.sql_bytes)
+        may_be_event = _CREATES_OR_ALTERS.match(_bare(sql)) and _NAMES_EVENT.search(sql)
+        return _passive_event(sql, statement) if may_be_event else sql
     sql = statement.query.sql_bytes
     how = _DUPLICATES.get(statement.duplicate_handling, b"")
     return b"%s LOCAL INFILE 'rplctl'%s INTO%s" % (sql[: statement.name_start], how, sql[statement.name_end :])
 
 
-def _passive_event(sql: bytes) -> bytes:
+def _passive_event(sql: bytes, query: Query) -> bytes:
     """CREATE or ALTER EVENT with the status that a replica gives it; other statements as they are.
 
     In the statement itself: between it and an ALTER that follows, the scheduler could run the event, and writes its
     status back when it has.
     """
-    start = len(sql) - len(_bare(sql))
-    event = _EVENT.match(sql, start)
-    if event is None:
+    context, charset = DdlContext(sql_mode=query.context.sql_mode or 0), query.charset
+    bare = opened(sql.decode("latin-1"), context, charset=charset)
+    tokens = tokenize(bare, context, charset)
+    tokens += tokens[-1:] * 2  # what is asked for behind the end is the end
+    number = _behind_event_name(tokens)
+    if number is None:
         return sql
-    depth, head, at = 0, sql[: event.end()], len(sql)
-    for token in _EVENT_CLAUSE.finditer(sql, event.end()):
-        depth += {b"(": 1, b")": -1}.get(token[0], 0)
-        if depth == 0 and token.lastgroup == "body":
-            at = token.start()
+    depth, head, at, start = 0, "", len(sql), 0
+    while (token := tokens[number]).kind != "end":
+        depth += {"(": 1, ")": -1}.get(token.value, 0) if token.kind == "symbol" else 0
+        word = token.value if token.kind == "word" and not depth else ""
+        if word in ("COMMENT", "DO"):
+            at = token.start
             break
-        head += b" " if depth == 0 and token.lastgroup == "status" else token[0]
-    # a line of its own: the head may end in a comment
-    return b"%s\nDISABLE ON SLAVE %s" % (head.rstrip(b" \t\n;"), sql[at:])
+        number += 1
+        if word in ("ENABLE", "DISABLE"):
+            if tokens[number].value == "ON" and tokens[number + 1].value in ("SLAVE", "REPLICA"):
+                number += 2
+            head, start = head + bare[start : token.start], tokens[number - 1].end
+    head += bare[start:at]
+    return b"%s\nDISABLE ON SLAVE %s" % (head.rstrip(" \t\n;").encode("latin-1"), sql[at:])
+
+
+def _behind_event_name(tokens: Sequence[Token]) -> int | None:
+    """The number of the token behind `CREATE DEFINER=a@b EVENT IF NOT EXISTS d.e`; None for another statement."""
+    number = 1
+    if tokens[0].value not in ("CREATE", "ALTER"):
+        return None
+    while (token := tokens[number]).value != "EVENT":
+        if token.kind == "end" or (token.kind == "word" and token.value not in _BEFORE_EVENT):
+            return None
+        number += 2 if token.value in ("=", "@") else 1  # an account's name may be any word
+    number += 1
+    while tokens[number].kind == "word" and tokens[number].value in ("IF", "NOT", "EXISTS"):
+        number += 1
+    if tokens[number].kind == "end":
+        return None
+    return number + (3 if tokens[number + 1].value == "." else 1)
 
 
 def drop_of_those_there(query: Query, *, wanted: bool) -> bytes | None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from pymysql import err
@@ -272,6 +273,8 @@ class MysqlTarget(OneConnection):
         self._send(b"SAVEPOINT rplctl_update")
         try:
             for sql, count in rows_sql.update_statements(model, update):
+                if count > 1:
+                    self._driver.take_several(wanted=True)
                 if (found := self._send(sql)) != [1] * count:
                     raise CountMismatch(f"update of {model.qualified_name}: {sum(found)} rows, expected {count}")
         except err.IntegrityError as error:
@@ -414,14 +417,17 @@ class MysqlTarget(OneConnection):
 
     def run_statement(self, statement: Statement) -> None:
         session = self._open()
-        query = statement.query if isinstance(statement.query, Query) else statement.query.query
-        context = DdlContext(server_version=statement.server_version)
+        logged = statement.query if isinstance(statement.query, Query) else statement.query.query
+        context = DdlContext(sql_mode=logged.context.sql_mode or 0, server_version=statement.server_version)
         source = ServerKind(context.is_mariadb, context.version_number)
+        query = mysql_statement.as_executed(logged, context, self.server)
+        text = query if isinstance(statement.query, Query) else replace(statement.query, query=query)
         mysql_statement.refuse_inexact(query, context, self.server, self.table_model, self._ask)
         dropped = mysql_statement.drop_of_those_there(query, wanted=statement.drops_missing)
         is_ddl = not mysql_statement.changes_only_rows(query.sql_bytes)
         failure = None
         try:
+            self._driver.take_several(wanted=False)
             with session.foreign():
                 try:
                     session.statement(query, statement.variables, source, is_ddl=is_ddl)
@@ -429,14 +435,14 @@ class MysqlTarget(OneConnection):
                     if error.args[0] != er.BAD_DB_ERROR or not mysql_statement.names_a_database(query.sql_bytes):
                         raise
                 with session.own_commits(wanted=mysql_statement.exchanges(query.sql_bytes)):
-                    self._send(dropped or mysql_statement.text_of(statement.query), statement.file or None)
+                    self._send(dropped or mysql_statement.text_of(text), statement.file or None)
         except (err.Error, OSError) as error:
             failure = target_error(error)
         if is_ddl:
             self._facts.follow(query.sql_bytes)
             session.forget_database()
         if dropped is None or failure is not None:
-            mysql_statement.judge(query, failure)
+            mysql_statement.judge(logged, failure)
 
     def _collation_name(self, number: int) -> str:
         if self._collations is None:

@@ -1,4 +1,4 @@
-"""Values as MySQL and MariaDB literals that are stored byte for byte (session of rows: see `session.ROWS`).
+"""Values as MySQL and MariaDB literals that are stored byte for byte (session of rows: see `settings.ROWS`).
 
 | column | value | literal |
 |---|---|---|

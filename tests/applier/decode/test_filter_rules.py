@@ -9,6 +9,7 @@ import pytest
 
 from rplctl.applier.decode.filter_rules import OWN_DATABASE, ReplicationFilter, filtered_catalog
 from rplctl.config import Config
+from rplctl.errors import RplError
 from rplctl.schema.context import DdlContext
 from rplctl.schema.dump import load_catalog
 from rplctl.target.dialect import OWN_SCHEMA as SCHEMA
@@ -115,17 +116,30 @@ def test_statements_are_asked_for_their_current_database(text: str, current: str
         ("ignore_table=d.t", "DELETE FROM t", False),
         ("ignore_table=d.t", "UPDATE LOW_PRIORITY t SET a=1", False),
         ("ignore_table=d.t", "LOAD DATA LOCAL INFILE 'x' REPLACE INTO TABLE t", False),
-        (
-            "ignore_table=d.t",
-            "UPDATE t, u SET t.a=1",
-            True,
-        ),  # cannot be told: accepted, and carried out or refused whole
+        ("ignore_table=d.t", "UPDATE u, v SET u.a=1", True),
+        ("wild_do_table=d.%", "DELETE FROM e.t USING e.t JOIN e.u", False),
         ("ignore_table=d.t", "DROP TEMPORARY TABLE IF EXISTS t", True),
-        ("ignore_table=d.t", "'a string that does not end", True),
     ],
 )
 def test_a_statement_is_accepted_by_the_tables_it_updates(text: str, sql: str, accepted: bool) -> None:
     assert rules(text).accepts_statement(sql, "d", CONTEXT) is accepted
+
+
+@pytest.mark.parametrize("text", ["ignore_table=d.t", "wild_do_table=d.%", "do_db=d", "ignore_db=e"])
+@pytest.mark.parametrize(
+    "sql",
+    ["'a string that does not end", "EXECUTE IMMEDIATE 'DROP DATABASE e'", "BEGIN NOT ATOMIC DROP TABLE e.t; END"],
+)
+def test_what_no_rule_can_judge_stops(text: str, sql: str) -> None:
+    with pytest.raises(RplError) as caught:
+        rules(text).accepts_statement(sql, "d", CONTEXT)
+    assert caught.value.errno == 1064
+
+
+@pytest.mark.parametrize("sql", ["UPDATE t, u SET t.a=1", "DELETE u FROM d.u JOIN t", "UPDATE u, rplctl.x SET x.a=1"])
+def test_a_join_of_tables_that_the_rules_tell_apart_stops(sql: str) -> None:
+    with pytest.raises(RplError, match="tell apart"):
+        rules("ignore_table=d.t").accepts_statement(sql, "d", CONTEXT)
 
 
 @pytest.mark.parametrize(

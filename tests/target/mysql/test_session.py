@@ -11,13 +11,13 @@ from rplctl.errors import TargetError
 from rplctl.event.events import Intvar, Rand, UserVar
 from rplctl.event.query import Query, QueryContext
 from rplctl.target.mysql.session import (
-    ROWS,
     ServerKind,
     Session,
     collations_sql,
     primary_key_settings,
     statement_settings,
 )
+from rplctl.target.mysql.settings import ROWS
 
 MYSQL9, MYSQL57 = ServerKind(False, 90700), ServerKind(False, 50744)
 MARIADB, OLD_MARIADB = ServerKind(True, 101119), ServerKind(True, 100500)
@@ -45,7 +45,7 @@ def test_flags_of_the_event_are_the_sessions() -> None:
         (MARIADB, MARIADB, 1 << 9 | 1 << 34, 1 << 9 | 1 << 34),
         (MYSQL57, MYSQL57, 1 << 28 | 4, 1 << 28 | 4),
         (MYSQL57, MYSQL9, 1 << 28 | 1 << 8 | 4, 4),
-        (MARIADB, MYSQL9, 1 << 9 | 4, 1 << 32 | 4),  # ORACLE is none of MySQL's; it must cut fractions as MariaDB does
+        (MARIADB, MYSQL9, 4, 1 << 32 | 4),  # it must cut fractions as MariaDB does
         (MARIADB, MYSQL9, 1 << 34 | 4, 4),
         (MYSQL9, MARIADB, 4, 1 << 34 | 4),
         (MYSQL9, MARIADB, 1 << 32 | 4, 4),
@@ -57,10 +57,22 @@ def test_modes_mean_on_the_target_what_they_meant(
     assert int(settings(source, target, sql_mode=mode)["sql_mode"]) == expected
 
 
+@pytest.mark.parametrize("bit", [9, 32, 33])
+def test_a_mode_that_changes_statements_is_not_left_out(bit: int) -> None:
+    assert settings(MARIADB, MARIADB, sql_mode=1 << bit)["sql_mode"] == str(1 << bit)
+    with pytest.raises(TargetError, match="does not have") as caught:
+        settings(MARIADB, MYSQL9, sql_mode=1 << bit)
+    assert caught.value.errno == 1231
+
+
+def test_a_statement_without_a_mode_does_not_take_the_one_before_it() -> None:
+    assert settings(MARIADB, MARIADB)["sql_mode"] == ROWS["sql_mode"]
+
+
 def test_time_names_and_charsets() -> None:
     found = settings(MYSQL9, MYSQL9, microseconds=25, time_zone="a'b\\", auto_increment=(3, 2), lc_time_names=5)
     assert found["timestamp"] == "1700000000.000025" and found["pseudo_thread_id"] == "7"
-    assert found["time_zone"] == "'a''b\\\\'"
+    assert found["time_zone"] == "_utf8mb4 0x6127625c"
     assert (found["auto_increment_increment"], found["auto_increment_offset"], found["lc_time_names"]) == (
         "3",
         "2",
@@ -117,10 +129,11 @@ def test_only_what_differs_is_sent_and_all_of_it_after_a_statement() -> None:
         one.before_own()
         assert sent[2] == b"USE `shop`" and len(sent) == 4
     one.before_own()
-    charsets, rest = sent[4].split(b"; ")
-    assert charsets == (
-        b"SET @@session.character_set_client=utf8mb4, @@session.collation_connection=utf8mb4_general_ci"
+    rest = sent[4]
+    assert rest.startswith(
+        b"SET @@session.character_set_client=utf8mb4, @@session.collation_connection=utf8mb4_general_ci, "
     )
+    assert b";" not in rest and b"'" not in rest and rest.isascii()
     assert b"@@session.timestamp=DEFAULT" in rest and b"@@session.pseudo_thread_id=42" in rest
     for name in ROWS.keys() - {"character_set_client", "collation_connection"}:
         assert f"@@session.{name}={ROWS[name]}".encode() in rest

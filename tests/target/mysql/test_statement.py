@@ -8,8 +8,11 @@ import pytest
 
 from rplctl.errors import RplError, TargetError
 from rplctl.event.query import Query, QueryContext
+from rplctl.schema.context import ANSI_QUOTES, NO_BACKSLASH_ESCAPES, DdlContext
 from rplctl.sql_text import Sql
+from rplctl.target.mysql.session import ServerKind
 from rplctl.target.mysql.statement import (
+    as_executed,
     changes_only_rows,
     drop_of_those_there,
     exchanges,
@@ -19,9 +22,82 @@ from rplctl.target.mysql.statement import (
     with_near_collation,
 )
 
+MYSQL, MARIADB = DdlContext(server_version="9.1.0"), DdlContext(server_version="10.11.19-MariaDB")
+KINDS = {MYSQL: ServerKind(False, 90100), MARIADB: ServerKind(True, 101119)}
 
-def query(sql: bytes, error: int = 0) -> Query:
-    return Query(1_700_000_000, 7, 0, error, "shop", sql, QueryContext(flags2=0, sql_mode=0), False, False)
+
+def query(sql: bytes, error: int = 0, mode: int = 0, collation: int | None = None) -> Query:
+    session = QueryContext(flags2=0, sql_mode=mode, client_collation=collation)
+    return Query(1_700_000_000, 7, 0, error, "shop", sql, session, False, False)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "sql", "sent"),
+    [
+        (MYSQL, MARIADB, b"SELECT 1 /* a */ -- b", b"SELECT 1 /* a */ -- b"),
+        (MYSQL, MARIADB, b"SELECT 1 /*!80000 +1 */", b"SELECT 1          +1   "),
+        (MYSQL, MARIADB, b"SELECT 1 /*M!100000 +1 */", b"SELECT 1                 "),
+        (MARIADB, MYSQL, b"SELECT 1 /*M!100000 +1 */", b"SELECT 1            +1   "),
+        (MARIADB, MYSQL, b"SELECT 1 /*!80000 +1 */+2", b"SELECT 1               +2"),
+        (MARIADB, MYSQL, b"SELECT /*+ x */ /* y */ 1", b"SELECT          /* y */ 1"),
+        (MYSQL, MYSQL, b"SELECT /*+ x */ '/*!' /*!*/", b"SELECT /*+ x */ '/*!'      "),
+        (MYSQL, MYSQL, b"SELECT 1 /*M!100000 +1 */", b"SELECT 1                 "),
+        (MARIADB, MARIADB, b"SELECT 1 /*! +1 /* +1 */ */", b"SELECT 1     +1 /* +1 */   "),
+    ],
+)
+def test_nothing_is_left_for_the_target_to_judge(
+    source: DdlContext, target: DdlContext, sql: bytes, sent: bytes
+) -> None:
+    assert as_executed(query(sql), source, KINDS[target]).sql_bytes.rstrip() == sent.rstrip()
+
+
+def test_bytes_are_read_in_the_charset_and_the_mode_of_the_event() -> None:
+    gbk = b"SELECT '\x81\x5c' /*M!1 '*/ + 1"
+    assert as_executed(query(gbk, collation=28), MYSQL, KINDS[MARIADB]).sql_bytes.split() == gbk.split()[:2] + [
+        b"+",
+        b"1",
+    ]
+    with pytest.raises(RplError) as caught:
+        as_executed(query("SELECT 'ü\\' /*M! x */".encode()), MYSQL, KINDS[MARIADB])
+    assert caught.value.errno == 1064 and "'ü\\' /*M!" in caught.value.message
+    modes = replace(MYSQL, sql_mode=NO_BACKSLASH_ESCAPES)
+    found = as_executed(query(b"SELECT '\\' /*M! x */", mode=NO_BACKSLASH_ESCAPES), modes, KINDS[MARIADB])
+    assert found.sql_bytes.rstrip() == b"SELECT '\\'"
+
+
+def test_a_hint_that_sets_variables_is_no_comment() -> None:
+    sql = b"INSERT /*+ SET_VAR(sql_mode='') */ INTO t VALUES ('too long')"
+    assert as_executed(query(sql), MYSQL, KINDS[MYSQL]).sql_bytes == sql
+    with pytest.raises(RplError, match="SET_VAR") as caught:
+        as_executed(query(sql), MYSQL, KINDS[MARIADB])
+    assert caught.value.errno == 1235
+
+
+@pytest.mark.parametrize(
+    ("sql", "mode"),
+    [
+        (b"ALTER EVENT `e` ON SCHEDULE AT '2030\\' ENABLE DO SELECT 'DO'", NO_BACKSLASH_ESCAPES),
+        (b'ALTER DEFINER="a"@"EVENT" EVENT "e" ENABLE', ANSI_QUOTES),
+        (b"/**/ALTER EVENT e ENABLE /* */", 0),
+        (b"/*M*/ALTER EVENT e ENABLE", 0),
+        (b"# c\nALTER EVENT d.e RENAME TO enable.f ENABLE", 0),
+        (b"ALTER EVENT do ENABLE", 0),
+        (b"ALTER DEFINER=TABLE@localhost EVENT e/*'*/ENABLE/*'*/", 0),
+        (b"--\tx\nALTER EVENT e DISABLE ON REPLICA ENABLE COMMENT 'x'", 0),
+    ],
+)
+def test_no_event_stays_enabled_however_it_is_written(sql: bytes, mode: int) -> None:
+    sent = text_of(query(sql, mode=mode))
+    head, _, rest = sent.partition(b"\nDISABLE ON SLAVE ")
+    assert rest == b"" or rest.startswith((b"DO", b"COMMENT")), sent
+    assert b"ENABLE" not in head.replace(b"enable.f", b"") and b"DISABLE ON SLAVE" in sent
+
+
+@pytest.mark.parametrize(
+    "sql", [b"CREATE DEFINER=", b"CREATE DEFINER=a@", b"ALTER EVENT", b"CREATE TABLE event (a INT)"]
+)
+def test_what_only_begins_like_an_event_is_sent_as_it_is(sql: bytes) -> None:
+    assert text_of(query(sql + b" -- EVENT")) == sql + b" -- EVENT"
 
 
 @pytest.mark.parametrize(
