@@ -79,6 +79,9 @@ CRASH_POINTS = frozenset(
         "crash_after_commit_before_update_pos",
         "crash_after_commit_and_update_pos",
         "crash_recovery_between_engines",
+        # statements that commit by themselves (design D28)
+        "crash_statement_after_note",
+        "crash_statement_after_commit",
         # commit mode per-table
         "crash_per_table_after_intent",
         "crash_per_table_after_claim",

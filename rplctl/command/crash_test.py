@@ -6,8 +6,8 @@ decides.
 
     rolled back     the position is where it was, and so are the rows: the transaction is applied again
     committed       position and rows are behind the transaction, also where recovery carried that out
-    repeated        DDL of a server that commits by itself, its position not yet written: the restart stops with the
-                    server's error, and a `skip` goes on (REQ-5: said, not hidden)
+    decided         the rows are behind the transaction and the position is before it: the restart finds by the note in
+                    the target what of it is there, and goes on
     fetched once    the relay log holds every transaction of the source once, byte for byte
     finished        the purge or switch is carried out; `undone`: the switch is as if it had never begun
 

@@ -5,6 +5,7 @@ A commit passes through these files in this order:
 position_store     chooses who keeps the applier's position, per commit mode (design D3); mode transaction
 step               the positions before and after a commit
 transaction        the one transaction: compare-and-swap the position, apply, commit, with named crash points
+noted              statements that commit by themselves are noted first, and carried out once (D28)
 marker             mode marker: a row in the target, which a FILE follows
 two_phase          mode xa: the target and a position outside of it commit together (WL#3970)
 branches           several connections commit one batch, each its own tables (D24)

@@ -26,6 +26,7 @@ from rplctl.applied_log.files import binary_log_files
 from rplctl.channel import Channel
 from rplctl.commit.branches import Branches
 from rplctl.commit.marker import MarkerLedger, read_marker, remove_marker
+from rplctl.commit.noted import StatementNotes
 from rplctl.commit.per_table import PerTableLedger
 from rplctl.commit.resolve import open_two_phase, several_workers, two_phases_for, verbs_for
 from rplctl.commit.step import CommitMode, Ledger, taken_over
@@ -42,7 +43,7 @@ from rplctl.repository.table import compare_and_swap, stored_relay_log_info
 from rplctl.repository.tables import KEY, info_tables
 from rplctl.source.replica_id import replica_server_id
 from rplctl.target import dialect_of, mapped_errors, target_kind
-from rplctl.target.base import Target, TwoPhaseTarget
+from rplctl.target.base import StatementTarget, Target, TwoPhaseTarget
 
 log = logging.getLogger(__name__)
 
@@ -98,6 +99,11 @@ def open_branches(config: Config, channel: Channel, target: Target, ledger: Ledg
         return cast(TwoPhaseTarget, dialect_of(target.engine.dialect.name).open_target(target.engine))
 
     return Branches(first, another, channel.name, branch_prefix(channel), verbs, count)
+
+
+def open_notes(ledger: Ledger, target: StatementTarget, channel: Channel, info: RelayLogInfo) -> StatementNotes:
+    """Of a channel that is at `info`. Raises TargetError."""
+    return StatementNotes(target, channel.name, info, position_follows=ledger.mode is CommitMode.XA)
 
 
 def position_holder(config: Config, channel: Channel, engine: Engine) -> Callable[[Connection], None] | None:

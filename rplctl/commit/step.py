@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from rplctl.applied_log.binary_log import BinaryLog
     from rplctl.commit.branches import Branches
+    from rplctl.commit.noted import StatementNotes
 
 
 class CommitMode(StrEnum):
@@ -38,7 +39,7 @@ class Step(NamedTuple):
 
 class Ledger(ABC):
     """Who keeps the position (position_store.py). `log`: None while `log_bin` is off. `branches`: further connections
-    that commit, or None. `guard`: held from COMMIT until
+    that commit, or None. `notes`: of a target that executes statements, or None. `guard`: held from COMMIT until
     `committed` returns: no GTID counts as executed while log-status looks.
     """
 
@@ -47,6 +48,7 @@ class Ledger(ABC):
     def __init__(self) -> None:
         self.log: BinaryLog | None = None
         self.branches: Branches | None = None
+        self.notes: StatementNotes | None = None
         self.guard: Guard = nullcontext
 
     @abstractmethod

@@ -5,8 +5,9 @@ BEGIN → compare-and-swap the position → apply → COMMIT → the file follow
 With `log_bin` the binary log of applied transactions follows COMMIT. All from COMMIT on is under the ledger's guard
 (WL#9452 F-2.2): whoever collects the state of the logs sees both or neither.
 A group with DDL on a target whose DDL ends the transaction (MySQL, MariaDB), or with changes to a non-transactional
-table, goes read the position → apply → compare-and-swap → COMMIT (`commit_after`, REQ-5): a crash in between repeats
-it, visibly; rows of MyISAM tables with a key go many to a commit (own_tables/group_begun.py).
+table, goes read the position → apply → compare-and-swap → COMMIT (`commit_after`, REQ-5). What commits by itself in it
+is noted first, so that it is carried out once (noted.py); rows of MyISAM tables with a key go many to a commit
+(own_tables/group_begun.py).
 Where several connections commit a batch (`commit_in_branches`) the steps are those of branches.py.
 An error during COMMIT is ambiguous: the transaction may be durable although the client saw an error. The stored
 position decides, on a new connection, waited for if need be: never repeated blindly, never skipped blindly.
@@ -57,11 +58,11 @@ def commit_after(
 ) -> None:
     """Apply, then move the position, for groups that may commit by themselves (WL#2775: "non-transactional").
 
-    What the target can roll back is still committed together with the position. Otherwise a crash between the two
-    leaves the change without its position: it is executed again at the next start and stops with the target's own
-    error (a table exists already), which the operator skips.
+    What the target can roll back is still committed together with the position. After a crash between the two the
+    next start decides by the notes what of the change is there (noted.py).
     """
     expected, new = step
+    notes = ledger.notes
     if ledger.branches is not None:
         ledger.branches.settle()
     target.begin(foreign_keys=foreign_keys)
@@ -69,15 +70,25 @@ def commit_after(
         stored = ledger.stored(target.connection)
         if stored is not None and not stored.is_at(expected):
             raise taken_over(expected)
-        apply()
+        if notes is not None:
+            notes.open(expected, new, foreign_keys=foreign_keys)
+        if notes is None or not notes.is_whole:
+            apply()
         crash_point("crash_after_commit_before_update_pos")
         ledger.advance(target.connection, expected, new)
+        if notes is not None:
+            notes.close()
     except BaseException:
         target.rollback()
+        if notes is not None:
+            notes.failed()
         raise
     with ledger.guard():
         _commit_logged(target, ledger, step)
+        crash_point("crash_commit_after")
         until_answered(lambda: ledger.committed(new))
+    if notes is not None:
+        notes.committed()
     crash_point("crash_after_commit_and_update_pos")
 
 

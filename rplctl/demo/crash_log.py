@@ -16,8 +16,9 @@ from typing import Any, Final
 FOLDER: Final = Path(__file__).parent / "crash"
 DATABASE: Final = "rplctl_crash_test"
 TABLES: Final = ("probe", "keyless", "plain", "counted")
-# of groups: WL#3970's matrix ((d): non-transactional; (e1): statement), and the ones that differ here
-KINDS: Final = ("transaction", "batch", "ddl", "keyless", "non-transactional", "statement")
+# of groups: WL#3970's matrix ((d): non-transactional; (e1): statement), and the ones that differ here; exchange: DDL
+# that succeeds twice
+KINDS: Final = ("transaction", "batch", "ddl", "keyless", "non-transactional", "statement", "exchange")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,4 +6,5 @@ initial_models   models of tables that existed before the channel did: `load-sch
 clones           which tables are being copied from the source, and how far
 prepared         events of XA transactions that the source has prepared and not ended
 group_begun      which transactions on tables without transactions are being applied
+statement_note   which statement that commits by itself is being executed
 """

@@ -4,6 +4,7 @@
     rplctl_table_models     the MySQL-side model of every replicated table, versioned by source position (design D18)
     rplctl_prepared_xa      events of XA transactions that the source prepared and has not ended yet
     rplctl_group_begun      what of MyISAM tables is being applied, so that a crash in it is known
+    rplctl_statement_note   which statement that commits by itself is being executed (statement_note.py)
     rplctl_clone            tables whose rows are copied from the source, and how much of each is there (clones.py)
     rplctl_branches         which batch was decided that several connections commit (commit/branches.py)
     rplctl_lake_batch       what several tables of a lake are taking, in lakes only (lake_batch.py)
@@ -99,6 +100,22 @@ def group_begun(dialect: str) -> Table:
 
 
 @cache
+def statement_note(dialect: str) -> Table:
+    return _own_table(
+        dialect,
+        "rplctl_statement_note",
+        "The statement that commits by itself and is being executed, and what it touches",
+        Column("Master_log_name", String(512), nullable=False),  # of the position before its transaction
+        Column("Master_log_pos", BigInteger, nullable=False),
+        Column("Gtid_executed", _long_text(dialect), nullable=False),  # behind its transaction
+        Column("Events_done", Integer, nullable=False),  # of the transaction, before the statement
+        Column("State", String(16), nullable=False),
+        Column("Statement_hash", String(32), nullable=False),
+        Column("Definitions", _long_text(dialect), nullable=False),  # JSON, before the statement
+    )
+
+
+@cache
 def cloned_tables(dialect: str) -> Table:
     return _own_table(
         dialect,
@@ -154,7 +171,7 @@ def _long_text(dialect: str) -> Any:
     return dialect_of(dialect).own_types().long_text
 
 
-_ALL = (commit_marker, table_models, prepared_xa, group_begun, cloned_tables, branches_decided)
+_ALL = (commit_marker, table_models, prepared_xa, group_begun, statement_note, cloned_tables, branches_decided)
 
 
 def forget_channel(connection: Connection, channel: str) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from rplctl import mysql_errors as er
 from rplctl.errors import LockBusy, TargetError
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from rplctl.event.format_description import FormatDescription
     from rplctl.event.query import ExecuteLoadQuery, Query
     from rplctl.schema.plan import Catalog, DdlPlan
+    from rplctl.schema.touched import ServerObject
 
 Value = int | float | str | bytes | memoryview | LargeText | None  # views and LargeText: where they lie in a file
 Row = tuple[Value, ...]
@@ -253,11 +254,35 @@ class Statement:
     drops_missing: bool = False
 
 
+class Definition(NamedTuple):
+    """What a server says of an object. `text`: a digest of the definition, without its name; '?' where the account may
+    not see it. `identity`: the same under another name; '' where the server has none. `altered`: when it was last
+    altered; '' while that may still be now.
+    """
+
+    text: str
+    identity: str = ""
+    altered: str = ""
+
+
 class StatementTarget(Target, Protocol):
     """A MySQL or MariaDB server: executes the source's statements as they are and knows its own tables (D10, D11)."""
 
     def run_statement(self, statement: Statement) -> None:
         """Execute under the statement's session. An error the source met too is expected, another one raises."""
+
+    def is_ddl(self, query: Query) -> bool:
+        """Whether the statement may do more than change rows: it then commits by itself."""
+
+    def definitions(self, objects: Iterable[ServerObject], *, identity: bool) -> dict[ServerObject, Definition | None]:
+        """What they are now, None for those that are absent; `identity`: with all that Definition has. Raises
+        TargetError.
+        """
+
+    def row_states(self, tables: Iterable[tuple[str, str]]) -> dict[ServerObject, Definition | None]:
+        """In place of their definitions, what the server says of the rows of tables without transactions. `altered`:
+        when a row was last changed; '' where the server does not tell.
+        """
 
     def make_tables(self, statements: Sequence[Sql]) -> None:
         """DDL as SHOW CREATE TABLE prints it under sql_mode='', on a session of its own: each commits by itself. A

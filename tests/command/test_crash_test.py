@@ -42,7 +42,7 @@ IN_THE_SUITE = {  # what of the walk is done there; `make torture` does all of i
     "sqlite with log_bin": (["transaction+log"], ["transaction"]),
     "parquet": (["per-table-file"], ["transaction"]),  # Delta is killed in test_lake
     "duckdb": (["marker"], ["transaction"]),
-    "mariadb": (["xa"], ["transaction", "ddl", "non-transactional", "statement"]),
+    "mariadb": (["xa"], ["transaction", "exchange", "non-transactional", "statement"]),
     "mariadb without xa": (["marker"], ["non-transactional", "statement"]),
     "mysql": (["xa-binlog"], ["transaction"]),
     "postgresql": (["xa"], ["transaction", "ddl"]),
@@ -188,7 +188,7 @@ def walk(tmp_path_factory: pytest.TempPathFactory) -> Walk:
 @pytest.mark.mariadb
 @pytest.mark.slow
 def test_two_phases_and_ddl_on_mariadb_and_nothing_is_left_there(mariadb: MariadbServer, program: Program) -> None:
-    """And what differs on a server: DDL and tables without transactions are repeated, statements are executed."""
+    """And what differs on a server: DDL and tables without transactions are decided, statements are executed."""
     before = mariadb.sql("SHOW DATABASES")
     where = ("--target", bare(mariadb), *password(program, mariadb))
     for name in ("mariadb", "mariadb without xa"):

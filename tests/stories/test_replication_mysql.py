@@ -86,7 +86,7 @@ def source_and_target(
     return mariadb, mariadb_factory()
 
 
-def test_a_crash_between_ddl_and_its_position_repeats_the_ddl_visibly_and_can_be_skipped(
+def test_a_crash_between_ddl_and_its_position_moves_only_the_position(
     replica: Replica, source_and_target: tuple[MariadbServer, MariadbServer]
 ) -> None:
     source, target = source_and_target
@@ -106,14 +106,7 @@ def test_a_crash_between_ddl_and_its_position_repeats_the_ddl_visibly_and_can_be
         if target.rows("live", "t") == source.rows("live", "t"):
             break
     assert len(target.rows("live", "t")[0]) == 4  # altered, but its position was not stored
-    failed = replica.run("start", "--until-synced", expect=None)
-    assert failed.returncode == 7
-    assert "Duplicate column name 'n'" in failed.stderr
-    assert replica.status()["Last_SQL_Errno"] == 1060
-    replica.close()
-
     source.sql("INSERT INTO live.t (v) VALUES ('after')")
-    replica.run("skip", "--yes")
     replica.run("start", "--until-synced")
     assert target.dump("live") == source.dump("live")
 

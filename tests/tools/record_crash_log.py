@@ -50,6 +50,9 @@ def transactions() -> Iterator[tuple[str, tuple[str, ...]]]:
     yield "statement", ("SET @note = 'USER_VAR'", f"{counted} VALUES (@note)")
     yield "statement", (f"{counted} SELECT FLOOR(RAND() * 1000)",)
     yield "statement", (f"UPDATE {DATABASE}.counted SET note=CONCAT(note, id)", f"{counted} VALUES ('two at once')")
+    names = (f"{DATABASE}.{name}" for name in ("probe", "aside", "counted", "probe", "aside", "counted"))
+    yield "exchange", ("RENAME TABLE {} TO {}, {} TO {}, {} TO {}".format(*names),)
+    yield "exchange", (f"INSERT INTO {DATABASE}.counted (seq, note) VALUES (1000, 'behind it')",)
 
 
 def probe(seq: int) -> str:

@@ -39,7 +39,7 @@ from rplctl.applier.log_bin.events import stage
 from rplctl.applier.spark.pipeline import Pipeline
 from rplctl.channel import Channel
 from rplctl.commit.ambiguous_commit import InDoubt
-from rplctl.commit.position_store import open_branches
+from rplctl.commit.position_store import open_branches, open_notes
 from rplctl.commit.step import CommitMode, Ledger, Step
 from rplctl.commit.transaction import commit_after, commit_group, commit_in_branches
 from rplctl.config import Config
@@ -67,10 +67,8 @@ BYTES_IN_ORDER = 1 << 20  # of log, where nothing can be rolled back: what a cra
 RETRY_PAUSE_SECONDS = 1.0
 CUTTABLE = np.array([GroupKind.CONTROL, GroupKind.ROWS])  # a rollback undoes them as a whole
 LOGGED = np.array([GroupKind.CONTROL, GroupKind.ROWS, GroupKind.ORDERED])  # a lake keeps them as they are
-# a statement that XA transactions may not hold; for temporary tables (MySQL)
-NOT_IN_XA = frozenset({er.XAER_RMFAIL, er.XA_TEMP_TABLE})
-# lock wait timeout, deadlock: rolled back, and that is all
-KEEPS_CONNECTION = frozenset({er.LOCK_WAIT_TIMEOUT, er.LOCK_DEADLOCK})
+NOT_IN_XA = frozenset({er.XAER_RMFAIL, er.XA_TEMP_TABLE})  # a statement that XA refuses; temporary tables (MySQL)
+KEEPS_CONNECTION = frozenset({er.LOCK_WAIT_TIMEOUT, er.LOCK_DEADLOCK})  # rolled back, and that is all
 
 log = logging.getLogger(__name__)
 
@@ -127,7 +125,8 @@ class BatchApplier:
         info = catch_up(config, channel, target, ledger, info, has_rollbacks=server is not None)
         tables: TableSource
         if server is not None:
-            tables = LiveTables(server, Tolerance.from_config(config))
+            ledger.notes = open_notes(ledger, server, channel, info)
+            tables = LiveTables(server, Tolerance.from_config(config), ledger.notes)
         else:
             tables = StoredModels.open(target, channel.name, info.exec_position)
         applier = cls(config, channel, target, ledger, pipeline, interrupter, tables, info)
@@ -289,7 +288,7 @@ class BatchApplier:
         crash before it applies them once more (own_tables/group_begun.py); one by one where that cannot be done twice.
         """
         statements = self._tables.statements
-        if batch.last - batch.first == 1 or batch.has_payload or self._in_xa or statements is None:
+        if batch.has_payload or statements is None:
             return self._one_by_one(batch, may_be_cut=False)
         lying = lying_range(batch)
         run = filtered(read_run(lying.data, lying.start, lying.end, lying.description), self._rules)
@@ -339,7 +338,7 @@ class BatchApplier:
         """Commit the position behind what was applied, and that nothing is open; nothing more when none of it was."""
         self._begun = (self.info.exec_position, done.source_position)
         if done.first < done.last:
-            return self._commit(done, lambda: None)
+            return self._commit(done, lambda: None, after=self._in_xa)
         self._target.begin(foreign_keys=True)
         try:
             forget_group(self._target.connection, self._channel.name)
@@ -401,13 +400,15 @@ class BatchApplier:
         foreign_keys = wants_foreign_keys(run, statements_bring_their_own=self.executes_statements)
         tables.introduce(run)
         check_permitted(run, self.info, self._config, tables.know)
-        if is_several and not tables.can_share(run):
+        after = tables.position_follows(run, in_xa=self._in_xa)
+        kept = tables.kept_by(run) if after and not self._is_again else []
+        if is_several and (kept or not tables.can_share(run)):
             raise Inconsistent("groups that do not fit into one transaction")
         changes = self._lake_changes(batch)
         work = self._range(() if foreign_keys else tables.cascading_parents(), changes)
 
         def apply() -> None:
-            tables.begin_group(run)
+            tables.begin_group(run, kept)
             result = work.apply(run)
             if changes is not None:
                 changes.finish()
@@ -422,7 +423,6 @@ class BatchApplier:
                     result.moves,
                 )
 
-        after = tables.position_follows(run, in_xa=self._in_xa)
         try:
             self._commit(batch, apply, foreign_keys=foreign_keys, after=after)
         except TargetError as error:

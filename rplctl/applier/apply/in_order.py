@@ -30,6 +30,7 @@ from rplctl.applier.decode.transaction_words import ROLLBACK_TO, SAVEPOINT, TRAN
 from rplctl.applier.decode.undone import without_undone
 from rplctl.applier.feed.event_range import spool_file
 from rplctl.channel import Channel
+from rplctl.commit.noted import StatementNotes
 from rplctl.config import Config
 from rplctl.errors import RplError, TargetError
 from rplctl.event.events import Query, XaPrepare, parse_event, parse_query
@@ -131,7 +132,19 @@ class OrderedRange:
         self.result = OrderedResult()
 
     def apply(self, run: EventRun) -> OrderedResult:
-        """Apply every event. Raises RplError with table, key, errno and the event's end position."""
+        """Apply every event that is not committed already. Raises RplError with table, key, errno and the event's end
+        position.
+        """
+        notes = self._statements.notes if self._statements is not None else None
+        try:
+            return self._apply(run, notes)
+        except RplError as error:
+            if notes is not None and not self.result.changes and not error.transient:
+                notes.nothing_kept()
+            raise
+
+    def _apply(self, run: EventRun, notes: StatementNotes | None = None) -> OrderedResult:
+        """`notes`: of a run that is a whole transaction; what was prepared before its XA COMMIT is none."""
         if (prepare := np.flatnonzero(run.types == EventType.XA_PREPARE)).size:
             self._prepare(run, int(prepare[0]))
             return self.result
@@ -140,7 +153,15 @@ class OrderedRange:
         self._may_roll_back = self._statements is None and _ends_in_rollback(run)
         self._commit_was_here()
         maps: dict[int, int] = {}
-        apply_members(run, lambda number: self._event(run, number, maps), self._statements, self._retries, self.result)
+
+        def event(number: int) -> None:
+            if notes is not None:
+                notes.event = number
+                if number < notes.events_done and run.types[number] != EventType.TABLE_MAP:
+                    return
+            self._event(run, number, maps)
+
+        apply_members(run, event, self._statements, self._retries, self.result)
         return self.result
 
     def _commit_was_here(self) -> None:
@@ -213,7 +234,7 @@ class OrderedRange:
             if path.stat().st_size:
                 data = np.memmap(path, np.uint8, "r")
                 with nullcontext() if self._statements is None else self._statements.prepared():
-                    self.apply(filtered(read_run(data, 0, len(data), description), self._rest))
+                    self._apply(filtered(read_run(data, 0, len(data), description), self._rest))
 
     def _apply_rows(self, run: EventRun, number: int, maps: Mapping[int, int]) -> None:
         table_id = _table_id(run, number)

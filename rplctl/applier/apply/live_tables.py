@@ -21,6 +21,7 @@ from rplctl.applier.apply.tolerance import Tolerance
 from rplctl.applier.decode.net_changes import Inconsistent
 from rplctl.applier.decode.row_stream import EventRun, read_tables, unknown_tables
 from rplctl.applier.spark.pipeline import UnknownTables
+from rplctl.commit.noted import StatementNotes
 from rplctl.errors import BinlogFormatError, TargetError
 from rplctl.event.events import Intvar, LoadBlock, Rand, UserVar, parse_event
 from rplctl.event.format_description import FormatDescription
@@ -32,6 +33,7 @@ from rplctl.schema.context import DdlContext
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog
 from rplctl.schema.statement import Move, TableName
+from rplctl.schema.touched import Touched, touched_by, written_table
 from rplctl.target.base import Statement, StatementTarget, key_of
 
 _ROWS_FLAGS = 25  # offset in a rows event: header and table id come before
@@ -86,8 +88,12 @@ class TableSource(ABC):
         """Whether the run may commit by itself, so that its position is written behind it (`commit_after`)."""
         return False
 
-    def begin_group(self, run: EventRun) -> None:
-        """In its transaction, before the first event."""
+    def kept_by(self, run: EventRun) -> list[TableName]:
+        """Tables without transactions whose rows the run changes, as far as its events tell."""
+        return []
+
+    def begin_group(self, run: EventRun, kept: Collection[TableName] = ()) -> None:
+        """In its transaction, before the first event. `kept`: of `kept_by`, if a crash is to be seen."""
 
     def take_moves(self) -> list[Move]:
         """Where the group's statements took whole tables. Planned DDL has its moves in the plan."""
@@ -102,9 +108,12 @@ class TableSource(ABC):
 
 
 class LiveTables(TableSource):
-    """Of one applier; what waits for a statement is kept between events, not between groups."""
+    """Of one applier; what waits for a statement is kept between events, not between groups. `notes`: None where a
+    crash is not provided for.
+    """
 
-    def __init__(self, target: StatementTarget, tolerance: Tolerance) -> None:
+    def __init__(self, target: StatementTarget, tolerance: Tolerance, notes: StatementNotes | None = None) -> None:
+        self.notes = notes
         self._target = target
         self._tolerance = tolerance
         self._tables = LiveCatalog(target)
@@ -153,6 +162,19 @@ class LiveTables(TableSource):
         models = (self.catalog.tables.get(name) for name in unknown_tables(run, Catalog()))
         return all(model is None or self._target.is_transactional(model) for model in models)
 
+    def kept_by(self, run: EventRun) -> list[TableName]:
+        names = set(unknown_tables(run, Catalog()))
+        for number in np.flatnonzero(np.isin(run.types, [EventType.QUERY, EventType.EXECUTE_LOAD_QUERY])).tolist():
+            event = parse_event(run.event(number), run.description)
+            query = event.query if isinstance(event, ExecuteLoadQuery) else event
+            if isinstance(query, Query) and (name := written_table(_text_of(query), query.database)) is not None:
+                names.add(name)
+        tables = self.know(names).tables
+        models = (tables[name] for name in sorted(names & tables.keys()))
+        return [
+            (m.database, m.name) for m in models if not self._target.is_transactional(m) and m.engine != "BLACKHOLE"
+        ]
+
     def can_repeat(self, run: EventRun) -> bool:
         """Whether rows of it may be applied again to tables that hold some of them: whole images of rows with a key,
         which nothing but the event changes, and none that a ROLLBACK takes back while the others stay.
@@ -167,8 +189,10 @@ class LiveTables(TableSource):
                 return False
         return True
 
-    def begin_group(self, run: EventRun) -> None:
+    def begin_group(self, run: EventRun, kept: Collection[TableName] = ()) -> None:
         """In its transaction, before the first event. Only what may be rolled back costs a savepoint."""
+        if kept and self.notes is not None:
+            self.notes.begin_kept(kept)
         self._variables.clear()
         self._moves.clear()
         self._files.clear()
@@ -213,8 +237,17 @@ class LiveTables(TableSource):
     ) -> None:
         variables, self._variables = tuple(self._variables), []
         drops_missing = self._tolerance.drops_missing(is_mariadb=description.is_mariadb)
-        self._target.run_statement(Statement(statement, variables, file, description.server_version, drops_missing))
         context = DdlContext(sql_mode=query.context.sql_mode or 0, server_version=description.server_version)
+
+        def send(is_rest: bool) -> None:
+            drops = drops_missing or is_rest
+            self._target.run_statement(Statement(statement, variables, file, description.server_version, drops))
+
+        touched = _touched(query, context) if self.notes is not None and self._target.is_ddl(query) else None
+        if self.notes is None or touched is None:
+            send(False)
+        else:
+            self.notes.carry_out(query.sql_bytes, touched, send)
         text = query.sql_bytes.decode("latin-1")
         self._moves += self._tables.forget(text, query.database, context, query.charset)
 
@@ -292,3 +325,14 @@ class LiveTables(TableSource):
                 raise Inconsistent("foreign keys that cascade")
             if self._target.wants_replay(model):
                 raise Inconsistent("triggers or system versioning")
+
+
+def _touched(query: Query, context: DdlContext) -> Touched | None:
+    try:
+        return touched_by(query.sql, query.database, context)
+    except BinlogFormatError:  # a literal in another character set, which names may be in, too
+        return Touched()
+
+
+def _text_of(query: Query) -> str:
+    return query.sql_bytes.decode("utf-8" if query.charset.startswith("utf8") else "latin-1", "replace")

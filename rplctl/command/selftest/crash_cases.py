@@ -33,7 +33,7 @@ MODES: Final[dict[str, dict[str, Any]]] = {  # → options of the instance; rela
     PER_TABLE: {"relay_log_info_repository": "TABLE"},  # of lakes
     f"{PER_TABLE}-file": {},
 }
-ROLLED_BACK, COMMITTED, REPEATED, FETCHED = "rolled back", "committed", "repeated", "fetched once"
+ROLLED_BACK, COMMITTED, DECIDED, FETCHED = "rolled back", "committed", "decided", "fetched once"
 FINISHED, UNDONE = "finished", "undone"
 
 _BEFORE: Final = ("crash_before_update_pos", "crash_after_apply", "crash_commit_before")
@@ -62,9 +62,19 @@ TABLE_BY_TABLE: Final = {  # commit.per_table
     "crash_after_commit_before_update_pos": COMMITTED,
     "crash_after_commit_and_update_pos": COMMITTED,
 }
-POSITION_AFTER: Final = {  # commit.transaction.commit_after; DDL and MyISAM, which commit by themselves, are repeated
+POSITION_AFTER: Final = {  # commit.transaction.commit_after, of what the target can roll back
     "crash_after_commit_before_update_pos": ROLLED_BACK,
+    "crash_commit_after": COMMITTED,
     "crash_after_commit_and_update_pos": COMMITTED,
+}
+KEPT: Final = {  # the same, of what commits by itself
+    **POSITION_AFTER,
+    "crash_after_commit_before_update_pos": DECIDED,
+}
+NOTED: Final = {  # commit.noted: DDL
+    "crash_statement_after_note": ROLLED_BACK,
+    "crash_statement_after_commit": DECIDED,
+    **KEPT,
 }
 SWITCH: Final = {
     "switch_after_journal": UNDONE,
@@ -110,10 +120,13 @@ def outcomes(mode: str, kind: str, target_kind: str) -> dict[str, str]:
     if dialect.is_held and "relay_log_info_repository" in MODES[mode]:  # TABLE
         return {}
     log = LOG_FOLLOWS if "log_bin" in MODES[mode] else {}
-    if kind == "statement" and not (dialect.executes_statements and is_xa):
-        return {**POSITION_AFTER, **log} if dialect.executes_statements else {}
-    if dialect.ddl_commits and kind in ("ddl", "non-transactional"):  # commit by themselves
-        return {**POSITION_AFTER, "crash_after_commit_before_update_pos": REPEATED, **log}
+    if kind in ("statement", "exchange") and not dialect.executes_statements:
+        return {}
+    if kind == "statement" and not is_xa:
+        return {**POSITION_AFTER, **log}
+    if dialect.ddl_commits and kind in ("ddl", "exchange", "non-transactional"):
+        table = KEPT if kind == "non-transactional" else NOTED
+        return {**table, **({"crash_commit_after": DECIDED} if is_xa and not log else {}), **log}
     if dialect.commits_per_table:
         return TABLE_BY_TABLE
     return TWO_PHASES if is_xa else {**ONE_TRANSACTION, **log}

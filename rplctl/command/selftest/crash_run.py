@@ -175,7 +175,7 @@ def receive(config: Config, _say: Say) -> None:
     receiver.run()
 
 
-def apply(config: Config, end: State, say: Say, *, per_commit: int = 0, skip: int = 0) -> None:
+def apply(config: Config, end: State, say: Say, *, per_commit: int = 0) -> None:
     """The applier, from its stored position to `end`; says where it starts, each commit, where it ends, and what the
     target holds at both. Raises RplError.
     """
@@ -199,10 +199,9 @@ def apply(config: Config, end: State, say: Say, *, per_commit: int = 0, skip: in
                 last = BinlogPosition(end.log_name, end.log_pos)
                 count = sum(not last.is_before(groups.scan.source_position(n)) for n in range(len(groups.scan)))
                 grouped = work.executes_statements
-                for batch in plan_batches(groups, count, skip, has_rollbacks=grouped, per_commit=lambda: per_commit):
+                for batch in plan_batches(groups, count, has_rollbacks=grouped, per_commit=lambda: per_commit):
                     work.apply(batch)
                     say(["commit", str(work.info.exec_position)])
-                skip = 0
                 if count < len(groups.scan):
                     break
         finally:
@@ -314,17 +313,10 @@ def logged(config: Config) -> list[str]:
     return [digest for _, digest in _events(files.datadir / name for name in existing_names(files))]
 
 
-def recorded_events(end: State, skipped: State | None = None) -> list[str]:
-    """The same of the source's own logs up to `end`, without the transaction that ends at `skipped`."""
-    bounds = [BinlogPosition(state.log_name, state.log_pos) for state in states()]
-    last, left_out = BinlogPosition(end.log_name, end.log_pos), set[BinlogPosition]()
-    if skipped is not None:
-        left_out = {BinlogPosition(skipped.log_name, skipped.log_pos)}
-    return [
-        digest
-        for at, digest in _events(sorted(FOLDER.glob("binlog.0*")))
-        if not last.is_before(at) and next(bound for bound in bounds if not bound.is_before(at)) not in left_out
-    ]
+def recorded_events(end: State) -> list[str]:
+    """The same of the source's own logs up to `end`."""
+    last = BinlogPosition(end.log_name, end.log_pos)
+    return [digest for at, digest in _events(sorted(FOLDER.glob("binlog.0*"))) if not last.is_before(at)]
 
 
 def _events(paths: Iterable[Path]) -> Iterator[tuple[BinlogPosition, str]]:

@@ -27,9 +27,11 @@ from rplctl.event.query import Query
 from rplctl.schema.context import DdlContext
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, DdlPlan, plan_ddl
+from rplctl.schema.touched import ServerObject
 from rplctl.sql_text import Sql
 from rplctl.target.base import (
     CountMismatch,
+    Definition,
     Row,
     RowChange,
     RowSet,
@@ -46,6 +48,7 @@ from rplctl.target.mysql import fence as mysql_fence, rows as rows_sql, statemen
 from rplctl.target.mysql.bag import compares
 from rplctl.target.mysql.bulk import BulkLoader
 from rplctl.target.mysql.connection import LoadingConnection, mapped_errors, target_error
+from rplctl.target.mysql.definitions import read_definitions, read_row_states
 from rplctl.target.mysql.kill import Killer
 from rplctl.target.mysql.large import SingleChanges
 from rplctl.target.mysql.session import ServerKind, Session, collations_sql
@@ -424,7 +427,7 @@ class MysqlTarget(OneConnection):
         text = query if isinstance(statement.query, Query) else replace(statement.query, query=query)
         mysql_statement.refuse_inexact(query, context, self.server, self.table_model, self._ask)
         dropped = mysql_statement.drop_of_those_there(query, wanted=statement.drops_missing)
-        is_ddl = not mysql_statement.changes_only_rows(query.sql_bytes)
+        is_ddl = self.is_ddl(query)
         failure = None
         try:
             self._driver.take_several(wanted=False)
@@ -443,6 +446,17 @@ class MysqlTarget(OneConnection):
             session.forget_database()
         if dropped is None or failure is not None:
             mysql_statement.judge(logged, failure)
+
+    def is_ddl(self, query: Query) -> bool:
+        return not mysql_statement.changes_only_rows(query.sql_bytes)
+
+    def definitions(self, objects: Iterable[ServerObject], *, identity: bool) -> dict[ServerObject, Definition | None]:
+        self._open()
+        return read_definitions(self._ask, objects, self.server, identity=identity)
+
+    def row_states(self, tables: Iterable[tuple[str, str]]) -> dict[ServerObject, Definition | None]:
+        self._open()
+        return read_row_states(self._ask, tables)
 
     def _collation_name(self, number: int) -> str:
         if self._collations is None:

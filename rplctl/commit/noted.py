@@ -1,0 +1,295 @@
+"""Statements that commit by themselves, on targets that are servers: each is carried out exactly once (design D28).
+
+Order, with the crash points between the steps:
+note → COMMIT → the statement, which commits → … → the position moves and the note goes, in one transaction.
+The note names the position, the statement and the definitions of all that it touches, as they are before it.
+Invariant: whoever finds a note at the position decides by the definitions as they are now. Unchanged: the statement
+is executed. Changed as the statement changes them: it was carried out. Neither: the channel stops and says both.
+A statement whose answer arrived leaves no doubt: from then on the note says how much of the transaction is committed.
+Where the position is no part of the target's transaction (mode xa), the note says in that transaction that the whole
+is committed, and goes when the position has followed.
+
+No decision is possible, and the channel stops after a crash, where
+- a server without atomic DDL (MariaDB before 10.6, MySQL before 8) carried out a part of RENAME TABLE,
+- names change places that look alike to us: MyISAM tables made in the same second, partitions without InnoDB, and
+  InnoDB's where the account lacks PROCESS,
+- a table of MariaDB whose columns change places was altered in the second before, too,
+- the statement is none that rplctl understands, or its account may not see what is touched,
+- tables without transactions are changed by statements, or by rows that cannot be applied again, and the server does
+  not tell that they are as before (only MyISAM does, for tables that were not changed in that second).
+In mode xa a logged ROLLBACK that shares the commit of others has no note: what MyISAM keeps of it may be done twice.
+Statements that may be executed twice (TRUNCATE, GRANT, ALTER SEQUENCE) have no note: schema/touched.py.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from dataclasses import replace
+from enum import Enum
+
+from rplctl import mysql_errors as er
+from rplctl.errors import RplError, TargetError
+from rplctl.failpoint import crash_point
+from rplctl.info import RelayLogInfo
+from rplctl.mask import masked
+from rplctl.own_tables.statement_note import (
+    Definitions,
+    NoteState,
+    StatementNote,
+    forget_note,
+    keep_note,
+    kept_note,
+)
+from rplctl.schema.statement import TableName
+from rplctl.schema.touched import Outcome, ServerObject, Touched
+from rplctl.target.base import StatementTarget
+
+_CLIENT_ERRORS = range(2000, 3000)  # no answer arrived
+_LONGEST_SHOWN = 200
+_HINT = (
+    "compare the target with the source; where all was carried out, `rplctl skip` moves the position past it; else {}, "
+    "there DELETE FROM rplctl.rplctl_statement_note WHERE Channel_name='{}', then rplctl start executes it"
+)
+log = logging.getLogger(__name__)
+
+
+class Decision(Enum):
+    EXECUTE = "execute"
+    FINISH = "finish"  # the rest of a DROP of several
+    MOVE_ON = "move on"  # it was carried out
+    STOP = "stop"
+
+
+def decide(touched: Touched, before: Definitions, now: Definitions) -> Decision:
+    """What to do with a statement of which nobody knows whether it was carried out."""
+    if not touched.outcomes or before.keys() != touched.outcomes.keys():
+        return Decision.STOP
+    if any(definition is not None and definition.text == "?" for definition in (*before.values(), *now.values())):
+        return Decision.STOP
+    changed = {found for found in before if _differ(found, touched, before, now)}
+    if not changed:
+        return Decision.STOP if _may_look_alike(touched, before) else Decision.EXECUTE
+    if all(_fits(found, touched, before, now, found in changed) for found in before):
+        return Decision.MOVE_ON
+    if touched.is_drop and all(now[found] is None for found in changed):
+        return Decision.FINISH
+    return Decision.STOP
+
+
+def _differ(found: ServerObject, touched: Touched, before: Definitions, now: Definitions) -> bool:
+    old, new = before[found], now[found]
+    if old is None or new is None:
+        return old is not new
+    if (old.text, old.identity) != (new.text, new.identity):
+        return True
+    return touched.may_look_alike and bool(old.altered) and old.altered != new.altered
+
+
+def _may_look_alike(touched: Touched, before: Definitions) -> bool:
+    """Whether the definitions may be unchanged although the statement was carried out."""
+    there = [definition for definition in before.values() if definition is not None]
+    if touched.may_look_alike:
+        return not all(definition.altered for definition in there)
+    if touched.wants_identity and not touched.pairs:
+        return not all("=" in definition.identity for definition in there)  # InnoDB's number
+    return touched.wants_identity and _renamed(touched, before) == _identities(before)
+
+
+def _fits(found: ServerObject, touched: Touched, before: Definitions, now: Definitions, is_changed: bool) -> bool:
+    if touched.wants_identity and touched.pairs:
+        return _renamed(touched, before)[found] == _identities(now)[found]
+    match touched.outcomes[found]:
+        case Outcome.ABSENT:
+            return now[found] is None
+        case Outcome.PRESENT:
+            return now[found] is not None
+        case Outcome.OTHER:
+            return now[found] is not None and is_changed
+        case Outcome.CHANGED:
+            return is_changed
+
+
+def _identities(definitions: Definitions) -> dict[ServerObject, str | None]:
+    return {found: None if definition is None else definition.identity for found, definition in definitions.items()}
+
+
+def _renamed(touched: Touched, before: Definitions) -> dict[ServerObject, str | None]:
+    """Where RENAME TABLE takes each."""
+    found = _identities(before)
+    for old, new in touched.pairs:
+        found[new], found[old] = found[old], None
+    return found
+
+
+class StatementNotes:
+    """The notes of one channel. `event`: the number of the event that is being applied, in its transaction."""
+
+    def __init__(self, target: StatementTarget, channel: str, info: RelayLogInfo, *, position_follows: bool) -> None:
+        """`position_follows`: the position is no part of the target's transaction (mode xa)."""
+        self._target = target
+        self._channel = channel
+        self._position_follows = position_follows
+        self._step: tuple[RelayLogInfo, RelayLogInfo] | None = None  # inside commit_after
+        self._foreign_keys = True
+        self._kept: StatementNote | None = None
+        self._has_row = False  # also of another position
+        self._is_known = False  # what the target keeps
+        self._answered: int | None = None  # events that are committed for certain
+        self.event = 0
+        self._forget_old(info)
+
+    def _forget_old(self, info: RelayLogInfo) -> None:
+        """A note of another position; where the source may change, one of other GTIDs is met by its transaction."""
+        with self._target.mapped_errors(), self._target.engine.begin() as connection:
+            note = kept_note(connection, self._channel)
+            is_elsewhere = note is not None and note.before != info.exec_position
+            if note is not None and is_elsewhere and note.executed in ("", info.gtid_executed):
+                forget_note(connection, self._channel)
+
+    @property
+    def is_whole(self) -> bool:
+        """True if the transaction of the step is committed, and only its position is not."""
+        return self._kept is not None and self._kept.state is NoteState.WHOLE
+
+    @property
+    def events_done(self) -> int:
+        """How many events of the transaction are committed."""
+        return 0 if self._kept is None else self._kept.events_done
+
+    def open(self, before: RelayLogInfo, after: RelayLogInfo, *, foreign_keys: bool) -> None:
+        """In the transaction that is to move the position from `before` to `after`."""
+        self._step, self._foreign_keys, self._answered = (before, after), foreign_keys, None
+        if not self._is_known:
+            note = kept_note(self._target.connection, self._channel)
+            self._kept = note if note is not None and _is_of(note, before, after) else None
+            self._has_row, self._is_known = note is not None, True
+
+    def carry_out(self, sql: bytes, touched: Touched, send: Callable[[bool], None]) -> None:
+        """Have the statement carried out once. `send` executes it; True: as DROP … IF EXISTS. Raises RplError 1593
+        where no decision is possible, and what `send` raises.
+        """
+        if self._step is None:  # not inside commit_after
+            return send(False)
+        digest = hashlib.sha256(sql).hexdigest()[:32]
+        decision = Decision.EXECUTE
+        now = self._target.definitions(touched.outcomes, identity=touched.wants_identity)
+        if self._kept is not None and self._kept.state is NoteState.SENT:
+            decision = self._decide(sql, digest, touched, now)
+        else:
+            self._keep(NoteState.SENT, self.event, digest, now)
+            crash_point("crash_statement_after_note")
+        if decision is not Decision.MOVE_ON:
+            self._send(send, decision is Decision.FINISH)
+            crash_point("crash_statement_after_commit")
+        self._answered = self.event + 1
+
+    def begin_kept(self, tables: Collection[TableName]) -> None:
+        """Before the first event of a transaction that changes these tables, which keep what a rollback takes back
+        elsewhere. Raises RplError 1593 where an applier ended in the middle of it.
+        """
+        now, kept = self._target.row_states(tables), self._kept
+        if kept is None or (kept.state is NoteState.DONE and not kept.events_done):
+            return self._keep(NoteState.CUT, 0, "", now)
+        is_told = all(state is not None and state.altered for state in kept.definitions.values())
+        if kept.state is not NoteState.CUT or kept.definitions != now or not is_told:
+            raise RplError(
+                "the applier ended in the middle of a transaction on tables without transactions, which may hold its "
+                f"changes or a part of them: {', '.join(f'{database}.{name}' for database, name in tables)}",
+                errno=er.SLAVE_FATAL_ERROR,
+                hint=_HINT.format("take the changes of this transaction out of these tables", self._channel),
+            )
+
+    def nothing_kept(self) -> None:
+        """The transaction failed before it changed a row."""
+        if self._answered is None and self._kept is not None and self._kept.state is NoteState.CUT:
+            self._answered = 0
+
+    def _decide(self, sql: bytes, digest: str, touched: Touched, now: Definitions) -> Decision:
+        assert self._kept is not None
+        before = self._kept.definitions
+        is_this = (self._kept.events_done, self._kept.statement_hash) == (self.event, digest)
+        decision = decide(touched, before, now) if is_this else Decision.STOP
+        if decision is Decision.STOP:
+            raise self._stop(sql, touched, before, now)
+        if decision is Decision.MOVE_ON:
+            log.info("the statement was carried out before the applier ended: only its position moves")
+        return decision
+
+    def _send(self, send: Callable[[bool], None], is_rest: bool) -> None:
+        try:
+            send(is_rest)
+        except RplError as error:
+            if not error.transient and error.errno not in _CLIENT_ERRORS:
+                self._answered = self.event
+            raise
+
+    def close(self) -> None:
+        """In the transaction that moves the position, behind all changes."""
+        connection, self._is_known = self._target.connection, False
+        if self._position_follows and not self.is_whole:
+            self._kept = self._note(NoteState.WHOLE)
+            keep_note(connection, self._channel, self._kept)
+        elif self._has_row and not self._position_follows:
+            forget_note(connection, self._channel)
+        self._step = None
+
+    def committed(self) -> None:
+        """The position has moved."""
+        if self._position_follows and self._kept is not None:
+            self._in_transaction(lambda: forget_note(self._target.connection, self._channel))
+        self._kept, self._has_row, self._is_known = None, False, True
+
+    def failed(self) -> None:
+        """The transaction was rolled back: keep what is known of statements in it, if the target still answers."""
+        self._is_known = False
+        if self._step is not None and self._answered is not None:
+            note = replace(self._note(NoteState.DONE), events_done=self._answered)
+            with suppress(TargetError):
+                self._in_transaction(lambda: keep_note(self._target.connection, self._channel, note))
+        self._step = None
+
+    def _keep(self, state: NoteState, events_done: int, digest: str, definitions: Definitions) -> None:
+        """Commit what the transaction has done, as the statement would, and the note with it."""
+        note, is_first = self._note(state), not self._has_row
+        self._has_row = True
+        self._kept = replace(note, events_done=events_done, statement_hash=digest, definitions=definitions)
+        keep_note(self._target.connection, self._channel, self._kept, is_first=is_first)
+        self._target.commit()
+        self._target.begin(foreign_keys=self._foreign_keys)
+
+    def _note(self, state: NoteState) -> StatementNote:
+        assert self._step is not None
+        before, after = self._step
+        return StatementNote(before=before.exec_position, executed=after.gtid_executed, state=state)
+
+    def _in_transaction(self, work: Callable[[], None]) -> None:
+        self._target.begin(foreign_keys=True)
+        try:
+            work()
+            self._target.commit()
+        finally:
+            self._target.rollback()
+
+    def _stop(self, sql: bytes, touched: Touched, before: Definitions, now: Definitions) -> RplError:
+        said = [f"{found} {_compared(before.get(found), now[found])}" for found in touched.outcomes]
+        text = masked(sql.decode("utf-8", "replace"))[:_LONGEST_SHOWN]
+        return RplError(
+            "the applier ended while the target executed a statement that commits by itself, and the definitions do "
+            f"not tell whether it was carried out ({', '.join(said) or 'it is not understood'}): {text}",
+            errno=er.SLAVE_FATAL_ERROR,
+            hint=_HINT.format("undo what there is of it on the target", self._channel),
+        )
+
+
+def _is_of(note: StatementNote, before: RelayLogInfo, after: RelayLogInfo) -> bool:
+    """By its position; or by its GTID, where another source has it at another position."""
+    return note.before == before.exec_position or (note.executed or None) == after.gtid_executed
+
+
+def _compared(before: object, now: object) -> str:
+    if before == now:
+        return "is as before"
+    return "is gone" if now is None else "is new" if before is None else "differs"

@@ -1,0 +1,95 @@
+"""The note of a statement that commits by itself, in the target that executes it (commit/noted.py)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache
+
+from sqlalchemy import Connection, Delete, Insert, bindparam, delete, insert, select
+
+from rplctl.own_tables.tables import statement_note
+from rplctl.position import BinlogPosition
+from rplctl.schema.touched import ServerObject
+from rplctl.target import mapped_errors
+from rplctl.target.base import Definition
+
+Definitions = Mapping[ServerObject, Definition | None]
+
+
+class NoteState(StrEnum):
+    SENT = "sent"  # the statement may have been carried out
+    DONE = "done"  # the events before `events_done` are committed, and nothing else is
+    WHOLE = "whole"  # the transaction is committed
+    CUT = "cut"  # some of the transaction may be in tables without transactions; `definitions` are of their rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatementNote:
+    """`before`: the position before the statement's transaction. `executed`: the GTIDs after it. `definitions`: of what
+    the statement touches, before it.
+    """
+
+    before: BinlogPosition
+    executed: str
+    state: NoteState
+    events_done: int = 0
+    statement_hash: str = ""
+    definitions: Definitions = field(default_factory=dict)
+
+
+def keep_note(connection: Connection, channel: str, note: StatementNote, *, is_first: bool = False) -> None:
+    """Store the note, in place of the one before; `is_first`: there is none."""
+    if not is_first:
+        forget_note(connection, channel)
+    values = {
+        "Channel_name": channel,
+        "Master_log_name": note.before.log_name,
+        "Master_log_pos": note.before.log_pos,
+        "Gtid_executed": note.executed,
+        "Events_done": note.events_done,
+        "State": note.state.value,
+        "Statement_hash": note.statement_hash,
+        "Definitions": json.dumps(list(note.definitions.items())),
+    }
+    with mapped_errors(connection.dialect.name):
+        connection.execute(_insert(connection.dialect.name), values)
+
+
+def kept_note(connection: Connection, channel: str) -> StatementNote | None:
+    table = statement_note(connection.dialect.name)
+    with mapped_errors(connection.dialect.name):
+        row = connection.execute(select(table).where(table.c.Channel_name == channel)).one_or_none()
+    if row is None:
+        return None
+    definitions = {
+        ServerObject(*found): None if definition is None else Definition(*definition)
+        for found, definition in json.loads(row.Definitions)
+    }
+    return StatementNote(
+        before=BinlogPosition(row.Master_log_name, row.Master_log_pos),
+        executed=row.Gtid_executed,
+        state=NoteState(row.State),
+        events_done=row.Events_done,
+        statement_hash=row.Statement_hash,
+        definitions=definitions,
+    )
+
+
+def forget_note(connection: Connection, channel: str) -> None:
+    with mapped_errors(connection.dialect.name):
+        connection.execute(_delete(connection.dialect.name), {"channel": channel})
+
+
+@cache
+def _insert(dialect: str) -> Insert:
+    """Made once: with each DDL statement it takes as long to make as to carry out."""
+    return insert(statement_note(dialect))
+
+
+@cache
+def _delete(dialect: str) -> Delete:
+    table = statement_note(dialect)
+    return delete(table).where(table.c.Channel_name == bindparam("channel"))

@@ -1,0 +1,182 @@
+"""Which objects of a server a DDL statement touches, and how they differ once it was carried out (design D28).
+
+Invariant: a statement that `touched_by` answers with None may be executed twice: the second time changes nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from rplctl.errors import RplError
+from rplctl.schema import statement as ddl
+from rplctl.schema.context import DdlContext
+from rplctl.schema.parse import parse_ddl
+from rplctl.schema.statement import TableName
+
+ACCOUNTS: Final = "ACCOUNTS"  # all users, roles and rights are one object
+DATABASE: Final = "DATABASE"
+TABLE: Final = "TABLE"  # a table, a view or a sequence
+
+
+class ServerObject(NamedTuple):
+    """`kind` is the word in SHOW CREATE; `database` and `name` are '' where the kind has none."""
+
+    kind: str
+    database: str
+    name: str
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, (self.kind, ".".join(filter(None, (self.database, self.name))))))
+
+
+class Outcome(StrEnum):
+    """How a definition compares with the one before the statement."""
+
+    ABSENT = "is gone"
+    PRESENT = "is there"
+    OTHER = "is there and differs"
+    CHANGED = "differs"
+
+
+@dataclass(slots=True)
+class Touched:
+    """`outcomes`: empty for a statement that is not understood. `pairs`: the steps of RENAME TABLE, where names may
+    change places. `wants_identity`: definitions by their text do not tell. `may_look_alike`: the same columns may
+    have changed places. `is_drop`: each table of the list goes by itself.
+    """
+
+    outcomes: dict[ServerObject, Outcome] = field(default_factory=dict)
+    pairs: tuple[tuple[ServerObject, ServerObject], ...] = ()
+    wants_identity: bool = False
+    may_look_alike: bool = False
+    is_drop: bool = False
+
+    def expect(self, outcome: Outcome, *names: TableName) -> None:
+        self.outcomes |= {table(name): outcome for name in names}
+
+
+def table(name: TableName) -> ServerObject:
+    return ServerObject(TABLE, *name)
+
+
+_NAME = r"(?:`(?:[^`]|``)+`|[\w$]+)"
+_QUALIFIED = rf"{_NAME}(?:\s*\.\s*{_NAME})?"
+_OBJECT = re.compile(
+    r"(?P<verb>CREATE|ALTER|DROP|RENAME)\b.*?\b"
+    r"(?P<kind>VIEW|TRIGGER|PROCEDURE|FUNCTION|PACKAGE\s+BODY|PACKAGE|EVENT|USER|ROLE)\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?"
+    rf"(?P<names>{_QUALIFIED}(?:\s*,\s*{_QUALIFIED})*)",
+    re.IGNORECASE | re.DOTALL,
+)
+_CREATE_TABLE = re.compile(
+    rf"\s*CREATE\s+(?:OR\s+REPLACE\s+)?TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?(?P<name>{_QUALIFIED})", re.IGNORECASE
+)
+_WRITES = re.compile(
+    r"(?:\s+|/\*(?!M?!).*?\*/)*"
+    r"(?:(?:INSERT|REPLACE)(?:\s+(?:LOW_PRIORITY|DELAYED|HIGH_PRIORITY|IGNORE))*(?:\s+INTO)?"
+    r"|UPDATE(?:\s+(?:LOW_PRIORITY|IGNORE))*|DELETE(?:\s+(?:LOW_PRIORITY|QUICK|IGNORE))*\s+FROM"
+    rf"|LOAD\s+DATA\b.*?\bINTO\s+TABLE)\s+(?P<name>{_QUALIFIED})",
+    re.IGNORECASE | re.DOTALL,
+)
+_REPEATABLE_RIGHTS = re.compile(r"\s*(?:GRANT|SET|ALTER)\b", re.IGNORECASE)
+
+
+def touched_by(sql: str, database: str, context: DdlContext) -> Touched | None:
+    """What to look at before the statement is sent, and after a crash."""
+    try:
+        actions = parse_ddl(sql, database, context)
+    except RplError:
+        found = Touched()
+        if match := _CREATE_TABLE.match(sql):  # CREATE TABLE … SELECT as a statement, for one
+            found.expect(Outcome.OTHER, _qualified(match["name"], database))
+        return found
+    if all(_repeats(action) for action in actions):
+        return None
+    found = Touched()
+    for action in actions:
+        _touch(found, action, database)
+    return found
+
+
+def _repeats(action: ddl.DdlAction) -> bool:
+    match action:
+        case ddl.NoOperation() | ddl.TruncateTable() | ddl.AlterDatabase():
+            return True
+        case ddl.Unreplicated(kind=ddl.ACCOUNT, text=text):
+            return _REPEATABLE_RIGHTS.match(text) is not None
+    return False
+
+
+def _touch(found: Touched, action: ddl.DdlAction, database: str) -> None:
+    match action:
+        case ddl.CreateTable(model):
+            found.expect(Outcome.OTHER, (model.database, model.name))
+        case ddl.CreateTableLike(name):
+            found.expect(Outcome.OTHER, name)
+        case ddl.DropTable(names):
+            found.expect(Outcome.ABSENT, *names)
+            found.is_drop = True
+        case ddl.RenameTable(pairs):
+            _rename(found, pairs)
+        case ddl.AlterTable(name, operations):
+            _alter(found, name, operations)
+        case ddl.CreateDatabase(name):
+            found.outcomes[ServerObject(DATABASE, "", name)] = Outcome.OTHER
+        case ddl.DropDatabase(name):
+            found.outcomes[ServerObject(DATABASE, "", name)] = Outcome.ABSENT
+        case ddl.Unreplicated(kind=ddl.ACCOUNT):
+            found.outcomes[ServerObject(ACCOUNTS, "", "")] = Outcome.CHANGED
+        case ddl.Unreplicated(text=text):
+            _other_object(found, text, database)
+
+
+def _rename(found: Touched, pairs: Iterable[tuple[TableName, TableName]]) -> None:
+    found.pairs = tuple((table(old), table(new)) for old, new in pairs)
+    for old, new in found.pairs:
+        found.outcomes |= {old: Outcome.ABSENT, new: Outcome.PRESENT}
+    found.wants_identity = len(found.pairs) > 1
+
+
+def _alter(found: Touched, name: TableName, operations: Iterable[ddl.Operation]) -> None:
+    found.expect(Outcome.OTHER, name)
+    for operation in operations:
+        match operation:
+            case ddl.RenameTo(new) if new != name:
+                found.expect(Outcome.ABSENT, name)
+                found.expect(Outcome.PRESENT, new)
+            case ddl.ExchangePartition(table=other):
+                found.expect(Outcome.OTHER, other)
+                found.wants_identity = True
+            case ddl.DetachPartition(table=other):
+                found.expect(Outcome.PRESENT, other)
+            case ddl.AttachPartition(table=other):
+                found.expect(Outcome.ABSENT, other)
+            case ddl.ChangeColumn(old, column) if column.name.lower() != old.lower():
+                found.may_look_alike = True
+            case ddl.RenameColumn():
+                found.may_look_alike = True
+    found.wants_identity |= found.may_look_alike
+
+
+def _other_object(found: Touched, text: str, database: str) -> None:
+    match = _OBJECT.match(text)
+    if match is None:
+        return
+    kind = " ".join(match["kind"].upper().split())
+    outcome = {"CREATE": Outcome.OTHER, "DROP": Outcome.ABSENT}.get(match["verb"].upper(), Outcome.CHANGED)
+    for name in re.findall(_QUALIFIED, match["names"]):
+        found.outcomes[ServerObject(TABLE if kind == "VIEW" else kind, *_qualified(name, database))] = outcome
+
+
+def written_table(sql: str, database: str) -> TableName | None:
+    """The table that INSERT, REPLACE, UPDATE, DELETE or LOAD DATA names first; None where the text does not tell."""
+    match = _WRITES.match(sql)
+    return _qualified(match["name"], database) if match is not None else None
+
+
+def _qualified(text: str, database: str) -> TableName:
+    *first, name = (part[1:-1].replace("``", "`") if part[0] == "`" else part for part in re.findall(_NAME, text))
+    return (first[0] if first else database, name)

@@ -1,0 +1,132 @@
+"""What a MySQL or MariaDB server says of its objects, so that a change of one is seen after a crash (design D28).
+
+RENAME TABLE and EXCHANGE PARTITION change nothing in a definition but which table has it. InnoDB's numbers of tables
+and partitions tell that. MariaDB gives columns other places without a new number; the time of the table's last ALTER,
+in whole seconds, tells that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+from rplctl import mysql_errors as er
+from rplctl.errors import TargetError
+from rplctl.schema.statement import TableName
+from rplctl.schema.touched import ACCOUNTS, DATABASE, TABLE, ServerObject
+from rplctl.target.base import Definition
+from rplctl.target.mysql.session import ServerKind
+from rplctl.target.mysql.values import quote
+
+_ABSENT: Final = frozenset(
+    {
+        er.NO_SUCH_TABLE, er.BAD_DB_ERROR, er.NO_SUCH_TABLE_IN_ENGINE, er.TRG_DOES_NOT_EXIST, er.SP_DOES_NOT_EXIST,
+        er.EVENT_DOES_NOT_EXIST,
+    }
+)  # fmt: skip
+_CHANGES_ALONE: Final = re.compile(r" AUTO_INCREMENT=\d+")  # with rows
+_NAMED: Final = re.compile(r"\A(CREATE (?:\w+ )*?TABLE) `(?:[^`]|``)*`")
+_RIGHTS: Final = ("db", "tables_priv", "columns_priv", "procs_priv", "proxies_priv")
+_ACCOUNTS: Final = {
+    True: ("global_priv", "roles_mapping", *_RIGHTS),
+    False: ("user", "role_edges", "default_roles", "global_grants", *_RIGHTS),
+}
+UNREADABLE: Final = Definition("?")
+Ask = Callable[[str], Sequence[Sequence[Any]]]
+
+
+def read_definitions(
+    ask: Ask, objects: Iterable[ServerObject], server: ServerKind, *, identity: bool
+) -> dict[ServerObject, Definition | None]:
+    """None for an object that is absent. Raises TargetError."""
+    return {found: _definition(ask, found, server, identity) for found in objects}
+
+
+def _definition(ask: Ask, found: ServerObject, server: ServerKind, identity: bool) -> Definition | None:
+    try:
+        if found.kind == ACCOUNTS:
+            rows = [sorted(map(repr, ask(f"SELECT * FROM mysql.{name}"))) for name in _ACCOUNTS[server.is_mariadb]]
+            return Definition(_digest(repr(rows)))
+        row = ask(f"SHOW CREATE {found.kind} {_name(found)}")[0]
+    except TargetError as error:
+        if error.errno in _ABSENT:
+            return None
+        if error.transient:
+            raise
+        return UNREADABLE
+    if found.kind != TABLE:
+        return Definition("" if found.kind == DATABASE else _digest(repr(row)))
+    text = Definition(_digest(_NAMED.sub(r"\1", _CHANGES_ALONE.sub("", str(row[1])))))
+    if not identity or len(row) != 2:  # a view has more
+        return text
+    numbers, (engine, made, is_past) = _numbers(ask, found, server), _status(ask, found)
+    if engine != "InnoDB":
+        return text._replace(identity=f"made {made}", altered="")
+    return text._replace(identity=numbers, altered=made if is_past or not server.is_mariadb else "")
+
+
+def _numbers(ask: Ask, found: ServerObject, server: ServerKind) -> str:
+    """The numbers of an InnoDB table and of its partitions; '' where they are not for us to see."""
+    tables = "INNODB_SYS_TABLES" if server.is_mariadb else "INNODB_TABLES"
+    file = f"{_file_name(found.database)}/{_file_name(found.name)}"
+    alike = (f"CAST(NAME AS BINARY) LIKE {_text(name)} ESCAPE '|'" for name in (file, f"{file}#P#%", f"{file}#p#%"))
+    where = " OR ".join(alike)
+    try:
+        rows = ask(f"SELECT NAME, TABLE_ID FROM information_schema.{tables} WHERE {where}")
+    except TargetError as error:
+        if error.errno != er.SPECIFIC_ACCESS_DENIED_ERROR:
+            raise
+        return ""
+    return " ".join(sorted(f"{str(name).partition('#')[2]}={number}" for name, number in rows))
+
+
+def _status(ask: Ask, found: ServerObject) -> tuple[str, str, bool]:
+    """The engine; the second in which the table was made (InnoDB of MariaDB: last altered or renamed); whether that
+    second is over.
+    """
+    columns = "ENGINE, CREATE_TIME, CREATE_TIME < SYSDATE()"
+    engine, made, is_past = ask(_of_table(columns, found.database, found.name))[0]
+    return str(engine), str(made), bool(is_past)
+
+
+def read_row_states(ask: Ask, tables: Iterable[TableName]) -> dict[ServerObject, Definition | None]:
+    """As StatementTarget.row_states. Aria does not keep the time up to date."""
+    found: dict[ServerObject, Definition | None] = {}
+    for database, name in tables:
+        columns = "ENGINE, TABLE_ROWS, DATA_LENGTH, DATA_FREE, UPDATE_TIME, UPDATE_TIME < SYSDATE()"
+        for engine, *counts, changed, is_past in ask(_of_table(columns, database, name)):
+            is_exact = engine == "MyISAM" and is_past
+            found[ServerObject(TABLE, database, name)] = Definition(repr(counts), "", str(changed) if is_exact else "")
+    return found
+
+
+def _of_table(columns: str, database: str, name: str) -> str:
+    where = f"TABLE_SCHEMA = {_text(database)} AND TABLE_NAME = {_text(name)}"
+    return f"SELECT {columns} FROM information_schema.TABLES WHERE {where}"
+
+
+def _name(found: ServerObject) -> str:
+    return ".".join(quote(name).decode() for name in (found.database, found.name) if name)
+
+
+def _file_name(name: str) -> str:
+    """A pattern for LIKE of how servers write the name of a file: what is not ASCII may be anything there."""
+    return "".join(_in_file(letter) for letter in name)
+
+
+def _in_file(letter: str) -> str:
+    if not letter.isascii():
+        return "%"
+    if letter == "_":
+        return "|_"
+    return letter if letter.isalnum() else f"@{ord(letter):04x}"
+
+
+def _text(name: str) -> str:
+    return f"_utf8mb4 X'{name.encode().hex()}'"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]

@@ -1,0 +1,101 @@
+"""Definitions as servers give them: what changes a table is seen in them, and what does not is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from rplctl.schema.touched import ACCOUNTS, DATABASE, TABLE, ServerObject
+from rplctl.target import open_target
+from rplctl.target.base import Definition
+from rplctl.target.mysql.target import MysqlTarget
+from tests.kit.servers import MariadbServer, MysqlServer
+
+NAME = "definitions"
+ODD = "odd ü-`name"
+
+
+@pytest.fixture(params=["mariadb", "mysql"])
+def server(request: pytest.FixtureRequest) -> Iterator[MariadbServer | MysqlServer]:
+    found = request.getfixturevalue(request.param)
+    found.sql(f"DROP DATABASE IF EXISTS {NAME}; CREATE DATABASE {NAME}")
+    yield found
+    found.sql(f"DROP DATABASE IF EXISTS {NAME}")
+
+
+@pytest.fixture
+def target(server: MariadbServer) -> Iterator[MysqlTarget]:
+    opened = open_target(server.url())
+    assert isinstance(opened, MysqlTarget)
+    yield opened
+    opened.close()
+
+
+def of(target: MysqlTarget, name: str) -> Definition | None:
+    found = ServerObject(TABLE, NAME, name)
+    return target.definitions([found], identity=True)[found]
+
+
+def identity(target: MysqlTarget, name: str) -> str:
+    definition = of(target, name)
+    assert definition is not None and definition.identity
+    return definition.identity
+
+
+def test_what_changes_places_is_told_by_its_identity(server: MariadbServer, target: MysqlTarget) -> None:
+    server.sql("CREATE TABLE t (a INT); CREATE TABLE `odd ü-``name` (a INT)", NAME)
+    before = [identity(target, name) for name in ("t", ODD)]
+    server.sql("RENAME TABLE t TO x, `odd ü-``name` TO t, x TO `odd ü-``name`", NAME)
+    assert [identity(target, name) for name in (ODD, "t")] == before
+    server.sql("CREATE TABLE p (a INT) PARTITION BY HASH (a) PARTITIONS 2", NAME)
+    both = [identity(target, name) for name in ("p", "t")]
+    server.sql("ALTER TABLE p EXCHANGE PARTITION p0 WITH TABLE t", NAME)
+    after = [identity(target, name) for name in ("p", "t")]
+    assert not set(both) & set(after)
+
+
+def test_rows_change_no_definition_and_a_new_name_not_its_text(server: MariadbServer, target: MysqlTarget) -> None:
+    server.sql("CREATE TABLE t (a INT AUTO_INCREMENT PRIMARY KEY)", NAME)
+    before = of(target, "t")
+    server.sql("INSERT INTO t VALUES (), (), ()", NAME)
+    assert before is not None and before[:2] == (of(target, "t") or ())[:2]
+    server.sql("RENAME TABLE t TO u", NAME)
+    assert of(target, "t") is None and before[:2] == (of(target, "u") or ())[:2]
+    server.sql("ALTER TABLE u ADD INDEX (a)", NAME)
+    assert before.text != (of(target, "u") or before).text
+
+
+def test_an_engine_without_numbers_has_the_time_of_its_making(server: MariadbServer, target: MysqlTarget) -> None:
+    server.sql("CREATE TABLE m (a INT) ENGINE=MyISAM", NAME)
+    assert identity(target, "m").startswith("made 2")
+
+
+def test_what_is_absent_is_none_whatever_it_is(target: MysqlTarget) -> None:
+    kinds = ("TABLE", "TRIGGER", "PROCEDURE", "FUNCTION", "EVENT")
+    objects = [ServerObject(kind, NAME, "nothing") for kind in kinds] + [ServerObject(DATABASE, "", "nothing")]
+    assert set(target.definitions(objects, identity=False).values()) == {None}
+
+
+@pytest.mark.mariadb
+def test_what_the_account_may_not_see_is_no_error(mariadb: MariadbServer) -> None:
+    mariadb.sql(f"DROP DATABASE IF EXISTS {NAME}; CREATE DATABASE {NAME}; CREATE VIEW {NAME}.v AS SELECT 1")
+    mariadb.sql(f"CREATE USER IF NOT EXISTS few_rights IDENTIFIED BY 'rpl'; GRANT SELECT ON {NAME}.* TO few_rights")
+    target = open_target(mariadb.url().replace("rpl:", "few_rights:"))
+    assert isinstance(target, MysqlTarget)
+    hidden = [ServerObject(TABLE, NAME, "v"), ServerObject(ACCOUNTS, "", "")]
+    try:
+        assert [found and found.text for found in target.definitions(hidden, identity=True).values()] == ["?", "?"]
+    finally:
+        target.close()
+        mariadb.sql(f"DROP USER few_rights; DROP DATABASE {NAME}")
+
+
+def test_accounts_are_one_object(server: MariadbServer, target: MysqlTarget) -> None:
+    found = ServerObject(ACCOUNTS, "", "")
+    before = target.definitions([found], identity=False)
+    assert target.definitions([found], identity=False) == before
+    server.sql("CREATE USER definitions_user")
+    assert target.definitions([found], identity=False) != before
+    server.sql("DROP USER definitions_user")
+    assert target.definitions([found], identity=False) == before
