@@ -90,7 +90,9 @@ def parse_format_description(event: bytes) -> FormatDescription:
     if binlog_version != 4:
         raise format_error(f"Binary log version {binlog_version} is not supported, only 4 (MySQL >= 5.0)", event)
     version_bytes = body.take(_VERSION_LENGTH).split(b"\0", 1)[0]
-    server_version = version_bytes.decode("ascii", "replace")
+    if not version_bytes.isascii():
+        raise format_error(f"A server version that is not ASCII: {version_bytes!r}", event)
+    server_version = version_bytes.decode("ascii")
     created = body.unsigned(4)
     header_length = body.unsigned(1)
     if header_length != HEADER_LENGTH:

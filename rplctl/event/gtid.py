@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 import uuid
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
@@ -47,11 +48,16 @@ def merged(intervals: Iterable[Interval]) -> Intervals:
 
 
 def _minus(intervals: Intervals, removed: Intervals) -> Intervals:
+    """One pass over both, which ascend."""
     result: list[Interval] = []
+    begin = 0
     for first, last in intervals:
-        for cut_first, cut_last in removed:
-            if cut_last < first or cut_first > last:
-                continue
+        while begin < len(removed) and removed[begin][1] < first:
+            begin += 1
+        for cut in range(begin, len(removed)):
+            cut_first, cut_last = removed[cut]
+            if cut_first > last:
+                break
             if cut_first > first:
                 result.append((first, cut_first - 1))
             first = cut_last + 1
@@ -96,12 +102,12 @@ class MysqlGtidSet:
         return b"".join(parts)
 
     def __str__(self) -> str:
-        parts: dict[str, str] = {}
+        parts: dict[str, list[str]] = {}
         for server, tag in self._sorted():
-            texts = (str(first) if first == last else f"{first}-{last}" for first, last in self.intervals[server, tag])
-            text = ":".join([tag, *texts]) if tag else ":".join(texts)
-            parts[server] = f"{parts[server]}:{text}" if server in parts else f"{server}:{text}"
-        return ",".join(parts.values())
+            part = parts.setdefault(server, [server])
+            part += [tag] if tag else []
+            part += (str(first) if first == last else f"{first}-{last}" for first, last in self.intervals[server, tag])
+        return ",".join(map(":".join, parts.values()))
 
     def __bool__(self) -> bool:
         return bool(self.intervals)
@@ -117,7 +123,9 @@ class MysqlGtidSet:
         return sum(last - first + 1 for parts in self.intervals.values() for first, last in parts)
 
     def contains(self, server: str, number: int, tag: str = "") -> bool:
-        return any(first <= number <= last for first, last in self.intervals.get((server, tag), ()))
+        intervals = self.intervals.get((server, tag), ())
+        behind = bisect_right(intervals, number, key=lambda interval: interval[0])
+        return behind > 0 and number <= intervals[behind - 1][1]
 
     def add(self, server: str, number: int, tag: str = "") -> MysqlGtidSet:
         return self.union(MysqlGtidSet({(server, tag): ((number, number),)}))
@@ -134,6 +142,11 @@ class MysqlGtidSet:
 
     def is_subset_of(self, other: MysqlGtidSet) -> bool:
         return not self.subtract(other)
+
+
+def is_tag(text: str) -> bool:
+    """True for what MySQL takes for a tag."""
+    return _TAG.fullmatch(text) is not None
 
 
 def _malformed(text: str) -> UsageError:

@@ -1,13 +1,15 @@
 """The GTIDs of many events at once: a piece of log may hold a hundred thousand transactions, so numbers are arrays.
 
 GTID (33) body: u8 flags, 16 bytes UUID, i64 number. MARIADB_GTID (162) body: u64 sequence, u32 domain.
+
+Invariant: the work grows with the events, whatever number of sources or domains they are of.
 """
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +17,7 @@ import numpy.typing as npt
 from rplctl.event.format_description import FormatDescription
 from rplctl.event.gtid import Intervals, MariadbGtidState, MysqlGtidSet, Source
 from rplctl.event.gtid_event import MysqlGtid, parse_gtid
-from rplctl.event.header import HEADER_LENGTH
+from rplctl.event.header import HEADER_LENGTH, format_error
 from rplctl.event.jit import ByteArray
 from rplctl.event.rows import Ints
 from rplctl.event.types import EventType
@@ -27,9 +29,12 @@ NUMBER: Final = slice(HEADER_LENGTH + 17, HEADER_LENGTH + 25)
 
 
 def gtids_at(data: ByteArray, offsets: Ints, describe: Describe) -> tuple[MysqlGtidSet, MariadbGtidState]:
-    """The GTIDs of the GTID events at these offsets; of MariaDB's the last of each domain, in the order of the log."""
+    """The GTIDs of the GTID events at these offsets; of MariaDB's the last of each domain, in the order of the log.
+
+    Raises BinlogFormatError for one that is cut short.
+    """
     spans = {source: _spans(numbers) for source, (_, numbers) in _mysql_numbers(data, offsets, describe).items()}
-    which = offsets[data[offsets + 4] == EventType.MARIADB_GTID][::-1]
+    which = offsets[_of_type(data, offsets, EventType.MARIADB_GTID)][::-1]
     domains, last = np.unique(unsigned(data, which + HEADER_LENGTH + 8, 4), return_index=True)
     ends: dict[int, tuple[int, int]] = {}
     for domain, at in zip(domains.tolist(), which[last].tolist(), strict=True):
@@ -40,16 +45,40 @@ def gtids_at(data: ByteArray, offsets: Ints, describe: Describe) -> tuple[MysqlG
 
 def numbers_by_source(data: ByteArray, offsets: Ints, describe: Describe) -> dict[Source | int, tuple[Ints, Ints]]:
     """Of the GTID events at these offsets, by MySQL's (uuid, tag) or MariaDB's domain: which of them, ascending, and
-    their numbers. Anonymous ones are left out.
+    their numbers. Anonymous ones are left out. Raises BinlogFormatError for one that is cut short.
     """
     found: dict[Source | int, tuple[Ints, Ints]] = {}
     found.update(_mysql_numbers(data, offsets, describe).items())
-    which = np.flatnonzero(data[offsets + 4] == EventType.MARIADB_GTID)
+    which = _of_type(data, offsets, EventType.MARIADB_GTID)
     domains = unsigned(data, offsets[which] + HEADER_LENGTH + 8, 4)
-    for domain in np.unique(domains).tolist():
-        mine = which[domains == domain]
-        found[domain] = mine, unsigned(data, offsets[mine] + HEADER_LENGTH, 8)
+    for alike in _alike(domains):
+        mine = which[alike]
+        found[int(domains[alike[0]])] = mine, unsigned(data, offsets[mine] + HEADER_LENGTH, 8)
     return found
+
+
+_LEAST: Final = {EventType.GTID: NUMBER.stop, EventType.MARIADB_GTID: HEADER_LENGTH + 12}  # bytes
+
+
+def _of_type(data: ByteArray, offsets: Ints, kind: EventType) -> Ints:
+    """Which of the events are of that type."""
+    which = np.flatnonzero(data[offsets + 4] == kind)
+    at = offsets[which]
+    short = np.flatnonzero((unsigned(data, at + 9, 4) < _LEAST[kind]) | (at + _LEAST[kind] > len(data)))
+    if len(short):
+        raise format_error("A GTID event is cut short", data.data, int(at[short[0]]))
+    return which
+
+
+def _alike(*keys: npt.NDArray[Any]) -> list[Ints]:
+    """The positions of equal keys, ascending, for each different key."""
+    order = np.lexsort(keys)
+    if not len(order):
+        return []
+    differs = np.zeros(len(order) - 1, np.bool_)
+    for key in keys:
+        differs |= key[order][1:] != key[order][:-1]
+    return np.split(order, np.flatnonzero(differs) + 1)
 
 
 def is_within(numbers: Ints, intervals: Intervals) -> npt.NDArray[np.bool_]:
@@ -69,18 +98,16 @@ def unsigned(data: ByteArray, offsets: Ints, width: int) -> Ints:
 
 
 def _mysql_numbers(data: ByteArray, offsets: Ints, describe: Describe) -> dict[Source, tuple[Ints, Ints]]:
-    types = data[offsets + 4]
     found: dict[Source, tuple[Ints, Ints]] = {}
-    which = np.flatnonzero((types == EventType.GTID) & (offsets + NUMBER.stop <= len(data)))
+    which = _of_type(data, offsets, EventType.GTID)
     uuids = data[offsets[which][:, np.newaxis] + np.arange(UUID.start, UUID.stop)]
-    while len(which):
-        is_mine = (uuids == uuids[0]).all(axis=1)
-        mine = which[is_mine]
-        source = (str(uuid.UUID(bytes=uuids[0].tobytes())), "")
+    halves = uuids.view(np.uint64)
+    for alike in _alike(halves[:, 0], halves[:, 1]):
+        mine = which[alike]
+        source = (str(uuid.UUID(bytes=uuids[alike[0]].tobytes())), "")
         found[source] = mine, unsigned(data, offsets[mine] + NUMBER.start, 8)
-        which, uuids = which[~is_mine], uuids[~is_mine]
     tagged: dict[Source, list[tuple[int, int]]] = {}
-    for number in np.flatnonzero(types == EventType.GTID_TAGGED).tolist():
+    for number in np.flatnonzero(data[offsets + 4] == EventType.GTID_TAGGED).tolist():
         at = int(offsets[number])
         length = int.from_bytes(data[at + 9 : at + 13].tobytes(), "little")
         description = describe(at)

@@ -18,7 +18,7 @@ from typing import TypeAlias
 from rplctl.errors import BinlogFormatError
 from rplctl.event.cursor import EventCursor, open_event
 from rplctl.event.format_description import FormatDescription
-from rplctl.event.gtid import TAGGED_FORMAT, Interval, MysqlGtidSet, Source, merged
+from rplctl.event.gtid import MAX_SEQUENCE, TAGGED_FORMAT, Interval, MysqlGtidSet, Source, is_tag, merged
 from rplctl.event.header import format_error, parse_header
 from rplctl.event.types import EventType
 
@@ -186,7 +186,7 @@ def _parse_tagged(body: EventCursor) -> MysqlGtid:
         if field == 1:
             server_uuid = str(uuid.UUID(bytes=_varint_bytes(body)))
         elif field == 3:
-            tag = body.take(_varint(body)).decode("ascii", "replace")
+            tag = _tag(body, _varint(body))
         elif field in (2, 4, 5):
             value = _varint(body)
             values[field] = -(value >> 1) - 1 if value & 1 else value >> 1
@@ -214,6 +214,15 @@ def _parse_tagged(body: EventCursor) -> MysqlGtid:
         values.get(10, version),
         values.get(11, 0),
     )
+
+
+def _tag(body: EventCursor, length: int) -> str:
+    """'' for none."""
+    raw = body.take(length)
+    tag = raw.decode("latin-1")
+    if raw and not is_tag(tag):
+        raise body.error(f"A GTID's tag that cannot be one: {raw[:64]!r}")
+    return tag
 
 
 def _varint_bytes(body: EventCursor) -> bytes:
@@ -249,11 +258,11 @@ def decode_gtid_set(data: bytes) -> MysqlGtidSet:
     found: dict[Source, list[Interval]] = {}
     for _ in range(count):
         server = str(uuid.UUID(bytes=body.take(16)))
-        tag = body.take(body.unsigned(1) >> 1).decode("ascii", "replace") if tagged else ""
+        tag = _tag(body, body.unsigned(1) >> 1) if tagged else ""
         intervals = found.setdefault((server, tag), [])
         for _ in range(body.unsigned(8)):
             first, behind = body.unsigned(8), body.unsigned(8)
-            if not 0 < first < behind:
+            if not 0 < first < behind <= MAX_SEQUENCE + 1:
                 raise BinlogFormatError(f"GTID interval {first}-{behind - 1} of {server} is impossible")
             intervals.append((first, behind - 1))
     if body.remaining:

@@ -134,3 +134,11 @@ def test_a_description_is_sent_closed_and_checksummed(in_place: bool) -> None:
     assert has_valid_checksum(sent) and not header.flags & FLAG_BINLOG_IN_USE
     assert bool(header.end_log_pos) is in_place
     assert in_place or parse_format_description(sent).created == 0
+
+
+@pytest.mark.parametrize("byte", [0x80, 0xC3, 0xFF])
+def test_a_server_version_that_is_not_ascii_is_refused_where_it_is_read(byte: int) -> None:
+    event = bytearray(build_format_description(1, 0, 1, "10.11.19-MariaDB"))
+    event[30] = byte
+    with pytest.raises(BinlogFormatError, match="server version that is not ASCII"):
+        parse_format_description(bytes(event))

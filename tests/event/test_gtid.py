@@ -138,3 +138,27 @@ def test_a_domain_twice_is_error_1943() -> None:
     with pytest.raises(UsageError, match="duplicate domain id 0") as caught:
         MariadbGtidState.parse("0-1-5,0-2-6")
     assert caught.value.errno == 1943
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 60), st.integers(1, 60))),
+    st.lists(st.tuples(st.integers(1, 60), st.integers(1, 60))),
+)
+def test_sets_are_subtracted_and_looked_into_as_sets_of_numbers(
+    whole: list[tuple[int, int]], less: list[tuple[int, int]]
+) -> None:
+    def numbers(spans: list[tuple[int, int]]) -> set[int]:
+        return {number for first, last in spans for number in range(first, last + 1)}
+
+    def built(spans: list[tuple[int, int]]) -> MysqlGtidSet:
+        return MysqlGtidSet.parse(",".join(f"{A}:{first}-{last}" for first, last in spans))
+
+    left = built(whole).subtract(built(less))
+    assert {n for n in range(62) if left.contains(A, n)} == numbers(whole) - numbers(less)
+
+
+@pytest.mark.parametrize("tag", [b"\xff", b"A", b"1", b"a-b", b"a" * 33, b"a,b"])
+def test_a_binary_set_with_a_tag_that_cannot_be_one_is_refused(tag: bytes) -> None:
+    raw = MysqlGtidSet.parse(f"{A}:tag:1").encode().replace(b"\x06tag", bytes([2 * len(tag)]) + tag)
+    with pytest.raises(BinlogFormatError, match="tag"):
+        decode_gtid_set(raw)
