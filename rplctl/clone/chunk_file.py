@@ -8,8 +8,9 @@
     4 8 4   length of the tail, length of the packets, CRC32 of all bytes before it
     8       magic of the end
 
-Invariant: a file that is cut or changed at any byte is refused, never loaded in part; a killed process leaves none that
-is not whole, a power cut may. Nothing is synced: most files are loaded and gone before a disk has seen them.
+Invariant: a file that is cut or changed at any byte is refused, never loaded in part, and one whose checksum was made
+for another content is still of these types; a killed process leaves none that is not whole, a power cut may. Nothing is
+synced: most files are loaded and gone before a disk has seen them.
 Rows go through piece by piece: memory is one piece.
 """
 
@@ -18,13 +19,15 @@ from __future__ import annotations
 import hashlib
 import json
 import mmap
+import os
 import re
+import shlex
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 from isal.isal_zlib import crc32
 
@@ -33,7 +36,9 @@ from rplctl.clone.bounds import Bound
 from rplctl.durable import replacing, write_all
 from rplctl.errors import RelayLogError
 from rplctl.event.jit import ByteArray, byte_view
+from rplctl.plain_file import closing_descriptor, open_plain, parsed_json
 
+T = TypeVar("T")
 Key = tuple[int | float | str | bytes, ...]
 FORMAT: Final = 2
 _MAGIC: Final = b"rplchunk"
@@ -49,6 +54,13 @@ class Place:
 
     position: str = ""
     gtids: str = ""
+
+    @classmethod
+    def from_json(cls, stored: Any) -> Self:
+        """Raises TypeError for what is no place's."""
+        found = cls(**stored)
+        all_of(str, (found.position, found.gtids))
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +82,16 @@ class ChunkHead:
     @classmethod
     def from_json(cls, text: bytes) -> Self:
         """Raises ValueError, KeyError and TypeError for another content."""
-        found = json.loads(text)
+        found = parsed_json(text)
         if found["format"] != FORMAT:
             raise ValueError(f"format {found['format']}")
-        bounds = {name: None if found[name] is None else tuple(found[name]) for name in ("after", "upto")}
-        return cls(**{**found, **bounds, "wire_types": tuple(found["wire_types"]), "low": Place(**found["low"]),
+        bounds = {name: None if found[name] is None else all_of(str, found[name]) for name in ("after", "upto")}
+        all_of(str, (found["database"], found["table"], found["digest"]))
+        all_of(int, (found["epoch"], found["chunk"]))
+        wire_types = all_of(int, found["wire_types"])
+        if not all(0 <= code <= 0xFF for code in wire_types):
+            raise ValueError("types on the wire that are none")
+        return cls(**{**found, **bounds, "wire_types": wire_types, "low": Place.from_json(found["low"]),
                       "gone": tuple(tuple(map(_from_json, key)) for key in found["gone"])})  # fmt: skip
 
 
@@ -126,17 +143,17 @@ def write_chunk(path: Path, head: ChunkHead) -> Iterator[ChunkWriter]:
 
 
 def read_chunk(path: Path) -> ChunkFile:
-    """Raises RelayLogError 1594 for a file that is not whole, OSError."""
-    with path.open("rb") as file:
-        size = path.stat().st_size
-        view = byte_view(memoryview(mmap.mmap(file.fileno(), size, prot=mmap.PROT_READ)) if size else b"")
+    """Raises RelayLogError 1594 for a file that is not whole, OSError, UnfitFile."""
+    with closing_descriptor(open_plain(path)) as descriptor:
+        size = os.fstat(descriptor).st_size
+        view = byte_view(memoryview(mmap.mmap(descriptor, size, prot=mmap.PROT_READ)) if size else b"")
     try:
         return _parsed(view)
-    except (ValueError, KeyError, TypeError, struct.error) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, struct.error) as error:
         raise RelayLogError(
             f"the chunk file {path} is not whole: {error}",
             errno=er.SLAVE_RELAY_LOG_READ_FAILURE,
-            hint="remove it: the chunk is read from the source again",
+            hint=f"rm {shlex.quote(str(path))}; the chunk is read from the source again",
         ) from error
 
 
@@ -153,13 +170,24 @@ def _parsed(view: ByteArray) -> ChunkFile:
     if packets + packet_length + tail_length != last:
         raise ValueError("its lengths are not its size")
     head = ChunkHead.from_json(view[begin:packets].tobytes())
-    tail: dict[str, Any] = json.loads(view[last - tail_length : last].tobytes())
-    rows = view[packets : packets + packet_length]
-    return ChunkFile(head, Place(**tail["high"]), int(tail["rows"]), rows)
+    tail = parsed_json(view[last - tail_length : last].tobytes())
+    (rows,) = all_of(int, (tail["rows"],))
+    return ChunkFile(head, Place.from_json(tail["high"]), rows, view[packets : packets + packet_length])
+
+
+def all_of(kind: type[T], values: Any) -> tuple[T, ...]:
+    """What was read from JSON, each of that type. Raises TypeError."""
+    if not isinstance(values, list | tuple) or not all(type(value) is kind for value in values):
+        raise TypeError(f"{str(values)[:100]} instead of values of type {kind.__name__}")
+    return tuple(values)
 
 
 def _from_json(value: Any) -> Any:
-    return bytes.fromhex(value[_HEX]) if isinstance(value, dict) else value
+    if isinstance(value, dict):
+        return bytes.fromhex(value[_HEX])
+    if not isinstance(value, int | float | str):
+        raise TypeError(f"a key with {value!r}")
+    return value
 
 
 def digest_of(create_table: str) -> str:

@@ -23,14 +23,17 @@ import json
 import shutil
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
+from rplctl import mysql_errors as er
 from rplctl.channel import Channel
 from rplctl.clone.bounds import Bound
-from rplctl.clone.chunk_file import Place
+from rplctl.clone.chunk_file import Place, all_of
 from rplctl.durable import private_folder, replace_file
+from rplctl.errors import RelayLogError, RplError
 from rplctl.plain_file import size_of, stored_json
 from rplctl.position import BinlogPosition
 from rplctl.schema.model import TableModel
@@ -90,9 +93,12 @@ class Snapshot:
         return self.folder / f"{table}.{chunk}.rows"
 
     def chunk_counts(self) -> list[int] | None:
-        """Of each table; None while it is read."""
-        found: list[int] | None = stored_json(self.folder / "complete.json")
-        return found
+        """Of each table; None while it is read. Raises RelayLogError 1594 for a file of another content."""
+        path = self.folder / "complete.json"
+        if (found := stored_json(path)) is None:
+            return None
+        with _content_of(path):
+            return [*all_of(int, found)]
 
     def claim(self) -> None:
         stored = [{"model": t.model.to_json(), "database": asdict(t.database), "create": t.create} for t in self.tables]
@@ -108,9 +114,14 @@ class Snapshot:
         replace_file(self.folder / "read.json", text.encode(), durable=False)
 
     def parts(self) -> list[Part]:
-        """[] when it is not known."""
-        found = stored_json(self.folder / "read.json") or []
-        return [Part(int(count), tuple(upto) if upto is not None else None, int(rows)) for count, upto, rows in found]
+        """[] when it is not known. Raises RelayLogError 1594 for a file of another content."""
+        path = self.folder / "read.json"
+        found, parts = stored_json(path) or [], []
+        with _content_of(path):
+            for count, upto, rows in found:
+                all_of(int, (count, rows))
+                parts.append(Part(count, all_of(str, upto) if upto is not None else None, rows))
+        return parts
 
     def complete(self, counts: list[int]) -> None:
         _write(self.folder / "complete.json", counts)
@@ -181,23 +192,48 @@ class CloneFolder:
                 Snapshot(path, 0, 0, Place(), ()).remove()
 
     def snapshots(self) -> list[Snapshot]:
-        """Those that are claimed, the earliest place first."""
+        """Those that are claimed, the earliest place first. Raises RelayLogError 1594 for a claim that is none."""
         return sorted(self._snapshots(), key=lambda found: (found.position.order_key(), found.epoch))
 
     def _snapshots(self) -> Iterator[Snapshot]:
         for path in self.path.glob("*/claim.json"):
             if (stored := stored_json(path)) is not None:
-                family, _, epoch = path.parent.name.partition("-")
-                tables = [
-                    CopiedTable(TableModel.from_json(t["model"]), DatabaseModel(**t["database"]), t["create"])
-                    for t in stored["tables"]
-                ]
-                more = (stored.get("server_id", 0), stored.get("continues", 0), tuple(stored.get("counts", ())))
-                yield Snapshot(path.parent, int(family), int(epoch), Place(**stored["low"]), tuple(tables), *more)
+                with _content_of(path):
+                    found = _claimed(path.parent, stored)
+                yield found
 
     def size(self) -> int:
         """Bytes that wait to be loaded."""
         return sum(map(size_of, self.path.glob("*/*.rows")))
+
+
+def _claimed(folder: Path, stored: Any) -> Snapshot:
+    family, _, epoch = folder.name.partition("-")
+    tables = [
+        CopiedTable(TableModel.from_json(t["model"]), DatabaseModel(**t["database"]), *all_of(str, (t["create"],)))
+        for t in stored["tables"]
+    ]
+    server_id, continues = all_of(int, (stored.get("server_id", 0), stored.get("continues", 0)))
+    counts = all_of(int, stored.get("counts", ()))
+    if counts and len(counts) != len(tables):
+        raise ValueError(f"{len(counts)} counts for {len(tables)} tables")
+    low = Place.from_json(stored["low"])
+    found = Snapshot(folder, int(family), int(epoch), low, tuple(tables), server_id, continues, counts)
+    found.position.order_key()  # or it is none
+    return found
+
+
+@contextmanager
+def _content_of(path: Path) -> Iterator[None]:
+    """What the block does not find in the file's JSON, or not of its type, is an error that names the file."""
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, AttributeError, RplError) as error:
+        raise RelayLogError(
+            f"{path} is not as rplctl wrote it: {error}",
+            errno=er.SLAVE_RELAY_LOG_READ_FAILURE,
+            hint="rplctl clone --cancel, then rplctl clone: what is not copied yet is read from the source again",
+        ) from error
 
 
 def _write(path: Path, content: object) -> None:

@@ -191,7 +191,7 @@ class TableModel:
                 raise RplError("A stored table model has an unknown format", hint="load it again: rplctl load-schema")
             fields.pop(MADE_EMPTY, None)
             return cls(**_rebuild_fields(fields))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise RplError(f"A stored table model is damaged: {error}", hint="rplctl load-schema") from error
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -10,6 +13,7 @@ import pytest
 from rplctl.clone.chunk_file import ChunkHead, Place, digest_of, read_chunk, write_chunk
 from rplctl.errors import RelayLogError
 from rplctl.event.jit import ByteArray
+from rplctl.plain_file import UnfitFile
 
 HEAD = ChunkHead("d", "t", 3, 17, None, ("_latin1 x'41'", "5"), "ab" * 32, (3, 253), Place("binlog.000001:4", "0-1-7"),
                  ((0.1, b"\xff"), (-5, "é")))  # fmt: skip
@@ -60,6 +64,43 @@ def test_a_file_that_was_changed_or_has_more_is_refused_at_every_byte(tmp_path: 
         other.write_bytes(whole + more)
         with pytest.raises(RelayLogError):
             read_chunk(other)
+
+
+def _with_checksum(data: bytes) -> bytes:
+    return data[:-12] + crc32(data[:-12]).to_bytes(4, "little") + data[-8:]
+
+
+def test_a_file_changed_with_its_checksum_is_refused_or_holds_what_its_types_say(tmp_path: Path) -> None:
+    whole = written(tmp_path / "17.rows").read_bytes()
+    other = tmp_path / "other.rows"
+    head = json.loads(whole[12 : 12 + int.from_bytes(whole[8:12], "little")])
+    changed = [
+        whole[:at] + bytes([whole[at] ^ bit]) + whole[at + 1 :] for at in range(len(whole)) for bit in (1, 16, 128)
+    ]
+    odds: tuple[object, ...] = (None, -1, 1 << 70, 1e400, "x", [], [[]], {}, {"hex": 5}, [None], [{"a": 1}], True)
+    for key in head:
+        for odd in odds:
+            text = json.dumps({**head, key: odd}).encode()
+            changed.append(whole[:8] + len(text).to_bytes(4, "little") + text + whole[12 + len(json.dumps(head)) :])
+    loaded = 0
+    for data in map(_with_checksum, changed):
+        other.write_bytes(data)
+        try:
+            found = read_chunk(other)
+        except RelayLogError as error:
+            assert error.errno == 1594 and str(other) in error.hint
+            continue
+        loaded += 1
+        assert all(type(code) is int and 0 <= code < 256 for code in found.head.wire_types)
+        assert {type(t) for t in (found.head.database, found.head.table, found.high.gtids)} == {str}
+        assert {type(n) for n in (found.head.epoch, found.head.chunk, found.rows)} == {int}
+    assert 0 < loaded < len(changed) // 2
+
+
+def test_a_fifo_in_the_place_of_a_chunk_file_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "17.rows")
+    with pytest.raises(UnfitFile, match="a FIFO"):
+        read_chunk(tmp_path / "17.rows")
 
 
 def test_a_writer_that_fails_leaves_no_file(tmp_path: Path) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -13,6 +15,7 @@ from rplctl.channel import Channel
 from rplctl.clone.chunk_file import Place
 from rplctl.clone.folder import CloneFolder, CopiedTable, Part, Snapshot
 from rplctl.clone.throttle import read_limits
+from rplctl.errors import RelayLogError
 from rplctl.plain_file import UnfitFile
 from rplctl.schema.dump import load_catalog
 from rplctl.schema.plan import DatabaseModel
@@ -121,3 +124,63 @@ def test_a_fifo_in_a_file_s_place_is_told_and_never_waited_for(tmp_path: Path) -
         with pytest.raises(UnfitFile, match="a FIFO"):
             read()
         path.unlink()
+
+
+_ODD: tuple[object, ...] = (
+    None,
+    -1,
+    1 << 70,
+    "x",
+    [],
+    [[]],
+    {},
+    [None],
+    [{"a": 1}],
+    [["x", 1, 2]],
+    [[1, [2], 3]],
+    True,
+)
+
+
+def _changed(content: object) -> Iterator[object]:
+    """The content with one value, at any depth, in another form."""
+    yield from _ODD
+    inside: Iterable[tuple[Any, object]] = ()
+    if isinstance(content, dict):
+        inside = content.items()
+    elif isinstance(content, list):
+        inside = enumerate(content)
+    for key, value in inside:
+        for odd in _changed(value):
+            other: Any = dict(content) if isinstance(content, dict) else list(cast("list[object]", content))
+            other[key] = odd
+            yield other
+
+
+def test_a_tampered_file_of_the_folder_is_no_snapshot_or_an_error_that_names_it(tmp_path: Path) -> None:
+    folder = CloneFolder(Channel("", tmp_path))
+    folder.write_plan({1: [("d", "t")]})
+    found = replace(claimed(folder, 1, Place("log.000010:4", "0-1-9"), copied()), counts=(2,))
+    found.claim()
+    found.complete([2])
+    found.tell_read([Part(2, ("'7'",), 80)])
+    refused = 0
+    for name, look in (
+        ("claim.json", folder.snapshots),
+        ("complete.json", found.chunk_counts),
+        ("read.json", found.parts),
+        ("../plan.json", folder.read_plan),
+    ):
+        path = found.folder / name
+        whole = path.read_bytes()
+        cut = [whole[:at] for at in range(len(whole))]
+        flipped = [whole[:at] + bytes([whole[at] ^ 1 << at % 8]) + whole[at + 1 :] for at in range(len(whole))]
+        for data in (*cut, *flipped, *(json.dumps(content).encode() for content in _changed(json.loads(whole)))):
+            path.write_bytes(data)
+            try:
+                cast("Callable[[], object]", look)()
+            except RelayLogError as error:
+                assert str(path.resolve()) in error.message and "rplctl clone" in error.hint
+                refused += 1
+        path.write_bytes(whole)
+    assert refused > 100
