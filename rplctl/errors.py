@@ -144,12 +144,16 @@ class ConfigError(RplError):
     exit_code = 78
 
 
+_OF_NO_FILE = frozenset({codes.EMFILE, codes.ENFILE, codes.EFBIG})  # but of the process, or of the machine
 _NEXT_STEP = {  # of an operator; {folder} is where it happened
     codes.EROFS: "the file system of {folder} is mounted read-only: see dmesg, mount it writable, then try again",
     codes.EACCES: "ls -ld {folder}; run this command as the owner of the instance folder",
     codes.EPERM: "ls -ld {folder}; lsattr -d {folder}; run this command as the owner of the instance folder",
     codes.ENOSPC: "df {folder}; free some space, then try again: nothing is lost",
     codes.EDQUOT: "quota; free some space in {folder}, then try again: nothing is lost",
+    codes.EMFILE: "ulimit -n 1024, then try again",
+    codes.ENFILE: "sysctl fs.file-max; then try again",
+    codes.EFBIG: "ulimit -f unlimited, then try again: nothing is lost",
     codes.EIO: "see dmesg about the disk of {folder}; then rplctl recover",
 }
 
@@ -163,9 +167,22 @@ def file_error(error: OSError, channel: str | None = None) -> RplError:
         f"{path}: {error.strerror or error}" if path else str(error.strerror or error),
         errno=er.DISK_FULL if is_full else 0,
         channel=channel,
-        hint=_NEXT_STEP.get(error.errno or 0, "ls -ld {folder}; then try again").format(folder=folder) if path else "",
+        hint=_next_step(error.errno or 0, folder if path else ""),
         transient=is_full,
     )
+
+
+def memory_error() -> RplError:
+    """The system gave no more memory."""
+    return RplError(
+        "out of memory", errno=er.OUT_OF_RESOURCES, hint="free -m; ulimit -v unlimited, then run the command again"
+    )
+
+
+def _next_step(code: int, folder: str) -> str:
+    if not folder and code not in _OF_NO_FILE:
+        return ""
+    return _NEXT_STEP.get(code, "ls -ld {folder}; then try again").format(folder=folder)
 
 
 @contextmanager

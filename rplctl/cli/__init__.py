@@ -25,6 +25,7 @@ TRACEBACK_VARIABLE = "RPLCTL_TRACEBACK"
 
 
 def main() -> NoReturn:
+    open_standard_files()
     sys.excepthook = _unexpected
     gc.set_threshold(_OBJECTS)
     sys.exit(run(sys.argv[1:]))
@@ -38,6 +39,24 @@ def run(arguments: Sequence[str]) -> int:
         return run_app(arguments)
     except KeyboardInterrupt:
         return INTERRUPTED
+
+
+def open_standard_files() -> None:
+    """What is closed of standard input, output and errors becomes /dev/null.
+
+    Else the next file that is opened, a database for one, would take its number and get what is written there.
+    """
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(number)
+        except OSError:
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened != number:
+                os.dup2(opened, number)
+                os.close(opened)
+            os.set_inheritable(number, True)
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))
 
 
 def _unexpected(kind: type[BaseException], value: BaseException, trace: TracebackType | None) -> None:

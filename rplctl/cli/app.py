@@ -28,7 +28,8 @@ from rplctl.cli.globals import GLOBAL_FLAGS, hoist, make_globals
 from rplctl.cli.options import option, switch
 from rplctl.cli.output import report, write
 from rplctl.cli.plain_values import use_plain_values
-from rplctl.errors import RplError, UsageError, file_error
+from rplctl.errors import RplError, UsageError, file_error, memory_error
+from rplctl.limits import raise_low_limits
 
 ALIASES: dict[str, tuple[str, ...]] = {
     "change-master": ("change-source", "change-replication-source"),
@@ -58,6 +59,7 @@ def run(arguments: Sequence[str]) -> int:
     """One command line to its exit code; messages go to stderr. Raises KeyboardInterrupt."""
     hoisted: list[str] = []
     try:
+        raise_low_limits()
         hoisted = hoist(arguments)
         command = _completing() if TAB in os.environ else command_for(hoisted)
         command(args=hoisted, prog_name="rplctl")
@@ -74,6 +76,9 @@ def run(arguments: Sequence[str]) -> int:
     except OSError as error:
         report(file_error(error))
         return file_error(error).exit_code
+    except MemoryError:
+        report(memory_error())
+        return memory_error().exit_code
     except SystemExit as exit:
         return exit.code if isinstance(exit.code, int) else 0 if exit.code is None else 1
     return 0

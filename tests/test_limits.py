@@ -1,0 +1,45 @@
+"""A process with too low a limit says which, and what raises it; a soft limit is raised by itself."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from rplctl import limits
+from rplctl.errors import RplError
+
+
+def run(datadir: Path, limit: int, soft: int, hard: int) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "rplctl", "--datadir", str(datadir), "show-channels"]
+    before = partial(resource.setrlimit, limit, (soft, hard))
+    return subprocess.run(command, capture_output=True, text=True, preexec_fn=before)
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "option"),
+    [
+        (resource.RLIMIT_NOFILE, 12, "-n 64"),
+        (resource.RLIMIT_FSIZE, 16 << 10, "-f 65536"),
+        (resource.RLIMIT_STACK, 256 << 10, "-s 1024"),
+    ],
+)
+def test_a_limit_that_is_too_low_is_named_with_the_command_that_raises_it(
+    tmp_path: Path, limit: int, value: int, option: str
+) -> None:
+    done = run(tmp_path, limit, value, value)
+    assert done.returncode == RplError.exit_code and done.stdout == ""
+    assert done.stderr.startswith("ERROR 1041: this process may have ")
+    assert f"hint: ulimit {option} " in done.stderr
+
+
+def test_a_low_soft_limit_is_raised_to_what_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    allowed = {resource.RLIMIT_NOFILE: (12, 512), resource.RLIMIT_FSIZE: (-1, -1), resource.RLIMIT_STACK: (8192, -1)}
+    monkeypatch.setattr(resource, "getrlimit", allowed.__getitem__)
+    monkeypatch.setattr(resource, "setrlimit", allowed.__setitem__)
+    limits.raise_low_limits()
+    assert allowed == dict(zip(allowed, ((512, 512), (-1, -1), (-1, -1)), strict=True))
