@@ -14,6 +14,7 @@ from typing import Self
 from rplctl.errors import UsageError
 
 FIRST_EVENT_POSITION = 4  # the magic number `\xfebin` comes first
+LARGEST_POSITION = (1 << 62) - 1  # of an offset: any event behind it still has one of 63 bits
 _LOG_NAME = re.compile(r"[^/\x00-\x1f\x7f]{1,500}\.[0-9]{1,10}")
 
 
@@ -26,7 +27,7 @@ class _LogPosition:
     def parse(cls, text: str) -> Self:
         """`binlog.000003:1170` → position. Raises UsageError."""
         name, colon, offset = text.rpartition(":")
-        is_number = offset.isascii() and offset.isdecimal() and len(offset) < 20 and int(offset) < 1 << 63
+        is_number = offset.isascii() and offset.isdecimal() and len(offset) < 20 and int(offset) <= LARGEST_POSITION
         if not colon or not is_log_name(name) or not is_number:
             raise UsageError(f"'{text}' is not a position; write FILE:POS, for example binlog.000003:1170")
         return cls(name, int(offset))
@@ -60,6 +61,11 @@ class RelayLogPosition(_LogPosition):
 def is_log_name(name: str) -> bool:
     """True for `base.NNNNNN` without folder or control characters: what may be stored, sent or opened."""
     return _LOG_NAME.fullmatch(name) is not None
+
+
+def can_begin_at(offset: int) -> bool:
+    """True for an offset at which an event of a log can begin: what a ROTATE may say."""
+    return FIRST_EVENT_POSITION <= offset <= LARGEST_POSITION
 
 
 def log_number(name: str) -> int:

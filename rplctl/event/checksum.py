@@ -15,7 +15,7 @@ from isal.isal_zlib import crc32
 from numpy.typing import NDArray
 
 from rplctl.event.bytes_at import u32
-from rplctl.event.group_position import description_checksum
+from rplctl.event.group_position import SHORTEST_DESCRIPTION, description_checksum
 from rplctl.event.header import CHECKSUM_LENGTH, HEADER_LENGTH
 from rplctl.event.jit import Buffer, ByteArray, byte_view, lean_kernel
 from rplctl.event.types import EventType
@@ -135,6 +135,8 @@ def _verify(data: ByteArray, offsets: NDArray[np.int64], algorithm: int, tables:
         if end < start + HEADER_LENGTH:
             return index
         if is_description:
+            if end + CHECKSUM_LENGTH < start + SHORTEST_DESCRIPTION:
+                return index
             checked = description_checksum(data, start, end + CHECKSUM_LENGTH) != 0
             crc = crc_range(data, start, start + 17, tables, ones)
             first = np.uint32(data[start + 17] & 0xFE)

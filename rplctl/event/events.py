@@ -31,6 +31,7 @@ from rplctl.event.header import (
 from rplctl.event.query import ExecuteLoadQuery, Query, QueryContext, parse_execute_load, parse_query
 from rplctl.event.table_map import TableMap, parse_table_map
 from rplctl.event.types import CLASS_TABLE, EventType
+from rplctl.position import can_begin_at
 
 __all__ = [
     "Event",
@@ -208,6 +209,8 @@ def _rotate(body: EventCursor, header: EventHeader) -> Rotate:
     log_pos = body.unsigned(8)
     if not body.remaining:
         raise body.error("ROTATE without a log name")
+    if not can_begin_at(log_pos):
+        raise body.error(f"ROTATE to {log_pos}, where no event can begin")
     return Rotate(body.rest().decode("utf-8", "surrogateescape"), log_pos)
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from rplctl.event import event_classes as c, query_words as words
 from rplctl.event.bytes_at import u16, u32
-from rplctl.event.group_position import CHECKSUM, INEXACT, POSITION, move_position
+from rplctl.event.group_position import CHECKSUM, INEXACT, POSITION, SHORTEST_DESCRIPTION, move_position
 from rplctl.event.header import FLAG_ARTIFICIAL, FLAG_IGNORABLE, FLAG_RELAY_LOG, HEADER_LENGTH, MAX_EVENT_LENGTH
 from rplctl.event.jit import ByteArray, lean_kernel
 
@@ -67,7 +67,6 @@ _PREPARED_XA: Final = 64
 _COMPLETED_XA: Final = 128
 _START_ALTER: Final = 2
 _ROLLBACK_ALTER: Final = 8
-_SHORTEST_DESCRIPTION: Final = 57 + 5  # its fixed part, algorithm and checksum
 _UNKNOWN_KIND: Final = 9
 _FIRST_COMPRESSED: Final = 165  # MariaDB's; the rows events that are not come before
 
@@ -256,7 +255,7 @@ def _check(data: ByteArray, registers: NDArray[np.int64], at: int, event_class: 
     if event_class == c.ENCRYPTION:
         return ENCRYPTED
     if event_class == c.DESCRIPTION:
-        return SHORT_EVENT if length < HEADER_LENGTH + _SHORTEST_DESCRIPTION else 0
+        return SHORT_EVENT if length < SHORTEST_DESCRIPTION else 0
     body = length - HEADER_LENGTH - registers[CHECKSUM]
     return SHORT_EVENT if body < 0 or (event_class == c.ROTATE and body <= 8) else 0
 

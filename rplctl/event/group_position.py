@@ -11,12 +11,15 @@ from rplctl.event.bytes_at import u16, u32
 from rplctl.event.event_classes import DESCRIPTION, ROTATE
 from rplctl.event.header import FLAG_ARTIFICIAL, FLAG_RELAY_LOG, HEADER_LENGTH
 from rplctl.event.jit import ByteArray, lean_kernel
+from rplctl.position import LARGEST_POSITION
 
 # Registers (int64). The first two are set by the caller of the group kernel.
 POSITION: Final = 0  # source position after the last exact event
 CHECKSUM: Final = 1  # checksum length in force
 INEXACT: Final = 2  # bytes of events without end_log_pos since then
 
+SHORTEST_DESCRIPTION: Final = HEADER_LENGTH + 57 + 5  # its fixed part, algorithm and checksum
+_HIGH_OF_NONE: Final = LARGEST_POSITION + 1 >> 32  # of positions that are none
 _LOW_32: Final = 0xFFFFFFFF
 _BACKWARDS_FROM: Final = 3 << 30  # a step this large modulo 2^32 is a step back
 
@@ -44,7 +47,10 @@ def _advance(registers: NDArray[np.int64], end_log_pos: int, length: int, flags:
 
 @lean_kernel
 def description_checksum(data: ByteArray, at: int, end: int) -> int:
-    """Checksum length that a FORMAT_DESCRIPTION announces: servers older than 5.6.1 (MariaDB 5.3) have none."""
+    """Checksum length that a FORMAT_DESCRIPTION announces: servers older than 5.6.1 (MariaDB 5.3) have none.
+
+    The event has SHORTEST_DESCRIPTION bytes at least.
+    """
     number, part, value = 0, 0, 0
     cursor = at + HEADER_LENGTH + 2
     while cursor < at + HEADER_LENGTH + 48:
@@ -66,9 +72,10 @@ def move_position(data: ByteArray, registers: NDArray[np.int64], at: int, event_
     """Move the source position past one event; False when it would go backwards."""
     flags, length = u16(data, at + 17), u32(data, at + 9)
     if event_class == ROTATE and flags & FLAG_RELAY_LOG == 0:
-        registers[POSITION] = u32(data, at + HEADER_LENGTH) + (u32(data, at + HEADER_LENGTH + 4) << 32)
+        high = u32(data, at + HEADER_LENGTH + 4)
+        registers[POSITION] = u32(data, at + HEADER_LENGTH) + (high << 32)
         registers[INEXACT] = 0
-        return True
+        return high < _HIGH_OF_NONE
     moved = _advance(registers, u32(data, at + 13), length, flags, event_class)
     if event_class == DESCRIPTION:
         registers[CHECKSUM] = description_checksum(data, at, at + length)

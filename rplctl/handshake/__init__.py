@@ -11,7 +11,16 @@ trust with it, and no answer takes more memory or time than was allowed for it.
 from __future__ import annotations
 
 from rplctl.handshake.authentication import Security
-from rplctl.handshake.connection import Allowance, GuardedConnection, Protection
+from rplctl.handshake.connection import LONGEST_WAIT_S, Allowance, GuardedConnection, Protection
 from rplctl.handshake.tls import TlsMode, TlsSettings, tls_context
 
-__all__ = ["Allowance", "GuardedConnection", "Protection", "Security", "TlsMode", "TlsSettings", "tls_context"]
+__all__ = [
+    "LONGEST_WAIT_S",
+    "Allowance",
+    "GuardedConnection",
+    "Protection",
+    "Security",
+    "TlsMode",
+    "TlsSettings",
+    "tls_context",
+]

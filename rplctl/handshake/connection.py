@@ -25,6 +25,7 @@ from rplctl import mysql_errors as er
 from rplctl.handshake.authentication import Security, Trust, plugin_for
 from rplctl.handshake.tls import TlsMode, tls_context
 
+LONGEST_WAIT_S = ((1 << 31) - 1) // 1000  # what the system counts in milliseconds has 31 bits; as good as for ever
 _PER_PACKET = 100  # bytes: a row of nothing takes memory too
 
 
@@ -63,6 +64,7 @@ class GuardedConnection(Connection):
         **options: Any,
     ) -> None:
         context = tls_context(security.tls)
+        sign_in_s = min(sign_in_s, LONGEST_WAIT_S)
         super().__init__(
             **options,
             password=(password or "").encode(),
@@ -187,7 +189,7 @@ class GuardedConnection(Connection):
         left = self._deadline - time.monotonic()
         if left <= 0:
             raise self._too_late()
-        return min(left, driver._read_timeout or left)
+        return min(left, driver._read_timeout or left, LONGEST_WAIT_S)
 
     def _too_late(self) -> err.OperationalError:
         text = f"the server did not finish its answer within {self._allowance.seconds:g} seconds"

@@ -23,7 +23,7 @@ from rplctl.event.header import CHECKSUM_LENGTH, HEADER_LENGTH, EventHeader, par
 from rplctl.event.types import EventType
 from rplctl.failpoint import crash_point
 from rplctl.info import MasterInfo
-from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, is_log_name
+from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, can_begin_at, is_log_name
 from rplctl.receiver.event_runs import EventFilter, follow, next_run
 from rplctl.receiver.reporter import Reporter
 from rplctl.receiver.retrieved_gtids import RetrievedGtids
@@ -179,7 +179,7 @@ class Pull:
         given = event[HEADER_LENGTH + _ROTATE_FIXED : end]
         name = given.decode("utf-8", "surrogateescape")  # what is no UTF-8 could not be asked for again
         position = int.from_bytes(event[HEADER_LENGTH : HEADER_LENGTH + _ROTATE_FIXED], "little")
-        if not name.isprintable() or not is_log_name(name) or position < 4:
+        if not name.isprintable() or not is_log_name(name) or not can_begin_at(position):
             raise SourceError(
                 f"the source names a binary log that cannot be one: {given!r} at {position}",
                 errno=er.SLAVE_RELAY_LOG_WRITE_FAILURE,

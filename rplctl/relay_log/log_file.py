@@ -53,7 +53,7 @@ from rplctl.event.scan import EventIndex, GroupScan, scan_events, scan_groups
 from rplctl.event.types import EventType
 from rplctl.locks import flock, unlock
 from rplctl.plain_file import closing_descriptor, open_plain
-from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, is_log_name
+from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, can_begin_at, is_log_name
 
 OWN_SERVER_VERSION = "8.0.40-rplctl"
 SCAN_BYTES = 64 << 20  # groups are found in steps, so that their arrays stay small whatever the file's size
@@ -173,9 +173,10 @@ def _first_source(head: bytes, at: int, checksum_length: int) -> BinlogPosition:
         is_whole = len(event) == header.event_length > HEADER_LENGTH + _ROTATE_FIXED + checksum_length
         if header.type_code == EventType.ROTATE and header.is_artificial and is_whole:
             name = event[HEADER_LENGTH + _ROTATE_FIXED : len(event) - checksum_length].decode("utf-8", "replace")
-            if is_log_name(name) and (not checksum_length or has_valid_checksum(event)):
-                body = event[HEADER_LENGTH : HEADER_LENGTH + _ROTATE_FIXED]
-                return BinlogPosition(name, int.from_bytes(body, "little"))
+            offset = int.from_bytes(event[HEADER_LENGTH : HEADER_LENGTH + _ROTATE_FIXED], "little")
+            is_place = is_log_name(name) and can_begin_at(offset)
+            if is_place and (not checksum_length or has_valid_checksum(event)):
+                return BinlogPosition(name, offset)
     return BinlogPosition("", FIRST_EVENT_POSITION)
 
 

@@ -8,19 +8,20 @@ to none. Foreign exceptions become SourceError with MySQL's number here.
 from __future__ import annotations
 
 import contextlib
+import re
 import socket
 import struct
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from pymysql import err
 
 from rplctl import mysql_errors as er
-from rplctl.config import Config
+from rplctl.config import UINT_MAX, Config
 from rplctl.errors import SourceError
-from rplctl.handshake import GuardedConnection, Security, TlsMode, TlsSettings
+from rplctl.handshake import LONGEST_WAIT_S, GuardedConnection, Security, TlsMode, TlsSettings
 from rplctl.info import MasterInfo
 from rplctl.source import flavor
 from rplctl.source.base import DumpStart, ReplicaIdentity, SourceIdentity
@@ -43,6 +44,9 @@ _HINT_SECURE = (
     "added checks the certificate; without TLS, --get-master-public-key 1 encrypts the password with the key of "
     "whoever answers, --master-public-key-path FILE with the source's own"
 )
+_UUID: Final = r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
+_MOMENT: Final = r"\d{1,12}(\.\d{1,6})?"
+_LONGEST_VERSION, _SHOWN = 200, 100  # characters
 _KEEPALIVE = ((socket.TCP_KEEPIDLE, 15), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3))
 
 
@@ -91,7 +95,11 @@ def connect(
 
 
 def log_in(info: MasterInfo, password: str, timeout_s: int) -> Any:
-    """A session that has said nothing yet. Raises the driver's errors: call it within `map_errors`."""
+    """A session that has said nothing yet. Raises the driver's errors: call it within `map_errors`.
+
+    As in MySQL, a `timeout_s` beyond LONGEST_WAIT_S is as good as none: the system counts milliseconds in 31 bits.
+    """
+    timeout_s = min(timeout_s, LONGEST_WAIT_S)
     mysql = GuardedConnection(
         security=security_of(info),
         sign_in_s=timeout_s,
@@ -163,10 +171,12 @@ def _identify(mysql: Any) -> SourceIdentity:
     version = str(mysql.server_version).removeprefix("5.5.5-")  # MariaDB 10 hides behind it from old replicas
     is_mariadb = "mariadb" in version.lower()
     asked = time.time()
-    clock = clock_of(asked, float(_value(mysql, written("SELECT UNIX_TIMESTAMP(NOW(6))"))), time.time())
-    server_id = int(_value(mysql, written("SELECT @@GLOBAL.server_id")))
-    uuid = "" if is_mariadb else _value(mysql, written("SELECT @@GLOBAL.server_uuid"))
-    return SourceIdentity(server_id, uuid, version, is_mariadb, clock.difference, clock.error)
+    clock = clock_of(asked, float(_matching(mysql, written("SELECT UNIX_TIMESTAMP(NOW(6))"), _MOMENT)), time.time())
+    server_id = _matching(mysql, written("SELECT @@GLOBAL.server_id"), r"\d{1,10}")
+    uuid = "" if is_mariadb else _matching(mysql, written("SELECT @@GLOBAL.server_uuid"), _UUID)
+    if int(server_id) > UINT_MAX or not version.isprintable() or len(version) > _LONGEST_VERSION:
+        raise _no_answer(f"is version {version[:_SHOWN]!r} with server_id {server_id}")
+    return SourceIdentity(int(server_id), uuid, version, is_mariadb, clock.difference, clock.error)
 
 
 def check_identity(found: SourceIdentity, info: MasterInfo, start: DumpStart, replica: ReplicaIdentity | None) -> None:
@@ -227,6 +237,18 @@ def _value(mysql: Any, query: Sql) -> str:
         raise SourceError(f"the source did not answer {query}", errno=er.CR_MALFORMED_PACKET)
     cell = row[0]
     return cell.decode(errors="replace") if isinstance(cell, bytes) else str(cell)
+
+
+def _matching(mysql: Any, query: str, pattern: str) -> str:
+    """The one value of a query, all of it of this form. Raises SourceError for any other."""
+    text = _value(mysql, query)
+    if re.fullmatch(pattern, text, re.ASCII) is None:
+        raise _no_answer(f"answers {query} with {text[:_SHOWN]!r}")
+    return text
+
+
+def _no_answer(what: str) -> SourceError:
+    return SourceError(f"the source {what}, which no server does", errno=er.CR_MALFORMED_PACKET)
 
 
 @contextlib.contextmanager

@@ -20,6 +20,7 @@ from rplctl import mysql_errors as er
 from rplctl.config import Config
 from rplctl.errors import BinlogFormatError, SourceError
 from rplctl.event.scan import Deframed, PacketEnd, deframe
+from rplctl.handshake import LONGEST_WAIT_S
 from rplctl.info import MasterInfo
 from rplctl.source import flavor
 from rplctl.source.base import (
@@ -136,7 +137,7 @@ class LiveStream:
         timeout = max(0.0, deadline - time.monotonic())
         poll = select.poll()
         poll.register(self._socket, select.POLLIN)
-        return bool(poll.poll(timeout * 1000))
+        return bool(poll.poll(min(timeout, LONGEST_WAIT_S) * 1000))
 
     def _grow(self) -> None:
         """Double, or at once for the event that has begun: pages that no bytes have come into take no memory."""

@@ -33,7 +33,7 @@ from rplctl import mysql_errors as er
 from rplctl.errors import SourceError, WaitTimeout
 from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
 from rplctl.position import BinlogPosition
-from rplctl.source.survey import Query, executed_gtids, log_end
+from rplctl.source.survey import Query, answered_place, executed_gtids, log_end
 from rplctl.sql_text import NOTHING, Grammar, Sql, float_literal, matched, text_literal, utf8_literal, written
 
 _AGAIN_S = 0.01
@@ -161,7 +161,7 @@ def _exact(query: Query, applied: LogPlace, deadline: float) -> Snapshot:
         name = found.get("binlog_snapshot_file", "")
         if not name:
             raise SourceError("the source does not say which position its snapshot has: its binary log is off")
-        position = BinlogPosition(name, int(found["binlog_snapshot_position"]))
+        position = answered_place(name, found.get("binlog_snapshot_position"))
         place = LogPlace(position, found.get("binlog_snapshot_gtid_executed", "") or gtids_at(query, position))
         if (applied.position is None or not position.is_before(applied.position)) and _shows(place, applied):
             return Snapshot(query, place, place)
@@ -197,7 +197,7 @@ def _window(query: Query, applied: LogPlace, deadline: float) -> Snapshot:
     _settle(query, deadline)
     (gtids,), (name, offset, *_) = query(written("SELECT @@GLOBAL.gtid_executed"), _SNAPSHOT, _status(query))
     low = LogPlace(settled, str(gtids).replace("\n", ""))
-    return Snapshot(query, low, LogPlace(BinlogPosition(str(name), int(offset))))
+    return Snapshot(query, low, LogPlace(answered_place(name, offset)))
 
 
 def logged_gtids(query: Query, begin: BinlogPosition, end: BinlogPosition) -> MysqlGtidSet | None:
@@ -232,7 +232,7 @@ def _behind(query: Query, last: Callable[[], RowLock | None]) -> Snapshot:
         raise SourceError(error.message, errno=er.LOCK_WAIT_TIMEOUT, transient=True) from error
     if lock.finds and not found:
         raise SourceError("the row of the last change is gone", errno=er.LOCK_WAIT_TIMEOUT, transient=True)
-    return Snapshot(query, LogPlace(None), LogPlace(BinlogPosition(str(name), int(offset))))
+    return Snapshot(query, LogPlace(None), LogPlace(answered_place(name, offset)))
 
 
 def _status(query: Query) -> Sql:

@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 
 from rplctl import mysql_errors as er
 from rplctl.config import Config
-from rplctl.errors import SourceError
+from rplctl.errors import SourceError, UsageError
 from rplctl.handshake import Allowance
 from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition
@@ -112,7 +112,17 @@ def log_end(query: Query) -> BinlogPosition:
             errno=er.MASTER_FATAL_ERROR_READING_BINLOG,
             hint="start the source with log_bin",
         )
-    return BinlogPosition(str(rows[0][0]), int(rows[0][1]))
+    return answered_place(rows[0][0], rows[0][1])
+
+
+def answered_place(name: Any, offset: Any) -> BinlogPosition:
+    """Of the source's log, as it says. Raises SourceError for what is none."""
+    try:
+        return BinlogPosition.parse(f"{name}:{offset}")
+    except UsageError as error:
+        raise SourceError(
+            f"the source names a position that cannot be one: {error.message[:200]}", errno=er.CR_MALFORMED_PACKET
+        ) from None
 
 
 def _log_status(query: Query) -> list[tuple[Any, ...]]:

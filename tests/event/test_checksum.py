@@ -11,6 +11,7 @@ import pytest
 
 from rplctl.event.checksum import RESIDUE, verify_events
 from rplctl.event.checksum_trailer import append_checksum
+from tests.event import logs
 
 
 def events(count: int, seed: int) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
@@ -55,3 +56,10 @@ def test_events_that_trade_their_places_are_good_and_with_each_others_checksums_
 def test_an_event_too_short_for_a_checksum_is_wrong() -> None:
     data, offsets = events(1, 1)
     assert verify_events(np.concatenate([data, data[:20]]), np.array([0, len(data), len(data) + 20])) == 1
+
+
+def test_a_format_description_that_is_cut_short_is_bad_and_nothing_behind_it_is_read() -> None:
+    whole = next(logs.events(logs.log("ma1011-crash-inuse")))
+    for length in range(23, 81):
+        short = append_checksum(whole[:9] + length.to_bytes(4, "little") + whole[13 : length - 4])
+        assert verify_events(short, np.array([0, length]), 0) == 0

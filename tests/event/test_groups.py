@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from rplctl.errors import BinlogFormatError
-from rplctl.event.events import build_rotate, parse_gtid
+from rplctl.event.events import build_rotate, parse_event, parse_gtid
 from rplctl.event.format_description import build_format_description, parse_format_description
 from rplctl.event.groups import GroupKind, GroupScan, scan_groups
 from rplctl.event.header import FLAG_ARTIFICIAL, FLAG_IGNORABLE, parse_header
@@ -260,3 +260,14 @@ def test_tables_grow_with_the_number_of_groups() -> None:
     assert len(scan_groups(data, 0, START, ALL, DESCRIPTION)) == 5000
     rotates = b"".join(build_rotate(1, f"bin.{number:06}", 4) for number in range(2, 300))
     assert scan_groups(rotates, 0, START, ALL, DESCRIPTION).end_position.log_name == "bin.000299"
+
+
+@pytest.mark.parametrize("position", [0, 3, 1 << 62, (1 << 63) - 1, 1 << 63, (1 << 64) - 1])
+def test_a_rotate_to_where_no_event_can_begin_is_refused(position: int) -> None:
+    description = build_format_description(1, 0, 1, "9.1.0", relay_log=False)
+    rotate = build_rotate(1, "bin.000002", position)
+    with pytest.raises(BinlogFormatError, match="where no event can begin"):
+        parse_event(rotate, parse_format_description(description))
+    if position > 3:
+        with pytest.raises(BinlogFormatError):
+            scan_groups(description + rotate, 0, START, 1 << 20)

@@ -181,9 +181,17 @@ def test_retry_count_ends_the_attempts_and_the_error_says_why(tmp_path: Path) ->
     assert receiver.status().last_error.startswith(error.message) and not receiver.status().connected
 
 
-@pytest.mark.parametrize("name", ["../../etc/passwd.000001", "bin.000001\nx", "bin", "x" * 600 + ".000001"])
-def test_a_log_name_that_is_no_name_is_refused(tmp_path: Path, name: str) -> None:
-    lying = event(4, (4).to_bytes(8, "little") + name.encode(), 0, flags=0x20)
+@pytest.mark.parametrize(
+    ("name", "position"),
+    [
+        *((name, 4) for name in ("../../etc/passwd.000001", "bin.000001\nx", "bin", "x" * 600 + ".000001")),
+        ("bin.000001", 3),
+        ("bin.000001", (1 << 63) - 1),
+        ("bin.000001", 1 << 63),
+    ],
+)
+def test_a_place_that_cannot_be_in_a_log_is_refused(tmp_path: Path, name: str, position: int) -> None:
+    lying = event(4, position.to_bytes(8, "little") + name.encode(), 0, flags=0x20)
     with (
         FakeServer(frame([lying])) as server,
         RunningReceiver(tmp_path / "data", host="127.0.0.1", port=server.port) as receiver,

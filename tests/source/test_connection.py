@@ -13,6 +13,7 @@ import pytest
 from rplctl.config import Config
 from rplctl.errors import SourceError
 from rplctl.event.gtid import MysqlGtidSet
+from rplctl.handshake import LONGEST_WAIT_S
 from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition
 from rplctl.source import DumpStart, ReplicaIdentity
@@ -150,6 +151,30 @@ def test_an_answer_without_a_value_is_a_source_error(answer: str, missing: str) 
     del server.answers[answer]
     with server, pytest.raises(SourceError, match="did not answer"):
         connect_to(server)
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        *(("server_id", text) for text in ("-1", "4294967296", "1e3", "seven", "")),
+        *(("UNIX_TIMESTAMP", text) for text in ("nan", "inf", "-1", "1e300", "now")),
+        *(("server_uuid", text) for text in ("x", "3e11fa47-71ca-11e1-9e33-c80aa942956", "'; DROP TABLE t; --")),
+    ],
+)
+def test_an_answer_that_no_server_gives_is_a_source_error(answer: str, text: str) -> None:
+    server = FakeServer(version="9.1.0")
+    server.answers[answer] = text
+    with server, pytest.raises(SourceError, match="which no server does"):
+        connect_to(server)
+
+
+def test_a_net_timeout_beyond_what_the_system_can_count_is_as_good_as_none() -> None:
+    with FakeServer() as server:
+        info = MasterInfo(host="127.0.0.1", port=server.port, user_name="rpl")
+        config = Config(Path("/nowhere"), replica_net_timeout=31_536_000)  # the largest, as in MySQL
+        connection = connect(info, PASSWORD, START, REPLICA, config)
+        assert connection.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == LONGEST_WAIT_S * 1000
+        connection.close()
 
 
 def test_a_source_with_our_server_id_is_refused() -> None:
