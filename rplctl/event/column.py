@@ -43,6 +43,8 @@ class ColumnFormat:
 _FIXED: Final = {int(kind): kind.width for kind in ColumnType if kind.width is not None}
 _WITH_FRACTION: Final[dict[int, int]] = {ColumnType.TIMESTAMP2: 4, ColumnType.DATETIME2: 5, ColumnType.TIME2: 3}
 _COUNTED: Final = of_trait(COUNTED)
+_MOST_METADATA: Final = 0xFFFF  # a table map has two bytes of it at most
+_MOST_PRECISION, _MOST_SCALE = 65, 38  # of a DECIMAL
 _VARIABLE: Final = frozenset({ColumnType.VARCHAR, ColumnType.VAR_STRING, ColumnType.VARCHAR_COMPRESSED})
 # MariaDB's temporal types of mysql56_temporal_format=OFF; with a fraction they have these many bytes, big-endian
 _OLD_TEMPORAL: Final[dict[int, tuple[int, ...]]] = {
@@ -68,9 +70,12 @@ def char_length(metadata: int) -> int:
 def cell_layout(column: ColumnFormat) -> tuple[int, int]:
     """(bytes of the cell's length prefix, bytes of the cell when there is none).
 
-    Raises BinlogFormatError for a type or metadata that no server writes.
+    Every definition passes here before a kernel sees it, whether a table map says it or a result set. Raises
+    BinlogFormatError for a type or metadata that no server writes.
     """
     kind, metadata = column.real_type, column.metadata
+    if not 0 <= metadata <= _MOST_METADATA:
+        raise _unknown(column)
     if kind in _FIXED:
         return 0, _FIXED[kind]
     if kind in _WITH_FRACTION and metadata <= 6:
@@ -87,10 +92,15 @@ def cell_layout(column: ColumnFormat) -> tuple[int, int]:
         return 0, metadata & 0xFF
     if kind == ColumnType.BIT and metadata & 0xFF <= 7 and 1 <= (metadata >> 8) * 8 + (metadata & 0xFF) <= 64:
         return 0, (metadata >> 8) + (metadata & 0xFF > 0)
-    if kind == ColumnType.NEWDECIMAL and metadata & 0xFF <= metadata >> 8 <= 65:
-        return 0, decimal_size(metadata >> 8, metadata & 0xFF)
-    raise BinlogFormatError(
-        f"Unknown column type {column.type_code} with metadata {metadata:#06x}", errno=er.SLAVE_CORRUPT_EVENT
+    precision, scale = metadata >> 8, metadata & 0xFF
+    if kind == ColumnType.NEWDECIMAL and 1 <= precision <= _MOST_PRECISION and scale <= min(precision, _MOST_SCALE):
+        return 0, decimal_size(precision, scale)
+    raise _unknown(column)
+
+
+def _unknown(column: ColumnFormat) -> BinlogFormatError:
+    return BinlogFormatError(
+        f"Unknown column type {column.type_code} with metadata {column.metadata:#06x}", errno=er.SLAVE_CORRUPT_EVENT
     )
 
 

@@ -6,6 +6,9 @@ Invariant: the text is MariaDB's own, which differs from Python's (`1::2:0:3:0:4
 from __future__ import annotations
 
 import re
+from typing import Final
+
+ADDRESS_BYTES: Final = {"inet4": 4, "inet6": 16, "uuid": 16}
 
 
 def inet4_text(raw: bytes) -> str:

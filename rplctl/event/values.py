@@ -34,7 +34,7 @@ from rplctl.event.charset import decode_text, is_single_byte, is_utf8
 from rplctl.event.column import ColumnFormat, char_length, fraction_digits
 from rplctl.event.decimal import decimal_sheet
 from rplctl.event.images import Images
-from rplctl.event.inet_uuid import inet4_text, inet6_text, uuid_text
+from rplctl.event.inet_uuid import ADDRESS_BYTES, inet4_text, inet6_text, uuid_text
 from rplctl.event.json import apply_diffs, json_text, parse_json, print_json
 from rplctl.event.large_text import large_text
 from rplctl.event.rows import Ints
@@ -169,8 +169,11 @@ def _sets(cells: Cells, fmt: ColumnFormat) -> list[Any]:
 def _strings(cells: Cells, fmt: ColumnFormat) -> list[Any]:
     """CHAR, VARCHAR, TEXT, BLOB and their binary sisters."""
     if fmt.sql_type in TEXT_OF_BYTES:
-        length = char_length(fmt.metadata)  # zeros at the end are not logged
-        return [TEXT_OF_BYTES[fmt.sql_type](raw.ljust(length, b"\0")) for raw in raw_cells(cells)]
+        length = ADDRESS_BYTES[fmt.sql_type]
+        padded = [raw.ljust(length, b"\0") for raw in raw_cells(cells)]  # zeros at the end are not logged
+        if any(len(raw) != length for raw in padded):
+            raise BinlogFormatError(f"A value that is not of {fmt.sql_type}", errno=er.SLAVE_CORRUPT_EVENT)
+        return [TEXT_OF_BYTES[fmt.sql_type](raw) for raw in padded]
     if fmt.charset is None or fmt.charset == "binary":
         if fmt.type_code == ColumnType.STRING:
             length = char_length(fmt.metadata)

@@ -2,8 +2,9 @@
 
 The session must have `character_set_results=NULL` (text comes in its column's charset), `time_zone='+00:00'` and
 neither PAD_CHAR_TO_FULL_LENGTH nor ANSI_QUOTES in its sql_mode: `SESSION` says so. Invariant: each format has the
-layout that a server of today writes into a table map, whatever age the column has. JSON comes as text: typed values
-within a document are lost, as they are in every dump.
+layout that a server of today writes into a table map, whatever age the column has, and passes the limits of one
+(`event.column.cell_layout`) when it is made. JSON comes as text: typed values within a document are lost, as they are
+in every dump.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from enum import IntEnum
 from typing import Final
 
 from rplctl import mysql_errors as er
-from rplctl.errors import RplError
-from rplctl.event.column import ColumnFormat
-from rplctl.event.decimal import decimal_size
+from rplctl.errors import BinlogFormatError, RplError
+from rplctl.event.column import ColumnFormat, cell_layout
+from rplctl.event.inet_uuid import ADDRESS_BYTES
 from rplctl.event.table_map import ColumnType
 from rplctl.schema.model import BINARY_TYPES, BLOB_BYTES, CHARACTER_TYPES, GEOMETRY_TYPES, TEXT_BYTES, Column
 from rplctl.schema.source_catalog import quote
@@ -31,7 +32,7 @@ SESSION: Final = written(
 class Action(IntEnum):
     """What becomes of a cell on its way from the result set into the image."""
 
-    KEEP = 0  # the first `size` bytes of a number; all bytes of what has its own length
+    KEEP = 0  # the first `size` bytes of a number, all of what has its own length: as many where `size` is given
     TRIM = 1  # without the zeros at its end, which are not logged
     DECIMAL = 2
     YEAR = 3
@@ -44,12 +45,20 @@ class Action(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class SelectedColumn:
-    """`size`: bytes of the image's cell, 0 = it varies. `metadata` of the format tells digits, precision, scale."""
+    """`size`: bytes of the image's cell, 0 = it varies. `metadata` of the format tells digits, precision, scale.
+
+    Raises BinlogFormatError for a definition that no table map could have, or that has cells of another size.
+    """
 
     expression: Sql
     format: ColumnFormat
     action: Action = Action.KEEP
     size: int = 0
+
+    def __post_init__(self) -> None:
+        prefix, width = cell_layout(self.format)
+        if not prefix and width != self.size:
+            raise _beyond_limits(f"cells of {self.size} bytes, not {width}")
 
 
 _NUMBERS: Final = {
@@ -64,13 +73,15 @@ _MOMENTS: Final = {
     "timestamp": (ColumnType.TIMESTAMP2, Action.TIMESTAMP, 4),
     "time": (ColumnType.TIME2, Action.TIME, 3),
 }
-_ADDRESS_BYTES: Final = {"inet4": 4, "inet6": 16, "uuid": 16}
 _LONGEST_CHARACTER: Final = 4  # bytes
+_LONGEST_FIXED: Final = 0x3FF  # bytes of a CHAR or BINARY
+_MOST_ENUM_LABELS: Final = 0xFFFF
 
 
 def selected_columns(columns: Sequence[Column], *, takes_numbers: bool = False) -> list[SelectedColumn]:
     """One for each column. `takes_numbers`: the target wants ENUM and SET by number; else those whose labels the model
-    lacks (MySQL prints some with question marks) come as text. Raises RplError for a type that is not known.
+    lacks (MySQL prints some with question marks) come as text. Raises RplError for a type that is not known, and
+    BinlogFormatError for a definition that no server has.
     """
     return [_selected(column, takes_numbers=takes_numbers) for column in columns]
 
@@ -103,7 +114,9 @@ def _numbered(column: Column, name: Sql) -> SelectedColumn:
     if column.type == "enum":
         code, size = ColumnType.ENUM, 1 if 0 < len(column.labels) < 256 else 2
     else:
-        code, size = ColumnType.SET, next(size for size in (1, 2, 3, 4, 8) if count <= 8 * size)
+        code, size = ColumnType.SET, next((size for size in (1, 2, 3, 4, 8) if count <= 8 * size), 0)
+    if size == 0 or len(column.labels) > _MOST_ENUM_LABELS:
+        raise _beyond_limits(f"{column.type} of {len(column.labels)} members")
     fmt = ColumnFormat(
         ColumnType.STRING,
         code << 8 | size,
@@ -131,19 +144,23 @@ def _string(column: Column, name: Sql) -> SelectedColumn:
 
 def _fixed_metadata(most: int) -> int:
     """Of a STRING of so many bytes: bits 8 and 9 hide, inverted, in the type's byte."""
+    if not 0 <= most <= _LONGEST_FIXED:
+        raise _beyond_limits(f"a string of {most} bytes")
     return (ColumnType.STRING ^ (most & 0x300) >> 4) << 8 | most & 0xFF
 
 
 def _other(column: Column, name: Sql) -> SelectedColumn:
     kind = column.type
     if kind == "decimal":
-        precision = 10 if column.length is None else column.length
-        metadata = precision << 8 | (column.scale or 0)
-        fmt = ColumnFormat(ColumnType.NEWDECIMAL, metadata, column.unsigned, sql_type=kind)
-        return SelectedColumn(name, fmt, Action.DECIMAL, decimal_size(precision, column.scale or 0))
+        precision, scale = 10 if column.length is None else column.length, column.scale or 0
+        if not 0 <= scale <= 0xFF:
+            raise _beyond_limits(f"decimal({precision},{scale})")
+        fmt = ColumnFormat(ColumnType.NEWDECIMAL, precision << 8 | scale, column.unsigned, sql_type=kind)
+        return SelectedColumn(name, fmt, Action.DECIMAL, cell_layout(fmt)[1])
     if kind == "bit":
         bits = column.length or 1
-        return SelectedColumn(name, ColumnFormat(ColumnType.BIT, bits & 7 | (bits >> 3) << 8, sql_type=kind))
+        fmt = ColumnFormat(ColumnType.BIT, bits & 7 | (bits >> 3) << 8, sql_type=kind)
+        return SelectedColumn(name, fmt, size=cell_layout(fmt)[1])
     if kind == "year":
         word = "year(2)" if column.length == 2 else "year"
         return SelectedColumn(name, ColumnFormat(ColumnType.YEAR, unsigned=True, sql_type=word), Action.YEAR, 1)
@@ -154,11 +171,15 @@ def _other(column: Column, name: Sql) -> SelectedColumn:
     if kind in GEOMETRY_TYPES or kind == "vector":
         code = ColumnType.VECTOR if kind == "vector" else ColumnType.GEOMETRY
         return SelectedColumn(name, ColumnFormat(code, 4, sql_type=kind))
-    if kind in _ADDRESS_BYTES:
-        size = _ADDRESS_BYTES[kind]
+    if kind in ADDRESS_BYTES:
+        size = ADDRESS_BYTES[kind]
         fmt = ColumnFormat(ColumnType.STRING, _fixed_metadata(size), charset="binary", sql_type=kind)
         is_uuid = kind == "uuid"
         return SelectedColumn(
             written("CAST({} AS BINARY({}))", name, size), fmt, Action.UUID if is_uuid else Action.TRIM, size
         )
     raise RplError(f"column {name} is {kind}, which cannot be copied", errno=er.SLAVE_CONVERSION_FAILED)
+
+
+def _beyond_limits(what: str) -> BinlogFormatError:
+    return BinlogFormatError(f"A column definition that no server has: {what}", errno=er.SLAVE_CORRUPT_EVENT)

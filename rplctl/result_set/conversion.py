@@ -2,8 +2,9 @@
 
 The forms of the result set (manual: "Binary Protocol Value"): DECIMAL its text; YEAR two bytes; a date or time a length
 byte, then year (2), month, day, hour, minute, second, microseconds (4); TIME sign, days (4), hour, minute, second,
-microseconds (4); trailing zeros are left out. Each kernel writes `size` bytes at `out[at]` and says whether the value
-had the form it must have. Invariant: nothing is rounded; what does not fit is refused.
+microseconds (4); trailing zeros are left out. Each kernel writes `size` bytes at `out[at]`, which the caller knows to
+be there, and says whether the value had the form it must have; it reads the `length` bytes at `data[start]` and no
+others. Invariant: nothing is rounded; what does not fit is refused.
 """
 
 from __future__ import annotations
@@ -31,11 +32,13 @@ def put_decimal(data: Any, start: Any, length: Any, precision: Any, scale: Any, 
     end = start + length
     point = end
     for k in range(p, end):
-        if data[k] == 46:
+        if data[k] == 46 and point == end:
             point = k
         elif data[k] < 48 or data[k] > 57:
             return False
     whole = precision - scale
+    if whole < 0 or scale < 0 or p == point:
+        return False
     while p < point and data[p] == 48:  # a lone zero, or zeros of ZEROFILL
         p += 1
     if point - p > whole or end - point - 1 > scale:
@@ -66,10 +69,12 @@ def put_decimal(data: Any, start: Any, length: Any, precision: Any, scale: Any, 
         width = (count + 1) // 2 if count < 9 else 4
         if count == 7 or count == 8:
             width = 4
+        if filled + width > at + size:
+            return False
         put_big_endian(out, filled, value, width)
         filled += width
         position += count
-    if filled - at != size:
+    if filled - at != size or size == 0:
         return False
     if negative and any_digit:
         for k in range(at, filled):

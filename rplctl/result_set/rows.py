@@ -168,23 +168,26 @@ def _convert(
     if action == 2:
         return c.put_decimal(data, start, length, more, scale, out, at, size)
     if action == 3:
-        return length == 2 and c.put_year(data, start, out, at)
+        return length == 2 and size == 1 and c.put_year(data, start, out, at)
     if action == 4:
-        return c.put_date(data, start, length, out, at)
+        return size == 3 and c.put_date(data, start, length, out, at)
     if action == 5:
         return c.put_datetime(data, start, length, more, out, at, size)
     if action == 6:
         return c.put_timestamp(data, start, length, more, out, at, size)
     if action == 7:
         return c.put_time(data, start, length, more, out, at, size)
-    return c.put_uuid(data, start, length, out, at)
+    return size == 16 and c.put_uuid(data, start, length, out, at)
 
 
 @lean_kernel
 def _walk_row(
     data: Any, p: Any, end: Any, shape: Any, row: Any, out: Any, extra: Any, behind: Any, starts: Any, lengths: Any
 ) -> Any:
-    """The row in data[p:end]; where the converted cells end in `out`, which begins at `behind` of the images; or -1."""
+    """The row in data[p:end]; where the converted cells end in `out`, which begins at `behind` of the images; or -1.
+
+    No conversion writes more than the `size` bytes of its cell, which are checked to be there.
+    """
     n = shape.shape[1]
     nulls = p + 1
     p = nulls + ((n + 9) >> 3)
@@ -204,23 +207,24 @@ def _walk_row(
             p += 1
         elif length == -2:
             length, p = _length_at(data, p, end)
-        if length < 0 or length > end - p:
+        if length < 0 or length > end - p or length > 0x7FFFFFFF:  # lengths have 32 bits
             return np.int64(-1)
         action = shape[1, column]
         size = shape[2, column]
         starts[row, column] = p
         lengths[row, column] = length
-        if action == 0:
-            if size > 0:  # a number, whose wire may be wider than the column
-                if size > length:
-                    return np.int64(-1)
-                lengths[row, column] = size
-        elif action == 1:
-            kept = length
+        if size > 0 and action <= 1:  # only a number's wire may be wider than the column
+            if size > length or (size < length and shape[0, column] < 0):
+                return np.int64(-1)
+            lengths[row, column] = size
+        if action == 1:
+            kept = np.int64(lengths[row, column])
             while kept > 0 and data[p + kept - 1] == 0:
                 kept -= 1
             lengths[row, column] = kept
-        else:
+        elif action > 1:
+            if size > len(out) - extra:
+                return np.int64(-1)
             if not _convert(data, p, length, action, size, shape[3, column], shape[4, column], out, extra):
                 return np.int64(-1)
             kept = size

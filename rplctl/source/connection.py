@@ -239,7 +239,7 @@ def _value(mysql: Any, query: Sql) -> str:
     return cell.decode(errors="replace") if isinstance(cell, bytes) else str(cell)
 
 
-def _matching(mysql: Any, query: str, pattern: str) -> str:
+def _matching(mysql: Any, query: Sql, pattern: str) -> str:
     """The one value of a query, all of it of this form. Raises SourceError for any other."""
     text = _value(mysql, query)
     if re.fullmatch(pattern, text, re.ASCII) is None:

@@ -137,3 +137,11 @@ def test_a_large_cell_among_others_is_its_own_bytes() -> None:
 def test_a_number_that_is_none_stops(raw: bytes) -> None:
     with pytest.raises(BinlogFormatError, match="no number"):
         decoded([raw], ColumnFormat(ColumnType.DOUBLE if len(raw) == 8 else ColumnType.FLOAT))
+
+
+@pytest.mark.parametrize(("word", "size"), [("inet4", 4), ("inet6", 16), ("uuid", 16)])
+def test_an_address_of_another_length_is_refused(word: str, size: int) -> None:
+    fmt = ColumnFormat(ColumnType.STRING, ColumnType.STRING << 8 | 2, charset="binary", sql_type=word)
+    assert len(decoded([b"", b"\1"], fmt)) == 2, "zeros at the end are not logged"
+    with pytest.raises(BinlogFormatError, match=f"not of {word}"):
+        decoded([bytes(size + 1)], fmt)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from rplctl.errors import RplError
-from rplctl.event.column import cell_layout, char_length
-from rplctl.result_set.columns import Action, selected_columns
+from rplctl.errors import BinlogFormatError, RplError
+from rplctl.event.column import ColumnFormat, cell_layout, char_length
+from rplctl.event.table_map import ColumnType
+from rplctl.result_set.columns import Action, SelectedColumn, selected_columns
 from rplctl.schema.model import Column
 
 
@@ -46,3 +47,36 @@ def test_a_type_that_is_not_known_is_refused() -> None:
     with pytest.raises(RplError) as caught:
         selected_columns([Column("x", "xmltype")])
     assert caught.value.errno == 1677
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        Column("d", "decimal", 10, 1 << 31),
+        Column("d", "decimal", 10, 256),
+        Column("d", "decimal", 10, -1),
+        Column("d", "decimal", 66, 0),
+        Column("d", "decimal", 0, 0),
+        Column("d", "decimal", 65, 39),
+        Column("d", "decimal", 1 << 62, 2),
+        Column("t", "datetime", 7),
+        Column("t", "time", 1 << 40),
+        Column("b", "bit", 65),
+        Column("b", "bit", -8),
+        Column("c", "char", 1 << 31),
+        Column("c", "binary", 1024),
+        Column("c", "varchar", -1),
+        Column("s", "set", labels=("x",) * 65),
+        Column("e", "enum", labels=("x",) * 65536),
+    ],
+    ids=lambda column: f"{column.type} {column.length} {column.scale} {len(column.labels)}",
+)
+def test_a_definition_that_no_table_map_could_have_is_refused(column: Column) -> None:
+    for takes_numbers in (False, True):
+        with pytest.raises(BinlogFormatError):
+            selected_columns([column], takes_numbers=takes_numbers)
+
+
+def test_a_selected_column_cannot_have_cells_of_another_size_than_its_format() -> None:
+    with pytest.raises(BinlogFormatError, match="cells of 4 bytes, not 5"):
+        SelectedColumn("`d`", ColumnFormat(ColumnType.NEWDECIMAL, 10 << 8 | 2), Action.DECIMAL, 4)

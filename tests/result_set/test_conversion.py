@@ -9,6 +9,7 @@ import pytest
 
 from rplctl.errors import BinlogFormatError
 from rplctl.event.inet_uuid import uuid_text
+from rplctl.event.jit import byte_view
 from rplctl.event.values import decode_column
 from rplctl.result_set import conversion
 from rplctl.result_set.columns import selected_columns
@@ -89,3 +90,24 @@ def test_a_number_is_written_with_its_first_byte_first() -> None:
     out = np.zeros(4, np.uint8)
     conversion.put_big_endian(out, 1, 0x010203, 3)
     assert out.tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(("precision", "scale"), [(10, 2), (8388618, 0), (65, 30), (10, 200), (0, 0)])
+@pytest.mark.parametrize("size", [0, 1, 4, 5])
+def test_a_decimal_is_never_written_beyond_its_room(precision: int, scale: int, size: int) -> None:
+    out = np.full(64, 7, np.uint8)
+    conversion.put_decimal(byte_view(b"-12345678.25"), 0, 12, precision, scale, out, 8, size)
+    assert out[:8].tolist() == [7] * 8 and out[8 + size :].tolist() == [7] * (56 - size)
+
+
+@pytest.mark.parametrize("text", ["", "-", ".", "1.2.3", "--1", "1-", ".5"])
+def test_a_decimal_that_no_server_prints_is_refused(text: str) -> None:
+    with pytest.raises(BinlogFormatError):
+        one_cell(Column("d", "decimal", 10, 3), DECIMAL, counted(text.encode()))
+
+
+@pytest.mark.parametrize(("kind", "length"), [("bit", 9), ("inet6", None), ("inet4", None)])
+def test_a_counted_cell_of_another_length_than_its_column_is_refused(kind: str, length: int | None) -> None:
+    for cell in (b"", b"a", b"a" * 3, b"a" * 17):
+        with pytest.raises(BinlogFormatError):
+            one_cell(Column("c", kind, length), TEXT, counted(cell))
