@@ -24,6 +24,7 @@ from rplctl.history import note_event
 from rplctl.locks import FileLock
 from rplctl.log_file import LineFormatter
 from rplctl.mask import masked
+from rplctl.own_process import OWN_FOLDER, own_environment, own_python
 
 TIMEOUT_S: Final = 30.0
 PATIENCE_S: Final = 120.0  # for others that run; then it is not called
@@ -37,11 +38,13 @@ def call(command: str, datadir: Path, told: Mapping[str, Any]) -> None:
     with closing(FileLock(_busy(datadir))) as busy:
         busy.acquire(shared=True)
         runner = subprocess.Popen(
-            [sys.executable, "-m", "rplctl.hook", str(datadir.resolve())],
+            own_python("-m", "rplctl.hook", str(datadir.resolve())),
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
+            env=own_environment(),
             pass_fds=(busy.descriptor,),
             start_new_session=True,
+            cwd=OWN_FOLDER,
         )
     with suppress(BrokenPipeError):
         assert runner.stdin is not None
@@ -89,7 +92,7 @@ def _run(command: str, document: bytes) -> str:
         stdin=subprocess.PIPE,
         stdout=writing,
         stderr=writing,
-        cwd="/",
+        cwd=OWN_FOLDER,
         env={name: os.environ[name] for name in _KEPT if name in os.environ},
         start_new_session=True,
     )

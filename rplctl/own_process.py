@@ -1,7 +1,9 @@
-"""Signals to processes of ours, which are known by a lock file that they hold, and to this one; how one ended.
+"""Processes of ours: how one is started, signals to one that holds a lock file, how one ended.
 
-Invariant: no signal goes to a process that does not have that very file open at the moment of the signal. A number in a
-file proves nothing: it may be junk, from before a reboot, of another container, or be given again (a pidfd is not).
+Invariants: a process that rplctl starts imports nothing from the working directory, whoever owns that: its command,
+environment and folder come from `own_python`, `own_environment` and OWN_FOLDER. No signal goes to a process that does
+not have that very file open at the moment of the signal. A number in a file proves nothing: it may be junk, from before
+a reboot, of another container, or be given again (a pidfd is not).
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
@@ -18,7 +20,13 @@ from typing import Final
 
 from rplctl.errors import LockBusy, RplError
 
+OWN_FOLDER: Final = "/"  # the working directory of processes of ours: only root can put a file there
+SAFE_PATH: Final = "PYTHONSAFEPATH"  # as `-P`, also for the Pythons that a library starts
 _SWITCH_S: Final = 0.1
+_PATH_VARIABLES: Final = (
+    *("RPLCTL_CONFIG", "JAVA_HOME", "SPARK_HOME", "SPARK_CONF_DIR", "NUMBA_CACHE_DIR", "TMPDIR"),
+    *("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "CREDENTIALS_DIRECTORY"),
+)
 
 
 def serve_many_threads() -> None:
@@ -58,13 +66,36 @@ def signal_holder(pid: int, number: signal.Signals, lock: Path, what: str, chann
     return True
 
 
+def own_python(*arguments: str) -> list[str]:
+    """Return the command that runs this Python without the working directory on its path."""
+    return [sys.executable, "-P", *arguments]
+
+
+def own_environment(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return the environment for a process of ours, which runs in OWN_FOLDER.
+
+    A relative path that the operator gave stays the folder it names here. PYTHONPATH keeps its absolute folders alone.
+    """
+    found = {**environment, SAFE_PATH: "1"}
+    found |= {name: os.path.abspath(found[name]) for name in _PATH_VARIABLES if found.get(name)}
+    folders = [folder for folder in found.pop("PYTHONPATH", "").split(os.pathsep) if os.path.isabs(folder)]
+    return found | ({"PYTHONPATH": os.pathsep.join(folders)} if folders else {})
+
+
 def start_beside(arguments: Sequence[str], pass_fds: Sequence[int] = ()) -> int:
     """Begin a process of this Python in a session of its own, which says nothing and may outlive us; its pid."""
     import subprocess  # who only signals needs none
 
-    command, null = [sys.executable, *arguments], subprocess.DEVNULL
+    null = subprocess.DEVNULL
     child = subprocess.Popen(
-        command, stdin=null, stdout=null, stderr=null, pass_fds=pass_fds, start_new_session=True, cwd="/"
+        own_python(*arguments),
+        stdin=null,
+        stdout=null,
+        stderr=null,
+        env=own_environment(),
+        pass_fds=pass_fds,
+        start_new_session=True,
+        cwd=OWN_FOLDER,
     )
     threading.Thread(target=child.wait, name="rplctl-reaper", daemon=True).start()  # leaves no zombie
     return child.pid

@@ -22,7 +22,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -35,6 +34,7 @@ from rplctl.config import Config
 from rplctl.durable import private_folder, sync_count
 from rplctl.errors import RplError, UsageError
 from rplctl.info import RelayLogInfo
+from rplctl.own_process import OWN_FOLDER, own_environment, own_python
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.repository import create_tables, open_relay_log_info
 from rplctl.repository.base import InfoRepository
@@ -146,7 +146,8 @@ def _with_strace(config: Config, variant: str, transactions: int) -> float:
     output = folder / "strace"
     program = f"from rplctl.command.fsync_report import probe; probe({str(folder)!r}, {variant!r}, {transactions})"
     command = [strace, "-f", "-qq", "-e", f"trace=fsync,fdatasync,{_MARK}", "-o", str(output)]
-    done = subprocess.run([*command, sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    traced = [*command, *own_python("-c", program)]
+    done = subprocess.run(traced, capture_output=True, text=True, check=False, env=own_environment(), cwd=OWN_FOLDER)
     calls = output.read_text() if output.exists() else ""
     parts = re.split(rf"^.*{_MARK}.*$", calls, flags=re.MULTILINE)
     if done.returncode or len(parts) != 3:

@@ -42,7 +42,7 @@ def init(
     datadir: Path, options: Mapping[str, Value], target_password: str | None = None, *, config_file: Path | None = None
 ) -> InitResult:
     """Raises UsageError, ConfigError, TargetError; nothing is written when an option is wrong."""
-    given = dict(options)
+    given = _from_root(options)
     if has_password(str(given.get("target", ""))):
         raise UsageError(
             "a password in --target would be seen in the process list",
@@ -66,6 +66,18 @@ def init(
         start_beside(["-m", "rplctl.result_set.warm_up"])
     with files_may_change(datadir) if (datadir / "run").is_dir() else nullcontext():  # a new one has no locks yet
         return _store(datadir, given, planned, target_password, config_file)
+
+
+def _from_root(options: Mapping[str, Value]) -> dict[str, Value]:
+    """Return the options with each path named from the root: the threads run in another folder than this command."""
+    given = dict(options)
+    scheme, separator, rest = str(given.get("target", "")).partition(":///")
+    path, mark, query = rest.partition("?")
+    if path and dialect_of(target_kind(scheme)).is_one_file:
+        given["target"] = f"{scheme}{separator}{os.path.abspath(path)}{mark}{query}"
+    if given.get("java_home"):
+        given["java_home"] = os.path.abspath(os.path.expanduser(str(given["java_home"])))
+    return given
 
 
 def _store(

@@ -7,6 +7,8 @@ is kept where there is a folder for it (`kernel_cache`).
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar, cast
 
@@ -22,7 +24,28 @@ Buffer: TypeAlias = "bytes | bytearray | memoryview | NDArray[np.uint8]"
 
 _IS_KEPT = made_folder() is not None
 
-import numba  # noqa: E402  the cache folder must be known first
+
+def _import_numba() -> Any:
+    """Import Numba without the `.numba_config.yaml` of the working directory: it can name a CACHE_DIR, from which
+    Numba loads machine code. Numba reads the file when it is imported, if it finds YAML, and at each compilation.
+    """
+    if "numba" in sys.modules:  # imported by the program that we are a part of: its choice
+        import numba
+    else:
+        modules: dict[str, Any] = sys.modules
+        yaml, modules["yaml"] = modules.get("yaml"), None
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # that the file is there and YAML is not
+                import numba
+        finally:
+            del modules["yaml"]
+            modules |= {"yaml": yaml} if yaml else {}
+        numba.core.config._config_fname = ""
+    return numba
+
+
+numba = _import_numba()  # the cache folder must be known first
 
 _LEAN: dict[str, Any] = {"cache": _IS_KEPT, "nogil": True, "boundscheck": False, "_nrt": False}  # _nrt is in no stub
 

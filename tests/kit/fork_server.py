@@ -31,8 +31,13 @@ from typing import Any
 
 from rplctl import failpoint
 from rplctl.config import ENVIRONMENT_PREFIX
+from rplctl.own_process import OWN_FOLDER, SAFE_PATH, own_environment
 
-CHANGES = {"PYTEST_CURRENT_TEST", "PYTHONPATH"}  # variables that may differ from those that the server began with
+CHANGES = {
+    "PYTEST_CURRENT_TEST",
+    "PYTHONPATH",
+    SAFE_PATH,
+}  # variables that may differ from those that the server began with
 WITHOUT_SPARK = Path(__file__).parent / "without_spark"
 _MOST_BYTES = 1 << 18
 _ROOM = "-" * 4096  # the kernel shows a program's arguments where those of the server stood
@@ -111,8 +116,13 @@ class Forked:
     ) -> None:
         self.returncode: int | None = None
         self._answers, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        told = {"arguments": arguments, "environment": dict(environment), "cwd": os.getcwd(), "kept": list(kept),
-                "session": session}  # fmt: skip
+        told = {
+            "arguments": arguments,
+            "environment": dict(environment),
+            "cwd": OWN_FOLDER if session else os.getcwd(),
+            "kept": list(kept),
+            "session": session,
+        }
         with its:
             socket.send_fds(server, [json.dumps(told).encode()], [*streams, its.fileno(), *kept])
         self.pid = int(self._answers.recv(32))
@@ -227,7 +237,14 @@ def _fork_children(server: socket.socket) -> None:
     def popen(command: list[str], log: Path, environment: Mapping[str, str], pass_fds: Sequence[int] = ()) -> Any:
         with child._open_log(log) as output, open(os.devnull) as nothing:
             streams = [nothing.fileno(), output.fileno(), output.fileno()]
-            return Forked(server, command[2:], environment, streams, pass_fds, session=True)
+            return Forked(
+                server,
+                command[command.index("-m") + 1 :],
+                own_environment(environment),
+                streams,
+                pass_fds,
+                session=True,
+            )
 
     child._popen = popen
 

@@ -66,7 +66,12 @@ def find_java(java_home: str, shim_folder: Path, environment: Mapping[str, str] 
 
 def _candidates(java_home: str, environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
     if java_home:
-        yield "--java-home", Path(java_home).expanduser()
+        home = Path(java_home).expanduser()
+        if not home.is_absolute():
+            raise ConfigError(
+                f"java_home = '{java_home}': expected an absolute path", hint="rplctl init --java-home DIR"
+            )
+        yield "--java-home", home
     for variable in ("RPLCTL_JAVA_HOME", "JAVA_HOME"):
         if environment.get(variable):
             yield variable, Path(environment[variable])

@@ -36,6 +36,7 @@ from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.durable import PRIVATE_FILE, private_folder, replace_file
 from rplctl.errors import RplError
+from rplctl.own_process import SAFE_PATH
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -298,6 +299,7 @@ def spark_settings(config: Config, folder: Path, name: str) -> dict[str, str]:
         DRIVER_JAVA_OPTIONS: java_options,
         "spark.local.dir": str(folder),
         "spark.python.daemon.module": "rplctl.applier.spark.worker_daemon",
+        f"spark.executorEnv.{SAFE_PATH}": "1",  # an executor's folder belongs to others as well
     }
     if master.startswith("local"):
         settings |= {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
@@ -323,6 +325,7 @@ def _short_names(folder: Path) -> dict[str, str]:
 def _set_environment(java: Java, given: Mapping[str, str], *, local_mode: bool) -> None:
     """What pyspark and its launcher script read from the environment."""
     os.environ["JAVA_HOME"] = str(java.home)
+    os.environ[SAFE_PATH] = "1"  # Spark starts Python with -m
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["PYSPARK_PYTHON"] = given.get(EXECUTOR_PYTHON, sys.executable)
     if local_mode:

@@ -11,7 +11,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -26,7 +25,7 @@ from rplctl.durable import naming, private_folder, replace_file
 from rplctl.errors import LockBusy, RplError, file_error
 from rplctl.locks import FileLock
 from rplctl.log_file import turn_over
-from rplctl.own_process import ended_how, signal_holder
+from rplctl.own_process import OWN_FOLDER, ended_how, own_environment, own_python, signal_holder
 from rplctl.plain_file import UnfitFile, open_plain
 from rplctl.status import read_status
 
@@ -59,7 +58,7 @@ class Child:
 def spawn(channel: Channel, role: str, arguments: Sequence[str], environment: Mapping[str, str]) -> Child:
     """Start `python -m rplctl.<role>` in its own session."""
     private_folder(channel.run_folder)
-    command = [sys.executable, "-m", f"rplctl.{role}", str(channel.datadir.resolve()), channel.name, *arguments]
+    command = own_python("-m", f"rplctl.{role}", str(channel.datadir.resolve()), channel.name, *arguments)
     started = time.time()
     return Child(role, channel, _popen(command, channel.log_path(role), environment), started)
 
@@ -74,7 +73,7 @@ def spawn_shared(role: str, channels: Mapping[Channel, str], environment: Mappin
         private_folder(channel.run_folder)
         _open_log(channel.log_path(role)).close()
     told = json.dumps({channel.name: text for channel, text in channels.items()})
-    command = [sys.executable, "-m", f"rplctl.{role}", str(first.datadir.resolve()), "--shared", str(folder), told]
+    command = own_python("-m", f"rplctl.{role}", str(first.datadir.resolve()), "--shared", str(folder.resolve()), told)
     log, started = folder / f"{role}.log", time.time()
     with closing(FileLock(folder / "lock")) as seat:
         seat.acquire()
@@ -99,9 +98,10 @@ def _popen(
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
-            env=environment,
+            env=own_environment(environment),
             pass_fds=pass_fds,
             start_new_session=True,
+            cwd=OWN_FOLDER,
         )
 
 

@@ -54,9 +54,9 @@ class Options:
 
 def options_of(url: URL) -> Options:
     """Raises ConfigError."""
-    if not url.database or url.database == ":memory:" or url.host:
+    if not url.database or not Path(url.database).is_absolute() or url.host:
         raise ConfigError("a DuckDB target needs a file", hint="write duckdb:////absolute/path/target.duckdb")
-    path = Path(url.database).absolute()
+    path = Path(url.database)
     given = {name: value if isinstance(value, str) else value[-1] for name, value in url.query.items()}
     known = (*_SETTINGS, _EXPORT)
     if unknown := next((name for name in given if name not in known), None):
@@ -67,8 +67,8 @@ def options_of(url: URL) -> Options:
 def _copy_of(path: Path, name: str | None) -> Path | None:
     if name is None:
         return None
-    copy = Path(name).absolute()
-    if not name or copy.is_dir() or copy in (path, path.with_name(f"{path.name}.wal")):
+    copy = Path(name)
+    if not copy.is_absolute() or copy.is_dir() or copy in (path, path.with_name(f"{path.name}.wal")):
         raise ConfigError(f"{_EXPORT}={name} names no file for a copy", hint=f"{_EXPORT}=/another/path/copy.duckdb")
     return copy
 

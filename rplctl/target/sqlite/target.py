@@ -65,7 +65,7 @@ STEPS_BETWEEN_CHECKS = 50_000  # of SQLite's machine: a few milliseconds
 def open_engine(url: str) -> Engine:
     """An engine on the file, which its first connection makes: a look that asks first (`is_missing`) makes none."""
     path = make_url(url).database
-    if not path or path == ":memory:":
+    if not path or not os.path.isabs(path):
         raise TargetError("a SQLite target needs a file", hint="write sqlite:////absolute/path/target.db")
     was_there, is_checked = os.path.exists(path), False
     engine = create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_MS / 1000}, hide_parameters=True)
