@@ -3,7 +3,11 @@
 First all events as one piece: bytes that end with their own CRC32 have the CRC32 RESIDUE, whatever they are, so that
 of a run of good events hangs on their lengths alone, and zlib reads the piece three times as fast as events one by one.
 Only if that fails are the events looked at, eight table look-ups per eight bytes (slice-by-8). The algorithm in force
-changes at a FORMAT_DESCRIPTION, which itself always carries a checksum, computed with its in-use flag cleared.
+changes at a FORMAT_DESCRIPTION, which itself always carries a checksum, computed with its in-use flag cleared; before
+MySQL 5.6.1 no event has one.
+
+A server that sends a FORMAT_DESCRIPTION in the middle of a log without checksums changes it (`created` becomes 0) and
+leaves the old checksum (MariaDB 10.11, MySQL 9.7): such an event, and no other, is taken as it comes.
 """
 
 from __future__ import annotations
@@ -15,13 +19,14 @@ from isal.isal_zlib import crc32
 from numpy.typing import NDArray
 
 from rplctl.event.bytes_at import u32
-from rplctl.event.group_position import SHORTEST_DESCRIPTION, description_checksum
+from rplctl.event.group_position import SHORTEST_DESCRIPTION, description_checksum, has_checksum_field
 from rplctl.event.header import CHECKSUM_LENGTH, HEADER_LENGTH
 from rplctl.event.jit import Buffer, ByteArray, byte_view, lean_kernel
 from rplctl.event.types import EventType
 
 _POLYNOMIAL: Final = 0xEDB88320
 _DESCRIPTION: Final = int(EventType.FORMAT_DESCRIPTION)
+_CREATED: Final = HEADER_LENGTH + 52
 
 
 def _tables() -> NDArray[np.uint32]:
@@ -138,6 +143,8 @@ def _verify(data: ByteArray, offsets: NDArray[np.int64], algorithm: int, tables:
             if end + CHECKSUM_LENGTH < start + SHORTEST_DESCRIPTION:
                 return index
             checked = description_checksum(data, start, end + CHECKSUM_LENGTH) != 0
+            if not checked and (u32(data, start + _CREATED) == 0 or not has_checksum_field(data, start)):
+                continue
             crc = crc_range(data, start, start + 17, tables, ones)
             first = np.uint32(data[start + 17] & 0xFE)
             crc = tables[0][(crc ^ first) & np.uint32(0xFF)] ^ (crc >> np.uint32(8))

@@ -46,11 +46,8 @@ def _advance(registers: NDArray[np.int64], end_log_pos: int, length: int, flags:
 
 
 @lean_kernel
-def description_checksum(data: ByteArray, at: int, end: int) -> int:
-    """Checksum length that a FORMAT_DESCRIPTION announces: servers older than 5.6.1 (MariaDB 5.3) have none.
-
-    The event has SHORTEST_DESCRIPTION bytes at least.
-    """
+def has_checksum_field(data: ByteArray, at: int) -> bool:
+    """True if a FORMAT_DESCRIPTION ends with algorithm and checksum: not before MySQL 5.6.1 and MariaDB 5.3."""
     number, part, value = 0, 0, 0
     cursor = at + HEADER_LENGTH + 2
     while cursor < at + HEADER_LENGTH + 48:
@@ -63,8 +60,16 @@ def description_checksum(data: ByteArray, at: int, end: int) -> int:
             break
         cursor += 1
     number = number * 1000 + value
-    has_algorithm = number >= 5006001 or (number >= 5003000 and data[cursor] == 45 and data[cursor + 1] == 77)  # -M
-    return 4 if has_algorithm and data[end - 5] == 1 else 0
+    return number >= 5006001 or (number >= 5003000 and data[cursor] == 45 and data[cursor + 1] == 77)  # -M
+
+
+@lean_kernel
+def description_checksum(data: ByteArray, at: int, end: int) -> int:
+    """Checksum length that a FORMAT_DESCRIPTION announces for the events after it.
+
+    The event has SHORTEST_DESCRIPTION bytes at least.
+    """
+    return 4 if has_checksum_field(data, at) and data[end - 5] == 1 else 0
 
 
 @lean_kernel

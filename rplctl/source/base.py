@@ -41,7 +41,7 @@ class EventBatch:
         return self.data[int(self.offsets[i]) : int(self.offsets[i + 1])].tobytes()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SourceIdentity:
     """Who answered: for the wrong-server guard and `show-status`."""
 

@@ -4,8 +4,10 @@ It says what a live server's dump says: an artificial ROTATE and the FORMAT_DESC
 next file, then the events byte for byte; the same 1236 texts when a file is missing, purged or cut. Files may grow
 and appear while it is read; at the end of what is there `read_batch` gives None. Files are never written.
 
-Invariant: an event is handed out only when all of it is in the file. Which files: those of the one `.index` in the
-folder, else every `NAME.NNNNNN` with one NAME, relay logs (`relay-bin` in their names) left aside; order is by number.
+Invariants: an event is handed out only when all of it is in the file; an artificial ROTATE has a checksum where the
+events before it have one, as a server sends it, and the first one where the oldest log has them (`identity`). Which
+files: those of the one `.index` in the folder, else every `NAME.NNNNNN` with one NAME, relay logs (`relay-bin` in their
+names) left aside; order is by number.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ import numpy as np
 from rplctl import mysql_errors as er
 from rplctl.errors import BinlogFormatError, SourceError
 from rplctl.event.events import build_rotate
-from rplctl.event.format_description import parse_format_description, resent
+from rplctl.event.format_description import CHECKSUM_OFF, parse_format_description, resent
 from rplctl.event.header import BINLOG_MAGIC, ENCRYPTED_MAGIC, HEADER_LENGTH, parse_header
 from rplctl.event.scan import scan_events
 from rplctl.event.types import EventType
@@ -66,6 +68,7 @@ class FolderStream:
         self._filter: GtidFilter | None = gtid_filter(start)
         self._log: _OpenLog | None = None
         self._pending: list[bytes] = []  # events to hand out before the file's own
+        self._algorithm: int | None = None  # of checksums, in force after what was handed out; None = nothing was yet
 
     def identity(self) -> SourceIdentity:
         """Of the oldest log: a folder has no server to ask."""
@@ -74,10 +77,15 @@ class FolderStream:
             raise _no_first_log(self._folder)
         event = read_head(self._folder / names[0])
         description = parse_format_description(event)
-        version = event[21:71].split(b"\0", 1)[0].decode("latin-1")
-        server_id = parse_header(event).server_id
+        if self._log is None:
+            self._algorithm = description.checksum_algorithm
         return SourceIdentity(
-            server_id, "", version, "mariadb" in version.lower(), 0.0, description.checksum_length > 0
+            server_id=parse_header(event).server_id,
+            uuid="",
+            version=description.server_version,
+            is_mariadb=description.is_mariadb,
+            clock_difference=0.0,
+            has_checksums=description.checksum_length > 0,
         )
 
     def read_batch(self, timeout_s: float) -> EventBatch | None:
@@ -181,6 +189,8 @@ class FolderStream:
             self._open(wanted.log_name, max(FIRST_EVENT_POSITION, wanted.log_pos))
 
     def _open(self, name: str, position: int) -> None:
+        if self._algorithm is None:
+            self.identity()
         path = self._folder / name
         head = read_head(path)
         descriptor = open_plain(path)
@@ -195,8 +205,8 @@ class FolderStream:
         at_start = position == FIRST_EVENT_POSITION
         if not at_start:
             _check_boundary(self._log, position)
-        algorithm = parse_format_description(head).checksum_algorithm
-        rotate = build_rotate(parse_header(head).server_id, name, position, algorithm)
+        rotate = build_rotate(parse_header(head).server_id, name, position, self._algorithm or CHECKSUM_OFF)
+        self._algorithm = parse_format_description(head).checksum_algorithm
         self._pending = [rotate, resent(head, in_place=at_start)]
         if at_start:
             self._log.offset += len(head)

@@ -176,7 +176,14 @@ def _identify(mysql: Any) -> SourceIdentity:
     uuid = "" if is_mariadb else _matching(mysql, written("SELECT @@GLOBAL.server_uuid"), _UUID)
     if int(server_id) > UINT_MAX or not version.isprintable() or len(version) > _LONGEST_VERSION:
         raise _no_answer(f"is version {version[:_SHOWN]!r} with server_id {server_id}")
-    return SourceIdentity(int(server_id), uuid, version, is_mariadb, clock.difference, clock.error)
+    return SourceIdentity(
+        server_id=int(server_id),
+        uuid=uuid,
+        version=version,
+        is_mariadb=is_mariadb,
+        clock_difference=clock.difference,
+        clock_error=clock.error,
+    )
 
 
 def check_identity(found: SourceIdentity, info: MasterInfo, start: DumpStart, replica: ReplicaIdentity | None) -> None:

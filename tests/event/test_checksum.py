@@ -11,6 +11,7 @@ import pytest
 
 from rplctl.event.checksum import RESIDUE, verify_events
 from rplctl.event.checksum_trailer import append_checksum
+from rplctl.event.format_description import build_format_description
 from tests.event import logs
 
 
@@ -63,3 +64,25 @@ def test_a_format_description_that_is_cut_short_is_bad_and_nothing_behind_it_is_
     for length in range(23, 81):
         short = append_checksum(whole[:9] + length.to_bytes(4, "little") + whole[13 : length - 4])
         assert verify_events(short, np.array([0, length]), 0) == 0
+
+
+def described(algorithm: int, version: str = "8.0.40") -> npt.NDArray[np.uint8]:
+    return np.frombuffer(build_format_description(1, 0, algorithm, version, relay_log=False), np.uint8).copy()
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "created", "version", "is_taken"),
+    [(0, 0, "8.0.40", True), (0, 1, "8.0.40", False), (1, 0, "8.0.40", False), (0, 1, "5.5.62", True)],
+)
+def test_only_a_description_without_checksums_that_was_sent_again_may_have_a_stale_one(
+    algorithm: int, created: int, version: str, is_taken: bool
+) -> None:
+    event = described(algorithm, version)
+    event[71], event[-1] = created, event[-1] ^ 1
+    offsets = np.array([0, len(event)])
+    assert [verify_events(event, offsets, before) for before in (0, 1)] == ([-1, -1] if is_taken else [0, 0])
+
+
+def test_a_description_cut_short_is_wrong() -> None:
+    event = described(0)[:70]
+    assert verify_events(event, np.array([0, 70]), 0) == 0

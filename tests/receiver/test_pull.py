@@ -37,7 +37,7 @@ from tests.source.binlogs import statements
 pytestmark = pytest.mark.slow
 
 REPLICA = ReplicaIdentity(77, "r")
-SOURCE = SourceIdentity(1, "s", "8.0.40", False, 0.0)
+SOURCE = SourceIdentity(server_id=1, uuid="s", version="8.0.40", is_mariadb=False, clock_difference=0.0)
 NOTHING_YET = RecoveryResult(BinlogPosition("", 4), RelayLogPosition("", 0), True, b"", 0, (), "", False, ())
 
 

@@ -11,7 +11,7 @@ from rplctl.receiver.reporter import WAITING, Reporter
 from rplctl.source import SourceIdentity
 from rplctl.status import ThreadStatus, read_status
 
-SOURCE = SourceIdentity(4711, "a-b-c", "8.4.3", False, 1.5)
+SOURCE = SourceIdentity(server_id=4711, uuid="a-b-c", version="8.4.3", is_mariadb=False, clock_difference=1.5)
 AWAY = SourceError("error connecting to master", errno=2003, transient=True)
 
 

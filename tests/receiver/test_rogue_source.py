@@ -91,7 +91,13 @@ def pulled(folder: Path, events: list[bytes], data: bytes) -> RplError | None:
     (folder / "run").mkdir(parents=True, exist_ok=True)
     pull = Pull(config, channel, REPLICA, Reporter(channel))
     repository = open_master_info(config, channel, _no_engine)
-    pull.begin(MasterInfo(host="h"), repository, SourceIdentity(1, "s", "8", False, 0.0), NOTHING_YET, resume=False)
+    pull.begin(
+        MasterInfo(host="h"),
+        repository,
+        SourceIdentity(server_id=1, uuid="s", version="8", is_mariadb=False, clock_difference=0.0),
+        NOTHING_YET,
+        resume=False,
+    )
     offsets = np.cumsum([0, *map(len, events)])
 
     class Stream:

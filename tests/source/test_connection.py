@@ -215,7 +215,7 @@ def test_full_sha2_authentication_says_what_each_way_out_means() -> None:
 
 
 def identity(server_id: int = 1, uuid: str = "a") -> SourceIdentity:
-    return SourceIdentity(server_id, uuid, "9.7.4", False, 0.0)
+    return SourceIdentity(server_id=server_id, uuid=uuid, version="9.7.4", is_mariadb=False, clock_difference=0.0)
 
 
 @pytest.mark.parametrize("found", [identity(server_id=2), identity(uuid="b")])
