@@ -129,10 +129,12 @@ def _written(path: Path, data: bytes, *, durable: bool) -> Path:
 
 
 def _open_temporary(path: Path) -> tuple[Path, int]:
-    """A new file beside it, for this thread alone, and its descriptor."""
+    """A new file beside it, for this thread alone, and its descriptor. What has the name already is not written to:
+    somebody else may have it open.
+    """
     temporary = path.with_name(f".{path.name}.tmp{os.getpid()}.{threading.get_native_id()}")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(temporary, flags, PRIVATE_FILE)
+    temporary.unlink(missing_ok=True)  # a killed process with the same number left it
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE_FILE)
     os.fchmod(descriptor, PRIVATE_FILE)
     return temporary, descriptor
 
@@ -179,9 +181,11 @@ def remove_file(path: Path) -> None:
 
 
 def private_folder(path: Path) -> Path:
-    """Create a 0700 folder with its parents where missing; an existing one keeps its mode."""
+    """Create a 0700 folder with its parents where missing, these 0700, too; an existing one keeps its mode."""
     if not path.is_dir():
-        path.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+        if path.parent != path:
+            private_folder(path.parent)
+        path.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
         path.chmod(PRIVATE_FOLDER)
     return path
 

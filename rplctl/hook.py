@@ -24,7 +24,7 @@ from rplctl.history import note_event
 from rplctl.locks import FileLock
 from rplctl.log_file import LineFormatter
 from rplctl.mask import masked
-from rplctl.own_process import OWN_FOLDER, own_environment, own_python
+from rplctl.own_process import OWN_FOLDER, OWN_UMASK, own_environment, own_python
 
 TIMEOUT_S: Final = 30.0
 PATIENCE_S: Final = 120.0  # for others that run; then it is not called
@@ -45,6 +45,7 @@ def call(command: str, datadir: Path, told: Mapping[str, Any]) -> None:
             pass_fds=(busy.descriptor,),
             start_new_session=True,
             cwd=OWN_FOLDER,
+            umask=OWN_UMASK,
         )
     with suppress(BrokenPipeError):
         assert runner.stdin is not None

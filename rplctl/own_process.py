@@ -1,9 +1,9 @@
 """Processes of ours: how one is started, signals to one that holds a lock file, how one ended.
 
 Invariants: a process that rplctl starts imports nothing from the working directory, whoever owns that: its command,
-environment and folder come from `own_python`, `own_environment` and OWN_FOLDER. No signal goes to a process that does
-not have that very file open at the moment of the signal. A number in a file proves nothing: it may be junk, from before
-a reboot, of another container, or be given again (a pidfd is not).
+environment and folder come from `own_python`, `own_environment` and OWN_FOLDER. What it makes is private (OWN_UMASK).
+No signal goes to a process that does not have that very file open at the moment of the signal. A number in a file
+proves nothing: it may be junk, from before a reboot, of another container, or be given again (a pidfd is not).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Final
 from rplctl.errors import LockBusy, RplError
 
 OWN_FOLDER: Final = "/"  # the working directory of processes of ours: only root can put a file there
+OWN_UMASK: Final = 0o077  # also for files that libraries make: a lake's, say
 SAFE_PATH: Final = "PYTHONSAFEPATH"  # as `-P`, also for the Pythons that a library starts
 _SWITCH_S: Final = 0.1
 _PATH_VARIABLES: Final = (
@@ -96,6 +97,7 @@ def start_beside(arguments: Sequence[str], pass_fds: Sequence[int] = ()) -> int:
         pass_fds=pass_fds,
         start_new_session=True,
         cwd=OWN_FOLDER,
+        umask=OWN_UMASK,
     )
     threading.Thread(target=child.wait, name="rplctl-reaper", daemon=True).start()  # leaves no zombie
     return child.pid

@@ -136,3 +136,16 @@ def test_content_that_comes_in_pieces_takes_the_files_place_when_it_is_whole(tmp
     with pytest.raises(ValueError), replacing(path):
         raise ValueError
     assert path.read_text() == "new" and os.listdir(tmp_path) == ["a"]
+
+
+def test_a_file_that_has_the_temporary_files_name_is_not_written_to(tmp_path: Path) -> None:
+    """Who may write to the folder may have it open, or have linked it to another file."""
+    planted = tmp_path / f".a.tmp{os.getpid()}.{threading.get_native_id()}"
+    kept = tmp_path / "theirs"
+    for plant in (lambda: planted.write_text("theirs"), lambda: planted.symlink_to(kept)):
+        plant()
+        with planted.open("a+") as theirs:
+            replace_file(tmp_path / "a", b"ours")
+            theirs.seek(0)
+            assert theirs.read() in ("", "theirs")
+        assert (tmp_path / "a").read_bytes() == b"ours" and not planted.exists()

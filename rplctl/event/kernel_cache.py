@@ -3,7 +3,8 @@
 Compiled code lies beside the modules; when that folder is read-only (a system-wide install), in
 `$XDG_CACHE_HOME/rplctl/numba`; when that is, too (a service without a home), in `<datadir>/cache/numba`. Children
 inherit the choice. Invariants: an operator's NUMBA_CACHE_DIR wins; else no code is loaded from a folder that another
-user can write to, for loading it runs what is in it; where there is no folder each process compiles for itself.
+user can write to, or replace by way of a folder above it, for loading it runs what is in it; where there is no folder
+each process compiles for itself.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def choose_folder(datadir: Path | None = None) -> None:
     if VARIABLE in os.environ or "numba" in sys.modules or _is_kept_beside():
         return
     users = Path(users_cache())
-    if users.is_absolute() and _is_safe(users, users / "numba"):
+    if is_private(users) and _is_safe(users, users / "numba"):
         os.environ[VARIABLE] = str(users / "numba")
     elif datadir is not None and _is_ours(place := datadir.resolve()) and _is_safe(place, place / DATADIR_FOLDER):
         os.environ[VARIABLE] = str(place / DATADIR_FOLDER)
@@ -42,6 +43,11 @@ def users_cache() -> str:
     """The folder of what is made once per machine and user, and may be removed at any time."""
     cache_home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return os.path.join(cache_home, "rplctl")
+
+
+def is_private(folder: Path) -> bool:
+    """True if code may be loaded from the folder, or from where it would be made."""
+    return folder.is_absolute() and _is_safe(folder, folder)
 
 
 def cache_folder() -> Path | None:
@@ -76,9 +82,25 @@ def _is_kept_beside() -> bool:
 
 
 def _is_safe(above: Path, folder: Path) -> bool:
-    """Whether it can be written, and by nobody else: what is there, up to below `above`, is ours."""
+    """Whether it can be written, and by nobody else: what is there, up to below `above`, is ours, and nobody else can
+    put another folder in the place of `above`.
+    """
     inside = [path for path in (folder, *folder.parents) if path.is_relative_to(above)]
-    return all(_is_ours(path) for path in inside if os.path.lexists(path)) and os.access(_nearest(folder), _WRITE)
+    is_ours = all(_is_ours(path) for path in inside if os.path.lexists(path))
+    parents = {*above.parents, *above.resolve().parents}
+    return is_ours and all(map(_keeps_entries, parents)) and os.access(_nearest(folder), _WRITE)
+
+
+def _keeps_entries(folder: Path) -> bool:
+    """True if only root and we can replace what is in the folder; also where it is not there, for we make it 0700."""
+    try:
+        found = folder.stat()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    is_shared = found.st_mode & 0o022 and not found.st_mode & stat.S_ISVTX
+    return found.st_uid in (0, os.geteuid()) and not is_shared
 
 
 def _is_ours(folder: Path) -> bool:

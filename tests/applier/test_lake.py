@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import shutil
 from collections import Counter
@@ -19,6 +20,7 @@ from rplctl.applier.decode.changes import OPS, changes_of
 from rplctl.data_source.json_rows import dict_rows
 from rplctl.data_source.options import Options
 from rplctl.data_source.walk import Walk
+from rplctl.demo import BINLOG_FOLDER
 from tests.kit.replica import Replica
 from tests.kit.servers import MariadbServer
 from tests.kit.spark_query import query
@@ -324,3 +326,16 @@ def test_ddl_gives_a_table_the_columns_that_it_has_on_the_source(replica: Replic
     assert sorted(u) == [1, 2, 3, 10, 12, 13, 5000000000]
     for commit in (lake / "lake/u/_delta_log").glob("*.json"):
         assert commit.read_text().count('"add"') <= 1  # the events of one batch share a file
+
+
+@KINDS
+def test_a_lake_is_private_whatever_the_umask(kind: str, replica: Replica) -> None:
+    before = os.umask(0)
+    try:
+        replica.run("init", "--target", f"{kind}+file://{lake_of(replica)}")
+        replica.run("change-master", "--master-binlog-dir", os.fspath(BINLOG_FOLDER))
+        replica.run("start", "--until-synced", environment={"LC_ALL": "C.UTF-8"})  # a process of its own
+    finally:
+        os.umask(before)
+    made = [lake_of(replica), *lake_of(replica).rglob("*")]
+    assert len(made) > 10 and [path for path in made if path.stat().st_mode & 0o077] == []

@@ -18,7 +18,7 @@ import rplctl
 from rplctl.channel import Channel
 from rplctl.cli import run
 from rplctl.event import kernel_cache
-from rplctl.event.kernel_cache import VARIABLE, cache_folder, choose_folder, made_folder
+from rplctl.event.kernel_cache import VARIABLE, cache_folder, choose_folder, is_private, made_folder
 from tests.relay_log.stream import FakeSource, write_relay_log
 
 NOBODY = 65534
@@ -68,6 +68,37 @@ def test_none_is_used_that_another_user_can_put_code_into(name: str, wrong: str,
         place.chmod(0o777 if wrong == "others can write" else 0o770)
     choose_folder(datadir)
     assert (VARIABLE in os.environ, cache_folder(), made_folder()) == (False, None, None)
+
+
+@pytest.mark.parametrize("wrong", ["another's", 0o777, 0o775, 0o1777])
+def test_a_folder_above_decides_too(wrong: str | int, datadir: Path, tmp_path: Path) -> None:
+    """Who can rename in a folder above can put another cache in its place; a sticky folder such as /tmp keeps ours."""
+    above = tmp_path / "above"
+    place = above / "deeper" / "instance"
+    place.mkdir(parents=True, mode=0o700)
+    if isinstance(wrong, int):
+        above.chmod(wrong)
+    elif os.geteuid():
+        pytest.skip("needs root to give a folder away")
+    else:
+        os.chown(above, NOBODY, NOBODY)
+    choose_folder(place)
+    assert (cache_folder() is not None) is (wrong == 0o1777)
+    assert is_private(place) is (wrong == 0o1777)
+
+
+def test_folders_that_are_made_on_the_way_are_private(
+    datadir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "a" / "b"))
+    before = os.umask(0)
+    try:
+        choose_folder(datadir)
+        made = made_folder()
+    finally:
+        os.umask(before)
+    assert made == tmp_path / "a" / "b" / "rplctl" / "numba"
+    assert {path.stat().st_mode & 0o777 for path in (made, *list(made.parents)[:3])} == {0o700}
 
 
 def test_the_home_comes_first_and_an_operators_folder_before_it(

@@ -31,7 +31,7 @@ from typing import Any
 
 from rplctl import failpoint
 from rplctl.config import ENVIRONMENT_PREFIX
-from rplctl.own_process import OWN_FOLDER, SAFE_PATH, own_environment
+from rplctl.own_process import OWN_FOLDER, OWN_UMASK, SAFE_PATH, own_environment
 
 CHANGES = {
     "PYTEST_CURRENT_TEST",
@@ -191,6 +191,7 @@ def _become(told: dict[str, Any], descriptors: list[int], server: socket.socket)
     """This process is as if it had been begun by itself."""
     if told["session"]:
         os.setsid()
+        os.umask(OWN_UMASK)
     for number, descriptor in enumerate(descriptors[:3]):
         os.dup2(descriptor, number)
     for number, descriptor in zip(told["kept"], descriptors[4:], strict=True):

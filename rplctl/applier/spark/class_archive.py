@@ -18,7 +18,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from rplctl.applier.spark.java import Java
-from rplctl.event.kernel_cache import users_cache
+from rplctl.event.kernel_cache import is_private, users_cache
 from rplctl.own_process import start_beside
 
 NO_MESSAGES = "-Xlog:disable"  # the JVM tells at length what of an archive it cannot use; Java's own errors still come
@@ -36,7 +36,8 @@ def archive_path(java: Java) -> Path:
 def archive_options(java: Java) -> str:
     """What makes the JVM use the archive; '' while there is none."""
     path = archive_path(java)
-    return f'"-XX:SharedArchiveFile={path}" {NO_MESSAGES}' if path.is_file() else ""
+    is_usable = path.is_file() and is_private(path.parent)  # the JVM runs what is in it
+    return f'"-XX:SharedArchiveFile={path}" {NO_MESSAGES}' if is_usable else ""
 
 
 def make_in_background(java_home: str) -> None:
@@ -46,7 +47,7 @@ def make_in_background(java_home: str) -> None:
 
 def is_wanted(java: Java) -> bool:
     path = archive_path(java)
-    if path.exists():
+    if path.exists() or not is_private(path.parent):
         return False
     try:
         return time.time() - failed_path(path).stat().st_mtime > _GIVEN_UP_S

@@ -1,7 +1,8 @@
 """systemd units of an instance: its channels as services, and what cron would do as timers (`init --systemd`).
 
-Invariant: a file that somebody changed is not written over, unless it is asked for; one that is as it should be is left
-as it is. What a unit does is told in man rplctl, why it is as it is here:
+Invariants: a file that somebody changed is not written over, unless it is asked for; one that is as it should be is
+left as it is. A path is one word of a unit, by `_word` and `_argument`, and no shell reads it. What a unit does is told
+in man rplctl, why it is as it is here:
 
 Type=notify       the one that stays is `start --foreground`; it feeds the watchdog while its threads live (service.py)
 WatchdogSignal    KILL: a frozen process heeds nothing else, and a kill loses nothing (D1)
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import string
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -62,6 +64,9 @@ WatchdogSignal=SIGKILL
 KillMode=mixed
 OOMPolicy=continue
 """
+
+
+_PLAIN: Final = frozenset(string.ascii_letters + string.digits + "/._-+=@%:,$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +121,7 @@ def write_units(config: Config, folder: Path, *, force: bool) -> Units:
 def _units(config: Config, *, is_system: bool) -> Iterator[tuple[str, str]]:
     """File name → content."""
     datadir = config.datadir.resolve()
-    program = f"{_program()} -q --datadir {_quoted(str(datadir))}".replace("$", "$$")
+    program = f"{_program()} -q --datadir {_argument(datadir)}"
     metrics = "/var/lib/prometheus/node-exporter" if is_system else str(datadir)
     kept = datadir.with_name(f"{datadir.name}-backups")
     box, make = "NoNewPrivileges=yes\nLockPersonality=yes\n", "/usr/bin/install -d -m 700 ${BACKUPS}"
@@ -133,18 +138,18 @@ def _units(config: Config, *, is_system: bool) -> Iterator[tuple[str, str]]:
         yield from _timed(f"rplctl-verify{at}", f"compare {of} with its source", verify, "*-*-* 03:15", is_system)
     sync = f"ExecStart={program} start --until-synced --max-time 50\n{box}"
     yield from _timed("rplctl-sync", "apply what the sources have now", sync, "minutely", is_system)
-    told = f"ExecStart={program} metrics --textfile {metrics}/rplctl.prom\n{box}"
+    told = f"ExecStart={program} metrics --textfile {_argument(f'{metrics}/rplctl.prom')}\n{box}"
     told += f"ReadWritePaths=-{metrics}\n" if is_system else ""
     yield from _timed("rplctl-metrics", "metrics for node_exporter", told, "minutely", is_system)
-    copy = f"""/bin/sh -c 'exec {program} backup "$$BACKUPS/$$(date +%%Y%%m%%d-%%H%%M%%S)"'"""
-    copied = f"Environment={_quoted(f'BACKUPS={kept}')}\nExecStartPre={make}\nExecStart={copy}\n{box}"
-    copied += f"ReadWritePaths={_quoted(f'-{kept}')}\n" if is_system else ""
+    shell = """/bin/sh -c 'exec "$$@" "$$BACKUPS/$$(date +%%Y%%m%%d-%%H%%M%%S)"' sh"""
+    copied = f"Environment={_word(f'BACKUPS={kept}')}\nExecStartPre={make}\nExecStart={shell} {program} backup\n{box}"
+    copied += f"ReadWritePaths={_word(f'-{kept}')}\n" if is_system else ""
     yield from _timed("rplctl-backup", "copy the instance", copied, "*-*-* 02:30", is_system)
 
 
 def _program() -> str:
     own = Path(sys.executable).with_name("rplctl")
-    return _quoted(str(own)) if own.exists() else f"{_quoted(sys.executable)} -m rplctl"
+    return _argument(own) if own.exists() else f"{_argument(sys.executable)} -P -m rplctl"
 
 
 def _timed(name: str, what: str, rest: str, when: str, is_system: bool) -> Iterator[tuple[str, str]]:
@@ -168,10 +173,22 @@ def _writable(config: Config, datadir: Path, home: str) -> str:
     if (target := sqlite_file(config)) is not None:
         found.add(target.parent.resolve())
     places = [*(str(place) for place in sorted(found)), f"-{home}/.cache/rplctl"]
-    return "".join(f"ReadWritePaths={_quoted(place)}\n" for place in places)
+    return "".join(f"ReadWritePaths={_word(place)}\n" for place in places)
 
 
-def _quoted(word: str) -> str:
-    """For one word of a line of a unit."""
+def _argument(word: Path | str) -> str:
+    """Return the word as one argument of a command: systemd puts variables into those."""
+    return _word(str(word)).replace("$", "$$")
+
+
+def _word(word: str) -> str:
+    """Return the word as one word of a setting. Raises UsageError for what no setting can hold: some keep a backslash
+    as it is, so that neither a quotation mark nor a line's end can be written there.
+    """
+    if not word.isprintable() or set(word) & set('"\\'):
+        raise UsageError(
+            f"{word!r} cannot be written in a unit of systemd",
+            hint='use a path without control characters, " and \\: rplctl --datadir DIR init --systemd',
+        )
     word = word.replace("%", "%%")
-    return '"' + word.replace("\\", "\\\\").replace('"', '\\"') + '"' if set(word) & set(" \"'\\;") else word
+    return word if set(word) <= _PLAIN else f'"{word}"'

@@ -25,7 +25,7 @@ from rplctl.durable import naming, private_folder, replace_file
 from rplctl.errors import LockBusy, RplError, file_error
 from rplctl.locks import FileLock
 from rplctl.log_file import turn_over
-from rplctl.own_process import OWN_FOLDER, ended_how, own_environment, own_python, signal_holder
+from rplctl.own_process import OWN_FOLDER, OWN_UMASK, ended_how, own_environment, own_python, signal_holder
 from rplctl.plain_file import UnfitFile, open_plain
 from rplctl.status import read_status
 
@@ -102,6 +102,7 @@ def _popen(
             pass_fds=pass_fds,
             start_new_session=True,
             cwd=OWN_FOLDER,
+            umask=OWN_UMASK,
         )
 
 

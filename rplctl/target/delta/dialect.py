@@ -12,6 +12,7 @@ from typing import ClassVar
 from sqlalchemy import Engine
 
 from rplctl import mysql_errors as er
+from rplctl.durable import private_folder
 from rplctl.errors import ConfigError, TargetError
 from rplctl.target.delta.place import MIRROR, Place, place_of
 from rplctl.target.delta.tables import DeltaTables
@@ -69,11 +70,11 @@ def _make_folders(place: Place) -> None:
                 hint="name another folder, or an empty one",
             )
         if folder is not None:
-            folder.mkdir(parents=True, exist_ok=True)
-            own.mkdir(mode=0o700, exist_ok=True)
+            private_folder(folder)
+            private_folder(own)
             if not os.access(folder, os.W_OK | os.X_OK):
                 raise PermissionError(13, "Permission denied", str(folder))
-        Path(place.state).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        private_folder(Path(place.state).parent)
         mark = Path(f"{place.state}.{MIRROR}")
         if not Path(place.state).exists() and place.layer == MIRROR:
             mark.touch(mode=0o600)

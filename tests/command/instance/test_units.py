@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -22,11 +24,18 @@ def config(tmp_path: Path) -> Config:
     return Config(tmp_path / "a b%", log_bin="/var/log/rpl/binlog")
 
 
+HOSTILE = ("a b%", "o'brien", "$(touch m)", "${HOME} %h", "; touch m #", "-x=1,ü")
+
+
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
 @pytest.mark.parametrize("whose", ["--system", "--user"])
+@pytest.mark.parametrize("name", HOSTILE)
 def test_systemd_finds_nothing_wrong_with_them(
-    config: Config, tmp_path: Path, whose: str, monkeypatch: pytest.MonkeyPatch
+    name: str, tmp_path: Path, whose: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for folder in (name, "units", "systemd/user"):
+        (tmp_path / folder).mkdir(parents=True)
+    config = Config(tmp_path / name, log_bin=f"{tmp_path / name}/log/binlog")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     units = write_units(config, user_folder() if whose == "--user" else tmp_path / "units", force=False)
     paths = [str(units.folder / name) for name in units.written]
@@ -35,6 +44,46 @@ def test_systemd_finds_nothing_wrong_with_them(
         ["systemd-analyze", "verify", "--man=no", whose, *paths], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
+def words_of(line: str) -> list[str]:
+    """A command of a unit as systemd takes it: %% and $$ are one, and nothing else of our lines is replaced."""
+    words = [word.replace("%%", "%").replace("$$", "\0") for word in shlex.split(line)]
+    assert not any("$" in word.replace("${BACKUPS}", "") for word in words)
+    return [word.replace("\0", "$") for word in words]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_name_is_one_argument_and_no_code(name: str, tmp_path: Path) -> None:
+    datadir, program = tmp_path / name, tmp_path / "program"
+    for folder in (datadir, tmp_path / "units"):
+        folder.mkdir()
+    program.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    program.chmod(0o700)
+    units = write_units(Config(datadir), tmp_path / "units", force=False)
+    for unit in units.written:
+        for line in (units.folder / unit).read_text().splitlines():
+            key, _, command = line.partition("=")
+            if key != "ExecStart":
+                continue
+            words = words_of(command)
+            assert words.count(str(datadir)) == 1, line
+            if words[0] == "/bin/sh":
+                words[words.index("-q") - 1] = str(program)
+                environment = {"BACKUPS": f"{datadir}-backups", "PATH": os.environ["PATH"]}
+                done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, env=environment, check=True)
+                *said, last = done.stdout.splitlines()
+                assert said == ["-q", "--datadir", str(datadir), "backup"] and last.startswith(f"{datadir}-backups/")
+    assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize("name", ["a\nExecStartPre=/bin/touch m", 'a"b', "a\\x22b", "a\rb", os.fsdecode(b"\xff")])
+def test_a_name_that_no_unit_can_hold_is_refused(name: str, tmp_path: Path) -> None:
+    for folder in (name, "units"):
+        (tmp_path / folder).mkdir(parents=True)
+    with pytest.raises(UsageError, match="cannot be written in a unit of systemd"):
+        write_units(Config(tmp_path / name), tmp_path / "units", force=False)
+    assert not any((tmp_path / "units").iterdir())
 
 
 def test_the_services_of_the_system_are_boxed_in_and_write_where_they_must(config: Config, tmp_path: Path) -> None:
