@@ -15,7 +15,7 @@ SET_BY_COMMAND = 4  # flushed_relay_log_pos without a name: CHANGE MASTER moved 
 DEFAULT_HEARTBEAT_PERIOD = 30.0  # seconds: half of replica_net_timeout
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MasterInfo:
     """What the receiver needs: how to connect, and what to read next (`slave_master_info`)."""
 
@@ -83,7 +83,7 @@ class MasterInfo:
         return self.enabled_auto_position or self.using_gtid != 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedPosition:
     """Where a prepared, not yet committed transaction leads (WL#3970 `group_relay_log_…_prepared`, `group_xid`)."""
 
@@ -93,7 +93,7 @@ class PreparedPosition:
     gtid_executed: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RelayLogInfo:
     """What the applier needs: where it is, in both logs (`slave_relay_log_info`)."""
 

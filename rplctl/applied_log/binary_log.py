@@ -74,14 +74,14 @@ class BinaryLog:
         if self.pending is not None:
             held, before, after = self.pending
             self._begin_if_due(held, before)
-            self._write(held, PositionRecord(before, after, "", held.has_changes))
+            self._write(held, PositionRecord(before=before, after=after, xid="", changes=held.has_changes))
             self.pending = None
         self._begin_if_due(events, at)
         self._staged = events
 
     def before_commit(self, before: RelayLogInfo, after: RelayLogInfo) -> None:
         if self._staged is not None and not self._staged.has_changes:
-            self._write(self._staged, PositionRecord(before, after, "", changes=False))
+            self._write(self._staged, PositionRecord(before=before, after=after, xid="", changes=False))
             self._staged = None
 
     def after_commit(self, before: RelayLogInfo, after: RelayLogInfo) -> None:
@@ -90,7 +90,7 @@ class BinaryLog:
             return
         staged, self._staged = self._staged, None
         try:
-            self._write(staged, PositionRecord(before, after, "", staged.has_changes))
+            self._write(staged, PositionRecord(before=before, after=after, xid="", changes=staged.has_changes))
         except (RplError, OSError) as error:
             log.error("the binary log lacks the transactions up to %s: %s", after.exec_position, error)
             self.pending = staged, before, after
@@ -102,7 +102,7 @@ class BinaryLog:
             return
         staged, self._staged = self._staged, None
         try:
-            self._write(staged, PositionRecord(before, after, xid), durable=True)
+            self._write(staged, PositionRecord(before=before, after=after, xid=xid), durable=True)
         except BaseException:
             self._forget_writer()
             raise
@@ -115,7 +115,9 @@ class BinaryLog:
     def complete(self, before: RelayLogInfo, after: RelayLogInfo) -> None:
         """Write what is staged: it was committed before a crash. Raises RelayLogError."""
         if self._staged is not None:
-            self._write(self._staged, PositionRecord(before, after, "", self._staged.has_changes))
+            self._write(
+                self._staged, PositionRecord(before=before, after=after, xid="", changes=self._staged.has_changes)
+            )
             self._staged = None
 
     def restart(self, at: RelayLogInfo, render: Callable[[int], Iterator[ByteArray]], timestamp: int) -> None:
@@ -123,7 +125,7 @@ class BinaryLog:
         writer = self._opened()
         assert writer.description is not None and self.record is not None
         writer.begin(writer.description, self.record)
-        record = PositionRecord(at, at)
+        record = PositionRecord(before=at, after=at)
         writer.write(render(writer.end.log_pos), record, timestamp, durable=True)
         self.record = record
 
@@ -156,7 +158,7 @@ class BinaryLog:
         wanted = events.description or writer.description
         if wanted is None or (is_open and not writer.is_full and _reads_alike(wanted, writer.description)):
             return
-        record = self.record or PositionRecord(at, at)
+        record = self.record or PositionRecord(before=at, after=at)
         writer.begin(wanted, record)
         self.record = record
         for name in expire(self.files, self._config):

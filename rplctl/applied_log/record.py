@@ -28,7 +28,7 @@ from rplctl.position import BinlogPosition, RelayLogPosition
 _MAGIC = b"rplctl-position\0"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PositionRecord:
     """`xid` is the target's transaction in two-phase commit, '' without. `changes`: it changed the target's data."""
 
@@ -42,7 +42,7 @@ class PositionRecord:
         return self.xid == other.xid and self.before.is_at(other.before) and self.after.is_at(other.after)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EventPlace:
     """What an event of our own needs to know of its file, and when it is written (seconds since 1970)."""
 
@@ -69,7 +69,19 @@ def log_event(type_code: int, body: bytes, place: EventPlace, flags: int = 0) ->
     checksum = CHECKSUM_LENGTH if place.checksum_algorithm == CHECKSUM_CRC32 else 0
     length = HEADER_LENGTH + len(body) + checksum
     end = (place.begins_at + length) & 0xFFFFFFFF
-    event = build_header(EventHeader(place.timestamp, type_code, place.server_id, length, end, flags)) + body
+    event = (
+        build_header(
+            EventHeader(
+                timestamp=place.timestamp,
+                type_code=type_code,
+                server_id=place.server_id,
+                event_length=length,
+                end_log_pos=end,
+                flags=flags,
+            )
+        )
+        + body
+    )
     return append_checksum(event) if checksum else event
 
 
@@ -83,7 +95,7 @@ def parse_record(event: bytes, checksum_length: int) -> PositionRecord | None:
         content = json.loads(body.rest())
         before, after = _info(content["before"]), _info(content["after"])
         after = replace(after, gtid_executed=str(content["gtid_executed"]))
-        return PositionRecord(before, after, str(content["xid"]), bool(content["changes"]))
+        return PositionRecord(before=before, after=after, xid=str(content["xid"]), changes=bool(content["changes"]))
     except (ValueError, KeyError, TypeError) as error:
         raise BinlogFormatError(f"a position record of the binary log cannot be read: {error}") from error
 

@@ -59,7 +59,9 @@ class BinaryLogWriter(RelayLogWriter):
             following = RelayLogIndex(self._files).next_name()
             algorithm = self.description.checksum_algorithm if self.description else 0
             body = FIRST_EVENT_POSITION.to_bytes(8, "little") + following.encode()
-            place = EventPlace(self._own_id, 0, self.end.log_pos, algorithm)
+            place = EventPlace(
+                server_id=self._own_id, timestamp=0, begins_at=self.end.log_pos, checksum_algorithm=algorithm
+            )
             self.append(log_event(EventType.ROTATE, body, place), 1)
         private_folder(self._files.datadir)
         self.description, self._record = description, record
@@ -79,7 +81,12 @@ class BinaryLogWriter(RelayLogWriter):
                 write_all(self._descriptor, piece.data)
                 self._size += len(piece)
             algorithm = self.description.checksum_algorithm
-            event = build_record(record, EventPlace(self._own_id, timestamp, self._size, algorithm))
+            event = build_record(
+                record,
+                EventPlace(
+                    server_id=self._own_id, timestamp=timestamp, begins_at=self._size, checksum_algorithm=algorithm
+                ),
+            )
             write_all(self._descriptor, event)
             self._size += len(event)
         except BaseException as error:
@@ -96,8 +103,15 @@ class BinaryLogWriter(RelayLogWriter):
         now = int(time.time())
         algorithm = self.description.checksum_algorithm
         head = BINLOG_MAGIC + own_description(self.description, self._own_id, now)
-        head += _executed(self._record, self.description, EventPlace(self._own_id, now, len(head), algorithm))
-        return head + build_record(self._record, EventPlace(self._own_id, now, len(head), algorithm))
+        head += _executed(
+            self._record,
+            self.description,
+            EventPlace(server_id=self._own_id, timestamp=now, begins_at=len(head), checksum_algorithm=algorithm),
+        )
+        return head + build_record(
+            self._record,
+            EventPlace(server_id=self._own_id, timestamp=now, begins_at=len(head), checksum_algorithm=algorithm),
+        )
 
 
 def own_description(description: FormatDescription, server_id: int, timestamp: int) -> bytes:

@@ -85,7 +85,14 @@ class Received:
 
     def begin_behind(self, place: BinlogPosition) -> bool:
         """From a place of the source's log on. False when the relay logs do not have it. Raises RelayLogError."""
-        return self.begin_at(RelayLogInfo("", 0, place.log_name, place.log_pos)) and self.place == place
+        return (
+            self.begin_at(
+                RelayLogInfo(
+                    relay_log_name="", relay_log_pos=0, master_log_name=place.log_name, master_log_pos=place.log_pos
+                )
+            )
+            and self.place == place
+        )
 
     def new(self) -> Iterator[RelayGroups]:
         """What has come meanwhile. Raises RelayLogError."""
@@ -133,7 +140,18 @@ class Received:
             return None
         reader = RelayLogReader(self._channel, verify_checksums=False, by_gtid=self._by_gtid)
         at = end.source
-        return reader if reader.open(RelayLogInfo(names[-1], end.offset, at.log_name, at.log_pos)) else None
+        return (
+            reader
+            if reader.open(
+                RelayLogInfo(
+                    relay_log_name=names[-1],
+                    relay_log_pos=end.offset,
+                    master_log_name=at.log_name,
+                    master_log_pos=at.log_pos,
+                )
+            )
+            else None
+        )
 
 
 def changed(groups: RelayGroups, number: int, tables: frozenset[TableName] | None, seen: MysqlGtidSet) -> bool:

@@ -243,7 +243,14 @@ class LiveLogs:
             length = HEADER_LENGTH + self._checksum_length
             if not length <= gap <= _LARGEST_GAP:
                 raise fatal_reading_binlog(f"{gap} bytes of the log were not sent, at {self._place}")
-            head = EventHeader(0, EventType.IGNORABLE, 0, gap, (self._place.log_pos + gap) % _WRAP, 0)
+            head = EventHeader(
+                timestamp=0,
+                type_code=EventType.IGNORABLE,
+                server_id=0,
+                event_length=gap,
+                end_log_pos=(self._place.log_pos + gap) % _WRAP,
+                flags=0,
+            )
             filler = build_header(head) + bytes(gap - length)
             self._write(append_checksum(filler) if self._checksum_length else filler)
         self._write(events.data)

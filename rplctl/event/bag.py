@@ -20,7 +20,7 @@ from rplctl.event.net_change import entry_of
 from rplctl.event.rows import Ints
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BagChanges:
     """Per distinct row, in the order in which they were first touched: an image of it, copies that go and that come."""
 
@@ -44,7 +44,7 @@ def with_old_cells(images: Images) -> Images:
 def bag_changes(images: Images) -> BagChanges:
     """Of images that are all full."""
     if (images.before < 0).all():  # what was inserted, as it came
-        return BagChanges(images.after, np.zeros_like(images.after), np.ones_like(images.after))
+        return BagChanges(image=images.after, gone=np.zeros_like(images.after), come=np.ones_like(images.after))
     most = len(images.cell_start)
     rows = np.empty((most, 2), np.int64)
     counts = np.zeros((most, 2), np.int64)
@@ -58,7 +58,7 @@ def bag_changes(images: Images) -> BagChanges:
         counts,
     )
     gone, come = np.ascontiguousarray(counts[:size].T)
-    return BagChanges(np.ascontiguousarray(rows[:size, 0]), gone, come)
+    return BagChanges(image=np.ascontiguousarray(rows[:size, 0]), gone=gone, come=come)
 
 
 @lean_kernel

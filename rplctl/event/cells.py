@@ -19,7 +19,7 @@ from rplctl.event.rows import Ints
 LARGE_CELL = 1 << 20  # bytes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cells:
     """n non-NULL cells. `images`: the image of each; `valid`: its position among the `total` rows asked for."""
 
@@ -41,7 +41,14 @@ def cells_of(images: Images, rows: Ints, column: int) -> Cells:
     chosen = rows if len(valid) == len(rows) else rows[valid]
     starts = starts if len(valid) == len(rows) else starts[valid]
     lengths = np.ascontiguousarray(images.cell_length[chosen, column])
-    return Cells(images.data, np.ascontiguousarray(starts), lengths, chosen, valid, len(rows))
+    return Cells(
+        data=images.data,
+        starts=np.ascontiguousarray(starts),
+        lengths=lengths,
+        images=chosen,
+        valid=valid,
+        total=len(rows),
+    )
 
 
 def unsigned_cells(cells: Cells, *, big_endian: bool = False) -> npt.NDArray[np.uint64]:

@@ -126,7 +126,7 @@ class Rand:
     seed2: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UserVar:
     """`value` is bytes in the binary log's form by `kind`: 0 string, 1 double, 2 integer, 4 decimal; None = NULL."""
 
@@ -199,7 +199,16 @@ def build_rotate(server_id: int, log_name: str, log_pos: int, checksum_algorithm
     name = log_name.encode("utf-8", "surrogateescape")
     checksum = CHECKSUM_LENGTH if checksum_algorithm == CHECKSUM_CRC32 else 0
     length = HEADER_LENGTH + 8 + len(name) + checksum
-    event = build_header(EventHeader(0, EventType.ROTATE, server_id, length, 0, FLAG_ARTIFICIAL))
+    event = build_header(
+        EventHeader(
+            timestamp=0,
+            type_code=EventType.ROTATE,
+            server_id=server_id,
+            event_length=length,
+            end_log_pos=0,
+            flags=FLAG_ARTIFICIAL,
+        )
+    )
     event += log_pos.to_bytes(8, "little") + name
     return append_checksum(event) if checksum else event
 
@@ -218,7 +227,7 @@ def _xa_prepare(body: EventCursor, header: EventHeader) -> XaPrepare:
     """u8 one phase, i32 format id, u32 gtrid length, u32 bqual length, both."""
     one_phase, format_id = bool(body.unsigned(1)), body.signed(4)
     gtrid_length, bqual_length = body.unsigned(4), body.unsigned(4)
-    return XaPrepare(Xid(format_id, body.take(gtrid_length), body.take(bqual_length)), one_phase)
+    return XaPrepare(Xid(format_id=format_id, gtrid=body.take(gtrid_length), bqual=body.take(bqual_length)), one_phase)
 
 
 def _gtid_list(body: EventCursor, header: EventHeader) -> GtidList:
@@ -260,13 +269,13 @@ def _user_var(body: EventCursor, header: EventHeader) -> UserVar:
     """u32 length, name, u8 NULL; then u8 type, u32 collation, u32 length, value, u8 flags (1 = unsigned)."""
     name = body.take(body.unsigned(4)).decode("utf-8", "surrogateescape")
     if body.unsigned(1):
-        return UserVar(name, 0, 63, None, unsigned=False)
+        return UserVar(name=name, kind=0, collation=63, value=None, unsigned=False)
     kind, collation = body.unsigned(1), body.unsigned(4)
     value = body.take(body.unsigned(4))
     flags = body.unsigned(1) if body.remaining else 0
     if kind not in (0, 1, 2, 4):
         raise body.error(f"Unknown type {kind} of a user variable")
-    return UserVar(name, kind, collation, value, unsigned=bool(flags & 1))
+    return UserVar(name=name, kind=kind, collation=collation, value=value, unsigned=bool(flags & 1))
 
 
 _WHOLE: dict[int, Callable[[bytes, FormatDescription], Event]] = {

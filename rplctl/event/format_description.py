@@ -50,7 +50,7 @@ _MARIADB_LENGTHS = bytes.fromhex(
 ).ljust(159, b"\0") + bytes.fromhex("00041304000d0808080a0a0a")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FormatDescription:
     binlog_version: int
     server_version: str
@@ -111,7 +111,14 @@ def _with_lengths(body: EventCursor, server_version: str, created: int) -> Forma
     if algorithm not in (CHECKSUM_OFF, CHECKSUM_CRC32):
         raise body.error(f"Unknown checksum algorithm {algorithm}")
     is_mariadb = named_mariadb or len(lengths) >= _FIRST_MARIADB_TYPE
-    return FormatDescription(4, server_version, created, tuple(lengths), algorithm, is_mariadb)
+    return FormatDescription(
+        binlog_version=4,
+        server_version=server_version,
+        created=created,
+        header_lengths=tuple(lengths),
+        checksum_algorithm=algorithm,
+        is_mariadb=is_mariadb,
+    )
 
 
 def encrypted_error(event: bytes) -> BinlogFormatError:

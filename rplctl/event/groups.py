@@ -50,7 +50,7 @@ class GroupKind(IntEnum):
     UNKNOWN = 9  # an event type that we do not know and that is not marked as ignorable
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupScan:
     """n complete groups; group i is `data[start[i]:end[i]]`, after it the source stands at `source_position(i)`."""
 

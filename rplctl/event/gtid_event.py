@@ -48,7 +48,7 @@ class MariadbGtidExtra(IntFlag):
     THREAD_ID = 16
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Xid:
     """The identifier of an XA transaction."""
 
@@ -61,7 +61,7 @@ class Xid:
         return f"X'{self.gtrid.hex()}',X'{self.bqual.hex()}',{self.format_id}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MysqlGtid:
     """Times are microseconds since 1970, 0 = not logged; versions as 80036 for 8.0.36."""
 
@@ -88,7 +88,7 @@ class MysqlGtid:
         return f"{self.server_uuid}:{self.tag}:{self.number}" if self.tag else f"{self.server_uuid}:{self.number}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MariadbGtid:
     domain: int
     server_id: int
@@ -128,7 +128,7 @@ def _parse_untagged(body: EventCursor) -> MysqlGtid:
     if not 0 <= number < _LARGEST_NUMBER:
         raise body.error(f"GTID number {number} is impossible")
     if not body.remaining or body.unsigned(1) != _LOGICAL_CLOCK:
-        return MysqlGtid(server_uuid, number, flags=flags)  # MySQL 5.6
+        return MysqlGtid(server_uuid=server_uuid, number=number, flags=flags)  # MySQL 5.6
     last_committed, sequence_number = body.signed(8), body.signed(8)
     immediate = original = length = immediate_version = original_version = ticket = 0
     if body.remaining >= 7:  # MySQL 8.0
@@ -146,18 +146,18 @@ def _parse_untagged(body: EventCursor) -> MysqlGtid:
     if body.remaining >= 8:
         ticket = body.unsigned(8)
     return MysqlGtid(
-        server_uuid,
-        number,
-        "",
-        flags,
-        last_committed,
-        sequence_number,
-        immediate,
-        original,
-        length,
-        immediate_version,
-        original_version,
-        ticket,
+        server_uuid=server_uuid,
+        number=number,
+        tag="",
+        flags=flags,
+        last_committed=last_committed,
+        sequence_number=sequence_number,
+        immediate_commit_time=immediate,
+        original_commit_time=original,
+        transaction_length=length,
+        immediate_server_version=immediate_version,
+        original_server_version=original_version,
+        commit_group_ticket=ticket,
     )
 
 
@@ -201,18 +201,18 @@ def _parse_tagged(body: EventCursor) -> MysqlGtid:
         raise body.error("GTID_TAGGED without UUID or number")
     immediate, version = values.get(6, 0), values.get(9, 0)
     return MysqlGtid(
-        server_uuid,
-        number,
-        tag,
-        values.get(0, 0),
-        values.get(4, 0),
-        values.get(5, 0),
-        immediate,
-        values.get(7, immediate),
-        values.get(8, 0),
-        version,
-        values.get(10, version),
-        values.get(11, 0),
+        server_uuid=server_uuid,
+        number=number,
+        tag=tag,
+        flags=values.get(0, 0),
+        last_committed=values.get(4, 0),
+        sequence_number=values.get(5, 0),
+        immediate_commit_time=immediate,
+        original_commit_time=values.get(7, immediate),
+        transaction_length=values.get(8, 0),
+        immediate_server_version=version,
+        original_server_version=values.get(10, version),
+        commit_group_ticket=values.get(11, 0),
     )
 
 
@@ -240,13 +240,24 @@ def _parse_mariadb(body: EventCursor, server_id: int) -> MariadbGtid:
     xid = None
     if flags & (MariadbGtidFlag.PREPARED_XA | MariadbGtidFlag.COMPLETED_XA):
         format_id, gtrid_length, bqual_length = body.signed(4), body.unsigned(1), body.unsigned(1)
-        xid = Xid(format_id, body.take(gtrid_length), body.take(bqual_length))
+        xid = Xid(format_id=format_id, gtrid=body.take(gtrid_length), bqual=body.take(bqual_length))
     extra = MariadbGtidExtra(body.unsigned(1) if body.remaining else 0)
     engines = body.unsigned(1) if extra & MariadbGtidExtra.MULTI_ENGINE else 0
     ends_alter = extra & (MariadbGtidExtra.COMMIT_ALTER | MariadbGtidExtra.ROLLBACK_ALTER)
     alter_sequence = body.unsigned(8) if ends_alter else 0
     thread_id = body.unsigned(4) if extra & MariadbGtidExtra.THREAD_ID else 0
-    return MariadbGtid(domain, server_id, sequence, flags, commit_id, xid, extra, engines, alter_sequence, thread_id)
+    return MariadbGtid(
+        domain=domain,
+        server_id=server_id,
+        sequence=sequence,
+        flags=flags,
+        commit_id=commit_id,
+        xid=xid,
+        extra=extra,
+        extra_engines=engines,
+        alter_sequence=alter_sequence,
+        thread_id=thread_id,
+    )
 
 
 def decode_gtid_set(data: bytes) -> MysqlGtidSet:

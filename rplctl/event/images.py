@@ -33,7 +33,7 @@ NOT_IN_IMAGE = -2
 _AHEAD, _MOST_AHEAD, _CACHE_LINE = 6, 512, 64  # events, bytes of each, bytes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Images:
     """The images of one table in the order of the log, and the changes they make.
 
@@ -101,14 +101,14 @@ def walk_images(events: RowsEvents, formats: Sequence[ColumnFormat]) -> Images:
     images, rows = int(progress[2]), int(progress[3])
     op, before, after, event_of_change = np.ascontiguousarray(changes[:rows].T)
     return Images(
-        view,
-        starts[:images],
-        lengths[:images],
-        diffs[:images],
-        op.astype(np.uint8),
-        before,
-        after,
-        event_of_change.astype(np.int32),
+        data=view,
+        cell_start=starts[:images],
+        cell_length=lengths[:images],
+        is_diff=diffs[:images],
+        ops=op.astype(np.uint8),
+        before=before,
+        after=after,
+        event_of_change=event_of_change.astype(np.int32),
     )
 
 

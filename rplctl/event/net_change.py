@@ -24,7 +24,7 @@ from rplctl.event.jit import lean_kernel
 from rplctl.event.rows import Ints
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NetChanges:
     """One entry per key; k entries.
 
@@ -90,15 +90,15 @@ def net_changes(images: Images, key_columns: Sequence[int]) -> NetChanges:
     key_image, key_fallback = np.ascontiguousarray(key_images[:size].T)
     final_image, first_change, origin = np.ascontiguousarray(state[:size].T)
     return NetChanges(
-        expect[:size].view(np.bool_),
-        key_image,
-        key_fallback,
-        final_image,
-        first_change,
-        origin,
-        None if full else cell_image[:size],
-        int(conflict),
-        int(no_base),
+        expect_present=expect[:size].view(np.bool_),
+        key_image=key_image,
+        key_fallback=key_fallback,
+        final_image=final_image,
+        first_change=first_change,
+        origin=origin,
+        cell_image=None if full else cell_image[:size],
+        conflict=int(conflict),
+        diff_without_base=int(no_base),
     )
 
 

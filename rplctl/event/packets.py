@@ -36,7 +36,7 @@ class PacketEnd(IntEnum):
     ERROR = 0xFF
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Deframed:
     events: NDArray[np.uint8]  # whole raw events, one after another
     offsets: NDArray[np.int64]  # n + 1
@@ -69,7 +69,15 @@ def deframe(buffer: Buffer, length: int, sequence: int, *, in_place: bool = Fals
         consumed += 4 + needed
         sequence = (sequence + 1) & 0xFF
         needed = 0
-    return Deframed(events[:size], offsets[: count + 1], consumed, sequence, needed, end, payload)
+    return Deframed(
+        events=events[:size],
+        offsets=offsets[: count + 1],
+        consumed=consumed,
+        sequence=sequence,
+        needed=needed,
+        end=end,
+        end_payload=payload,
+    )
 
 
 @lean_kernel

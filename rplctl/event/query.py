@@ -28,7 +28,7 @@ _UTF8MB4 = 45
 _TOO_MANY_DATABASES = 254
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QueryContext:
     """The session variables a statement depends on; None = not logged, the server's default holds."""
 

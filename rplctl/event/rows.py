@@ -84,7 +84,19 @@ def parse_rows_events(
     if bad >= 0:
         raise format_error("A rows event that cannot be read", view.data, int(starts[bad]))
     table_id, count, before, after, data_start, data_end = found
-    return RowsEvents(view, begin, kind, table_id, flags, count, before, after, data_start, data_end, partial)
+    return RowsEvents(
+        data=view,
+        event_start=begin,
+        kind=kind,
+        table_id=table_id,
+        flags=flags,
+        column_count=count,
+        before_bitmap=before,
+        after_bitmap=after,
+        data_start=data_start,
+        data_end=data_end,
+        partial_json=partial,
+    )
 
 
 @lean_kernel

@@ -23,7 +23,7 @@ _STATEMENT_END: Final = 1  # flag of a row event: the table maps are no longer i
 _SHORT_TABLE_ID: Final = 6  # fixed-part length of MySQL 5.1.4-: 4-byte table ids
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RowSplit:
     start: int
     end: int
@@ -57,7 +57,7 @@ def split_rows(
     for index, map_count in enumerate(cuts[:count, 1].tolist()):
         offsets = tuple(maps[0, first_map : first_map + map_count].tolist())
         first_map += map_count
-        pieces.append(RowSplit(bounds[index], bounds[index + 1], offsets))
+        pieces.append(RowSplit(start=bounds[index], end=bounds[index + 1], table_map_offsets=offsets))
     return pieces
 
 

@@ -98,7 +98,7 @@ _CHARACTER: Final = of_trait(TEXT)
 BINARY_COLLATION: Final = 63
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableMap:
     """One table of one TABLE_MAP event.
 
@@ -152,7 +152,15 @@ def parse_table_map(event: bytes, description: FormatDescription) -> TableMap:
     type_codes = tuple(body.take(column_count))
     metadata = _parse_metadata(body.sub(body.packed_length()), type_codes)
     nullable = _bits(body.take((column_count + 7) // 8), column_count, most_significant_first=False)
-    table_map = TableMap(table_id, flags, database, table, type_codes, metadata, nullable)
+    table_map = TableMap(
+        table_id=table_id,
+        flags=flags,
+        database=database,
+        table=table,
+        type_codes=type_codes,
+        metadata=metadata,
+        nullable=nullable,
+    )
     readers = _OPTIONAL_MARIADB if description.is_mariadb else _OPTIONAL
     while body.remaining:
         kind = body.unsigned(1)

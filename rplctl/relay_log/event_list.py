@@ -29,7 +29,7 @@ from rplctl.position import FIRST_EVENT_POSITION
 from rplctl.relay_log.log_file import event_at, intact_lengths_end, mapped_file, read_start
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RelayLogEvent:
     """Field names are the columns of SHOW RELAYLOG EVENTS."""
 
@@ -73,7 +73,14 @@ def _events(path: Path, offsets: list[int], description: FormatDescription) -> I
                 description = parse_format_description(event)
             type_name = SHOWN.get(header.type_code, "Unknown")
             info = _info(event, description)
-            yield RelayLogEvent(path.name, offset, type_name, header.server_id, header.end_log_pos, info)
+            yield RelayLogEvent(
+                Log_name=path.name,
+                Pos=offset,
+                Event_type=type_name,
+                Server_id=header.server_id,
+                End_log_pos=header.end_log_pos,
+                Info=info,
+            )
 
 
 def _wrong(path: Path, why: str) -> RelayLogError:

@@ -132,7 +132,7 @@ def sync_file(path: Path) -> None:
             sync(descriptor, path.name)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FileStart:
     """What the first events of a file say."""
 
@@ -159,7 +159,11 @@ def read_start(data: ByteArray) -> FileStart:
     own = parse_format_description(head[FIRST_EVENT_POSITION:second_at])
     if own.checksum_algorithm and not has_valid_checksum(head[FIRST_EVENT_POSITION:second_at]):
         raise format_error("FORMAT_DESCRIPTION is damaged", head, FIRST_EVENT_POSITION)
-    return FileStart(_first_source(head, second_at, own.checksum_length), own.checksum_algorithm, second_at)
+    return FileStart(
+        source=_first_source(head, second_at, own.checksum_length),
+        checksum_algorithm=own.checksum_algorithm,
+        first_event_end=second_at,
+    )
 
 
 def _first_source(head: bytes, at: int, checksum_length: int) -> BinlogPosition:

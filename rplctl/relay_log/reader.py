@@ -42,7 +42,7 @@ from rplctl.relay_log.log_file import (
 FETCH_AGAIN = "rplctl stop; rplctl recover --refetch; rplctl start"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RelayGroups:
     """Complete groups of one relay log, all under one format description. `scan`'s offsets are file offsets."""
 
@@ -181,7 +181,15 @@ class RelayLogReader:
         self._place, self._seen_size = LogPlace(place.log_name, end), -1
         start, source = place.position, place.boundary.source
         return RelayGroups(
-            path, place.log_name, data, scan, description, start, source, self._place.position, end.source
+            path=path,
+            log_name=place.log_name,
+            data=data,
+            scan=scan,
+            format_description=description,
+            start=start,
+            start_source=source,
+            end=self._place.position,
+            end_source=end.source,
         )
 
     def _scan(self, data: ByteArray, place: LogPlace, limit_bytes: int, is_last: bool) -> GroupScan:

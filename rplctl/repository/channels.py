@@ -74,7 +74,7 @@ class ChannelOptions:
         return [n for n in mine if any(record.kind(self.of(n)) is RepositoryKind.TABLE for record in _RECORDS)]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class FoundChannels:
     """`away`: the targets that could not be asked, as people read them, and why; `perhaps`: channels that may be
     there, by what sections and folder tell. `is_one`: there is no other target.
@@ -96,7 +96,7 @@ def find_channels(config: Config, engine_of: EngineOf) -> FoundChannels:
     options = channel_options(config)
     found = {name.casefold(): name for name in _channels_in_files(config.datadir)}
     targets = options.targets()
-    result = FoundChannels([], is_one=len(targets) == 1)
+    result = FoundChannels(names=[], is_one=len(targets) == 1)
     for key, place in targets.items():
         try:
             for record in _RECORDS:

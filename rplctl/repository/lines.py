@@ -136,7 +136,12 @@ def _read_prepared(lines: list[str]) -> PreparedPosition | None:
     try:
         if found:
             relay = RelayLogPosition(unquote(found[3]), int(found[1]))
-            return PreparedPosition(found[2], relay, BinlogPosition.parse(unquote(found[4])), unquote(found[5]))
+            return PreparedPosition(
+                xid=found[2],
+                relay=relay,
+                source=BinlogPosition.parse(unquote(found[4])),
+                gtid_executed=unquote(found[5]),
+            )
     except UsageError:
         pass
     raise FieldError(f"line {begun[0]} (prepared): '{lines[begun[0] - 1][:80]}' is no prepared position there")

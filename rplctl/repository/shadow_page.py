@@ -41,7 +41,7 @@ PAGE_UNIT = 512
 _PAGE_HEAD = struct.Struct(">QQII")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
     sequence: int
     xid: int
@@ -64,7 +64,9 @@ class ShadowPageFile:
         """A file whose committed record is this one, in place of any other; `room`: bytes that a record may grow to."""
         size = -(-(max(2 * len(record), room) + _PAGE_HEAD.size) // PAGE_UNIT) * PAGE_UNIT
         self.close()
-        replace_file(self.path, bytes(HEADER_SIZE) + _page_bytes(Page(1, 0, record), size) + bytes(size))
+        replace_file(
+            self.path, bytes(HEADER_SIZE) + _page_bytes(Page(sequence=1, xid=0, record=record), size) + bytes(size)
+        )
         self.open()
 
     def open(self) -> None:
@@ -111,7 +113,7 @@ class ShadowPageFile:
         """Make the pending record durable beside the committed one. Raises OSError; `rollback` then undoes it."""
         page = self._pages[self._committed]
         assert page is not None and 0 < xid < 1 << 64 and self.fits(self._pending)
-        new, number = Page(page.sequence + 1, xid, self._pending), 1 - self._committed
+        new, number = Page(sequence=page.sequence + 1, xid=xid, record=self._pending), 1 - self._committed
         self._pages[number] = None
         self._write(_page_bytes(new, self._page_size), HEADER_SIZE + number * self._page_size)
         self._sync()
@@ -176,4 +178,4 @@ def _read_page(data: bytes) -> Page | None:
     empty = _PAGE_HEAD.pack(sequence, xid, length, 0)
     if zlib.crc32(empty + data[_PAGE_HEAD.size :]) != checksum:
         return None
-    return Page(sequence, xid, data[_PAGE_HEAD.size : _PAGE_HEAD.size + length])
+    return Page(sequence=sequence, xid=xid, record=data[_PAGE_HEAD.size : _PAGE_HEAD.size + length])

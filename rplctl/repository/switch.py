@@ -87,7 +87,7 @@ class SwitchPlan:
     positions: tuple[str, str] = ("", "")  # in the file and in the table, where both hold data
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Intent:
     """The journal. It holds a digest, never the record: that may hold a password."""
 
@@ -225,7 +225,9 @@ class _Switch:
 
     def copy_and_delete(self, store: bool) -> None:
         info = self.old.read()
-        intent = _Intent(self.record.name, str(self.wanted), "copying", self._digest(info), store)
+        intent = _Intent(
+            repository=self.record.name, to=str(self.wanted), state="copying", digest=self._digest(info), store=store
+        )
         self._write_intent(intent)
         crash_point("switch_after_journal")
         self._write(info)

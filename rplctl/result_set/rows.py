@@ -101,7 +101,16 @@ def _inserted(data: ByteArray, starts: Ints, lengths: npt.NDArray[np.int32]) -> 
     rows = len(starts)
     none = np.empty((0, starts.shape[1]), np.bool_)
     ops, before, after = np.ones(rows, np.uint8), np.full(rows, -1, np.int64), np.arange(rows)
-    return Images(data, starts, lengths, none, ops, before, after, np.zeros(rows, np.int32))
+    return Images(
+        data=data,
+        cell_start=starts,
+        cell_length=lengths,
+        is_diff=none,
+        ops=ops,
+        before=before,
+        after=after,
+        event_of_change=np.zeros(rows, np.int32),
+    )
 
 
 @lean_kernel

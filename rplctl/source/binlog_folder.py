@@ -38,7 +38,7 @@ CHUNK: Final = 4 << 20
 POLL_S: Final = 0.1
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class _OpenLog:
     """The log being read: `offset` is the next byte to hand out."""
 
@@ -196,7 +196,7 @@ class FolderStream:
         descriptor = open_plain(path)
         if self._log is not None:
             os.close(self._log.descriptor)
-        self._log = _OpenLog(name, descriptor, position, head)
+        self._log = _OpenLog(name=name, descriptor=descriptor, offset=position, format_description=head)
         if position > self._log.size:
             raise fatal_reading_binlog(
                 "Client requested master to start replication from impossible position; "

@@ -24,7 +24,7 @@ _ROLE = r"`(?:[^`]|``)*`@`(?:[^`]|``)*`"
 _ALL = frozenset({"ALL PRIVILEGES", "ALL"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rights:
     """`account`: as a GRANT names it. `databases`: the patterns of those of which it may read all."""
 
@@ -97,7 +97,13 @@ def rights_of(grants: Iterable[str], account: str, *, has_patterns: bool = True)
                 everywhere |= rights
             elif "SELECT" in rights or not _ALL.isdisjoint(rights):
                 databases.append(_plain(found[2][1:-1]))
-    return Rights(account, frozenset(everywhere), tuple(databases), frozenset(revoked), has_patterns)
+    return Rights(
+        account=account,
+        everywhere=frozenset(everywhere),
+        databases=tuple(databases),
+        revoked=frozenset(revoked),
+        has_patterns=has_patterns,
+    )
 
 
 def may_select(query: Query, database: str, table: str) -> bool:

@@ -155,7 +155,16 @@ def chosen_rows(images: Images, numbers: npt.NDArray[np.int64]) -> Images:
         np.ascontiguousarray(images.cell_length[numbers]),
     )
     ops, before, after = np.ones(count, np.uint8), np.full(count, -1, np.int64), np.arange(count)
-    return Images(images.data, starts, lengths, images.is_diff, ops, before, after, np.zeros(count, np.int32))
+    return Images(
+        data=images.data,
+        cell_start=starts,
+        cell_length=lengths,
+        is_diff=images.is_diff,
+        ops=ops,
+        before=before,
+        after=after,
+        event_of_change=np.zeros(count, np.int32),
+    )
 
 
 def stream_images(rows: SelectedRows, columns: Sequence[SelectedColumn]) -> Iterator[Images]:

@@ -46,8 +46,8 @@ def make_logs(config: Config, count: int) -> list[str]:
     """Logs of one commit each."""
     writer = BinaryLogWriter(files_of(config), config, 5)
     for number in range(count):
-        writer.begin(DESCRIPTION, PositionRecord(at(number), at(number)))
-        writer.write([np.zeros(0, np.uint8)], PositionRecord(at(number), at(number + 1)), 0, durable=True)
+        writer.begin(DESCRIPTION, PositionRecord(before=at(number), after=at(number)))
+        writer.write([np.zeros(0, np.uint8)], PositionRecord(before=at(number), after=at(number + 1)), 0, durable=True)
     writer.close()
     return RelayLogIndex(files_of(config)).names()
 
@@ -67,8 +67,8 @@ def test_a_name_that_cannot_be_is_refused(tmp_path: Path, log_bin: str) -> None:
 
 
 def test_a_record_is_read_as_it_was_written_and_others_ignorable_events_are_none() -> None:
-    record = PositionRecord(at(1), at(2), "rplctl:x", changes=False)
-    event = build_record(record, EventPlace(1, 2, 300, 1))
+    record = PositionRecord(before=at(1), after=at(2), xid="rplctl:x", changes=False)
+    event = build_record(record, EventPlace(server_id=1, timestamp=2, begins_at=300, checksum_algorithm=1))
     found = parse_record(event, 4)
     assert found is not None and found.is_step_of(record) and not found.changes
     assert found.after.gtid_executed == at(2).gtid_executed

@@ -25,13 +25,13 @@ def groups_of(path: Path, limit_bytes: int = 1 << 30) -> RelayGroups:
     scan = scan_groups(data, 4, BinlogPosition(name, 4), limit_bytes)
     relay = f"relay-bin.{name[-6:]}"
     return RelayGroups(
-        path,
-        relay,
-        data,
-        scan,
-        scan.description_at(int(scan.end[-1])),
-        RelayLogPosition(relay, 4),
-        BinlogPosition(name, 4),
-        RelayLogPosition(relay, int(scan.end[-1])),
-        scan.end_position,
+        path=path,
+        log_name=relay,
+        data=data,
+        scan=scan,
+        format_description=scan.description_at(int(scan.end[-1])),
+        start=RelayLogPosition(relay, 4),
+        start_source=BinlogPosition(name, 4),
+        end=RelayLogPosition(relay, int(scan.end[-1])),
+        end_source=scan.end_position,
     )

@@ -23,7 +23,15 @@ def scenario(name: str) -> RelayGroups:
     start, end = (RelayLogPosition("relay-bin.000001", at) for at in (4, int(scan.end[-1])))
     description = scan.description_at(int(scan.end[-1]))
     return RelayGroups(
-        path, start.log_name, data, scan, description, start, BinlogPosition(LOG, 4), end, scan.end_position
+        path=path,
+        log_name=start.log_name,
+        data=data,
+        scan=scan,
+        format_description=description,
+        start=start,
+        start_source=BinlogPosition(LOG, 4),
+        end=end,
+        end_source=scan.end_position,
     )
 
 

@@ -37,7 +37,17 @@ def as_read(path: Path) -> RelayGroups:
     relay = WHOLE.log_name
     description = scan.description_at(max(scan.complete_end - 1, 4))
     end = RelayLogPosition(relay, scan.complete_end)
-    return RelayGroups(path, relay, data, scan, description, WHOLE.start, source, end, scan.end_position)
+    return RelayGroups(
+        path=path,
+        log_name=relay,
+        data=data,
+        scan=scan,
+        format_description=description,
+        start=WHOLE.start,
+        start_source=source,
+        end=end,
+        end_source=scan.end_position,
+    )
 
 
 def state(instance: Instance) -> list[Any]:

@@ -169,7 +169,17 @@ def as_relay_log(path: Path, mutant: bytes, corpus: Corpus, at: BinlogPosition) 
     scan = scan_groups(data, 0, at, 1 << 30, corpus.description)
     end = RelayLogPosition("relay-bin.000099", int(scan.complete_end))
     start = replace(end, log_pos=0)
-    return RelayGroups(path, end.log_name, data, scan, corpus.description, start, at, end, scan.end_position)
+    return RelayGroups(
+        path=path,
+        log_name=end.log_name,
+        data=data,
+        scan=scan,
+        format_description=corpus.description,
+        start=start,
+        start_source=at,
+        end=end,
+        end_source=scan.end_position,
+    )
 
 
 @pytest.mark.slow

@@ -135,4 +135,14 @@ def _groups(path: Path) -> RelayGroups:
     start, end = (RelayLogPosition(path.name, at) for at in (4, int(scan.end[-1])))
     description = scan.description_at(int(scan.end[-1]))
     source = BinlogPosition(path.name, 4)
-    return RelayGroups(path, start.log_name, data, scan, description, start, source, end, scan.end_position)
+    return RelayGroups(
+        path=path,
+        log_name=start.log_name,
+        data=data,
+        scan=scan,
+        format_description=description,
+        start=start,
+        start_source=source,
+        end=end,
+        end_source=scan.end_position,
+    )

@@ -184,7 +184,9 @@ def test_what_the_binary_log_says_goes_into_the_repository_when_it_is_no_more_ch
     xid = xid_of(xid_prefix(start.channel), at(1))
     logged_path(start.channel).touch()
     for place in ("resolve", "participants.log"):
-        monkeypatch.setattr(f"rplctl.commit.{place}.logged_record", lambda _: PositionRecord(at(0), at(1), xid))
+        monkeypatch.setattr(
+            f"rplctl.commit.{place}.logged_record", lambda _: PositionRecord(before=at(0), after=at(1), xid=xid)
+        )
     start.server.prepared = {xid: [1]}
     ledger = start.open("xa", log_bin="binlog", prepared_position=position)
     assert ledger is not None and start.server.rows == [1]

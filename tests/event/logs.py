@@ -53,7 +53,14 @@ def described(data: bytes) -> Iterator[tuple[bytes, FormatDescription]]:
 def event(type_code: int, body: bytes = b"", *, end_log_pos: int = 0, flags: int = 0, checksum: bool = True) -> bytes:
     """One event with any body; timestamp 7, server id 1."""
     length = HEADER_LENGTH + len(body) + 4 * checksum
-    plain = build_header(EventHeader(7, type_code, 1, length, end_log_pos, flags)) + body
+    plain = (
+        build_header(
+            EventHeader(
+                timestamp=7, type_code=type_code, server_id=1, event_length=length, end_log_pos=end_log_pos, flags=flags
+            )
+        )
+        + body
+    )
     return append_checksum(plain) if checksum else plain
 
 

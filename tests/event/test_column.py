@@ -11,7 +11,16 @@ from rplctl.event.table_map import ColumnType, TableMap
 
 def table_map(**logged: object) -> TableMap:
     codes = (ColumnType.LONG, ColumnType.STRING, ColumnType.VARCHAR)
-    return TableMap(1, 0, "db", "t", tuple(map(int, codes)), (0, 0xF701, 40), (True,) * 3, **logged)  # type: ignore[arg-type]
+    return TableMap(
+        table_id=1,
+        flags=0,
+        database="db",
+        table="t",
+        type_codes=tuple(map(int, codes)),
+        metadata=(0, 0xF701, 40),
+        nullable=(True,) * 3,
+        **logged,  # type: ignore[arg-type]
+    )
 
 
 KNOWN = [

@@ -79,7 +79,7 @@ def test_an_anonymous_gtid_says_so() -> None:
 
 def test_gtids_of_mysql_56_and_57_are_shorter() -> None:
     old = bytes(17) + (5).to_bytes(8, "little")
-    assert parse_gtid(event(33, old), MYSQL) == MysqlGtid("00000000-0000-0000-0000-000000000000", 5)
+    assert parse_gtid(event(33, old), MYSQL) == MysqlGtid(server_uuid="00000000-0000-0000-0000-000000000000", number=5)
     clock = old + b"\2" + (3).to_bytes(8, "little") + (4).to_bytes(8, "little")
     parsed = parse_gtid(event(33, clock), MYSQL)
     assert isinstance(parsed, MysqlGtid)
@@ -95,7 +95,7 @@ def test_mariadb_gtids_carry_xa_and_alter() -> None:
     assert by_number[7].alter_sequence == 6
     assert by_number[16].flags & MariadbGtidFlag.PREPARED_XA
     assert by_number[17].flags & MariadbGtidFlag.COMPLETED_XA
-    assert by_number[16].xid == by_number[17].xid == Xid(1, b"longenoughxid", b"")
+    assert by_number[16].xid == by_number[17].xid == Xid(format_id=1, gtrid=b"longenoughxid", bqual=b"")
 
 
 def test_a_query_carries_its_session() -> None:
@@ -182,7 +182,7 @@ def test_load_data_names_its_file_within_the_statement() -> None:
 
 SMALL_EVENTS = [
     (event(16, (7).to_bytes(8, "little")), XidEvent(7)),
-    (event(38, b"\1\1\0\0\0\2\0\0\0\1\0\0\0abc"), XaPrepare(Xid(1, b"ab", b"c"), one_phase=True)),
+    (event(38, b"\1\1\0\0\0\2\0\0\0\1\0\0\0abc"), XaPrepare(Xid(format_id=1, gtrid=b"ab", bqual=b"c"), one_phase=True)),
     (event(161, b"\5\0\0\0b.001xx"), BinlogCheckpoint("b.001")),
     (event(160, b"SELECT 1"), AnnotateRows(b"SELECT 1")),
     (event(29, b"\x08SELECT 1"), AnnotateRows(b"SELECT 1")),
@@ -193,8 +193,11 @@ SMALL_EVENTS = [
     (event(3), Stop()),
     (event(5, b"\2" + (9).to_bytes(8, "little")), Intvar(2, 9)),
     (event(13, (1).to_bytes(8, "little") + (2).to_bytes(8, "little")), Rand(1, 2)),
-    (event(14, b"\1\0\0\0v\1"), UserVar("v", 0, 63, None, unsigned=False)),
-    (event(14, b"\1\0\0\0v\0\2\x08\0\0\0\2\0\0\0ab\1"), UserVar("v", 2, 8, b"ab", unsigned=True)),
+    (event(14, b"\1\0\0\0v\1"), UserVar(name="v", kind=0, collation=63, value=None, unsigned=False)),
+    (
+        event(14, b"\1\0\0\0v\0\2\x08\0\0\0\2\0\0\0ab\1"),
+        UserVar(name="v", kind=2, collation=8, value=b"ab", unsigned=True),
+    ),
     (event(17, b"\3\0\0\0data"), LoadBlock(3, b"data")),
     (event(9, b"\3\0\0\0more"), LoadBlock(3, b"more")),
     (event(11, b"\3\0\0\0"), LoadBlock(3, b"")),

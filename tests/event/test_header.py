@@ -12,7 +12,9 @@ ROTATE = bytes.fromhex("00000000 04 11130000 2f000000 00000000 2000")
 
 
 def test_a_header_of_a_real_server_is_read_field_by_field() -> None:
-    assert parse_header(ROTATE) == EventHeader(0, EventType.ROTATE, 0x1311, 47, 0, FLAG_ARTIFICIAL)
+    assert parse_header(ROTATE) == EventHeader(
+        timestamp=0, type_code=EventType.ROTATE, server_id=0x1311, event_length=47, end_log_pos=0, flags=FLAG_ARTIFICIAL
+    )
     assert parse_header(ROTATE).is_artificial
 
 

@@ -8,7 +8,9 @@ from rplctl.event.table_map import BINARY_COLLATION, ColumnType, TableMap, parse
 from rplctl.event.types import EventType
 from tests.event.logs import described, event, log
 
-MYSQL = FormatDescription(4, "9.7.4", 0, (), 1, is_mariadb=False)
+MYSQL = FormatDescription(
+    binlog_version=4, server_version="9.7.4", created=0, header_lengths=(), checksum_algorithm=1, is_mariadb=False
+)
 
 
 def table_maps(case: str) -> list[TableMap]:

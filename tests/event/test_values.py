@@ -26,14 +26,14 @@ def column(cells: list[bytes | None]) -> Images:
     starts[[cell is None for cell in cells]] = -1
     n = np.arange(len(cells))
     return Images(
-        data,
-        starts.reshape(-1, 1).astype(np.int64),
-        lengths.reshape(-1, 1),
-        np.empty((0, 1), np.bool_),
-        np.ones(len(cells), np.uint8),
-        np.full(len(cells), -1),
-        n,
-        n.astype(np.int32),
+        data=data,
+        cell_start=starts.reshape(-1, 1).astype(np.int64),
+        cell_length=lengths.reshape(-1, 1),
+        is_diff=np.empty((0, 1), np.bool_),
+        ops=np.ones(len(cells), np.uint8),
+        before=np.full(len(cells), -1),
+        after=n,
+        event_of_change=n.astype(np.int32),
     )
 
 

@@ -15,7 +15,14 @@ from rplctl.own_tables.prepared import keep_prepared, take_prepared
 from rplctl.own_tables.tables import create_own_tables, forget_channel
 from rplctl.target import open_engine
 
-DESCRIPTION = FormatDescription(4, "10.11.19-MariaDB", 0, (56, 13, 0), 1, True)
+DESCRIPTION = FormatDescription(
+    binlog_version=4,
+    server_version="10.11.19-MariaDB",
+    created=0,
+    header_lengths=(56, 13, 0),
+    checksum_algorithm=1,
+    is_mariadb=True,
+)
 XID = "X'6162',X'',1"
 
 

@@ -26,7 +26,14 @@ LONG = pytest.mark.long(
 )
 
 XID = "X'6162',X'',1"
-DESCRIPTION = FormatDescription(4, "10.11.19-MariaDB", 0, (56, 13, 0), 1, True)
+DESCRIPTION = FormatDescription(
+    binlog_version=4,
+    server_version="10.11.19-MariaDB",
+    created=0,
+    header_lengths=(56, 13, 0),
+    checksum_algorithm=1,
+    is_mariadb=True,
+)
 # as the version before wrote it, one row per transaction
 OLD = {
     "sqlite": "CREATE TABLE rplctl_prepared_xa (Channel_name VARCHAR(64) NOT NULL, Xid VARCHAR(300) NOT NULL,"

@@ -36,7 +36,14 @@ class FakeSource:
         length = 19 + len(body) + (4 if self.checksum else 0)
         self.position = BinlogPosition(self.position.log_name, self.position.log_pos + length)
         low = self.position.log_pos & 0xFFFFFFFF
-        event = build_header(EventHeader(TIMESTAMP, code, 1, length, low, flags)) + body
+        event = (
+            build_header(
+                EventHeader(
+                    timestamp=TIMESTAMP, type_code=code, server_id=1, event_length=length, end_log_pos=low, flags=flags
+                )
+            )
+            + body
+        )
         return append_checksum(event) if self.checksum else event
 
     def begin(self) -> bytes:
@@ -50,7 +57,14 @@ class FakeSource:
 
     def description(self, end_log_pos: int) -> bytes:
         event = build_format_description(1, TIMESTAMP, self.checksum, "8.0.40", relay_log=False)
-        header = EventHeader(TIMESTAMP, EventType.FORMAT_DESCRIPTION, 1, len(event), end_log_pos, 0)
+        header = EventHeader(
+            timestamp=TIMESTAMP,
+            type_code=EventType.FORMAT_DESCRIPTION,
+            server_id=1,
+            event_length=len(event),
+            end_log_pos=end_log_pos,
+            flags=0,
+        )
         return append_checksum(build_header(header) + event[19:-4])
 
     def transaction(self, rows: int = 1, images: int = 1) -> bytes:

@@ -185,10 +185,10 @@ def test_any_values_come_back(host: str, password: str, tls: str | None, positio
 PREPARED = replace(
     RELAY,
     prepared=PreparedPosition(
-        "rplctl:00:11:22",
-        RelayLogPosition("relay bin%.000002", 456),
-        BinlogPosition("bin log.000003", 1 << 40),
-        "0-1-7,\n1-2-3",
+        xid="rplctl:00:11:22",
+        relay=RelayLogPosition("relay bin%.000002", 456),
+        source=BinlogPosition("bin log.000003", 1 << 40),
+        gtid_executed="0-1-7,\n1-2-3",
     ),
 )
 

@@ -22,7 +22,10 @@ from tests.repository.conftest import MASTER, RELAY
 pytestmark = pytest.mark.slow
 
 DECIDED = PreparedPosition(
-    "rplctl:00:11:22", RelayLogPosition("relay-bin.000002", 456), BinlogPosition("bin.000003", 789), "0-1-123"
+    xid="rplctl:00:11:22",
+    relay=RelayLogPosition("relay-bin.000002", 456),
+    source=BinlogPosition("bin.000003", 789),
+    gtid_executed="0-1-123",
 )
 Repository = FileRepository[MasterInfo] | FileRepository[RelayLogInfo]
 Info = MasterInfo | RelayLogInfo

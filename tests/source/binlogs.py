@@ -17,7 +17,19 @@ def event(
     kind: int, body: bytes, end_log_pos: int, *, server_id: int = SERVER_ID, flags: int = 0, crc: bool = True
 ) -> bytes:
     length = 19 + len(body) + (4 if crc else 0)
-    whole = build_header(EventHeader(1700000000, kind, server_id, length, end_log_pos, flags)) + body
+    whole = (
+        build_header(
+            EventHeader(
+                timestamp=1700000000,
+                type_code=kind,
+                server_id=server_id,
+                event_length=length,
+                end_log_pos=end_log_pos,
+                flags=flags,
+            )
+        )
+        + body
+    )
     return whole + struct.pack("<I", zlib.crc32(whole)) if crc else whole
 
 

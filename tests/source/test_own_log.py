@@ -25,7 +25,7 @@ HEAD = build_format_description(1, 0, 1, "10.11.2-MariaDB-log")
 
 def record(number: int) -> PositionRecord:
     info = RelayLogInfo().at(RelayLogPosition("relay-bin.000001", number), BinlogPosition("b.000001", number))
-    return PositionRecord(info, info)
+    return PositionRecord(before=info, after=info)
 
 
 @pytest.fixture
@@ -46,7 +46,9 @@ def events_read(stream: FolderStream) -> list[int]:
 
 
 def stop_event(at: int) -> bytes:
-    return log_event(EventType.INTVAR, bytes(9), EventPlace(1, 0, at, 1))
+    return log_event(
+        EventType.INTVAR, bytes(9), EventPlace(server_id=1, timestamp=0, begins_at=at, checksum_algorithm=1)
+    )
 
 
 def test_nothing_behind_the_last_record_is_handed_out(tmp_path: Path, writer: BinaryLogWriter) -> None:
@@ -67,7 +69,11 @@ def test_nothing_behind_the_last_record_is_handed_out(tmp_path: Path, writer: Bi
 
 def test_an_event_larger_than_a_chunk_is_passed_over_on_the_way(tmp_path: Path, writer: BinaryLogWriter) -> None:
     begin = writer.end.log_pos
-    large = log_event(EventType.ANNOTATE_ROWS, bytes(9 << 20), EventPlace(1, 0, begin, 1))
+    large = log_event(
+        EventType.ANNOTATE_ROWS,
+        bytes(9 << 20),
+        EventPlace(server_id=1, timestamp=0, begins_at=begin, checksum_algorithm=1),
+    )
     writer.write([np.frombuffer(large, np.uint8)], record(2), 0, durable=False)
     with (tmp_path / "binlog.000001").open("rb") as file:
         assert ReadableEnd().advance(file.fileno(), writer.end.log_pos) == writer.end.log_pos

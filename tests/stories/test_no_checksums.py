@@ -56,7 +56,7 @@ def receive_and_crash(replica: Replica, end: tuple[str, int]) -> None:
 
 def transaction_ends(log: bytes) -> list[int]:
     scan = scan_groups(log, 4, BinlogPosition("binlog.000001", 4), len(log))
-    return [int(scan.source_position(number).log_pos) for number in np.flatnonzero(scan.kind != GroupKind.CONTROL)]
+    return [int(scan.source_position(int(number)).log_pos) for number in np.flatnonzero(scan.kind != GroupKind.CONTROL)]
 
 
 @pytest.mark.slow

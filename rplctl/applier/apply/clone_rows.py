@@ -116,5 +116,15 @@ def _events(images: Images) -> RowsEvents:
     none = np.zeros(0, np.int64)
     flags = np.array([NO_FOREIGN_KEY_CHECKS], np.uint16)
     return RowsEvents(
-        images.data, none, none.astype(np.uint8), none, flags, none, none, none, none, none, none.astype(np.bool_)
+        data=images.data,
+        event_start=none,
+        kind=none.astype(np.uint8),
+        table_id=none,
+        flags=flags,
+        column_count=none,
+        before_bitmap=none,
+        after_bitmap=none,
+        data_start=none,
+        data_end=none,
+        partial_json=none.astype(np.bool_),
     )

@@ -162,7 +162,14 @@ def _printed(sheet: TextSheet, cells: Cells, column: Column, wanted: pa.DataType
     raw, starts, lengths = sheet.spans()
     count, width = sheet.sheet.shape
     if sheet.first.any():
-        printed = Cells(np.ascontiguousarray(raw), starts, lengths, cells.images, cells.valid, cells.total)
+        printed = Cells(
+            data=np.ascontiguousarray(raw),
+            starts=starts,
+            lengths=lengths,
+            images=cells.images,
+            valid=cells.valid,
+            total=cells.total,
+        )
         buffer, offsets = gather(printed)
     else:
         buffer, offsets = np.ascontiguousarray(raw), np.arange(count + 1, dtype=np.int64) * width
@@ -180,8 +187,14 @@ def _printed(sheet: TextSheet, cells: Cells, column: Column, wanted: pa.DataType
             kept = TextSheet(np.ascontiguousarray(sheet.sheet[stays]), sheet.first[stays])
             if not len(stays):
                 return pa.nulls(cells.total, wanted)
-            own = Cells(cells.data, cells.starts[stays], cells.lengths[stays], cells.images[stays],
-                        cells.valid[stays], cells.total)  # fmt: skip
+            own = Cells(
+                data=cells.data,
+                starts=cells.starts[stays],
+                lengths=cells.lengths[stays],
+                images=cells.images[stays],
+                valid=cells.valid[stays],
+                total=cells.total,
+            )
             return _printed(kept, own, column, wanted, zero_null=False)
     texts = _strings(buffer, offsets, cells, pa.string())
     if texts is None:

@@ -121,7 +121,12 @@ def _restart(log: BinaryLog, committed: RelayLogInfo, *, with_incident: bool) ->
         text = b"transactions were applied that this log lacks"
         description = log.description
         assert description is not None
-        place = EventPlace(log.server_id, now, position, description.checksum_algorithm)
+        place = EventPlace(
+            server_id=log.server_id,
+            timestamp=now,
+            begins_at=position,
+            checksum_algorithm=description.checksum_algorithm,
+        )
         body = _LOST_EVENTS + bytes([len(text)]) + text
         yield np.frombuffer(log_event(EventType.INCIDENT, body, place), np.uint8)
 

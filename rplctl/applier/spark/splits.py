@@ -53,6 +53,6 @@ def _pieces(events: EventRange) -> Iterator[RowSplit]:
     cuts = np.unique(bounds[np.searchsorted(bounds, np.append(wanted, events.end))]).tolist()
     for start, end in itertools.pairwise(cuts):
         if end - start < 2 * SMALLEST_SPLIT:
-            yield RowSplit(start, end, ())
+            yield RowSplit(start=start, end=end, table_map_offsets=())
         else:
             yield from split_rows(events.data, start, end, SMALLEST_SPLIT, events.description)

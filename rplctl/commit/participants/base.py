@@ -64,4 +64,6 @@ class PositionParticipant(ABC):
 
 
 def prepared_position(xid: str, new: RelayLogInfo) -> PreparedPosition:
-    return PreparedPosition(xid, new.relay_log_position, new.exec_position, new.gtid_executed)
+    return PreparedPosition(
+        xid=xid, relay=new.relay_log_position, source=new.exec_position, gtid_executed=new.gtid_executed
+    )

@@ -31,7 +31,7 @@ class Server(StrEnum):
     MARIADB = "mariadb"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Form:
     master_count: str
     master: tuple[Field, ...]
@@ -40,10 +40,16 @@ class _Form:
 
 
 _FORMS = {
-    Server.MYSQL_5_6: _Form("23", MASTER_INFO_LINES[:22], "7", RELAY_LOG_INFO_LINES[:7]),
-    Server.MYSQL_5_7: _Form("25", MASTER_INFO_LINES[:24], "7", RELAY_LOG_INFO_LINES[:8]),
-    Server.MYSQL_8_0: _Form("33", MASTER_INFO_LINES, "14", RELAY_LOG_INFO_LINES),
-    Server.MARIADB: _Form("33", MASTER_INFO_LINES[:21], "5", RELAY_LOG_INFO_LINES[:5]),
+    Server.MYSQL_5_6: _Form(
+        master_count="23", master=MASTER_INFO_LINES[:22], relay_count="7", relay=RELAY_LOG_INFO_LINES[:7]
+    ),
+    Server.MYSQL_5_7: _Form(
+        master_count="25", master=MASTER_INFO_LINES[:24], relay_count="7", relay=RELAY_LOG_INFO_LINES[:8]
+    ),
+    Server.MYSQL_8_0: _Form(master_count="33", master=MASTER_INFO_LINES, relay_count="14", relay=RELAY_LOG_INFO_LINES),
+    Server.MARIADB: _Form(
+        master_count="33", master=MASTER_INFO_LINES[:21], relay_count="5", relay=RELAY_LOG_INFO_LINES[:5]
+    ),
 }
 _MARIADB_FIXED = {"bind": "", "uuid": "", "retry_count": "0"}  # lines it keeps for MySQL's sake and never fills
 _MARIADB_RESERVED = 11  # empty lines, 23 to 33
@@ -52,7 +58,7 @@ _OURS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class InfoFiles:
     """Both files, and the settings that this server's form cannot hold."""
 
@@ -79,7 +85,7 @@ def export_info(master: MasterInfo, relay: RelayLogInfo, server: Server) -> Info
     lost = [f"master.info {name}" for name in _changed(master, MasterInfo(), held | _OURS)]
     relay_held = {f.name for f in form.relay} | {"master_id", "gtid_executed", "left_at"}
     lost += [f"relay-log.info {name}" for name in _changed(relay, RelayLogInfo(), relay_held)]
-    return InfoFiles(_join(master_lines), _join(relay_lines), tuple(lost))
+    return InfoFiles(master_info=_join(master_lines), relay_log_info=_join(relay_lines), lost=tuple(lost))
 
 
 def import_info(master_info: bytes, relay_log_info: bytes, channel: str) -> tuple[MasterInfo, RelayLogInfo]:

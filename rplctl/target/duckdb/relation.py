@@ -96,7 +96,7 @@ def _unframed(kinds: Sequence[Column | None], rows: EncodedRows) -> pa.Table:
     for i, column in enumerate(kinds):
         own = np.ascontiguousarray(starts[:, i])
         lengths = np.where(own < 0, 0, ends[:, i] - own).astype(np.int32)
-        buffer, offsets = gather(Cells(text, own, lengths, own, own, rows.count))
+        buffer, offsets = gather(Cells(data=text, starts=own, lengths=lengths, images=own, valid=own, total=rows.count))
         arrays.append(_array(column, rows.count, np.packbits(own >= 0, bitorder="little"), offsets, buffer))
         _check_text(arrays[-1], column)
     return pa.table(arrays, names=[f"c{i}" for i in range(width)])

@@ -241,7 +241,9 @@ def test_a_group_is_rolled_back_by_its_last_word() -> None:
         event(EventType.QUERY, bytes(13) + b"\0" + sql, checksum=False) for sql in (b"BEGIN", b"rollback ")
     )
     other = event(EventType.XID, bytes(8), checksum=False)
-    description = FormatDescription(4, "8.0.40", 0, (), 0, is_mariadb=False)
+    description = FormatDescription(
+        binlog_version=4, server_version="8.0.40", created=0, header_lengths=(), checksum_algorithm=0, is_mariadb=False
+    )
     for events, expected in (([begin, rollback], True), ([rollback, other], False), ([begin], False), ([], False)):
         assert _ends_in_rollback(run_of(events, description)) is expected
 

@@ -16,13 +16,13 @@ from rplctl.schema.plan import Catalog, plan_ddl
 DDL = "CREATE TABLE t (id BIGINT UNSIGNED PRIMARY KEY, name VARCHAR(20) CHARACTER SET latin1, kind ENUM('a','b'))"
 MODEL: TableModel = Catalog().after(plan_ddl(DDL, "shop", DdlContext(), Catalog())).tables["shop", "t"]
 MAP = TableMap(
-    7,
-    0,
-    "shop",
-    "t",
-    (ColumnType.LONGLONG, ColumnType.VARCHAR, ColumnType.STRING),
-    (0, 20, 0xF701),
-    (False, True, True),
+    table_id=7,
+    flags=0,
+    database="shop",
+    table="t",
+    type_codes=(ColumnType.LONGLONG, ColumnType.VARCHAR, ColumnType.STRING),
+    metadata=(0, 20, 0xF701),
+    nullable=(False, True, True),
 )
 
 

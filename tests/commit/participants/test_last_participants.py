@@ -94,7 +94,7 @@ def test_the_repository_follows_the_log_while_an_applier_runs(behind: Behind) ->
 
 @pytest.mark.parametrize("was_running", [False, True])
 def test_a_start_goes_on_from_the_log_after_a_crash_only(behind: Behind, was_running: bool) -> None:
-    behind.record = PositionRecord(at(0), at(1), FIRST)
+    behind.record = PositionRecord(before=at(0), after=at(1), xid=FIRST)
     if was_running:
         behind.flag.touch()
     position = behind.position()
@@ -105,7 +105,7 @@ def test_a_start_goes_on_from_the_log_after_a_crash_only(behind: Behind, was_run
 
 def test_a_file_that_is_not_behind_the_log_stays(behind: Behind) -> None:
     behind.flag.touch()
-    behind.record = PositionRecord(at(0), at(1), FIRST)
+    behind.record = PositionRecord(before=at(0), after=at(1), xid=FIRST)
     for number in (1, 2):
         behind.repository.flush(at(number), force=True)
         assert behind.position().open() == at(number)
@@ -113,7 +113,7 @@ def test_a_file_that_is_not_behind_the_log_stays(behind: Behind) -> None:
 
 def test_only_the_logs_last_transaction_is_carried_out_from_where_it_began(behind: Behind) -> None:
     behind.flag.touch()
-    behind.record = PositionRecord(at(0), at(1), FIRST)
+    behind.record = PositionRecord(before=at(0), after=at(1), xid=FIRST)
     position: Any = behind.position()
     position.commit_by_xid(SECOND)
     assert behind.repository.read() == at(0)
@@ -125,5 +125,5 @@ def test_only_the_logs_last_transaction_is_carried_out_from_where_it_began(behin
     position.rollback_by_xid(SECOND)
     with pytest.raises(RplError, match=f"the binary log holds {FIRST}: it is committed"):
         position.rollback_by_xid(FIRST)
-    behind.record = PositionRecord(at(0), at(1), "")
+    behind.record = PositionRecord(before=at(0), after=at(1), xid="")
     assert position.recover() is None

@@ -147,12 +147,12 @@ def test_variables_of_a_statement_come_with_their_type() -> None:
         Intvar(1, 5),
         Intvar(2, 6),
         Rand(7, 8),
-        UserVar("a`b", 0, 8, None, False),
-        UserVar("f", 1, 63, struct.pack("<d", 0.5), False),
-        UserVar("i", 2, 63, (2**64 - 1).to_bytes(8, "little"), True),
-        UserVar("n", 2, 63, (2**64 - 1).to_bytes(8, "little"), False),
-        UserVar("s", 0, 8, b"\xe9'", False),
-        UserVar("x", 0, 63, b"\0", False),
+        UserVar(name="a`b", kind=0, collation=8, value=None, unsigned=False),
+        UserVar(name="f", kind=1, collation=63, value=struct.pack("<d", 0.5), unsigned=False),
+        UserVar(name="i", kind=2, collation=63, value=(2**64 - 1).to_bytes(8, "little"), unsigned=True),
+        UserVar(name="n", kind=2, collation=63, value=(2**64 - 1).to_bytes(8, "little"), unsigned=False),
+        UserVar(name="s", kind=0, collation=8, value=b"\xe9'", unsigned=False),
+        UserVar(name="x", kind=0, collation=63, value=b"\0", unsigned=False),
     ]
     with one.foreign():
         one.statement(QUERY, variables, MARIADB, is_ddl=False)

@@ -80,7 +80,7 @@ def test_a_statement_runs_in_the_session_it_had_on_the_source(target: MysqlTarge
         Intvar(1, 99),
         Intvar(2, 41),
         Rand(11, 22),
-        UserVar("v", 0, 8, b"\xfc", unsigned=False),
+        UserVar(name="v", kind=0, collation=8, value=b"\xfc", unsigned=False),
         client_collation=8,
         connection_collation=8,
         server_collation=8,
@@ -126,12 +126,12 @@ def test_user_variables_keep_type_sign_and_collation(target: MysqlTarget, server
     run(
         target,
         "INSERT INTO t VALUES (@a, @b, @c, @d, COLLATION(@e), @`f ✓`)",
-        UserVar("a", 2, 63, (2**64 - 1).to_bytes(8, "little"), unsigned=True),
-        UserVar("b", 2, 63, (-5).to_bytes(8, "little", signed=True), unsigned=False),
-        UserVar("c", 1, 63, bytes.fromhex("9a9999999999b93f"), unsigned=False),
-        UserVar("d", 4, 63, bytes([5, 2]) + bytes.fromhex("807b2d"), unsigned=False),
-        UserVar("e", 0, 8, b"x", unsigned=False),
-        UserVar("f ✓", 0, 63, b"\0'\\\xff", unsigned=False),
+        UserVar(name="a", kind=2, collation=63, value=(2**64 - 1).to_bytes(8, "little"), unsigned=True),
+        UserVar(name="b", kind=2, collation=63, value=(-5).to_bytes(8, "little", signed=True), unsigned=False),
+        UserVar(name="c", kind=1, collation=63, value=bytes.fromhex("9a9999999999b93f"), unsigned=False),
+        UserVar(name="d", kind=4, collation=63, value=bytes([5, 2]) + bytes.fromhex("807b2d"), unsigned=False),
+        UserVar(name="e", kind=0, collation=8, value=b"x", unsigned=False),
+        UserVar(name="f ✓", kind=0, collation=63, value=b"\0'\\\xff", unsigned=False),
     )
     assert server.rows("shop", "t") == [(2**64 - 1, -5, 0.1, "123.450", "latin1_swedish_ci", b"\0'\\\xff")]
 
@@ -186,7 +186,9 @@ def test_load_data_reads_the_blocks_of_the_log_and_no_file(target: MysqlTarget, 
     run(target, "CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(10))")
     sql = b"LOAD DATA INFILE '/etc/passwd' INTO TABLE t FIELDS TERMINATED BY ','"
     start, end = sql.index(b"INFILE"), sql.index(b" INTO") + 5
-    load = ExecuteLoadQuery(replace(QUERY, sql_bytes=sql), 1, start, end, 0)
+    load = ExecuteLoadQuery(
+        query=replace(QUERY, sql_bytes=sql), file_id=1, name_start=start, name_end=end, duplicate_handling=0
+    )
     target.begin(foreign_keys=True)
     target.run_statement(Statement(load, (), (b"1,one\n2,", b"two\n"), SOURCE))
     target.commit()
