@@ -78,6 +78,7 @@ class ThreadStatus:
     relay_log_pos: int = 0
     exec_log_name: str = ""
     exec_log_pos: int = 0
+    target_state: str = ""  # why the target does not belong to the position (commit/belonging.py); '' while it does
     commit_mode: str = ""  # transaction, marker or xa, and why not xa (design D3)
     executed_gtid_set: str = ""
     transactions: int = 0
@@ -111,6 +112,11 @@ class ThreadStatus:
     @property
     def read_position(self) -> BinlogPosition:
         return BinlogPosition(self.read_log_name, self.read_log_pos)
+
+    @property
+    def has_applied(self) -> bool:
+        """True if an applier has said where it is. RESET and CHANGE MASTER remove what it said."""
+        return bool(self.exec_log_name or self.executed_gtid_set)
 
     @property
     def exec_position(self) -> BinlogPosition:

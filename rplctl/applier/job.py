@@ -39,6 +39,7 @@ from rplctl.applier.spark.splits import SMALLEST_SPLIT
 from rplctl.channel import Channel, hold_lock
 from rplctl.clone.throttle import orders_seen
 from rplctl.commit.ambiguous_commit import heeding
+from rplctl.commit.belonging import refuse_unfit
 from rplctl.commit.position_store import open_ledger, shown_mode
 from rplctl.commit.resolve import evict_predecessor
 from rplctl.commit.step import Ledger
@@ -243,6 +244,7 @@ class Applier:
         else:
             target.fence(self._channel.name)
             self._is_fenced = True
+        refuse_unfit(self._config, self._channel, lambda: target.engine)  # also what came in place of one that was away
         create_own_tables(target.engine)
         ledger = open_ledger(self._config, self._channel, target.engine)
         self._report.status.commit_mode = shown_mode(self._config, ledger)

@@ -17,6 +17,7 @@ from rplctl.applier.feed.plan import Batch
 from rplctl.applier.options import UNTIL_KINDS, Until
 from rplctl.applier.way_out import way_out
 from rplctl.channel import Channel
+from rplctl.commit.belonging import UnfitTarget
 from rplctl.config import Config
 from rplctl.errors import RplError
 from rplctl.info import RelayLogInfo
@@ -64,6 +65,9 @@ class Report:
             last_event_timestamp=before.last_event_timestamp,
             last_applied_timestamp=before.last_applied_timestamp,
             heartbeats=before.heartbeats,
+            exec_log_name=before.exec_log_name,  # until it knows better: that it has applied must not be forgotten
+            exec_log_pos=before.exec_log_pos,
+            executed_gtid_set=before.executed_gtid_set,
             until_condition=UNTIL_KINDS[until.kind],
             until_log_name=until.log_name,
             until_log_pos=until.log_pos,
@@ -173,6 +177,7 @@ class Report:
         """The error that ends it, with its way out."""
         error.channel = error.channel or self._channel
         error.hint = way_out(error)
+        self.status.target_state = error.state if isinstance(error, UnfitTarget) else ""
         self._error(error)
         self._trouble.ends(error, self.status, error.hint)
 

@@ -59,6 +59,7 @@ def start(
     spark_master: str = option("--spark-master", "URL", "local[N], spark://..., yarn or k8s://....", ""),
     spark_conf: list[str] | None = option("--spark-conf", "NAME=VALUE", "A property of Spark; may be repeated."),
     insecure_cluster: bool = switch("--insecure-cluster", "Use a cluster that neither authenticates nor encrypts."),
+    take_over_target: bool = switch("--take-over-target", "Use a target whose rows belong to another instance."),
     crash_points: str = option("--crash-points", "NAME=kill[@N],...", "For tests: die at the Nth pass there.", ""),
 ) -> None:
     """Start receiver and applier (START SLAVE)."""
@@ -83,6 +84,7 @@ def start(
         crash_points,
         ",".join(spark_conf or ()),
         insecure_cluster=insecure_cluster,
+        take_over_target=take_over_target,
     )
     if group:
         channel = members(options, group, channel, every=every)

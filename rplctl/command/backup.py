@@ -31,7 +31,7 @@ from typing import Any
 
 from rplctl.applied_log.files import binary_log_files
 from rplctl.channel import Channel
-from rplctl.command.channel.context import APPLIER, no_engine, running
+from rplctl.command.channel.context import APPLIER, no_engine, not_configured, running
 from rplctl.command.instance.manifest import MANIFEST, MANIFEST_VERSION
 from rplctl.command.log_status import Configs, collected_logs, row_of, sqlite_file
 from rplctl.config import INSTANCE_FILE, Config
@@ -39,6 +39,7 @@ from rplctl.durable import private_folder, replace_file, sync, write_all
 from rplctl.errors import RplError, UsageError
 from rplctl.history import HISTORY, note_event
 from rplctl.info import RelayLogInfo
+from rplctl.instance_id import INSTANCE_ID_FILE
 from rplctl.locks import PATIENCE_S, InstanceLock, lock_wait_timeout, read_lock
 from rplctl.log_status import ChannelLog, TargetLog
 from rplctl.plain_file import closing_descriptor, open_plain
@@ -50,7 +51,7 @@ from rplctl.target import open_engine
 
 TARGET_FILE = "target.db"  # of the default channel
 OUTSIDE = "binary-log"  # folder for binary logs that are not in the instance folder
-_INSTANCE_FILES = (INSTANCE_FILE, KEY_FILE, HISTORY)
+_INSTANCE_FILES = (INSTANCE_FILE, INSTANCE_ID_FILE, KEY_FILE, HISTORY)
 _RUN_FILES = ("skip_counter", "change_master.pending", "switch-*.json")  # the next start finishes what they say
 _PIECE = 4 << 20
 
@@ -70,6 +71,8 @@ class BackupResult:
 def backup(config: Configs, folder: Path, *, with_key: bool = True) -> BackupResult:
     """Copy the instance into an empty or new folder. Raises UsageError, LockBusy 1205, what log-status raises."""
     options = config("")
+    if not options.datadir.is_dir():
+        raise not_configured(Channel("", options.datadir))
     refuse_filled(folder)
     with closing(InstanceLock(options.datadir)) as lock:
         if not lock.acquire_backup(PATIENCE_S):

@@ -15,6 +15,8 @@ Invariant: the records change as one (channel/change_store.py); that of a runnin
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from rplctl.channel import Channel, check_channel_name
 from rplctl.command.channel import change_plan as plan
 from rplctl.command.channel.change_options import BOTH, EXECUTE, RECEIVE, MasterChanges, check_changes
@@ -60,6 +62,7 @@ def change_master(config: Config, channel_name: str, changes: MasterChanges, *, 
         except TargetError as error:
             stays = (_applier_stays(changes, master, error, channel_name),)
             threads |= {APPLIER: 0}  # as if it ran: its record and its relay logs stay as they are
+        relay = _as_the_operator_says(repositories, changes, relay)
         plan.check_way(changes, master, relay)
         purges = not threads and plan.purges_relay_logs(changes, master)
         executed = _executed(channel, relay, by_gtid=master.uses_gtid) if purges else relay.exec_position
@@ -85,6 +88,14 @@ def change_master(config: Config, channel_name: str, changes: MasterChanges, *, 
         if not dry_run:
             store_change(repositories, result, "CHANGE MASTER TO")
         return result
+
+
+def _as_the_operator_says(repositories: Repositories, changes: MasterChanges, relay: RelayLogInfo) -> RelayLogInfo:
+    """In a target that is lost a position that is given needs no marker until something is committed (design D29)."""
+    is_given = plan.names_position(changes) or changes.relay_log_pos is not None
+    if not relay.left_at or not is_given or APPLIER in running(repositories.channel):
+        return relay
+    return relay if repositories.target_is_fit() else replace(relay, left_at="")
 
 
 def _lost(

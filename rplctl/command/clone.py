@@ -96,6 +96,7 @@ def clone(config: Config, channel_name: str, request: CloneRequest | None = None
     with administer(config, channel_name) as repositories:
         config, channel = repositories.config, repositories.channel
         master, relay = repositories.master(), repositories.relay()
+        repositories.refuse_unfit_target()
         is_new = not (master.master_log_name or relay.master_log_name or relay.gtid_executed)
         if is_new:
             refuse_while_running(channel)

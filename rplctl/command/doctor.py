@@ -39,6 +39,7 @@ from rplctl.command.channel.context import (
 from rplctl.command.check.findings import Finding
 from rplctl.command.check.folder_end import folder_end
 from rplctl.command.check.verb import LEAST_FREE_BYTES, UNKNOWN, Scope, check, limits_of
+from rplctl.commit.belonging import belonging_of
 from rplctl.commit.resolve import two_phases_for, wants_two_phases
 from rplctl.config import INSTANCE_FILE, Config
 from rplctl.durable import is_readable_by_others
@@ -50,7 +51,7 @@ from rplctl.secret import KEY_FILE
 from rplctl.sql_text import text_literal, written
 from rplctl.target import mapped_errors
 from rplctl.target.dialect import FAIL, OK, POWER_CUT, WARN, DoctorLine
-from rplctl.target.registry import dialect_of, target_kind
+from rplctl.target.registry import dialect_of, is_missing_file, target_kind
 from rplctl.target_url import url_without_password
 
 if TYPE_CHECKING:
@@ -96,7 +97,8 @@ def doctor(
     channels = _guarded("channels", lambda: _channels(config, channel_names, names))
     targets = {target_key(options): options for options in (config, *map(options_of, names))}
     for options in targets.values():
-        findings += _guarded("target", lambda options=options: _target(options))  # type: ignore[misc]
+        mine = [name for name in names if target_key(options_of(name)) == target_key(options)]
+        findings += _guarded("target", lambda options=options, mine=mine: _target(options, mine))  # type: ignore[misc]
         findings += _guarded("target", lambda options=options: _beside(options))  # type: ignore[misc]
     findings += channels
     for name in names:
@@ -181,11 +183,16 @@ def _secrets(datadir: Path) -> Iterator[DoctorLine]:
             yield DoctorLine(name, FAIL if is_open else OK, "others can read it" if is_open else "mode 0600", hint)
 
 
-def _target(config: Config) -> Iterator[DoctorLine]:
+def _target(config: Config, channels: list[str]) -> Iterator[DoctorLine]:
     from sqlalchemy import text
 
     shown, engine = url_without_password(config.target_url), engine_of(config)()
     two_phases = partial(_guarded, TWO_PHASES, lambda: _two_phases(config, engine))
+    if is_missing_file(config.target_place):
+        errors = (belonging_of(config, Channel(name, config.datadir), lambda: engine).error for name in channels)
+        if (lost := next(filter(None, errors), None)) is not None:
+            yield DoctorLine("target", FAIL, lost.message, lost.hint)
+            return
     file = Path(config.target_url.removeprefix("sqlite:///"))
     if config.target_url.startswith("sqlite:///") and not file.exists():  # asking it would make it
         is_possible = file.parent.is_dir()

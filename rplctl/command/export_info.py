@@ -63,6 +63,7 @@ def export_info(config: Config, channel_name: str, destination: Destination, *, 
             raise UsageError(
                 f"channel '{channel_name}' reads the folder {master.master_binlog_dir}: no server can do that"
             )
+        repositories.refuse_unfit_target()
         settle_position(repositories, dry_run=dry_run)  # design D3: the newer position is exported
         relay = repositories.relay()
         contents, notes = _contents(config, channel, (master, relay), Server(server), folder)

@@ -18,6 +18,7 @@ from rplctl.durable import private_folder
 from rplctl.errors import RplError, UsageError
 from rplctl.event.kernel_cache import cache_folder, choose_folder, is_compiled
 from rplctl.history import note_event
+from rplctl.instance_id import made_instance_id
 from rplctl.own_process import start_beside
 from rplctl.repository import create_tables, list_channels, refuse_held_table
 from rplctl.secret import protect
@@ -85,6 +86,7 @@ def _store(
 ) -> InitResult:
     if target_password is not None:
         given["target_password"] = protect(target_password, datadir)
+    made_instance_id(datadir)
     path = store_options(datadir, "", given)
     if given:
         shown = (f"{name}={value}" for name, value in given.items() if name != "target_password")

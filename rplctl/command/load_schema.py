@@ -63,6 +63,7 @@ def load_schema(
     with administer(config, channel_name) as repositories:
         config = repositories.config
         refuse_while_running(repositories.channel, APPLIER)
+        repositories.refuse_unfit_target()
         master, has_begun = repositories.master(), repositories.relay_log_info.exists()
         position = repositories.relay().exec_position if has_begun else master.read_position
         catalog = read_dump(dump) if dump is not None else _catalog_of_source(config, master)

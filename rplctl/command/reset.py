@@ -18,7 +18,10 @@ from rplctl.history import note_event
 from rplctl.position import FIRST_EVENT_POSITION
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.relay_log.purge import purge_all
+from rplctl.repository.base import RepositoryKind
 from rplctl.target import mapped_errors
+
+TABLE = RepositoryKind.TABLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +47,14 @@ def reset(config: Config, channel_name: str, *, everything: bool = False, dry_ru
             raise not_configured(channel)
         index = RelayLogIndex(channel)
         names = tuple(sorted({*index.names(), *index.files()}))
+        is_fit = repositories.target_is_fit()  # else its rows are not ours
+        if not is_fit and repositories.relay_log_info.exists() and repositories.relay_log_info.kind is TABLE:
+            repositories.refuse_unfit_target()
         if dry_run:
             return ResetResult(channel_name, names, everything, dry_run=True)
-        if not everything:  # a lake's batch that is in some tables only is finished while its position is known
+        if (
+            is_fit and not everything
+        ):  # a lake's batch that is in some tables only is finished while its position is known
             settle_position(repositories, dry_run=False)
         if repositories.master_info.exists():
             master = repositories.master_info.read()
@@ -63,28 +71,41 @@ def reset(config: Config, channel_name: str, *, everything: bool = False, dry_ru
         shutil.rmtree(channel.verify_folder, ignore_errors=True)
         channel.verify_report_path.unlink(missing_ok=True)
         settle_prepared(config, channel, repositories.engine)
-        if repositories.target_has("rplctl_commit_marker"):
-            from rplctl.commit.marker import remove_marker
-
-            remove_marker(channel_name, repositories.engine())
+        if is_fit and repositories.target_has("rplctl_commit_marker"):
+            if repositories.relay_log_info.exists():  # a kill from here on leaves a position that needs no marker
+                relay = replace(repositories.relay_log_info.read(), left_at="")
+                repositories.relay_log_info.flush(relay, force=True)
+            _remove_marker(repositories)
         repositories.relay_log_info.remove()
         skip_list.clear(channel.run_folder)
         forget_sync(channel)
         for role in ROLES:
             channel.status_path(role).unlink(missing_ok=True)
         if everything:
-            _forget_channel(repositories)
+            _forget_channel(repositories, has_rows=is_fit)
         note_event(config.datadir, channel_name, "reset", "RESET SLAVE ALL" if everything else "RESET SLAVE")
         return ResetResult(channel_name, names, everything, dry_run=False)
 
 
-def _forget_channel(repositories: Repositories) -> None:
-    """RESET SLAVE ALL: no record, no status, no log of the channel stays; replicated tables do."""
+def _remove_marker(repositories: Repositories) -> None:
+    from rplctl.commit.marker import remove_marker
+    from rplctl.own_tables.owner import disown_channel
+
+    engine, channel = repositories.engine(), repositories.channel.name
+    remove_marker(channel, engine)
+    with mapped_errors(engine.dialect.name), engine.begin() as connection:
+        disown_channel(connection, channel)
+
+
+def _forget_channel(repositories: Repositories, *, has_rows: bool) -> None:
+    """RESET SLAVE ALL: no record, no status, no log of the channel stays; replicated tables do. `has_rows`: in the
+    target.
+    """
     from rplctl.own_tables.tables import forget_channel
     from rplctl.repository.table import is_file_missing
 
     channel = repositories.channel
-    if not is_file_missing(engine := repositories.engine()):
+    if has_rows and not is_file_missing(engine := repositories.engine()):
         with mapped_errors(engine.dialect.name), engine.begin() as connection:
             forget_channel(connection, channel.name)
     repositories.master_info.remove()

@@ -13,7 +13,7 @@ from typing import Any
 
 from rplctl import skip_list
 from rplctl.channel import Channel
-from rplctl.command.channel.context import kinds_now, one_engine, open_repositories
+from rplctl.command.channel.context import Repositories, kinds_now, one_engine, open_repositories
 from rplctl.command.channel.true_lag import purge_moment, true_lag
 from rplctl.command.check.sync_record import read_sync_record
 from rplctl.command.process.thread_report import ThreadReport, Threads, threads_of
@@ -22,7 +22,9 @@ from rplctl.errors import NotConfigured, UsageError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.relay_log.purge import relay_log_space
 from rplctl.repository.base import InfoRepository, RepositoryKind
+from rplctl.repository.record import RELAY_LOG_INFO
 from rplctl.status import AWAY, ThreadStatus, read_status
+from rplctl.target.registry import is_missing_file
 from rplctl.verify.report_file import read_report
 
 USE_GTID_WORDS = ("No", "Current_Pos", "Slave_Pos")
@@ -117,6 +119,7 @@ class SlaveStatus:
     # when the last good `start --until-synced` asked where the source's log ends, and where that was, FILE:POS; ''
     Last_Synced_Timestamp: str = _from()
     Last_Synced_To: str = _from()
+    Target_State: str = _from()  # target_lost, target_of_another: as it was seen last; ''
     Clone_Tables: int = _from("sql.clone_tables")  # that rplctl clone copies and has copied; 0 when none is to come
     Clone_Tables_Done: int = _from("sql.clone_done")
     Clone_Percent: int = _from("sql.clone_percent")
@@ -196,7 +199,9 @@ def _status_at(config: Config, channel_name: str, now: float) -> tuple[SlaveStat
         "Last_SQL_Error_Timestamp": _timestamp(applier.status),
         "Using_Gtid": USE_GTID_WORDS[master.using_gtid] if master.using_gtid < len(USE_GTID_WORDS) else "No",
         "Skip_Gtids": ",".join(skip_list.read_gtids(channel.run_folder)),
-        "Relay_Log_Info_Repository": _repository(repositories.relay_log_info),
+        "Relay_Log_Info_Repository": _repository(
+            repositories.relay_log_info, has_record=RELAY_LOG_INFO.has_data(relay) or not applier.status.has_applied
+        ),
         "Last_Synced_Timestamp": _clock(synced.at) if synced else "",
         "Last_Synced_To": synced.to if synced else "",
         "Clone_Reader_State": reader.state if receiver.runs else "",
@@ -204,7 +209,28 @@ def _status_at(config: Config, channel_name: str, now: float) -> tuple[SlaveStat
         **_verified(channel),
         **_foreseen(master, relay, threads, now),
     }
+    values |= _target_state(repositories, relay, applier)
     return SlaveStatus(**values), threads  # type: ignore[arg-type]  # one key per field, checked at the call
+
+
+def _target_state(repositories: Repositories, relay: RelayLogInfo, applier: ThreadReport) -> dict[str, object]:
+    """What the last start or the applier found. It is asked for only where the target's file does not exist, or lacks
+    the record: a FILE needs no target (design D16).
+    """
+    state = applier.status.target_state
+    is_table = repositories.relay_log_info.kind is RepositoryKind.TABLE
+    lacks_record = is_table and not RELAY_LOG_INFO.has_data(relay)
+    has_applied = bool(relay.left_at) or applier.status.has_applied
+    if state or not has_applied or not (lacks_record or is_missing_file(repositories.config.target_place)):
+        return {"Target_State": state}
+    from rplctl.commit.belonging import belonging_of
+
+    error = belonging_of(repositories.config, repositories.channel, repositories.engine).error
+    if error is None:
+        return {"Target_State": ""}
+    text = f"{error.message} (hint: {error.hint})"
+    errors = {"Last_Errno": error.errno, "Last_Error": text, "Last_SQL_Errno": error.errno, "Last_SQL_Error": text}
+    return {"Target_State": str(error.state), **errors}
 
 
 def _found(source: object, name: str, kind: object) -> object:
@@ -212,9 +238,11 @@ def _found(source: object, name: str, kind: object) -> object:
     return (_yes(value) if kind == "str" else int(value)) if isinstance(value, bool) else value
 
 
-def _repository(stored: InfoRepository[RelayLogInfo]) -> str:
+def _repository(stored: InfoRepository[RelayLogInfo], *, has_record: bool) -> str:
     if stored.kind is RepositoryKind.FILE:
         return "FILE"
+    if not has_record:  # there may be no table
+        return "TABLE"
     return f"TABLE {'transactional' if stored.is_transactional() else 'not transactional'}"
 
 

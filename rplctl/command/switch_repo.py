@@ -39,6 +39,12 @@ def switch_repo(
     kind = RepositoryKind(to.upper())
     names = ("master-info", "relay-log-info") if repository == "both" else (repository,)
     engine = engine_of(config)
+
+    def has_applied() -> bool:
+        from rplctl.commit.belonging import is_owned
+
+        return is_owned(config, channel, engine)
+
     with administer(config, channel_name) as repositories:
         config, channel = repositories.config, repositories.channel
         if not dry_run:
@@ -51,13 +57,14 @@ def switch_repo(
             from rplctl.commit.resolve import settle_prepared
 
             settle_prepared(config, channel, engine)
+            repositories.refuse_unfit_target()
         steps = []
         for name in names:
             plan = switch.plan_switch(config, channel, engine, name, kind)
             if plan.action is switch.Action.ERROR:
                 raise switch.conflict(plan)
             if not dry_run:
-                config = switch.carry_out(plan, config, channel, engine)
+                config = switch.carry_out(plan, config, channel, engine, has_applied=has_applied)
                 note_event(config.datadir, channel_name, "switch-repo", f"switch-repo --to {to} --repository {name}")
             steps.append(
                 SwitchStep(

@@ -133,6 +133,7 @@ def verify(
     if master.master_binlog_dir:
         raise UsageError("a folder of binary logs has no tables to compare")
     if APPLIER not in running(channel):
+        repositories.refuse_unfit_target()
         refuse_half_committed(channel, repositories.engine)
     with hold_lock(channel, "verify"), ExitStack() as opened:
         reached = master

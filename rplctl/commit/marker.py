@@ -22,6 +22,7 @@ from rplctl import mysql_errors as er
 from rplctl.commit.step import CommitMode, Ledger, taken_over
 from rplctl.errors import TargetError
 from rplctl.info import RelayLogInfo
+from rplctl.own_tables.owner import claim_channel
 from rplctl.own_tables.tables import commit_marker
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.repository.base import InfoRepository, RepositoryKind
@@ -49,6 +50,7 @@ class MarkerLedger(Ledger):
             self._set(connection, Channel_name=self._channel)  # takes the lock before anything is read
             marker, in_step = read_marker(connection, self._channel)
             self._set(connection, File_in_step=False)
+            claim_channel(connection, self._channel, self.owner, self.mode)
             info = self._repository.read()
             assert marker is not None  # who removes it stops the applier first
             if info.is_at(marker):
@@ -71,6 +73,7 @@ class MarkerLedger(Ledger):
         info = self._repository.read()
         with mapped_errors(self._engine.dialect.name), self._engine.begin() as connection:
             connection.execute(insert(self._marker).values(File_in_step=False, **self._row(info)))
+            claim_channel(connection, self._channel, self.owner, self.mode)
         self._flush(info, force=True)
         return info
 

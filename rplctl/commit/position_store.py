@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import cast
 
 from sqlalchemy import Connection, Engine, update
@@ -24,6 +25,7 @@ from sqlalchemy import Connection, Engine, update
 from rplctl.applied_log.binary_log import BinaryLog
 from rplctl.applied_log.files import binary_log_files
 from rplctl.channel import Channel
+from rplctl.commit.belonging import identity_of, refuse_unfit
 from rplctl.commit.branches import Branches
 from rplctl.commit.marker import MarkerLedger, read_marker, remove_marker
 from rplctl.commit.noted import StatementNotes
@@ -34,7 +36,9 @@ from rplctl.commit.xid import branch_prefix
 from rplctl.config import Config
 from rplctl.errors import ConfigError, LockBusy
 from rplctl.info import RelayLogInfo
+from rplctl.instance_id import made_instance_id
 from rplctl.locks import gtid_map
+from rplctl.own_tables.owner import claim_channel
 from rplctl.own_tables.tables import commit_marker
 from rplctl.repository import open_relay_log_info
 from rplctl.repository.base import InfoRepository, RepositoryKind
@@ -49,11 +53,16 @@ log = logging.getLogger(__name__)
 
 
 def open_ledger(config: Config, channel: Channel, engine: Engine) -> Ledger:
-    """Choose the commit mode from where the repository is, and what its engine can do now."""
+    """Choose the commit mode from where the repository is, and what its engine can do now. Raises UnfitTarget where
+    the target does not belong to the stored position.
+    """
+    refuse_unfit(config, channel, lambda: engine)
     repository = open_relay_log_info(config, channel, lambda: engine)
     kind = TableLedger if repository.kind is RepositoryKind.TABLE and repository.is_transactional() else MarkerLedger
     two_phase = open_two_phase(config, channel, engine, repository)
     ledger: Ledger = two_phase or kind(repository, channel.name, engine)
+    ours, _ = identity_of(config, channel, lambda: engine)
+    ledger.owner = replace(ours, Instance_id=made_instance_id(config.datadir))
     dialect = dialect_of(target_kind(config.target_place))
     if dialect.commits_per_table:
         if config.log_bin:
@@ -142,12 +151,18 @@ class TableLedger(Ledger):
         with mapped_errors(self._engine.dialect.name), self._engine.connect() as connection:
             marker, in_step = read_marker(connection, self._channel)
         if marker is None:
+            self._claim()
             return info
         if not in_step and info.exec_position.is_before(marker.exec_position):
             info = info.moved_to(marker)
             self._repository.flush(info, force=True)
+        self._claim()
         remove_marker(self._channel, self._engine)
         return info
+
+    def _claim(self) -> None:
+        with mapped_errors(self._engine.dialect.name), self._engine.begin() as connection:
+            claim_channel(connection, self._channel, self.owner, self.mode)
 
     def advance(self, connection: Connection, expected: RelayLogInfo, new: RelayLogInfo) -> None:
         with mapped_errors(connection.dialect.name):

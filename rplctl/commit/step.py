@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rplctl.applied_log.binary_log import BinaryLog
     from rplctl.commit.branches import Branches
     from rplctl.commit.noted import StatementNotes
+    from rplctl.own_tables.owner import Owner
 
 
 class CommitMode(StrEnum):
@@ -40,7 +41,8 @@ class Step(NamedTuple):
 class Ledger(ABC):
     """Who keeps the position (position_store.py). `log`: None while `log_bin` is off. `branches`: further connections
     that commit, or None. `notes`: of a target that executes statements, or None. `guard`: held from COMMIT until
-    `committed` returns: no GTID counts as executed while log-status looks.
+    `committed` returns: no GTID counts as executed while log-status looks. `owner`: whose the channel's rows in the
+    target are from `open` on (D29).
     """
 
     mode: CommitMode
@@ -50,6 +52,7 @@ class Ledger(ABC):
         self.branches: Branches | None = None
         self.notes: StatementNotes | None = None
         self.guard: Guard = nullcontext
+        self.owner: Owner | None = None
 
     @abstractmethod
     def open(self) -> RelayLogInfo:

@@ -18,6 +18,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import cast
 
 from sqlalchemy import Connection, Engine
@@ -30,6 +31,7 @@ from rplctl.commit.xid import xid_of
 from rplctl.errors import TargetError
 from rplctl.failpoint import crash_point
 from rplctl.info import RelayLogInfo
+from rplctl.own_tables.owner import claim_channel
 from rplctl.repository.base import InfoRepository
 from rplctl.target import mapped_errors
 from rplctl.target.base import Target, TwoPhaseTarget, TwoPhaseVerbs
@@ -62,10 +64,16 @@ class XaLedger(Ledger):
         info = self.participant.open()
         with mapped_errors(self._engine.dialect.name), self._engine.connect() as connection:
             marker, in_step = read_marker(connection, info.channel_name)
+        before = info
         if marker is not None:
-            before, info = info, one_that_counts(info, marker, in_step)
-            if info is not before:
-                self.participant.write(info, durable=True)
+            info = one_that_counts(info, marker, in_step)
+        with mapped_errors(self._engine.dialect.name), self._engine.begin() as connection:
+            claim_channel(connection, info.channel_name, self.owner, self.mode)
+        if not info.left_at:  # from here on the position needs the owner's row in the target (D29)
+            info = replace(info, left_at=info.place)
+        if info is not before:
+            self.participant.write(info, durable=True)
+        if marker is not None:
             remove_marker(info.channel_name, self._engine)
         return info
 

@@ -7,6 +7,7 @@
     rplctl_statement_note   which statement that commits by itself is being executed (statement_note.py)
     rplctl_clone            tables whose rows are copied from the source, and how much of each is there (clones.py)
     rplctl_branches         which batch was decided that several connections commit (commit/branches.py)
+    rplctl_channel_owner    which instance and source a channel's rows belong to (owner.py)
     rplctl_lake_batch       what several tables of a lake are taking, in lakes only (lake_batch.py)
     rplctl_next_event       a view: the next event to execute, of each channel (repository/next_event.py)
 
@@ -147,6 +148,21 @@ def branches_decided(dialect: str) -> Table:
 
 
 @cache
+def channel_owner(dialect: str) -> Table:
+    return _own_table(
+        dialect,
+        "rplctl_channel_owner",
+        "The rplctl instance and the source that the rows of a channel belong to",
+        Column("Instance_id", String(16), nullable=False),
+        Column("Instance_place", String(512), nullable=False),
+        Column("Source_uuid", String(36), nullable=False),
+        Column("Source_server_id", BigInteger, nullable=False),
+        Column("Source_place", String(512), nullable=False),
+        Column("Kept_by", String(16), nullable=False),
+    )
+
+
+@cache
 def lake_batch(dialect: str) -> Table:
     return _own_table(
         dialect,
@@ -171,7 +187,16 @@ def _long_text(dialect: str) -> Any:
     return dialect_of(dialect).own_types().long_text
 
 
-_ALL = (commit_marker, table_models, prepared_xa, group_begun, statement_note, cloned_tables, branches_decided)
+_ALL = (
+    commit_marker,
+    table_models,
+    prepared_xa,
+    group_begun,
+    statement_note,
+    cloned_tables,
+    branches_decided,
+    channel_owner,
+)
 
 
 def forget_channel(connection: Connection, channel: str) -> None:

@@ -16,7 +16,7 @@ from rplctl.repository.table import mapped_errors
 from rplctl.repository.tables import READ_ONLY, qualified_name
 from rplctl.target.registry import dialect_of
 
-VERSIONS = ("0001", "0002", "0003", "0004", "0005")  # the revisions in migrations/versions, the newest last
+VERSIONS = ("0001", "0002", "0003", "0004", "0005", "0006")  # the revisions in migrations/versions, the newest last
 SCHEMA_VERSION = VERSIONS[-1]
 VERSION_TABLE = "rplctl_version"
 _ENGINE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")

@@ -132,13 +132,20 @@ def keep_one(file: str, table: str) -> str:
     )
 
 
-def carry_out(
-    plan: SwitchPlan, config: Config, channel: Channel, engine: Callable[[], Engine], *, store: bool = True
+def carry_out(  # noqa: PLR0913 - what a switch needs
+    plan: SwitchPlan,
+    config: Config,
+    channel: Channel,
+    engine: Callable[[], Engine],
+    *,
+    store: bool = True,
+    has_applied: Callable[[], bool] = lambda: False,
 ) -> Config:
     """Do what the plan says; returns the options that name the new repository.
 
     `store`: write the kind into rplctl.toml for this channel (`switch-repo`); a start whose options say so already does
-    not. Raises UsageError 3081 while a thread of the channel runs, RepositoryConflict when both places hold data.
+    not. `has_applied`: whether an applier has worked in the target, which a FILE has to know (`left_at`). Raises
+    UsageError 3081 while a thread of the channel runs, RepositoryConflict when both places hold data.
     """
     with hold_lock(channel, "switch", LOCK_PATIENCE_S):
         if {lock_holder(channel, role) for role in ("receiver", "applier")} - {None, os.getpid()}:
@@ -151,7 +158,7 @@ def carry_out(
             raise conflict(plan)
         switch = _Switch(config, channel, engine, RECORDS[plan.repository], plan.wanted)
         if plan.action is Action.UPDATE_AND_DELETE:
-            switch.copy_and_delete(store)
+            switch.copy_and_delete(store, has_applied)
         else:
             if plan.action is Action.FILL_IN:
                 switch.fill_in()
@@ -174,8 +181,12 @@ def resume_switch(config: Config, channel: Channel, engine: Callable[[], Engine]
     return config
 
 
-def settle_repositories(config: Config, channel: Channel, engine: Callable[[], Engine]) -> Config:
-    """REQ-6 at start-up: resume a cut switch, then bring both repositories to the kinds that the options name."""
+def settle_repositories(
+    config: Config, channel: Channel, engine: Callable[[], Engine], has_applied: Callable[[], bool] = lambda: False
+) -> Config:
+    """REQ-6 at start-up: resume a cut switch, then bring both repositories to the kinds that the options name.
+    `has_applied` as for `carry_out`.
+    """
     upgrade_tables(config, engine)
     config = resume_switch(config, channel, engine)
     for record in RECORDS.values():
@@ -183,7 +194,7 @@ def settle_repositories(config: Config, channel: Channel, engine: Callable[[], E
             continue
         plan = plan_switch(config, channel, engine, record.name, record.kind(config))
         if plan.action is not Action.READ:
-            config = carry_out(plan, config, channel, engine, store=False)
+            config = carry_out(plan, config, channel, engine, store=False, has_applied=has_applied)
     return config
 
 
@@ -223,8 +234,10 @@ class _Switch:
         self.new: _Place = open_repository(record, wanted, config, channel, engine)
         self.old: _Place = open_repository(record, other, config, channel, engine)
 
-    def copy_and_delete(self, store: bool) -> None:
+    def copy_and_delete(self, store: bool, has_applied: Callable[[], bool]) -> None:
         info = self.old.read()
+        if self.wanted is FILE and hasattr(info, "left_at") and has_applied():
+            info = replace(info, left_at=info.place)
         intent = _Intent(
             repository=self.record.name, to=str(self.wanted), state="copying", digest=self._digest(info), store=store
         )

@@ -132,6 +132,10 @@ class Dialect(ABC):
         """There is no database yet, and asking it a question would make it."""
         return False
 
+    def is_missing_at(self, url: str) -> bool:
+        """As `is_missing`, of a kind whose state is in a file, before anything is opened."""
+        return False
+
     def table_options(self, rep_engine: str) -> dict[str, Any]:
         """SQLAlchemy's options of a repository table in that engine."""
         return {}

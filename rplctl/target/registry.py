@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rplctl.errors import ConfigError
@@ -29,12 +30,13 @@ if TYPE_CHECKING:
 class Kind:
     folder: str
     also: tuple[str, ...] = ()  # other names
+    is_file: bool = False  # KIND:///PATH
     has_own_rows: bool = True  # False: they come as they come from a source, and it has no `compared`
 
 
 KINDS: dict[str, Kind] = {
-    "sqlite": Kind("rplctl.target.sqlite"),
-    "duckdb": Kind("rplctl.target.duckdb"),
+    "sqlite": Kind("rplctl.target.sqlite", is_file=True),
+    "duckdb": Kind("rplctl.target.duckdb", is_file=True),
     "delta": Kind("rplctl.target.delta"),
     "parquet": Kind("rplctl.target.parquet", has_own_rows=False),
     "mysql": Kind("rplctl.target.mysql", ("mariadb",), has_own_rows=False),
@@ -52,6 +54,14 @@ def target_kind(url: str) -> str:
     """
     scheme = url.partition("://")[0].partition("+")[0]
     return next((name for name, kind in KINDS.items() if scheme in kind.also), scheme)
+
+
+def is_missing_file(url: str) -> bool:
+    """True if the target is a file of this machine that does not exist. Loads no driver (design D16)."""
+    kind, path = KINDS.get(target_kind(url)), url.partition(":///")[2].partition("?")[0]
+    if kind is None or not kind.is_file or path in ("", ":memory:") or path.startswith("file:"):
+        return False
+    return not Path(path).exists()
 
 
 @cache

@@ -174,6 +174,7 @@ class Life:
         config = self.config
         target = open_target(config.target_url)
         try:
+            create_own_tables(target.engine)
             ledger = open_ledger(config, self.channel, target.engine)
             info = ledger.open()
             by_gtid = self._reads_by_gtid(target.engine)

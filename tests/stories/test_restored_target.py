@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from tests.kit.replica import Replica, assert_same_tables
+from tests.kit.replica import Replica, assert_same_tables, wait_until
 from tests.kit.servers import MariadbServer
 
 DATABASE = "restored"
@@ -45,3 +45,30 @@ def test_what_a_restored_target_lacks_is_fetched_and_applied_again_once(
     assert f":{at_backup}, " in done.stderr and "restored from a backup" in done.stderr
     assert_same_tables(mariadb, replica, DATABASE)
     assert "target_gone_back" not in replica.run("check", "--json", expect=None).stdout
+
+
+def test_a_target_that_was_removed_is_refused_and_the_hint_leads_back(mariadb: MariadbServer, replica: Replica) -> None:
+    """Nothing is applied into the empty target; what the error names, typed as it stands, ends with an equal copy."""
+    mariadb.sql(f"DROP DATABASE IF EXISTS {DATABASE}")
+    name, position = mariadb.master_status()
+    replica.set_up(mariadb, change=("--master-log-file", name, "--master-log-pos", str(position)))
+    mariadb.sql(f"CREATE DATABASE {DATABASE}; CREATE TABLE {DATABASE}.t (a INT PRIMARY KEY, b INT)")
+    write(mariadb, 1, 10)
+    replica.run("start", "--until-synced")
+    for path in replica.datadir.glob("target.db*"):
+        path.unlink()
+    write(mariadb, 10, 20)
+    refused = replica.run("start", "--until-synced", expect=7)
+    assert "is lost" in refused.stderr and not (replica.datadir / "target.db").exists()
+    for arguments in (("check",), ("check", "--offline"), ("check", "--online")):
+        assert "target_lost" in replica.run(*arguments, expect=2).stdout
+    assert replica.status()["Target_State"] == "target_lost"
+    line = next(line for line in refused.stderr.splitlines() if "empty target" in line)
+    commands = line.partition("empty target: ")[2].split(" && ")
+    assert commands == ["rplctl reset --yes", "rplctl clone"]
+    for command in commands:
+        replica.run(*command.split()[1:])
+    wait_until(lambda: replica.status()["Clone_Tables"] == 0 and replica.status()["Seconds_Behind_Master"] == 0)
+    replica.run("verify")
+    replica.run("stop")
+    assert_same_tables(mariadb, replica, DATABASE)

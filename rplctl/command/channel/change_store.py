@@ -71,8 +71,8 @@ def settle_position(repositories: Repositories, *, dry_run: bool) -> bool:
         return False
     if not may_have_target(config):  # looking would make the target's file
         return False
-    if not repositories.target_has("rplctl_commit_marker") or dry_run:
-        return False
+    if dry_run or not repositories.target_has("rplctl_commit_marker") or not repositories.target_is_fit():
+        return False  # there is nothing of ours to settle
     from rplctl.commit.position_store import settle
 
     settle(config, channel, repositories.engine())
@@ -135,6 +135,7 @@ def store_change(repositories: Repositories, result: ChangeResult, statement: st
     relay = None if APPLIER in result.untouched else result.relay_log_info
     if relay:
         _keep_models(repositories, result)
+        _forget_source(repositories, result)
     record = {
         "purge": result.purges_relay_logs,
         "master_info": asdict(master) if master else None,
@@ -164,6 +165,21 @@ def _carry_out(
     if relay:
         repositories.relay_log_info.flush(relay, force=True)
     remove_file(_pending_path(channel))
+
+
+def _forget_source(repositories: Repositories, result: ChangeResult) -> None:
+    """Where it is no longer known who the source is, the target says no other one. It comes first: until the records
+    follow, an unknown source is as good as the known one (own_tables/owner.py).
+    """
+    old, new = result.previous, result.master_info
+    is_known = (old.uuid, old.master_server_id) == (new.uuid, new.master_server_id)
+    if is_known or not may_have_target(repositories.config) or not repositories.target_has("rplctl_channel_owner"):
+        return
+    if repositories.target_is_fit():
+        from rplctl.own_tables.owner import forget_source
+
+        with repositories.engine().begin() as connection:
+            forget_source(connection, result.channel)
 
 
 def _is_other_source(old: MasterInfo, new: MasterInfo) -> bool:

@@ -21,11 +21,12 @@ from rplctl.errors import NotConfigured, RplError, TargetError, UsageError, file
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.locks import PATIENCE_S, InstanceLock, channel_map, lock_wait_timeout
 from rplctl.repository import open_master_info, open_relay_log_info
-from rplctl.repository.base import InfoRepository
-from rplctl.repository.channels import find_channels
+from rplctl.repository.base import InfoRepository, RepositoryKind
+from rplctl.repository.channels import channels_of_folder, find_channels
 from rplctl.repository.record import RELAY_LOG_INFO
 from rplctl.repository.switch import may_have_table
 from rplctl.secret import reveal
+from rplctl.status import read_status
 from rplctl.target import dialect_of, open_engine, target_kind
 from rplctl.target.asked_once import answer, asked_once
 
@@ -63,8 +64,27 @@ class Repositories:
         """Raises NotConfigured 3074 or 1200."""
         info = self.master_info.stored()
         if info is None or not info.is_configured:
+            self.refuse_lost_table()
             raise not_configured(self.channel)
         return info
+
+    def refuse_lost_table(self) -> None:
+        """Raises UnfitTarget where the records were in a target that is lost: there is a channel."""
+        is_known = read_status(self.channel.status_path(APPLIER)).has_applied
+        if RepositoryKind.TABLE in (self.master_info.kind, self.relay_log_info.kind) and is_known:
+            self.refuse_unfit_target()
+
+    def refuse_unfit_target(self) -> None:
+        """Raises UnfitTarget where the target does not belong to the stored position (design D29), TargetError."""
+        from rplctl.commit.belonging import refuse_unfit
+
+        refuse_unfit(self.config, self.channel, self.engine)
+
+    def target_is_fit(self) -> bool:
+        """False where the target does not belong to the stored position. Raises TargetError."""
+        from rplctl.commit.belonging import TargetState, belonging_of
+
+        return belonging_of(self.config, self.channel, self.engine).state is TargetState.READY
 
     def relay(self) -> RelayLogInfo:
         """A fresh one when there is none."""
@@ -230,13 +250,24 @@ def known_channels(config: Config, says: Callable[[Note], None] = lambda note: N
     looks at them, or stops them, needs no target. Raises TargetError when it knows of none.
     """
     found = find_channels(config, engine_of)
-    names = sorted([*found.names, *found.perhaps])
+    known = {name.casefold() for name in (*found.names, *found.perhaps)}
+    # records that a lost target held: the folder still knows of them
+    lost = [
+        name
+        for name in channels_of_folder(config.datadir)
+        if name.casefold() not in known and _has_applied(config, name)
+    ]
+    names = sorted([*found.names, *found.perhaps, *lost])
     for target, error in found.away.items():
         if not names or (found.is_one and not isinstance(error, TargetError)):
             raise error
         which = "the target" if found.is_one else f"the target {target}"
         says(Note(f"{which} cannot be asked which channels there are ({error.message}): those known here follow"))
     return names
+
+
+def _has_applied(config: Config, name: str) -> bool:
+    return read_status(Channel(name, config.datadir).status_path(APPLIER)).has_applied
 
 
 def one_channel(config: Config, given: str | None) -> str:
@@ -273,6 +304,7 @@ def refuse_unknown(config: Config, channel: str) -> None:
         repositories = open_repositories(places, channel)
         if repositories.master_info.exists() or repositories.relay_log_info.exists():
             return
+    open_repositories(config, channel).refuse_lost_table()
     raise not_configured(Channel(channel, config.datadir))
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel
-from rplctl.command.channel.context import ask_source, engine_of
+from rplctl.command.channel.context import APPLIER, ask_source, engine_of, no_engine
 from rplctl.command.check.ahead import judge_purge, judge_skew
 from rplctl.command.check.findings import Finding, found
 from rplctl.command.check.repository import Stored
@@ -18,9 +19,13 @@ from rplctl.config import Config
 from rplctl.errors import RplError, SourceError, TargetError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition, log_number
+from rplctl.repository import open_repository
+from rplctl.repository.base import RepositoryKind
+from rplctl.repository.record import RELAY_LOG_INFO
 from rplctl.status import read_status
 from rplctl.target import dialect_of, open_target
 from rplctl.target.asked_once import answer
+from rplctl.target.registry import is_missing_file
 from rplctl.target_url import url_without_password
 
 if TYPE_CHECKING:
@@ -29,7 +34,24 @@ if TYPE_CHECKING:
     from rplctl.schema.model import TableModel
 
 LOADED = "rplctl load-schema --rows-loaded all"
+UNFIT = frozenset({"target_lost", "target_of_another"})
 PURGED = "provision the target again from a backup, then rplctl change-master with the backup's position"
+
+
+def check_belonging(config: Config, channel: Channel) -> Iterator[Finding]:
+    """Does the target belong to the stored position? Nothing where it, or the record, cannot be read: others say so."""
+    with suppress(RplError):
+        if is_missing_file(config.target_place) and not _has_applied(config, channel):
+            return  # a FILE needs no target then (design D16)
+        from rplctl.commit.belonging import belonging_of
+
+        if (error := belonging_of(config, channel, engine_of(config)).error) is not None:
+            yield found(error.state, error.message, error.hint)
+
+
+def _has_applied(config: Config, channel: Channel) -> bool:
+    file = open_repository(RELAY_LOG_INFO, RepositoryKind.FILE, config, channel, no_engine).stored()
+    return read_status(channel.status_path(APPLIER)).has_applied or (file is not None and bool(file.left_at))
 
 
 def check_target(config: Config, channel: Channel, stored: Stored) -> Iterator[Finding]:

@@ -48,6 +48,8 @@ LEVELS: dict[str, int] = {
     "file_behind_marker": NOTE,
     "edited_by_hand": WARNING,
     "target_gone_back": WARNING,
+    "target_lost": CRITICAL,
+    "target_of_another": CRITICAL,
     "switch_interrupted": WARNING,
     "change_interrupted": WARNING,
     "option_ignored": WARNING,

@@ -34,8 +34,8 @@ class Stored:
     relay: RelayLogInfo | None = None
 
 
-def check_repositories(config: Config, channel: Channel, stored: Stored) -> Iterator[Finding]:
-    """Findings; `stored` is filled on the way."""
+def check_repositories(config: Config, channel: Channel, stored: Stored, *, is_fit: bool = True) -> Iterator[Finding]:
+    """Findings; `stored` is filled on the way. `is_fit`: the target belongs to the stored position."""
     yield from _interrupted(channel)
     repositories = open_repositories(config, channel.name)
     damaged = False
@@ -44,11 +44,13 @@ def check_repositories(config: Config, channel: Channel, stored: Stored) -> Iter
             damaged = damaged or item.code in ("repository_damaged", "repository_both", "repository_old_layout")
             yield item
     yield from _ignored(channel, stored)
-    if stored.relay is not None and not damaged and may_have_target(config):
+    if stored.relay is not None and not damaged and is_fit and may_have_target(config):
         yield from _marker(repositories, stored.relay)
-    if stored.master is None and stored.relay is not None and not damaged and stored.relay.master_log_name:
+    has_relay = stored.relay is not None and stored.relay.master_log_name
+    if stored.relay is not None and has_relay and stored.master is None and is_fit and not damaged:
         yield _no_master_info(repositories, stored.relay)
-    if stored.master is not None and stored.relay is None and stored.master.master_log_name and not damaged:
+    is_missing = stored.master is not None and stored.relay is None and stored.master.master_log_name
+    if stored.master is not None and is_missing and is_fit and not damaged:
         yield _missing(repositories, stored.master)
 
 

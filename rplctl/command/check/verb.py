@@ -20,7 +20,7 @@ from typing import Any
 from rplctl.channel import Channel
 from rplctl.command.channel.context import is_held_by_applier, one_look, running
 from rplctl.command.check.ahead import check_ahead
-from rplctl.command.check.ends import check_source, check_target
+from rplctl.command.check.ends import UNFIT, check_belonging, check_source, check_target
 from rplctl.command.check.findings import Finding, found
 from rplctl.command.check.progress import check_progress
 from rplctl.command.check.relay_log import check_relay_log
@@ -137,12 +137,16 @@ def worst_first(level: int) -> int:
 def _find(config: Config, channel: Channel, scope: Scope, limits: Limits) -> Iterator[Finding]:
     """What the stored state says. One part that cannot be looked at hides none of the others."""
     stored = Stored()
-    yield from _told(lambda: check_repositories(config, channel, stored))
+    is_asked = not is_held_by_applier(config, channel)
+    unfit = list(_told(lambda: check_belonging(config, channel))) if is_asked else []
+    yield from unfit
+    is_fit = not any(finding.code in UNFIT for finding in unfit)
+    yield from _told(lambda: check_repositories(config, channel, stored, is_fit=is_fit))
     if stored.master is not None:
         master = stored.master
         deep = scope is Scope.OFFLINE or scope is Scope.ONLINE and not running(channel)
         yield from _told(lambda: check_relay_log(channel, master, stored.relay, deep=deep))
-    if may_have_target(config) and not is_held_by_applier(config, channel):
+    if is_fit and is_asked and may_have_target(config):
         yield from _told(lambda: check_target(config, channel, stored))
         from rplctl.command.check.clone import check_clone
 

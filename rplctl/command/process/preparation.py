@@ -7,8 +7,10 @@ backup is followed.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rplctl import mysql_errors as er, skip_list
@@ -34,12 +36,15 @@ from rplctl.command.process.child import Child, spawn
 from rplctl.command.process.start_request import StartRequest, StartResult, Until, environment_of
 from rplctl.commit.xid import instance_name
 from rplctl.config import Config
-from rplctl.durable import remove_leftovers
+from rplctl.durable import private_folder, remove_leftovers
 from rplctl.errors import UsageError
 from rplctl.history import note_event
 from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.repository.base import RepositoryKind
 from rplctl.repository.switch import settle_repositories, upgrade_tables
 from rplctl.secret import PASSWORD_VARIABLE
+from rplctl.status import read_status
+from rplctl.target import open_target
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +89,7 @@ def prepare(config: Config, channel: Channel, request: StartRequest) -> Prepared
             spark_master=request.spark_master, spark_conf=request.spark_conf, insecure_cluster=request.insecure_cluster
         ).on(config)
         protection(spark.spark_master, given_settings(spark), is_insecure=spark.insecure_cluster)
+    taken = _settle_belonging(config, channel, request)
     master = _prepare(config, channel)
     if "gtids" in until:
         _refuse_assigned_gtids(open_repositories(config, channel.name).relay_log_info.read(), channel.name)
@@ -115,7 +121,7 @@ def prepare(config: Config, channel: Channel, request: StartRequest) -> Prepared
         request,
         already,
         end,
-        (*gone_back, *_notes(channel.name, request, already, until)),
+        (*taken, *gone_back, *_notes(channel.name, request, already, until)),
         master.user_password == f"env:{PASSWORD_VARIABLE}",
         skip,
         json.dumps(options),
@@ -152,7 +158,7 @@ def _prepare(config: Config, channel: Channel) -> MasterInfo:
 
             settle_prepared(config, channel, engine_of(config))
         refuse_unknown(config, channel.name)  # settling would fill in records of a channel that nobody made
-        config = settle_repositories(config, channel, engine_of(config))
+        config = settle_repositories(config, channel, engine_of(config), lambda: _has_applied(config, channel))
     repositories = open_repositories(config, channel.name)
     master = repositories.master()
     if not repositories.relay_log_info.exists():
@@ -165,6 +171,47 @@ def _prepare(config: Config, channel: Channel) -> MasterInfo:
             fresh = RelayLogInfo(channel_name=channel.name, master_id=master.master_id)
             repositories.relay_log_info.flush(fresh.at(first_place(channel), master.read_position), force=True)
     return master
+
+
+def _has_applied(config: Config, channel: Channel) -> bool:
+    from rplctl.commit.belonging import is_owned
+
+    return is_owned(config, channel, engine_of(config))
+
+
+def _settle_belonging(config: Config, channel: Channel, request: StartRequest) -> tuple[Note, ...]:
+    """Refuse a target that does not belong to the stored position, before anything is made in it; the operator's word
+    takes over one of another instance. Raises UnfitTarget, LockBusy while the other one's applier runs, TargetError.
+    """
+    if APPLIER not in request.roles or APPLIER in running(channel):
+        return ()
+    repositories = open_repositories(config, channel.name)
+    if repositories.relay_log_info.kind is RepositoryKind.FILE:  # what the operator said last counts
+        finish_pending_change(config, channel)
+    from rplctl.commit.belonging import TargetState, belonging_of, take_over
+
+    found = belonging_of(config, channel, repositories.engine)
+    if found.error is None:
+        return ()
+    if found.state is TargetState.OTHERS and request.take_over_target:
+        with closing(open_target(config.target_url)) as target:
+            target.fence(channel.name)
+            take_over(config, channel, target.engine)
+        text = f"{found.error.message}; it was taken over"
+        note_event(config.datadir, channel.name, "position", text)
+        return (Note(text),)
+    path = channel.status_path(APPLIER)
+    said = replace(
+        read_status(path),
+        state="",
+        target_state=found.state,
+        last_errno=found.error.errno,
+        last_error=f"{found.error.message} (hint: {found.error.hint})",
+        last_error_timestamp=time.time(),
+    )
+    private_folder(channel.run_folder)
+    said.write(path)
+    raise found.error
 
 
 def _follow_restored_target(config: Config, channel: Channel) -> tuple[Note, ...]:

@@ -69,6 +69,7 @@ class StartRequest:
     crash_points: str = ""
     spark_conf: str = ""
     insecure_cluster: bool = False
+    take_over_target: bool = False
 
 
 @dataclass(frozen=True, slots=True)

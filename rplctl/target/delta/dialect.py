@@ -33,6 +33,9 @@ class DeltaDialect(SqliteDialect):
         """Raises ConfigError."""
         return place_of(url)
 
+    def is_missing_at(self, url: str) -> bool:
+        return not Path(self.place(url).state).exists()
+
     def open_engine(self, url: str) -> Engine:
         place = self.place(url)
         _require(self.packages)

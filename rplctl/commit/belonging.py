@@ -1,0 +1,221 @@
+"""Does the target belong to the channel's stored position (design D29)?
+
+    ready               nothing was committed yet, or the target holds what belongs to the position
+    target_lost         an applier of this channel has committed, and the target holds neither its marker nor its row
+    target_of_another   the channel's rows there belong to another instance, or to another source
+
+Invariant: nothing is applied, and no position moves, in a target that is not `ready`. That an applier has committed is
+known from what is stored: `left_at` in a FILE, which is written after the marker; where there is no record, the
+applier's last status, which RESET and CHANGE MASTER remove. A position that the operator gave, and from which nothing
+was committed, needs no marker.
+
+Whose the rows are is in rplctl_channel_owner (own_tables/owner.py). Rows without an owner are of an older rplctl: they
+are adopted. A source is compared where the position is one in its log. GTIDs lead on from any server that has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+from sqlalchemy import Connection, Engine, delete, update
+
+from rplctl import mysql_errors as er
+from rplctl.channel import Channel
+from rplctl.commit.marker import read_marker
+from rplctl.commit.step import CommitMode
+from rplctl.config import Config
+from rplctl.errors import TargetError, for_channel
+from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.instance_id import instance_id, instance_place, made_instance_id
+from rplctl.own_tables.lake_batch import last_batch
+from rplctl.own_tables.owner import Owner, claim_channel, owner_of, read_owner
+from rplctl.own_tables.tables import commit_marker, create_own_tables, forget_channel
+from rplctl.repository import open_master_info, open_relay_log_info, open_repository
+from rplctl.repository.base import RepositoryKind
+from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO
+from rplctl.repository.switch import may_have_table
+from rplctl.repository.tables import own_table_exists
+from rplctl.status import read_status
+from rplctl.target import dialect_of, mapped_errors, target_kind
+from rplctl.target.registry import is_missing_file
+from rplctl.target_url import url_without_password
+
+TAKE_OVER: Final = "--take-over-target"
+
+
+class TargetState(StrEnum):
+    READY = "ready"
+    LOST = "target_lost"
+    OTHERS = "target_of_another"
+
+
+class UnfitTarget(TargetError):
+    """The target does not belong to the stored position. Permanent: only the operator can end it."""
+
+    def __init__(self, state: TargetState, message: str, *, channel: str, position: str, hint: str) -> None:
+        super().__init__(message, errno=er.SLAVE_RLI_INIT_REPOSITORY, channel=channel, position=position, hint=hint)
+        self.state = state
+
+
+@dataclass(frozen=True, slots=True)
+class Belonging:
+    state: TargetState
+    error: UnfitTarget | None = None  # what a start ends with; None when it is ready
+
+
+_READY: Final = Belonging(TargetState.READY)
+
+
+def belonging_of(config: Config, channel: Channel, engine: Callable[[], Engine]) -> Belonging:
+    """Look at what is stored here and in the target; changes nothing. Raises TargetError when it does not answer."""
+    file = open_repository(RELAY_LOG_INFO, RepositoryKind.FILE, config, channel, engine).stored()
+    has_file = file is not None and RELAY_LOG_INFO.has_data(file)
+    has_applied = (
+        bool(file.left_at) if file is not None and has_file else read_status(channel.status_path("applier")).has_applied
+    )
+    if _is_missing(config):
+        return _lost(config, channel, file) if has_applied else _READY
+    with mapped_errors(engine().dialect.name), engine().connect() as connection:
+        owner = read_owner(connection, channel.name)
+        has_marker = _has_marker(connection, channel.name)
+        is_lake_whole = _has_batches(config, channel, engine(), connection)
+    if owner is not None:
+        ours, by_gtid = identity_of(config, channel, engine)
+        if owner.Instance_id != ours.Instance_id or not (by_gtid or owner.is_same_source(ours)):
+            return _of_another(channel, owner, ours)
+    if not is_lake_whole:
+        return _lost(config, channel, file)
+    is_enough = owner is not None and owner.Kept_by != CommitMode.MARKER
+    if not has_applied or has_marker or is_enough or (not has_file and _has_row(config, channel, engine)):
+        return _READY
+    return _lost(config, channel, file)
+
+
+def refuse_unfit(config: Config, channel: Channel, engine: Callable[[], Engine]) -> None:
+    """For whoever applies, or reads what was applied. Raises UnfitTarget, TargetError."""
+    if (found := belonging_of(config, channel, engine)).error is not None:
+        raise found.error
+
+
+def is_owned(config: Config, channel: Channel, engine: Callable[[], Engine]) -> bool:
+    """True if an applier of this instance has worked in the target. Raises TargetError."""
+    if _is_missing(config):
+        return False
+    with mapped_errors(engine().dialect.name), engine().connect() as connection:
+        return read_owner(connection, channel.name) is not None
+
+
+def identity_of(config: Config, channel: Channel, engine: Callable[[], Engine]) -> tuple[Owner, bool]:
+    """Who we are, and whether GTIDs lead on, from any source that has them."""
+    master = open_master_info(config, channel, engine).stored() or MasterInfo()
+    ours = owner_of(instance_id(config.datadir), instance_place(config.datadir), master)
+    return ours, master.uses_gtid
+
+
+def take_over(config: Config, channel: Channel, engine: Engine) -> None:
+    """The channel's rows in the target become this instance's, by the operator's word.
+
+    What another source's log says is forgotten there: models, states of copies, and its position. The position that is
+    stored here counts; where none is, and the source is the same one, the target's. May be cut off and repeated. The
+    caller holds the fence. Raises TargetError.
+    """
+    ours, _ = identity_of(config, channel, lambda: engine)
+    ours = replace(ours, Instance_id=made_instance_id(config.datadir))
+    stored = open_relay_log_info(config, channel, lambda: engine)
+    is_file = stored.kind is RepositoryKind.FILE
+    create_own_tables(engine)
+    with mapped_errors(engine.dialect.name), engine.connect() as connection:
+        owner = read_owner(connection, channel.name)
+    is_same = owner is not None and owner.is_known_source(ours)
+    here = stored.stored() if is_file else None
+    if not is_same and not is_file:
+        stored.remove()
+    with mapped_errors(engine.dialect.name), engine.begin() as connection:
+        if not is_same:
+            forget_channel(connection, channel.name)
+        elif is_file:
+            marker = commit_marker(engine.dialect.name)
+            is_ours = marker.c.Channel_name == channel.name
+            if here is not None and (here.master_log_name or here.gtid_executed):
+                connection.execute(delete(marker).where(is_ours))
+            else:
+                connection.execute(update(marker).where(is_ours).values(File_in_step=False))  # so that it counts
+        claim_channel(connection, channel.name, ours)
+
+
+def _is_missing(config: Config) -> bool:
+    """True if the target is a file that does not exist. A question would make it."""
+    place = config.target_place
+    return is_missing_file(place) or dialect_of(target_kind(place)).is_missing_at(place)
+
+
+def _has_batches(config: Config, channel: Channel, engine: Engine, connection: Connection) -> bool:
+    """False where a lake has fewer batches than our tables, which may be elsewhere: the lake itself is lost."""
+    dialect = dialect_of(target_kind(config.target_place))
+    if not dialect.commits_per_table or not own_table_exists(connection, "rplctl_lake_batch"):
+        return True
+    last = last_batch(connection, channel.name)
+    taken = 0 if last is None else last.number - last.is_open
+    return taken <= 0 or dialect.lake_tables(engine).claimed(f"rplctl/{channel.name}") >= taken
+
+
+def _has_marker(connection: Connection, channel: str) -> bool:
+    return own_table_exists(connection, "rplctl_commit_marker") and read_marker(connection, channel)[0] is not None
+
+
+def _has_row(config: Config, channel: Channel, engine: Callable[[], Engine]) -> bool:
+    if not may_have_table(config):
+        return False
+    return open_repository(RELAY_LOG_INFO, RepositoryKind.TABLE, config, channel, engine).exists()
+
+
+def _lost(config: Config, channel: Channel, file: RelayLogInfo | None) -> Belonging:
+    said = read_status(channel.status_path("applier"))
+    position = file.exec_position if file is not None else said.exec_position
+    shown = url_without_password(config.target_url)
+    name = channel.name
+    text = f"the target {shown} is lost: it does not hold the position of channel '{name}', which has applied up to "
+    error = UnfitTarget(
+        TargetState.LOST, f"{text}{position}", channel=name, position=str(position), hint=_ways_back(config, channel)
+    )
+    return Belonging(TargetState.LOST, error)
+
+
+def _ways_back(config: Config, channel: Channel) -> str:
+    """Each line is a way out that ends with a command."""
+    kind = target_kind(config.target_place)
+    is_file = dialect_of(kind).is_one_file or dialect_of(kind).commits_per_table
+    back = "mount its file system again" if is_file else "bring the target's database back"
+    master = open_repository(MASTER_INFO, RepositoryKind.FILE, config, channel, _no_engine).stored()
+    if master is None:
+        again = "rplctl change-master --master-host HOST --master-user USER --ask-password && rplctl clone"
+    elif master.master_binlog_dir or dialect_of(kind).commits_per_table:
+        again = "rplctl reset --yes && rplctl start"
+    else:
+        again = "rplctl reset --yes && rplctl clone"
+    lines = (
+        f"{back}, then run: rplctl start",
+        "or restore a backup into a new instance: rplctl --datadir NEW_FOLDER restore BACKUP_FOLDER",
+        f"or begin again with an empty target: {for_channel(again, channel.name)}",
+    )
+    return "\n".join((for_channel(lines[0], channel.name), *lines[1:]))
+
+
+def _no_engine() -> Engine:
+    raise AssertionError("a FILE asks no engine")
+
+
+def _of_another(channel: Channel, owner: Owner, ours: Owner) -> Belonging:
+    name = channel.name
+    error = UnfitTarget(
+        TargetState.OTHERS,
+        f"the target's rows of channel '{name}' belong to {owner.shown}; this is {ours.shown}",
+        channel=name,
+        position="",
+        hint="stop the other instance, or give this channel another name or target. To take the target over, so that "
+        f"the other instance can no longer use it, run: {for_channel('rplctl start', name)} {TAKE_OVER}",
+    )
+    return Belonging(TargetState.OTHERS, error)

@@ -1,0 +1,105 @@
+"""Whose a channel's rows in the target are: one row per channel in rplctl_channel_owner.
+
+Invariant: all that rplctl keeps in a target under a channel's name (the position, models, states of copies, prepared
+transactions, decided batches) belongs to the instance and to the source that this row names. Only an applier of that
+instance, or an operator who takes the target over, changes the row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+
+from sqlalchemy import Connection, delete, insert, select, update
+
+from rplctl.info import MasterInfo
+from rplctl.own_tables.tables import channel_owner
+from rplctl.repository.tables import own_table_exists
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Field names are columns. An unknown source has no uuid and the server id 0."""
+
+    Instance_id: str
+    Instance_place: str = ""  # HOST:FOLDER, for people
+    Source_uuid: str = ""
+    Source_server_id: int = 0
+    Source_place: str = ""  # HOST:PORT, or a folder, for people
+    Kept_by: str = ""  # the commit mode in which the position was kept last
+
+    @property
+    def shown(self) -> str:
+        identity = self.Source_uuid or (f"server id {self.Source_server_id}" if self.Source_server_id else "")
+        source = f"{self.Source_place} ({identity})" if identity else self.Source_place
+        return f"instance {self.Instance_id or 'without an id'} in {self.Instance_place}, source {source or 'unknown'}"
+
+    def is_same_source(self, other: Owner) -> bool:
+        """False when both are known and differ. MariaDB's servers have no uuid."""
+        if self.Source_uuid and other.Source_uuid:
+            return self.Source_uuid == other.Source_uuid
+        if self.Source_server_id and other.Source_server_id:
+            return self.Source_server_id == other.Source_server_id
+        return True
+
+    def is_known_source(self, other: Owner) -> bool:
+        """True if both name one source: by what the source says of itself, else by where it is."""
+        if not self.is_same_source(other):
+            return False
+        return (
+            bool(self.Source_place)
+            and self.Source_place == other.Source_place
+            or (bool(self.Source_uuid) and self.Source_uuid == other.Source_uuid)
+        )
+
+
+def owner_of(instance_id: str, place: str, master: MasterInfo | None) -> Owner:
+    """What an instance says of itself and of the channel's source."""
+    master = master or MasterInfo()
+    at = master.master_binlog_dir or (f"{master.host}:{master.port}" if master.host else "")
+    return Owner(
+        Instance_id=instance_id,
+        Instance_place=place,
+        Source_uuid=master.uuid,
+        Source_server_id=master.master_server_id,
+        Source_place=at[:512],
+    )
+
+
+def read_owner(connection: Connection, channel: str) -> Owner | None:
+    """None where no applier of this version has worked. Raises the driver's errors."""
+    table = channel_owner(connection.dialect.name)
+    if not own_table_exists(connection, table.name):
+        return None
+    columns = [table.c[name] for name in Owner.__dataclass_fields__]
+    row = connection.execute(select(*columns).where(table.c.Channel_name == channel)).first()
+    return None if row is None else Owner(*row)
+
+
+def claim_channel(connection: Connection, channel: str, owner: Owner | None, kept_by: str = "") -> None:
+    """The channel's row says `owner`, and in which mode the position is kept; None: nothing is done.
+
+    In the caller's transaction; written only where the row says something else. A missing row is inserted without an
+    UPDATE before it: InnoDB would lock the gap, and of two new channels that do so one ends with 1213.
+    """
+    table = channel_owner(connection.dialect.name)
+    if owner is None or not own_table_exists(connection, table.name):
+        return  # of an older rplctl: the next applier makes it
+    owner, found = replace(owner, Kept_by=kept_by), read_owner(connection, channel)
+    if found is None:
+        connection.execute(insert(table).values(Channel_name=channel, **asdict(owner)))
+    elif found != owner:
+        connection.execute(update(table).where(table.c.Channel_name == channel).values(**asdict(owner)))
+
+
+def forget_source(connection: Connection, channel: str) -> None:
+    """CHANGE MASTER: the next applier says which source it is."""
+    table = channel_owner(connection.dialect.name)
+    unknown = {"Source_uuid": "", "Source_server_id": 0}
+    connection.execute(update(table).where(table.c.Channel_name == channel).values(**unknown))
+
+
+def disown_channel(connection: Connection, channel: str) -> None:
+    """RESET REPLICA: the position goes, and the next applier begins as the first one did."""
+    table = channel_owner(connection.dialect.name)
+    if own_table_exists(connection, table.name):
+        connection.execute(delete(table).where(table.c.Channel_name == channel))
