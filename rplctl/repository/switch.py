@@ -191,11 +191,19 @@ def settle_repositories(
     config = resume_switch(config, channel, engine)
     for record in RECORDS.values():
         if record.kind(config) is FILE and not may_have_table(config):
+            _fill_in_file(config, channel, engine, record)
             continue
         plan = plan_switch(config, channel, engine, record.name, record.kind(config))
         if plan.action is not Action.READ:
             config = carry_out(plan, config, channel, engine, store=False, has_applied=has_applied)
     return config
+
+
+def _fill_in_file(config: Config, channel: Channel, engine: Callable[[], Engine], record: Record[Any]) -> None:
+    """REQ-6, both empty, FILE: the cell that needs no look at a target."""
+    file = open_repository(record, FILE, config, channel, engine)
+    if file.stored() is None:
+        file.flush(record.empty(channel.name), force=True)
 
 
 def upgrade_tables(config: Config, engine: Callable[[], Engine]) -> None:

@@ -7,6 +7,8 @@ lower case, so that `SELECT Relay_log_pos FROM rplctl.slave_relay_log_info` is r
 
 from __future__ import annotations
 
+import shlex
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -105,16 +107,28 @@ def is_older_layout(columns: set[str]) -> bool:
 
 
 def _repair_hint(connection: Connection, record: Record[Info], channel: str, where: str) -> str:
-    """The table anew, and in it what the old one says of the position: the command that puts it there."""
-    name = f" --channel {channel}" if channel else ""
+    """The table anew, and what the old one says of each channel in it: the commands that put it there again."""
     cascade = dialect_of(connection.dialect.name).cascade  # the view of the next event, made anew too
-    anew = f"DROP TABLE {where}{cascade}; rplctl init; rplctl change-master{name}"
-    if record.name == "master-info":
-        return f"{anew} --master-host HOST --master-user USER --ask-password (the executed position is kept elsewhere)"
     c = info_tables(connection.dialect.name)[record.table].c
-    try:
-        row = connection.execute(select(c.Master_log_name, c.Master_log_pos).where(c[KEY] == channel)).first()
-    except SQLAlchemyError:
-        row = None
-    place = f"{row[0]} --master-log-pos {row[1]}" if row else "FILE --master-log-pos POS, which its rows held"
-    return f"{anew} --master-log-file {place}"
+    is_master = record.name == "master-info"
+    known: dict[str, tuple[Any, Any]] = {}
+    names = [channel]
+    with suppress(SQLAlchemyError):  # the names first: a column that is missing ends a transaction of PostgreSQL
+        found = sorted(str(name) for name in connection.execute(select(c[KEY])).scalars())
+        names += [name for name in found if name.casefold() != channel.casefold()]
+        wanted = (c.Host, c.Port) if is_master else (c.Master_log_name, c.Master_log_pos)
+        known = {str(row[0]): (row[1], row[2]) for row in connection.execute(select(c[KEY], *wanted))}
+    again = (_again(name, known.get(name), is_master=is_master) for name in names)
+    kept = " (the executed positions are kept elsewhere)" if is_master else ""
+    return "; ".join([f"DROP TABLE {where}{cascade}", "rplctl init", *again]) + kept
+
+
+def _again(channel: str, known: tuple[Any, Any] | None, *, is_master: bool) -> str:
+    """The command that puts the channel's row into a new table."""
+    name = f" --channel {shlex.quote(channel)}" if channel else ""
+    if is_master:
+        host, port = known or ("HOST", "PORT")
+        where = f"--master-host {host or 'HOST'} --master-port {port} --master-user USER --ask-password"
+        return f"rplctl change-master{name} {where}"
+    file, position = known or ("FILE", "POS")
+    return f"rplctl change-master{name} --master-log-file {file} --master-log-pos {position}"

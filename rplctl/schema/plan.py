@@ -182,10 +182,13 @@ def plan_ddl(  # noqa: PLR0913 - what may be left out, by keyword
     accepts: Callable[[ddl.TableName], bool] | None = None,
     *,
     may_drop_unknown: bool = False,
+    may_replace: bool = False,
 ) -> DdlPlan:
     """Plan the statement of a QUERY event.
 
     `accepts`: of the tables that one DROP or RENAME names, those it refuses are left alone, and noted.
+    `may_replace`: a table that is created takes the place of one that is known: a model that was read from the source
+    of today may be of a table that the log is only about to create.
     `may_drop_unknown`: tables that DROP names and nobody here knows are noted, as with IF EXISTS.
 
     Raises RplError with MySQL's number: 1064 not understood, 1050/1051/1146/1054 when models and statement do not fit,
@@ -194,6 +197,11 @@ def plan_ddl(  # noqa: PLR0913 - what may be left out, by keyword
     actions = tuple(parse_ddl(sql, database, context))
     if any(isinstance(action, ddl.AlterTable) and action.ignore for action in actions):
         context = replace(context, sql_mode=context.sql_mode & ~(STRICT_TRANS_TABLES | STRICT_ALL_TABLES))
+    if may_replace:
+        made = {
+            (a.model.database, a.model.name) for a in actions if isinstance(a, ddl.CreateTable) and not a.if_not_exists
+        }
+        catalog = replace(catalog, tables={name: model for name, model in catalog.tables.items() if name not in made})
     planner = _Planner(context, catalog, accepts)
     for action in actions:
         if isinstance(action, ddl.DropTable) and may_drop_unknown:

@@ -243,3 +243,13 @@ def test_the_changes_between_two_catalogs_make_the_later_of_the_earlier() -> Non
     assert databases == {"x": None}
     assert earlier.changed(tables, databases) == later
     assert earlier.changes_to(earlier) == ({}, {})
+
+
+def test_a_created_table_replaces_a_model_that_was_read_from_the_source_of_today() -> None:
+    """A lake of changes that begins in the middle of the log: the log is only about to create the table."""
+    today = after("CREATE TABLE t (a INT, b INT)", "CREATE TABLE other (a INT)")
+    plan = plan_ddl("CREATE TABLE t (a INT)", "d", DdlContext(), today, may_replace=True)
+    assert [type(step).__name__ for step in plan.steps] == ["CreateStep"]
+    assert [column.name for column in today.after(plan).tables["d", "t"].columns] == ["a"]
+    kept = plan_ddl("CREATE TABLE IF NOT EXISTS t (a INT)", "d", DdlContext(), today, may_replace=True)
+    assert today.after(kept).tables.keys() == {("d", "t"), ("d", "other")} and not kept.steps

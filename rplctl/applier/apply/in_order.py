@@ -363,6 +363,7 @@ class OrderedRange:
                 context,
                 self._catalog,
                 self._accepts,
+                may_replace=self._log is not None,  # a lake of changes has no table that could be in the way
                 may_drop_unknown=self._skip_unsupported or self._tolerance.drops_missing(is_mariadb=context.is_mariadb),
             )
             accounts = [s for s in plan.unreplicated if s.kind == ACCOUNT and not self._stops_at_accounts]

@@ -14,7 +14,7 @@ from rplctl.command.channel.context import APPLIER, RECEIVER, running
 from rplctl.command.check.findings import Finding, found
 from rplctl.errors import BinlogFormatError, RelayLogError
 from rplctl.info import MasterInfo, RelayLogInfo
-from rplctl.position import BinlogPosition
+from rplctl.position import BinlogPosition, RelayLogPosition, log_number
 from rplctl.relay_log.index import RelayLogIndex, files_by_base
 from rplctl.target.asked_once import answer
 
@@ -98,6 +98,7 @@ def _position(index: RelayLogIndex, names: list[str], relay: RelayLogInfo, *, by
 def _tail(channel: Channel, master: MasterInfo, relay: RelayLogInfo, *, thorough: bool) -> Iterator[Finding]:
     from rplctl.recovery import plan_recovery
 
+    flushed = RelayLogPosition(master.flushed_relay_log_name, master.flushed_relay_log_pos)
     try:
         plan = plan_recovery(channel, master, relay, thorough=thorough)
     except RelayLogError as error:
@@ -106,6 +107,15 @@ def _tail(channel: Channel, master: MasterInfo, relay: RelayLogInfo, *, thorough
     if plan.truncated_bytes:
         text = f"{plan.truncated_bytes} bytes behind the last complete transaction, {plan.relay_end}"
         yield found("relay_log_torn", text, "rplctl start (cuts them and fetches them again), or rplctl recover")
+    elif set(plan.removed_relay_logs) & set(RelayLogIndex(channel).names()):
+        yield found("relay_log_torn", "; ".join(plan.notes), _FETCHES)
+    elif flushed.log_name and _is_before(plan.relay_end, flushed):
+        text = f"the relay logs end at {plan.relay_end.or_else('nothing')}, and were written up to {flushed}"
+        yield found("relay_log_torn", text, _FETCHES)
+
+
+def _is_before(end: RelayLogPosition, flushed: RelayLogPosition) -> bool:
+    return (log_number(end.log_name), end.log_pos) < (log_number(flushed.log_name), flushed.log_pos)
 
 
 def _intact(index: RelayLogIndex, name: str, relay: RelayLogInfo | None) -> Iterator[Finding]:

@@ -30,7 +30,7 @@ from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.repository import create_tables, open_repository
 from rplctl.repository.base import RepositoryKind
-from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO
+from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO, Record
 from rplctl.schema.model import Column, TableModel
 from tests.command.check.test_ahead import CODES as OF_AHEAD
 from tests.kit.replica import purge_logs
@@ -43,6 +43,8 @@ OF_SITUATIONS = {
     "tables_newer",
     "skip_pending",
     "no_executors",
+    "target_lost",  # tests/command/process/test_unfit_target.py
+    "target_of_another",
 } | {  # tested in test_situations.py
     code
     for code in LEVELS
@@ -143,6 +145,19 @@ def test_a_damaged_table_is_named(tmp_path: Path, damage: str, words: str) -> No
         "repository_missing" if "DROP TABLE slave_relay" in damage else "repository_damaged", words
     )
     assert verdict.level == 2
+
+
+@pytest.mark.parametrize("record", [MASTER_INFO, RELAY_LOG_INFO])
+def test_the_repair_of_a_damaged_table_makes_every_channels_row_again(tmp_path: Path, record: Record[Any]) -> None:
+    instance = Instance(tmp_path, "TABLE")
+    other = MasterChanges(master_host="db2", master_log_file="binlog.000007", master_log_pos=4)
+    change_master(instance.config, "other one", other)
+    connection = sqlite3.connect(tmp_path / "target.db")
+    lost = "Heartbeat" if record is MASTER_INFO else "Sql_delay"
+    connection.executescript(f"ALTER TABLE {record.table} DROP COLUMN {lost}")
+    connection.close()
+    what = "--master-host db2" if record is MASTER_INFO else "--master-log-file binlog.000007"
+    instance.expect("repository_damaged", repair=f"rplctl change-master --channel 'other one' {what}")
 
 
 def test_a_damaged_file_is_named_with_its_line(in_file: Instance) -> None:
@@ -448,6 +463,27 @@ def test_an_empty_channel_has_no_relay_log_to_judge(tmp_path: Path) -> None:
 
 def test_the_worst_counts_and_critical_is_worse_than_unknown() -> None:
     assert (worst([]), worst([0, 1]), worst([1, 3]), worst([3, 2])) == (0, 1, 3, 2)
+
+
+@pytest.mark.parametrize("loss", ["all", "swapped", "header"])
+def test_relay_logs_that_are_gone_swapped_or_cut_to_the_header_are_told(in_file: Instance, loss: str) -> None:
+    """Every file that is left is intact, and the index agrees with the folder."""
+    first = in_file.config.datadir / in_file.end.log_name
+    index = RelayLogIndex(in_file.channel)
+    second = in_file.config.datadir / write_relay_log(in_file.channel, in_file.source, 1).log_name
+    assert index.names() == [first.name, second.name]
+    size = second.stat().st_size if loss != "header" else second.stat().st_size + 100
+    repositories = open_repositories(in_file.config, "")
+    flushed = replace(repositories.master_info.read(), flushed_relay_log_name=second.name, flushed_relay_log_pos=size)
+    repositories.master_info.flush(flushed, force=True)
+    if loss == "all":
+        for path in (first, second, in_file.channel.relay_log_index_path):
+            path.unlink()
+    elif loss == "swapped":
+        data = first.read_bytes()
+        first.write_bytes(second.read_bytes())
+        second.write_bytes(data)
+    assert in_file.check().level > 0
 
 
 def test_every_code_has_its_test() -> None:
