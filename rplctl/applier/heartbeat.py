@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 READ_S: Final = 1.0
 MISSING_S: Final = 15.0
-_FIRST_S: Final = 3.0  # most runs from cron are over by then
+FIRST_S: Final = 3.0  # most runs from cron are over by then
 _MOST_ROWS: Final = 32
 log = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ class _Reader(threading.Thread):
     def run(self) -> None:
         from sqlalchemy.exc import SQLAlchemyError
 
-        config, pause, engine = self._config, _FIRST_S, None
+        config, pause, engine = self._config, FIRST_S, None
         while not self.ended.wait(pause):
             try:
                 engine = engine or open_engine(config.target_url)

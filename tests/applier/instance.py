@@ -52,7 +52,7 @@ class Instance:
         self.applier = self.reopen()
 
     def reopen(self) -> BatchApplier:
-        ledger = open_ledger(self.config, self.channel, self.target.engine)
+        self.ledger = ledger = open_ledger(self.config, self.channel, self.target.engine)
         interrupter = Interrupter(self.stop, (self.target.interrupt,))
         parts = (self.config, self.channel, self.target, ledger, self.pipeline, interrupter)
         return BatchApplier.open(*parts)

@@ -9,13 +9,12 @@ from __future__ import annotations
 import random
 import sqlite3
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rplctl.applier.feed.plan import BatchKind, plan_batches
+from rplctl.applier.feed.plan import Batch, plan_batches
 from rplctl.applier.spark.pipeline import Split
 from rplctl.errors import RplError
 from rplctl.relay_log.reader import RelayGroups
@@ -119,11 +118,20 @@ def applied(folder: Path, path: Path, **options: Any) -> list[TableChunk]:
     instance = Instance(folder, log, **options)
     try:
         seen = watched(instance)
+        in_bulk = instance.applier.bulk.apply
+        refused: list[Exception] = []
+
+        def apply(batch: Batch, commit: Callable[..., None]) -> int:
+            try:
+                return in_bulk(batch, commit)
+            except Exception as error:
+                refused.append(error)
+                raise
+
+        instance.applier.bulk.apply = apply  # type: ignore[method-assign]
         for batch in plan_batches(log, len(log.scan), per_commit=lambda: PER_COMMIT):
-            applier = instance.applier
-            in_bulk = partial(applier.bulk.apply, commit=partial(applier._commit, batch))
-            apply = in_bulk if batch.kind is BatchKind.BULK else applier.apply
-            apply(batch)
+            instance.applier.apply(batch)
+        assert refused == []
     finally:
         instance.target.close()
     return seen

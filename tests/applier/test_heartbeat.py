@@ -23,7 +23,7 @@ def readers() -> int:
 def test_the_appliers_of_a_process_have_one_reader_and_each_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(heartbeat, "_FIRST_S", 0.01)
+    monkeypatch.setattr(heartbeat, "FIRST_S", 0.01)
     monkeypatch.setattr(heartbeat, "READ_S", 0.05)
     path = tmp_path / "target.db"
     with sqlite3.connect(path) as connection:

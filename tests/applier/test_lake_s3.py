@@ -67,17 +67,17 @@ def test_who_commits_second_at_the_same_moment_is_kept_out_by_a_put_that_replace
 ) -> None:
     """Each commit is put with If-None-Match, which a store must know."""
     place = place_of(f"delta+s3://{BUCKET}/fence?state={tmp_path}/state.db&{words_of(endpoint)}")
-    opened = DeltaTables._open
+    opened = DeltaTables.open_table
     DeltaTables(place).publish(pending(place, 1), APP, 1)
     ours, theirs = pending(place, 100), pending(place, 200)
 
     def open_before_the_other(self: DeltaTables, folder: str) -> DeltaTable | None:
         found = opened(self, folder)
-        monkeypatch.setattr(DeltaTables, "_open", opened)
+        monkeypatch.setattr(DeltaTables, "open_table", opened)
         DeltaTables(place).publish(theirs, APP, 2)
         return found
 
-    monkeypatch.setattr(DeltaTables, "_open", open_before_the_other)
+    monkeypatch.setattr(DeltaTables, "open_table", open_before_the_other)
     with pytest.raises(LockBusy):
         DeltaTables(place).publish(ours, APP, 2)
     rows = DeltaTable(place.uri("d/t"), storage_options=place.options).to_pyarrow_table().to_pylist()

@@ -68,7 +68,7 @@ def test_to_and_fro_between_small_transactions_is_written_when_it_ends(
     report = Report.open(channel, Until())
     report.waiting()
     files: list[bytes] = []
-    monkeypatch.setattr(rplctl.status, "_put", lambda _, data: files.append(data))
+    monkeypatch.setattr(rplctl.status, "replace_file", lambda path, data, *, durable: files.append(data))
     info = RelayLogInfo().at(batch.relay_position, batch.source_position)
     for _ in range(20):
         report.begins(batch)

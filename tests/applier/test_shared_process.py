@@ -8,13 +8,16 @@ import os
 from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
+from rplctl.applier import shared_process
+from rplctl.applier.job import Applier
 from rplctl.applier.shared_process import SharedProcess, SharedSpark
 from rplctl.applier.spark.session import JavaLife
 from rplctl.channel import Channel
+from rplctl.config import Config
 from rplctl.durable import private_folder
 from rplctl.log_file import logging_as
 from rplctl.status import read_status
@@ -34,14 +37,34 @@ def own_logging() -> Iterator[None]:
     root.setLevel(level)
 
 
+class Noted(Applier):
+    """An applier that a test can look at. `made`: by the names of their channels."""
+
+    made: ClassVar[dict[str, Noted]] = {}
+
+    def __init__(self, config: Config, channel: Channel, *more: Any) -> None:
+        super().__init__(config, channel, *more)
+        self.made[channel.name] = self
+        self.is_severed = False
+
+    def sever(self) -> None:
+        self.is_severed = True
+
+
+@pytest.fixture(autouse=True)
+def appliers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Noted, "made", {})
+    monkeypatch.setattr(shared_process, "Applier", Noted)
+
+
 def process(folder: Path, **channels: str) -> SharedProcess:
     for name in channels:
         private_folder(Channel(name, folder).run_folder)
     return SharedProcess(folder, folder / "run/shared-1", channels)
 
 
-def stopped(made: SharedProcess) -> dict[str, bool]:
-    return {name: applier.stop.is_set() for name, applier in made._appliers.items()}
+def stopped() -> dict[str, bool]:
+    return {name: applier.stop.is_set() for name, applier in Noted.made.items()}
 
 
 def test_sigterm_stops_the_channel_that_it_is_for_and_without_one_all(tmp_path: Path) -> None:
@@ -49,21 +72,18 @@ def test_sigterm_stops_the_channel_that_it_is_for_and_without_one_all(tmp_path: 
     for name, pid in (("b", os.getpid()), ("c", 1)):  # c's is of a process that is gone
         Channel(name, tmp_path).stop_path.write_text(f"{pid}\n")
     made.stop()
-    assert stopped(made) == {"a": False, "b": True, "c": False}
+    assert stopped() == {"a": False, "b": True, "c": False}
     made.stop()
-    assert stopped(made) == {"a": True, "b": True, "c": True}
+    assert stopped() == {"a": True, "b": True, "c": True}
+    assert not any(applier.is_severed for applier in Noted.made.values())
 
 
-def test_when_nobody_waits_any_more_the_channel_is_severed_from_its_target_and_no_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_when_nobody_waits_any_more_the_channel_is_severed_from_its_target_and_no_other(tmp_path: Path) -> None:
     made = process(tmp_path, a=TOLD, b=TOLD)
-    severed: list[str] = []
-    for name, applier in made._appliers.items():
-        monkeypatch.setattr(applier, "sever", lambda name=name: severed.append(name))
     Channel("b", tmp_path).stop_path.write_text(f"{os.getpid()} now\n")
     made.stop()
-    assert (stopped(made), severed) == ({"a": False, "b": True}, ["b"])
+    assert stopped() == {"a": False, "b": True}
+    assert [name for name, applier in Noted.made.items() if applier.is_severed] == ["b"]
 
 
 def test_the_process_is_left_only_by_the_last_of_its_channels() -> None:
@@ -75,8 +95,8 @@ def test_the_process_is_left_only_by_the_last_of_its_channels() -> None:
 
 
 def test_what_is_wrong_with_one_is_in_its_status_and_its_log(tmp_path: Path) -> None:
-    made = process(tmp_path, a=TOLD, b=WRONG)
-    assert list(stopped(made)) == ["a"]
+    process(tmp_path, a=TOLD, b=WRONG)
+    assert list(stopped()) == ["a"]
     a, b = (Channel(name, tmp_path) for name in "ab")
     assert read_status(b.status_path("applier")).last_errno == 1277
     assert "ERROR applier 'b': Incorrect parameter" in b.log_path("applier").read_text()

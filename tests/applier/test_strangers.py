@@ -24,6 +24,7 @@ from rplctl.applier.spark.own_gateway import OwnSocket, Stranger, listeners
 from rplctl.applier.spark.pipeline import Pipeline
 from rplctl.channel import Channel
 from rplctl.config import Config
+from rplctl.schema.plan import Catalog
 from tests.applier import stranger
 
 NOBODY = 65534
@@ -156,9 +157,10 @@ def test_without_our_defence_the_attack_stops_the_executor_and_the_job_ends_with
     context = spark.open_session(Config(datadir=tmp_path), "", channel.run_folder, "-Xshare:auto")
     try:
         pipeline = Pipeline(lambda: context)
+        pipeline.begin()
         tried_by_nobody([str(context.getConf().get("spark.driver.port"))])
         with pytest.raises(TasksFailed, match=r"^\d+ attempts at 2 tasks failed: "):
-            pipeline._collect(range(2), {}, lambda *_: None)  # type: ignore[arg-type]
+            pipeline.run(range(2), Catalog(), lambda *_: None)
     finally:
         spark.close_session(context, channel.run_folder)
     assert len(capfd.readouterr().err) < 16 << 20

@@ -160,7 +160,7 @@ def test_each_kind_of_group_is_whole_after_each_crash_point(
     started = Started(tmp_path, target.url())
     assert target.sql("XA RECOVER") == []
     assert bool(rows(target, name)[0]) == POINTS[point]
-    assert isinstance(started.applier._ledger, XaLedger)
+    assert isinstance(started.ledger, XaLedger)
     assert started.go_on(log.groups).info.exec_position == log.groups.end_source
     started.target.close()
     assert rows(target, name) == log.rows
@@ -203,7 +203,7 @@ def test_a_group_on_a_table_without_transactions_has_no_prepare(
     prepare(target, tmp_path, "xa_rows", log)
     target.sql("ALTER TABLE t ENGINE=MyISAM", "xa_rows")
     started = Started(tmp_path, target.url())
-    ledger = started.applier._ledger
+    ledger = started.ledger
     assert isinstance(ledger, XaLedger)
     monkeypatch.setattr(ledger.participant, "prepare", lambda *_: pytest.fail("prepared"))
     assert started.go_on(log.groups).info.exec_position == log.groups.end_source
@@ -232,6 +232,6 @@ def test_what_mysql_does_not_let_into_xa_is_applied_without_a_prepare(
     prepare(server, tmp_path, "xa_temporary", log)
     started = Started(tmp_path, server.url())
     assert started.go_on(log.groups).info.exec_position == log.groups.end_source
-    assert started.applier._ledger.mode is CommitMode.XA
+    assert started.ledger.mode is CommitMode.XA
     started.target.close()
     assert rows(server, "xa_temporary") == log.rows and server.sql("XA RECOVER") == []

@@ -99,7 +99,7 @@ def test_a_text_that_speaks_of_skip_says_what_is_lost() -> None:
 
 def numbers() -> list[int]:
     """errno=N in the packages whose errors reach an applier, and what targets' own errors become."""
-    found = {errno for errno, _, _ in postgresql_connection._STATES.values()} | set(mysql_connection._HINTS)
+    found = {errno for errno, _, _ in postgresql_connection.STATES.values()} | set(mysql_connection.HINTS)
     for path in SOURCES:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.keyword) and node.arg == "errno" and isinstance(node.value, ast.Attribute):

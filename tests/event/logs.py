@@ -64,9 +64,10 @@ def event(type_code: int, body: bytes = b"", *, end_log_pos: int = 0, flags: int
     return append_checksum(plain) if checksum else plain
 
 
-def query(sql: str, *, end_log_pos: int = 0, database: bytes = b"d") -> bytes:
-    head = bytes(8) + bytes([len(database)]) + bytes(4)
-    return event(EventType.QUERY, head + database + b"\0" + sql.encode(), end_log_pos=end_log_pos)
+def query(sql: str, *, end_log_pos: int = 0, database: bytes = b"d", sql_mode: int | None = None) -> bytes:
+    variables = b"" if sql_mode is None else b"\x01" + sql_mode.to_bytes(8, "little")
+    head = bytes(8) + bytes([len(database)]) + bytes(2) + len(variables).to_bytes(2, "little")
+    return event(EventType.QUERY, head + variables + database + b"\0" + sql.encode(), end_log_pos=end_log_pos)
 
 
 def positioned(parts: Sequence[bytes], start: int = 4) -> bytes:

@@ -97,7 +97,7 @@ def _refusal(error: TargetError, model: TableModel) -> TargetError:
 
 def chunk_of_rows(images: Images, columns: Sequence[SelectedColumn], model: TableModel, target: Target) -> TableChunk:
     """Rows that were selected so, to be inserted."""
-    rows = TableRows(model, tuple(c.format for c in columns), images, _events(images), target.kind)
+    rows = TableRows(model, tuple(c.format for c in columns), images, unlogged_events(images), target.kind)
     chunk = inserted_chunk(rows, target.bulk_rows, framed=target.takes_frames)
     if chunk.bulk is None or not chunk.bulk.inserts.framed:
         return chunk
@@ -107,12 +107,12 @@ def chunk_of_rows(images: Images, columns: Sequence[SelectedColumn], model: Tabl
 
 def rows_of_images(images: Images, columns: Sequence[SelectedColumn], model: TableModel, kind: str) -> RowSet:
     """As `chunk_of_rows`, as that kind of target takes one by one."""
-    rows = TableRows(model, tuple(c.format for c in columns), images, _events(images), kind)
+    rows = TableRows(model, tuple(c.format for c in columns), images, unlogged_events(images), kind)
     return inserted_chunk(rows, 0, framed=False).inserts[0]
 
 
-def _events(images: Images) -> RowsEvents:
-    """Of rows that no event brought: foreign keys rest, for parents and children come one after the other."""
+def unlogged_events(images: Images) -> RowsEvents:
+    """Return events for rows that no event brought: foreign keys rest, as parents and children come one by one."""
     none = np.zeros(0, np.int64)
     flags = np.array([NO_FOREIGN_KEY_CHECKS], np.uint16)
     return RowsEvents(

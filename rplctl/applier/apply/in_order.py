@@ -150,7 +150,7 @@ class OrderedRange:
             return self.result
         if not dialect_of(self._target.kind).has_savepoints:
             run = without_undone(run)
-        self._may_roll_back = self._statements is None and _ends_in_rollback(run)
+        self._may_roll_back = self._statements is None and ends_in_rollback(run)
         self._commit_was_here()
         maps: dict[int, int] = {}
 
@@ -260,10 +260,10 @@ class OrderedRange:
                         follows = True
                     misfit = self._tolerance.apply_row(self._target, change, rows.model)
                 except TargetError as error:
-                    raise _row_error(error, change, rows.model, run, number) from error
+                    raise row_error(error, change, rows.model, run, number) from error
                 self.result.changes += 1
                 if misfit is not None:
-                    shown = _row_error(misfit, change, rows.model, run, number)
+                    shown = row_error(misfit, change, rows.model, run, number)
                     self.result.passed_over.add(shown, shown.position)
             if follows and cascade is not None:
                 cascade.refresh(self._target)
@@ -438,15 +438,16 @@ def _holds_statements(run: EventRun) -> bool:
     return not all(any(pattern.match(sql.strip()) for pattern in words) for sql in queries)
 
 
-def _ends_in_rollback(run: EventRun) -> bool:
+def ends_in_rollback(run: EventRun) -> bool:
+    """True if the source rolled the run back as its last event."""
     if not len(run.types) or run.types[-1] != EventType.QUERY:
         return False
     words = parse_query(run.event(len(run.types) - 1), run.description).sql_bytes.strip()
     return words.upper() == b"ROLLBACK"
 
 
-def _row_error(error: TargetError, change: RowChange, model: TableModel, run: EventRun, number: int) -> TargetError:
-    """MySQL's sentence about a row event that could not be executed."""
+def row_error(error: TargetError, change: RowChange, model: TableModel, run: EventRun, number: int) -> TargetError:
+    """Return the error in MySQL's sentence about a row event that could not be executed."""
     at = run.end_position(number)
     version = "_v1" if run.types[number] < EventType.WRITE_ROWS else ""
     key = f" ({error.position})" if error.position else ""

@@ -160,7 +160,7 @@ def open_session(config: Config, name: str, run_folder: Path, java_options: str 
     from pyspark import SparkConf, SparkContext  # 0.15 s: only who applies pays for it
     from pyspark.errors import PySparkException
 
-    _keep_quiet()
+    keep_quiet()
     settings = spark_settings(config, folder, name)
     if local_mode:
         settings |= _short_names(folder)
@@ -201,10 +201,8 @@ def _not_started(java: Java, name: str, run_folder: Path, failure: str) -> RplEr
     )
 
 
-def _keep_quiet() -> None:
-    """Nothing of what py4j and pyspark would print of each call that is cut off, from the first one on: who calls has
-    the error.
-    """
+def keep_quiet() -> None:
+    """Silence what py4j and pyspark print about each call that is cut off: the caller has the error."""
     from pyspark import util
 
     logging.getLogger().addFilter(_is_told_by_us)  # the same one each time that a context begins: it is there once

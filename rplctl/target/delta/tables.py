@@ -23,9 +23,9 @@ from rplctl.target.lake import PendingTable
 if TYPE_CHECKING:
     from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties
 
-_CLEANUP: Final = "delta.enableExpiredLogCleanup"
-_CLAIMS_KEPT: Final = {"delta.logRetentionDuration": "interval 5 minutes", _CLEANUP: "true"}
-_COMMITS_BETWEEN_CLEANUPS: Final = 100
+CLEANUP: Final = "delta.enableExpiredLogCleanup"
+CLAIMS_KEPT: Final = {"delta.logRetentionDuration": "interval 5 minutes", CLEANUP: "true"}
+COMMITS_BETWEEN_CLEANUPS: Final = 100
 _NO_ROWS: Final = json.dumps(
     {"type": "struct", "fields": [{"name": "nothing", "type": "string", "nullable": True, "metadata": {}}]}
 )
@@ -40,7 +40,7 @@ class DeltaTables:
         self._place = place
 
     def version(self, folder: str, app_id: str) -> int:
-        table = self._open(folder)
+        table = self.open_table(folder)
         return 0 if table is None else table.transaction_version(app_id) or 0
 
     def columns_of(self, schema: Any) -> str:
@@ -50,11 +50,11 @@ class DeltaTables:
         return _fits(_fields(has), _fields(wanted))
 
     def takes(self, folder: str, columns: str) -> bool | None:
-        table = self._open(folder)
+        table = self.open_table(folder)
         return None if table is None else self.fits(table.schema().to_json(), columns)
 
     def places(self, folder: str) -> list[tuple[str, str, int, int]]:
-        table = self._open(folder)
+        table = self.open_table(folder)
         if table is None:
             return []
         with mapped(folder):
@@ -98,7 +98,7 @@ class DeltaTables:
         )
         uri, options = self._place.uri(table.folder), self._place.options or None
         with mapped(uri):
-            found = self._open(table.folder)
+            found = self.open_table(table.folder)
             if found is not None and (found.transaction_version(app_id) or 0) >= batch:
                 if (found.transaction_version(app_id), found.transaction_version(f"{app_id}/sum")) != (batch, mark):
                     raise LockBusy(
@@ -120,7 +120,7 @@ class DeltaTables:
             else:
                 if not _has(_fields(found.schema().to_json()), _fields(table.columns)):
                     self._widen(found, table.columns)
-                    found = self._open(table.folder) or found
+                    found = self.open_table(table.folder) or found
                 _refuse_others_files(found, table)
                 found.create_write_transaction(
                     [*adds, *removes],
@@ -130,7 +130,7 @@ class DeltaTables:
                     post_commithook_properties=_hooks(),
                 )
             self._place.sync_log(table.folder, before)
-            if before % _COMMITS_BETWEEN_CLEANUPS >= _COMMITS_BETWEEN_CLEANUPS - 2:  # a batch is one commit or two
+            if before % COMMITS_BETWEEN_CLEANUPS >= COMMITS_BETWEEN_CLEANUPS - 2:  # a batch is one commit or two
                 self._forget_old_commits(table, before)
 
     def _forget_old_commits(self, table: PendingTable, before: int) -> None:
@@ -140,14 +140,14 @@ class DeltaTables:
         """
         from deltalake.exceptions import DeltaError
 
-        self._place.sync_log(table.folder, before - _COMMITS_BETWEEN_CLEANUPS)  # what somebody else wrote, too
-        if (found := self._open(table.folder)) is None:
+        self._place.sync_log(table.folder, before - COMMITS_BETWEEN_CLEANUPS)  # what somebody else wrote, too
+        if (found := self.open_table(table.folder)) is None:
             return
         with suppress(DeltaError):
             has = found.metadata().configuration
-            if table.columns == _NO_ROWS and not _CLAIMS_KEPT.items() <= has.items():
-                found.alter.set_table_properties(dict(_CLAIMS_KEPT), post_commithook_properties=_hooks())
-            elif has.get(_CLEANUP) == "false":
+            if table.columns == _NO_ROWS and not CLAIMS_KEPT.items() <= has.items():
+                found.alter.set_table_properties(dict(CLAIMS_KEPT), post_commithook_properties=_hooks())
+            elif has.get(CLEANUP) == "false":
                 return
             found.cleanup_metadata()
 
@@ -174,7 +174,7 @@ class DeltaTables:
         """A table's columns, and its files: path → stats. None: there is no such table."""
         from pyarrow import table as arrow_table
 
-        found = self._open(folder)
+        found = self.open_table(folder)
         if found is None:
             return None
         with mapped(folder):
@@ -196,7 +196,7 @@ class DeltaTables:
             post_commithook_properties=_hooks(),
         )
 
-    def _open(self, folder: str) -> DeltaTable | None:
+    def open_table(self, folder: str) -> DeltaTable | None:
         from deltalake import DeltaTable
         from deltalake.exceptions import TableNotFoundError
 

@@ -45,7 +45,7 @@ _KEEPALIVE = (
     *((socket.TCP_KEEPIDLE, 15), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3)),
     (socket.TCP_USER_TIMEOUT, 30_000),
 )
-_HINTS = {
+HINTS = {
     er.DBACCESS_DENIED_ERROR: "grant the target's user the rights on this database",
     er.ACCESS_DENIED_ERROR: "check the target's user and password: rplctl init --target URL "
     "--target-password-file FILE",
@@ -222,7 +222,7 @@ def target_error(error: err.Error | OSError) -> TargetError:
     if isinstance(error, err.InterfaceError | OSError) and errno not in er.TRANSIENT:
         errno, text = er.CR_SERVER_LOST, text or "Lost connection to the target"
     transient = errno in er.TRANSIENT or getattr(error, "is_refusal", False)
-    return TargetError(text, errno=errno, transient=transient, hint=_HINTS.get(errno, ""))
+    return TargetError(text, errno=errno, transient=transient, hint=HINTS.get(errno, ""))
 
 
 @contextmanager

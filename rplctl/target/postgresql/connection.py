@@ -54,7 +54,7 @@ _IN_USE = (er.NOT_SUPPORTED_YET, False, "something of the target's own hangs on 
            "start")  # fmt: skip
 
 # SQLSTATE, or its class → (MySQL's number, worth trying again, hint)
-_STATES: dict[str, tuple[int, bool, str]] = {
+STATES: dict[str, tuple[int, bool, str]] = {
     "23505": (er.DUP_ENTRY, False, ""),
     "23503": (er.NO_REFERENCED_ROW_2, False, ""),
     "23502": (er.BAD_NULL_ERROR, False, ""),
@@ -172,7 +172,7 @@ def target_error(error: psycopg.Error) -> TargetError:
     text = error.diag.message_primary or str(error).strip() or type(error).__name__
     if not state and isinstance(error, psycopg.OperationalError):
         return _unreachable(str(error).strip())
-    errno, transient, hint = _STATES.get(state) or _CLASSES.get(state[:2]) or (er.UNKNOWN_ERROR, False, "")
+    errno, transient, hint = STATES.get(state) or _CLASSES.get(state[:2]) or (er.UNKNOWN_ERROR, False, "")
     if state == "23503" and "still referenced" in (error.diag.message_detail or ""):
         errno = er.ROW_IS_REFERENCED_2
     return TargetError(f"the target says: {text}", errno=errno, transient=transient, hint=hint)
@@ -182,7 +182,7 @@ def _unreachable(text: str) -> TargetError:
     """Errors of connecting have no SQLSTATE: only the text tells a wrong password from a server that is away."""
     for words, state in _REFUSALS.items():
         if words in text:
-            errno, _, hint = _STATES[state]
+            errno, _, hint = STATES[state]
             may_pass = state in _MAY_PASS
             return TargetError(f"the target says: {text}", errno=errno, transient=may_pass, hint=hint)
     return TargetError(f"Lost connection to the target: {text}", errno=er.CR_SERVER_LOST, transient=True)

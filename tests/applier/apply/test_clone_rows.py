@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rplctl.applier.apply.clone_rows import _events, decoded, load_rows
+from rplctl.applier.apply.clone_rows import decoded, load_rows, unlogged_events
 from rplctl.applier.decode.net_changes import inserted_chunk, table_chunk
 from rplctl.applier.decode.row_stream import TableRows
 from rplctl.applier.spark.pipeline import pieces_of
@@ -40,7 +40,7 @@ KEYED = TableModel("b", "t", COLUMNS, keys=(Key("PRIMARY", "primary", (KeyPart("
 def test_inserted_rows_are_those_of_net_changes(kind: str, bulk_rows: int, model: TableModel, count: int) -> None:
     columns, wire, packets = texts(count)
     (images,) = read_images(packets, columns, wire)
-    rows = TableRows(model, tuple(column.format for column in columns), images, _events(images), kind)
+    rows = TableRows(model, tuple(column.format for column in columns), images, unlogged_events(images), kind)
     found = inserted_chunk(rows, bulk_rows, framed=kind == "mysql")
     assert given(found) == given(table_chunk(rows, bulk_rows, framed=kind == "mysql"))
     assert found.net_count == found.change_count == count and found.foreign_keys_off

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import pytest
 from deltalake import DeltaTable
 
 from rplctl.applier.apply import lake
+from rplctl.applier.spark.in_process import InProcessPipeline
+from rplctl.applier.spark.lake_task import LakePiece
 from rplctl.relay_log.reader import RelayGroups
 from rplctl.target.delta.place import OWN_FOLDER
 from tests.applier.demo_log import groups_of
@@ -75,14 +78,13 @@ def test_a_renamed_databases_changes_are_kept_and_only_files_of_a_batchs_tables_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found: list[set[str]] = []
-    look = lake.LakeApplier._folders
+    run = InProcessPipeline.run
 
-    def seen(*given: Any) -> dict[Any, str]:
-        folders = look(*given)
-        found.append({table for _, table in folders})
-        return folders
+    def seen(pipeline: InProcessPipeline, pieces: Sequence[LakePiece], *how: Any) -> list[Any]:
+        found.extend({table for _, table in piece.folders} for piece in pieces)
+        return run(pipeline, pieces, *how)
 
-    monkeypatch.setattr(lake.LakeApplier, "_folders", seen)
+    monkeypatch.setattr(InProcessPipeline, "run", seen)
     (database,) = {database for database, _ in tables_of(lake_of(tmp_path / "plain", "savepoints"))}
     plain = kept(tmp_path / "plain/lake")
     named = lake_of(tmp_path / "named", "savepoints", replicate_rewrite_db=f"{database}->other")

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from rplctl.applier.apply.permitted import _is_statement, _words, check_permitted, refuse_generated_keys
+from rplctl.applier.apply.permitted import check_permitted, refuse_generated_keys
 from rplctl.applier.decode.row_stream import read_run
 from rplctl.config import Config
 from rplctl.errors import RplError
 from rplctl.event.format_description import build_format_description, parse_format_description
-from rplctl.event.query import Query, QueryContext
 from rplctl.event.types import EventType
 from rplctl.info import RelayLogInfo
 from rplctl.schema.context import DdlContext
@@ -44,18 +42,18 @@ REFUSED = [
     "INSERT INTO t VALUES (1); END", "CREATE TABLE t SELECT 1",
     "CREATE TABLE t (a INT) AS WITH c AS (SELECT 1) SELECT 1",
     "CREATE TEMPORARY TABLE t (a INT)", "DROP /*!40005 TEMPORARY */ TABLE IF EXISTS `t`", "DROP TEMPORARY TABLE t",
-    "CREATE OR REPLACE TEMPORARY TABLE t (a INT)", "COMMIT; INSERT INTO t VALUES (1)", "", "HANDLER t OPEN",
+    "CREATE OR REPLACE TEMPORARY TABLE t (a INT)", "COMMIT; INSERT INTO t VALUES (1)", " ", "HANDLER t OPEN",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("sql", PERMITTED)
-def test_row_format_permits_what_a_source_in_row_format_logs(sql: str) -> None:
-    assert not is_statement(sql)
+def test_row_format_permits_what_a_source_in_row_format_logs(tmp_path: Path, sql: str) -> None:
+    assert check(tmp_path, RelayLogInfo(require_row_format=True), query(sql, end_log_pos=77)) == 0
 
 
 @pytest.mark.parametrize("sql", REFUSED)
-def test_row_format_refuses_everything_else_however_it_is_dressed(sql: str) -> None:
-    assert is_statement(sql)
+def test_row_format_refuses_everything_else_however_it_is_dressed(tmp_path: Path, sql: str) -> None:
+    assert check(tmp_path, RelayLogInfo(require_row_format=True), query(sql, end_log_pos=77)) == 13508
 
 
 @pytest.mark.parametrize(
@@ -66,14 +64,9 @@ def test_row_format_refuses_everything_else_however_it_is_dressed(sql: str) -> N
         ('/*!50000 */ INSERT INTO t VALUES (1) -- "', 4),
     ],
 )
-def test_row_format_reads_a_statement_as_its_source_did(sql: str, mode: int) -> None:
-    assert is_statement(sql, mode)
-
-
-def is_statement(sql: str, mode: int = 0) -> bool:
-    session = QueryContext(flags2=0, sql_mode=mode)
-    query = Query(0, 7, 0, 0, "d", sql.encode(), session, uses_temporary_tables=False, suppress_use=False)
-    return _is_statement(_words(query, replace(SESSION, sql_mode=mode)))
+def test_row_format_reads_a_statement_as_its_source_did(tmp_path: Path, sql: str, mode: int) -> None:
+    logged = query(sql, end_log_pos=77, sql_mode=mode)
+    assert check(tmp_path, RelayLogInfo(require_row_format=True), logged) == 13508
 
 
 DESCRIPTION = parse_format_description(build_format_description(1, 0, 1, "10.11.19-MariaDB", relay_log=False))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zlib
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -11,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rplctl.applier.apply.bulk import BulkApplier
 from rplctl.applier.decode import row_stream
 from rplctl.applier.decode.row_stream import read_run
 from rplctl.applier.feed.event_range import apart, event_range
 from rplctl.applier.feed.plan import Batch, BatchKind, plan_batches
+from rplctl.applier.spark.in_process import InProcessPipeline
 from rplctl.applier.spark.pipeline import Split
 from rplctl.errors import BinlogFormatError
 from rplctl.event.format_description import FormatDescription
@@ -24,6 +25,7 @@ from rplctl.event.inflate import plain_sizes
 from rplctl.event.payload import expand_event, payload_size, unfold_event
 from rplctl.event.scan import scan_events
 from rplctl.event.types import MARIADB_COMPRESSED, EventType
+from rplctl.schema.plan import Catalog
 from rplctl.target.base import TableChunk
 from tests.applier.demo_log import groups_of
 from tests.applier.test_fidelity import apply_all, data_of, different, recorded, write_logs
@@ -70,21 +72,21 @@ def test_many_small_transactions_unfold_to_no_more_than_the_limit_together(bulk:
 def test_a_job_decodes_no_more_bytes_than_a_batch_may_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Counted where payloads are expanded, per decoding of a batch."""
     limit, expanded, jobs = 1_500, [0], list[int]()
-    decode = BulkApplier._decode
+    decode = InProcessPipeline.decode
 
     def counted(event: bytes, description: FormatDescription) -> bytes:
         plain = expand_event(event, description)
         expanded[0] += len(plain)
         return plain
 
-    def decoded(applier: BulkApplier, splits: list[Split]) -> list[TableChunk]:
+    def decoded(pipeline: InProcessPipeline, splits: Sequence[Split], catalog: Catalog) -> list[TableChunk]:
         expanded[0] = 0
-        chunks = decode(applier, splits)
+        chunks = decode(pipeline, splits, catalog)
         jobs.append(expanded[0])
         return chunks
 
     monkeypatch.setattr(row_stream, "expand_event", counted)
-    monkeypatch.setattr(BulkApplier, "_decode", decoded)
+    monkeypatch.setattr(InProcessPipeline, "decode", decoded)
     paths = write_logs(tmp_path / "source", data_of(CASE))
     instance = apply_all(tmp_path, paths, max_batch_bytes=limit)
     assert different(instance, data_of(f"{CASE}.state").decode()) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ def test_writes_and_new_files_wake_the_channel_whose_they_are(tmp_path: Path) ->
 
 def test_what_the_kernel_lost_wakes_all() -> None:
     def event(mask: int, name: bytes = b"") -> bytes:
-        return relay_watch._HEAD.pack(1, mask, 0, len(name)) + name
+        return struct.pack("iIII", 1, mask, 0, len(name)) + name  # inotify(7)
 
     assert written(event(2, b"relay-bin.000001\0\0") + event(2, b"x.index\0") + event(0x4000)) == {
         "relay-bin",

@@ -113,7 +113,7 @@ def test_splits_that_the_archive_has_not_are_carried_and_an_archive_nobody_sees_
 
     def jobs(*splits: Split) -> tuple[int, bool]:
         before = pipeline.jobs
-        pipeline._results(splits, Catalog())
+        pipeline.decode(splits, Catalog())
         return pipeline.jobs - before, cluster.archive is not None
 
     assert jobs(known, known) == (1, True)

@@ -13,7 +13,7 @@ from pickle import PicklingError
 import pytest
 from pyspark.serializers import CloudPickleSerializer
 
-from rplctl.applier.spark.session import _keep_quiet, spark_settings
+from rplctl.applier.spark.session import keep_quiet, spark_settings
 from rplctl.config import Config
 
 JOB = """
@@ -141,15 +141,15 @@ def test_importing_the_module_does_not_import_pyspark() -> None:
 
 
 def test_a_process_that_begins_many_contexts_keeps_one_filter() -> None:
-    _keep_quiet()
+    keep_quiet()
     before = len(logging.getLogger().filters)
-    _keep_quiet()
+    keep_quiet()
     assert len(logging.getLogger().filters) == before
 
 
 def test_what_cannot_be_pickled_is_raised_and_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
     """STOP ends the JVM while a job is being sent to it: no traceback in the operator's log."""
-    _keep_quiet()
+    keep_quiet()
     with pytest.raises(PicklingError):
         CloudPickleSerializer().dumps(threading.Lock())  # type: ignore[no-untyped-call]
     assert capsys.readouterr().err == ""

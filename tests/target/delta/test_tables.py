@@ -82,18 +82,18 @@ def test_a_file_that_is_gone_or_cut_short_is_never_named_by_a_table(
 def test_optimize_at_the_same_moment_stops_nothing_and_another_writer_is_kept_out(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tables, opened = DeltaTables(place), DeltaTables._open
+    tables, opened = DeltaTables(place), DeltaTables.open_table
     for number in (1, 2):
         tables.publish(pending(place, number), APP, number)
 
     def while_doing(work: Callable[[], object]) -> None:
         def open_first(self: DeltaTables, folder: str) -> DeltaTable | None:
             found = opened(self, folder)
-            monkeypatch.setattr(DeltaTables, "_open", opened)
+            monkeypatch.setattr(DeltaTables, "open_table", opened)
             work()
             return found
 
-        monkeypatch.setattr(DeltaTables, "_open", open_first)
+        monkeypatch.setattr(DeltaTables, "open_table", open_first)
 
     while_doing(lambda: DeltaTable(place.uri("d/t")).optimize.compact())
     tables.publish(pending(place, 3), APP, 3)
@@ -167,8 +167,8 @@ def test_two_definitions_of_one_name_in_one_batch_are_two_tables(tmp_path: Path)
 
 def test_old_claims_go_and_the_last_one_stays(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     soon = {LOG_KEPT: "interval 0 seconds", "delta.checkpointInterval": "10"}  # of itself each 100 commits
-    monkeypatch.setattr(delta_tables, "_CLAIMS_KEPT", {**delta_tables._CLAIMS_KEPT, **soon})
-    monkeypatch.setattr(delta_tables, "_COMMITS_BETWEEN_CLEANUPS", 10)
+    monkeypatch.setattr(delta_tables, "CLAIMS_KEPT", {**delta_tables.CLAIMS_KEPT, **soon})
+    monkeypatch.setattr(delta_tables, "COMMITS_BETWEEN_CLEANUPS", 10)
     tables = DeltaTables(place)
     for batch in range(1, 34):
         tables.claim(APP, batch, 7)
@@ -186,10 +186,10 @@ def test_old_commits_go_as_the_table_says_and_no_sooner_than_their_checkpoint_is
     place: Place, monkeypatch: pytest.MonkeyPatch, wanted: str
 ) -> None:
     """delta-rs by itself would delete them in the call that writes the checkpoint."""
-    monkeypatch.setattr(delta_tables, "_COMMITS_BETWEEN_CLEANUPS", 10)
+    monkeypatch.setattr(delta_tables, "COMMITS_BETWEEN_CLEANUPS", 10)
     tables, log, sync_log = DeltaTables(place), Path(place.uri("d/t")) / "_delta_log", Place.sync_log
     tables.publish(pending(place, 1), APP, 1)
-    properties = {LOG_KEPT: "interval 0 seconds", "delta.checkpointInterval": "10", delta_tables._CLEANUP: wanted}
+    properties = {LOG_KEPT: "interval 0 seconds", "delta.checkpointInterval": "10", delta_tables.CLEANUP: wanted}
     DeltaTable(place.uri("d/t")).alter.set_table_properties(properties)
     synced = [set[str]()]
 
