@@ -58,12 +58,12 @@ def note_event(  # noqa: PLR0913 - the columns
     filled = {name: value for name, value in asdict(told).items() if value or (name == "Channel_Name" and value == "")}
     line = json.dumps(filled).encode() + b"\n"
     try:
-        _append(datadir / HISTORY, line)
+        append_line(datadir / HISTORY, line)
     except (OSError, RplError) as error:
         log.warning("%s cannot be written: %s", datadir / HISTORY, error)
 
 
-def _append(path: Path, line: bytes) -> None:
+def append_line(path: Path, line: bytes) -> None:
     """Raises OSError, UnfitFile."""
     with closing_descriptor(open_plain(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, follow=False)) as descriptor:
         turn_over(path, LARGEST)

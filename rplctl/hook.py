@@ -75,7 +75,7 @@ def main(arguments: list[str]) -> int:
     told = asked["told"]
     with closing(FileLock(datadir / "run" / "hook.lock")) as turn:
         if turn.acquire(patience_s=PATIENCE_S):
-            failure = _run(asked["command"], json.dumps(told).encode() + b"\n")
+            failure = run_command(asked["command"], json.dumps(told).encode() + b"\n")
         else:
             failure = f"it was not called, for another one ran for {PATIENCE_S:g} s"
     if failure:
@@ -85,7 +85,7 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _run(command: str, document: bytes) -> str:
+def run_command(command: str, document: bytes) -> str:
     """What went wrong; ''."""
     reading, writing = os.pipe()
     process = subprocess.Popen(

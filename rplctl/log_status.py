@@ -141,7 +141,7 @@ def _channel_resource(
     return LogResource(CHANNELS, lambda patience_s: lock.acquire(patience_s=patience_s), collect, lock.close)
 
 
-def _gtid_resource(
+def gtid_resource(
     datadir: Path, configs: Mapping[str, Config], records: RecordsAtOnce[RelayLogInfo], into: Collected
 ) -> LogResource:
     lock = gtid_map(datadir)
@@ -265,7 +265,7 @@ def _resources(
                 open_master_info(options, Channel(name, datadir), engine_of(options)).read()  # says what is missing
         channels = [_channel_resource(Channel(log.name, datadir), masters, log, opened) for log in into.channels]
     with _named(MASTER):
-        gtids = _gtid_resource(datadir, configs, open_records(RELAY_LOG_INFO, configs, reader), into)
+        gtids = gtid_resource(datadir, configs, open_records(RELAY_LOG_INFO, configs, reader), into)
     masters.expire()
     return [*channels, gtids, *(_engine_resource(target, into.storage_engines) for target in logs)]
 

@@ -135,7 +135,7 @@ def plan_recovery(
     if kept and _begins_after(index, kept[0], executed, relay_log_info, by_gtid=uses_gtid):
         notes.append(f"relay logs from {kept[0]} on begin after the executed position {executed}; they are removed")
         kept, tail = [], None
-    sound, broken = _sound_chain(index, kept, _first_to_read(index, kept, executed, relay_log_info), thorough=thorough)
+    sound, broken = sound_chain(index, kept, _first_to_read(index, kept, executed, relay_log_info), thorough=thorough)
     if broken and not uses_gtid:
         if not (sound or executed.log_name):
             raise _unknown_start(channel, f"Relay logs are damaged: {broken};", begun)
@@ -240,7 +240,7 @@ def _first_to_read(
     return 0
 
 
-def _sound_chain(index: RelayLogIndex, kept: Sequence[str], first: int, *, thorough: bool) -> tuple[list[str], str]:
+def sound_chain(index: RelayLogIndex, kept: Sequence[str], first: int, *, thorough: bool) -> tuple[list[str], str]:
     """(those of the relay logs that can be read one after the other from the applier's on, what ends them or '')."""
     for number in range(first, len(kept) - 1):
         name, following = kept[number : number + 2]

@@ -64,10 +64,10 @@ class Trouble:
         if self._known is None:
             self._known = _Known(time.time(), status.last_errno, error.message)
             self._note("error", error.message, error)
-            self._write()
+            self.write()
         elif not self._known.is_called and time.time() - self._known.since >= LASTS_S:
             self._call("error", "retrying", error.hint, error.position)
-            self._write()
+            self.write()
 
     def ends(self, error: RplError, status: ThreadStatus, hint: str) -> None:
         """The thread stops with it."""
@@ -78,7 +78,7 @@ class Trouble:
         self._known = _Known(known.since if known else time.time(), status.last_errno, error.message, True)
         self._call("error", "stopped", hint, error.position)
         self._note("error", f"stopped: {error.message}{f' (hint: {hint})' if hint else ''}", error)
-        self._write()
+        self.write()
 
     def gone(self) -> None:
         """The thread does its work: cheap when nothing was wrong."""
@@ -126,7 +126,8 @@ class Trouble:
             self._channel.datadir, self._channel.name, event, text, thread=self._role, errno=errno, position=position
         )
 
-    def _write(self) -> None:
+    def write(self) -> None:
+        """Keep what is known of the trouble in its file."""
         assert self._known is not None
         try:
             replace_file(self._path, json.dumps(asdict(self._known)).encode(), durable=False)

@@ -103,10 +103,9 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
 
 
 def test_a_file_written_by_hand_with_an_unknown_name_is_an_error_at_start_and_harmless_later(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(failpoint, "_watched", ())
-    monkeypatch.setattr(failpoint, "_armed", None)
+    request.addfinalizer(failpoint.rearm)
     failpoint.watch(tmp_path)
     (tmp_path / failpoint.RUN_TIME_FILE).write_text("nonsense=kill")
     failpoint.crash_point("crash_commit_before")

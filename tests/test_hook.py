@@ -14,7 +14,7 @@ from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.errors import SourceError
 from rplctl.history import read_history
-from rplctl.hook import _run, call, wait_for_hooks
+from rplctl.hook import call, run_command, wait_for_hooks
 from rplctl.status import ThreadStatus
 from rplctl.trouble import Trouble
 
@@ -25,20 +25,20 @@ TOLD = {"event": "error", "channel": "", "thread": "receiver"}
 
 def test_a_command_that_fails_says_why_and_one_that_hangs_or_floods_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rplctl.hook, "TIMEOUT_S", 1.0)
-    assert _run("cat > /dev/null", b"{}") == ""
-    assert _run("true", b"x" * 1_000_000) == "", "it need not read"
-    assert _run("echo no, password=C4nary; exit 3", b"") == "it ended with 3: no, password=<secret>"
+    assert run_command("cat > /dev/null", b"{}") == ""
+    assert run_command("true", b"x" * 1_000_000) == "", "it need not read"
+    assert run_command("echo no, password=C4nary; exit 3", b"") == "it ended with 3: no, password=<secret>"
     begun = time.monotonic()
-    assert _run("sleep 60 & sleep 60", b"") == _run("yes", b"") == "it was killed after 1 s"
+    assert run_command("sleep 60 & sleep 60", b"") == run_command("yes", b"") == "it was killed after 1 s"
     assert time.monotonic() - begun < 10
-    assert _run("head -c 3000000 /dev/zero | tr '\\0' x; exit 1", b"").count("x") == 500
+    assert run_command("head -c 3000000 /dev/zero | tr '\\0' x; exit 1", b"").count("x") == 500
 
 
 def test_it_sees_nothing_of_our_environment_but_what_a_command_needs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RPLCTL_PASSWORD", "C4nary")
-    assert _run(f"env > {tmp_path}/env", b"") == ""
+    assert run_command(f"env > {tmp_path}/env", b"") == ""
     assert "C4nary" not in (found := (tmp_path / "env").read_text()) and f"PATH={os.environ['PATH']}" in found
 
 

@@ -38,7 +38,7 @@ def test_a_process_that_does_not_hold_the_lock_gets_no_signal(tmp_path: Path) ->
 def test_a_lock_file_with_junk_ends_stop_with_an_error_and_signals_nobody(
     tmp_path: Path, number: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "_POLL_S", 0.0001)
+    monkeypatch.setattr(process, "POLL_S", 0.0001)
     channel = Channel("", tmp_path)
     with hold_lock(channel, "applier"):
         channel.lock_path("applier").write_text(number)

@@ -165,7 +165,7 @@ class Cloner:
                 self._report.failed(SourceError(str(written), hint=_WRITTEN_HINT))
 
     def _read(self, family: int, names: list[TableName]) -> None:
-        with self._session() as source:
+        with self.reading() as source:
             while not source.received.begin():  # the receiver connects
                 self._pause(_SOON_S)
             self._wait_for_purge(source)
@@ -194,7 +194,7 @@ class Cloner:
         return last if last.lock() is not None else None
 
     def _read_snapshot(self, family: int, names: list[TableName], source: Source, last: LastRow | None) -> None:
-        with self._opened(names, source, last) as (place, tables):
+        with self.opened_snapshot(names, source, last) as (place, tables):
             begun = self._folder.begin(family, _epoch(), place, tables, source.server_id)
             reader = self._reader(begun, source)
             with _worthless_after_error(begun):
@@ -254,7 +254,7 @@ class Cloner:
                 log.info("family %d at %s: %s", family, place.position, names_of(tables))
 
     @contextmanager
-    def _opened(
+    def opened_snapshot(
         self, names: list[TableName], source: Source, last: LastRow | None
     ) -> Iterator[tuple[Place, list[CopiedTable]]]:
         """A snapshot that shows the tables as they are at one place of the log. Raises _Written when it is not got."""
@@ -374,7 +374,7 @@ class Cloner:
             raise _Stopped
 
     @contextmanager
-    def _session(self) -> Iterator[Source]:
+    def reading(self) -> Iterator[Source]:
         source, relay = self._records()
         password = reveal(source.user_password, self._config.datadir)
         copy = read_limits(self._channel).read_from

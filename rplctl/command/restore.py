@@ -62,7 +62,7 @@ def restore(folder: Path, datadir: Path, binary_log_folders: Sequence[Path] = ()
     private_folder(datadir)
     for name in names:
         replaced = options if name == INSTANCE_FILE else None
-        _copy(folder, name, places[name], manifest.digests[name], replaced=replaced)
+        copy_file(folder, name, places[name], manifest.digests[name], replaced=replaced)
     sync_folder(datadir)
     for parent in {place.parent for place in outside}:
         sync_folder(parent)
@@ -95,7 +95,7 @@ def _order(name: str) -> tuple[int, str]:
     return (2 if name.endswith(".info") else 0), name
 
 
-def _copy(folder: Path, name: str, destination: Path, wanted: str, *, replaced: bytes | None) -> None:
+def copy_file(folder: Path, name: str, destination: Path, wanted: str, *, replaced: bytes | None) -> None:
     """One file, checked against its digest on the way. Raises RplError."""
     source = folder / name
     private_folder(destination.parent)

@@ -96,18 +96,19 @@ class Branches:
         A decision whose answer is lost is taken back, if it did not arrive: one that arrives late finds another name.
         """
         try:
-            if not self._swap(self._batch):
+            if not self.swap_decision(self._batch):
                 raise LockBusy("another applier commits for this channel", channel=self._channel, hint=_LOOK)
         except TargetError:
             void = _new_name()
-            if until_answered(lambda: self._swap(void)):
+            if until_answered(lambda: self.swap_decision(void)):
                 self._decided = void
                 raise
             if until_answered(lambda: decided_batch(self._engine, self._channel)) != self._batch:
                 raise
         self._decided = self._batch
 
-    def _swap(self, name: str) -> bool:
+    def swap_decision(self, name: str) -> bool:
+        """Decide for `name`, in place of the name before; False if that is another's by now."""
         table = branches_decided(self._engine.dialect.name)
         ours = table.c.Channel_name == self._channel, table.c.Batch == self._decided
         with mapped_errors(self._engine.dialect.name), self._engine.begin() as connection:

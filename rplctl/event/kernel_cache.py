@@ -30,7 +30,7 @@ def choose_folder(datadir: Path | None = None) -> None:
 
     `datadir`: of the instance that the command is about.
     """
-    if VARIABLE in os.environ or "numba" in sys.modules or _is_kept_beside():
+    if VARIABLE in os.environ or "numba" in sys.modules or is_kept_beside():
         return
     users = Path(users_cache())
     if is_private(users) and _is_safe(users, users / "numba"):
@@ -56,7 +56,7 @@ def cache_folder() -> Path | None:
     chosen = os.environ.get(VARIABLE)
     if chosen:
         return Path(chosen) if os.access(_nearest(Path(chosen)), _WRITE) else None
-    return _SOURCES / "__pycache__" if _is_kept_beside() else None
+    return _SOURCES / "__pycache__" if is_kept_beside() else None
 
 
 def made_folder() -> Path | None:
@@ -77,7 +77,7 @@ def is_compiled() -> bool:
     return stamp.exists() and stamp.stat().st_mtime > max(source.stat().st_mtime for source in _SOURCES.glob("*.py"))
 
 
-def _is_kept_beside() -> bool:
+def is_kept_beside() -> bool:
     return os.access(_nearest(_SOURCES / "__pycache__"), _WRITE)
 
 

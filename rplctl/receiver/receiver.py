@@ -152,7 +152,7 @@ class Receiver:
                 log.warning("%s (attempt %d, at most %d)", error.message, attempts, info.retry_count)
                 if info.retry_count and attempts >= info.retry_count:
                     raise
-                self._sleep(self._pause_s(error, info))
+                self.pause(self._pause_s(error, info))
 
     def _pause_s(self, error: RplError, info: MasterInfo) -> float:
         """MySQL's habit: a connection that was lost is tried again at once, one that was refused after a
@@ -239,7 +239,8 @@ class Receiver:
             self._reporter.tick()
             time.sleep(TICK_S)
 
-    def _sleep(self, seconds: float) -> None:
+    def pause(self, seconds: float) -> None:
+        """Wait before the next attempt to connect; STOP ends it."""
         deadline = time.monotonic() + seconds
         while not self._stopping and time.monotonic() < deadline:
             self._reporter.tick()

@@ -140,7 +140,7 @@ class RelayLogReader:
                 self._look_up_again()
                 return None
             except RelayLogError:
-                if is_last or not self._continues(names):
+                if is_last or not self.continues(names):
                     raise
                 found = None  # noise behind the end
             if found is not None:
@@ -160,7 +160,7 @@ class RelayLogReader:
             return None
         return index.st_ino, index.st_mtime_ns, self._place.log_name, size
 
-    def _continues(self, names: list[str]) -> bool:
+    def continues(self, names: list[str]) -> bool:
         """Whether the next file begins exactly here."""
         following = names[names.index(self._place.log_name) + 1] if self._place else ""
         return bool(following) and start_of(self._index.path(following)) == self.source_position

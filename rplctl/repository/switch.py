@@ -156,7 +156,7 @@ def carry_out(  # noqa: PLR0913 - what a switch needs
             )
         if plan.action is Action.ERROR:
             raise conflict(plan)
-        switch = _Switch(config, channel, engine, RECORDS[plan.repository], plan.wanted)
+        switch = Switch(config, channel, engine, RECORDS[plan.repository], plan.wanted)
         if plan.action is Action.UPDATE_AND_DELETE:
             switch.copy_and_delete(store, has_applied)
         else:
@@ -177,7 +177,7 @@ def resume_switch(config: Config, channel: Channel, engine: Callable[[], Engine]
         for record in RECORDS.values():
             intent = _read_intent(channel, record)
             if intent is not None:
-                config = _Switch(config, channel, engine, record, RepositoryKind(intent.to)).resume(intent)
+                config = Switch(config, channel, engine, record, RepositoryKind(intent.to)).resume(intent)
     return config
 
 
@@ -226,7 +226,7 @@ def conflict(plan: SwitchPlan) -> RepositoryConflict:
     )
 
 
-class _Switch:
+class Switch:
     """One change of one record's place, from the other kind to `wanted`."""
 
     def __init__(
@@ -251,14 +251,14 @@ class _Switch:
         )
         self._write_intent(intent)
         crash_point("switch_after_journal")
-        self._write(info)
+        self.write(info)
         crash_point("switch_after_write")
         self._finish(intent)
 
     def fill_in(self) -> None:
         """A record without data, in the place wanted; what RESET left of the settings is kept."""
         if self.new.stored() is None:
-            self._write(self.old.stored() or self.record.empty(self.channel.name))
+            self.write(self.old.stored() or self.record.empty(self.channel.name))
 
     def resume(self, intent: _Intent) -> Config:
         """From any point where a crash may have left it. Raises RepositoryConflict when someone wrote since."""
@@ -285,7 +285,7 @@ class _Switch:
         values = {self.record.option: str(self.wanted)}
         store_options(self.config.datadir, self.channel.name, values, only_this_channel=True)
 
-    def _write(self, info: Any) -> None:
+    def write(self, info: Any) -> None:
         if self.wanted is TABLE:
             create_tables(self.engine(), self.config.rep_engine)
         self.new.flush(info, force=True)

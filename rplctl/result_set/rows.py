@@ -60,7 +60,7 @@ def read_images(
     extra = int(shape[2][shape[1] > 1].sum())
     at = 0
     while at < len(view):
-        rows, payload, end = map(int, _measure(view, at, batch_bytes))
+        rows, payload, end = map(int, measure(view, at, batch_bytes))
         if rows == 0:
             raise format_error("A result set that ends within a row", view.data, at)
         is_split = payload >= _FULL_PACKET
@@ -75,7 +75,7 @@ def read_images(
         else:
             data, converted = view[at:end], in_memory(0)
         starts, lengths = np.empty((rows, len(columns)), np.int64), np.empty((rows, len(columns)), np.int32)
-        bad = _walk(data, size, is_split, shape, converted, starts, lengths)
+        bad = walk(data, size, is_split, shape, converted, starts, lengths)
         if bad >= 0:
             raise format_error("A row of a result set that cannot be read", view.data, at)
         at = end
@@ -114,7 +114,7 @@ def _inserted(data: ByteArray, starts: Ints, lengths: npt.NDArray[np.int32]) -> 
 
 
 @lean_kernel
-def _measure(packets: Any, at: Any, most: Any) -> Any:
+def measure(packets: Any, at: Any, most: Any) -> Any:
     """(whole rows from `at` on up to `most` bytes, bytes of the longest payload, where they end)."""
     rows = 0
     begin = at
@@ -248,7 +248,7 @@ def _walk_row(
 
 
 @lean_kernel
-def _walk(data: Any, size: Any, is_split: Any, shape: Any, out: Any, starts: Any, lengths: Any) -> Any:
+def walk(data: Any, size: Any, is_split: Any, shape: Any, out: Any, starts: Any, lengths: Any) -> Any:
     """Fill the images of the rows in data[:size], packets or one payload; -1, or the first row that cannot be read."""
     p = 0
     extra = 0

@@ -42,7 +42,7 @@ class RowStream:
         if self._end is not None:
             self._gather_end(piece)
             return
-        at = int(_step(byte_view(piece), self._state))
+        at = int(step_over(byte_view(piece), self._state))
         if at == _BAD:
             raise BinlogFormatError("Packets of a result set that are none", errno=er.MALFORMED_PACKET)
         if at >= 0:
@@ -64,7 +64,7 @@ class RowStream:
 
 
 @lean_kernel
-def _step(piece: Any, state: Any) -> Any:
+def step_over(piece: Any, state: Any) -> Any:
     """Step over the piece; its length, _BAD, or _END - (where the end packet's payload begins)."""
     at = 0
     while at < len(piece):

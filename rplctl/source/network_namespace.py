@@ -16,7 +16,7 @@ from rplctl import mysql_errors as er
 from rplctl.errors import ConfigError
 
 FOLDER = Path("/var/run/netns")  # where `ip netns add` puts them
-_HOME = Path("/proc/thread-self/ns/net")
+HOME = Path("/proc/thread-self/ns/net")
 _CLONE_NEWNET = 0x40000000
 _WAY_OUT = "rplctl change-master --network-namespace '' for our own"
 
@@ -27,7 +27,7 @@ def network_namespace(name: str) -> Iterator[None]:
     if not name:
         yield
         return
-    home, there = _open(_HOME), -1
+    home, there = _open(HOME), -1
     try:
         there = _open(_path(name))
         _enter(there)

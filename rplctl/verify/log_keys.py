@@ -125,7 +125,7 @@ class TouchedKeys:
             data = data.copy() if self._keeps else data  # else the file would stay mapped
             run = filtered(read_run(data, 0, len(data), groups.format_description), rules)
             found = list(read_tables(run, catalog))
-            keys = [_keys(rows, pair) for rows in found]
+            keys = [keys_of_rows(rows, pair) for rows in found]
         except RplError:
             return False
         for some, rows in zip(keys, found, strict=True):
@@ -137,7 +137,7 @@ class TouchedKeys:
         return bool(found) or bool(scan.has_payload[number])
 
 
-def _keys(rows: TableRows, pair: Pair) -> list[Key]:
+def keys_of_rows(rows: TableRows, pair: Pair) -> list[Key]:
     """Of each image; an after image that does not hold all of it has the rest as it was."""
     keys = keys_of_images(rows.images, rows.formats, pair, np.arange(len(rows.images.cell_start)))
     return [

@@ -162,7 +162,7 @@ class Mender:
                 yield some
 
         with self.settler.staged(pair, rows, keys) as touched:
-            staged = _Staged(pair, keys, _rows(pair, images, self.target.kind), touched, apart)
+            staged = _Staged(pair, keys, source_rows(pair, images, self.target.kind), touched, apart)
             return self._mended(staged, dict(keys), out)
 
     def _mended(self, staged: _Staged, left: dict[Key, Kind], out: Outcome) -> Suspects:
@@ -319,7 +319,7 @@ def _faults(
     return faults, odd
 
 
-def _rows(pair: Pair, images: Sequence[Images], kind: str) -> dict[Key, Row]:
+def source_rows(pair: Pair, images: Sequence[Images], kind: str) -> dict[Key, Row]:
     """The source's, as the target takes them."""
     columns = pair.selected()
     formats, found = [column.format for column in columns], dict[Key, Row]()

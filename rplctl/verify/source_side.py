@@ -31,7 +31,7 @@ from rplctl.sql_text import NOTHING, Sql, joined, written
 from rplctl.verify.key_values import Key, where_keys
 from rplctl.verify.pair import Batch, Pair, batch_of_source, chosen_rows, keys_of_images, stream_images
 
-_PIECE_BYTES: Final = 256 << 20
+PIECE_BYTES: Final = 256 << 20
 _KEYS_AT_ONCE: Final = 500
 _AGAIN_S: Final = 1.0
 
@@ -84,8 +84,8 @@ def pieces(source: Source, model: TableModel, max_load: int, after: Bound | None
     """
     one, size = row_bytes(source.about, model)
     key = chunk_key(model)
-    is_one = not key or (size <= _PIECE_BYTES and after is None)  # to look for a bound takes a pass over the key
-    rows = max(1000, _PIECE_BYTES // one)
+    is_one = not key or (size <= PIECE_BYTES and after is None)  # to look for a bound takes a pass over the key
+    rows = max(1000, PIECE_BYTES // one)
     for chunk in [Chunk(None, None)] if is_one else chunks(source.about, model, rows, after):
         wait_for_load(source.about, max_load)
         yield TablePiece(condition(key, chunk), chunk)

@@ -76,7 +76,7 @@ def verify_table(  # noqa: PLR0913 - what one table takes
         if not pair.key:
             return _keyless(settler, pair, totals, one, other, parts)
         for part in range(parts):
-            totals = _settled(settler, pair, suspects(one, other, part), totals, write)
+            totals = settled_totals(settler, pair, suspects(one, other, part), totals, write)
     return replace(totals, equal=max(0, totals.rows - totals.missing - totals.different - totals.in_motion))
 
 
@@ -93,7 +93,7 @@ def _sum(buckets: Buckets, batches: Iterable[Batch]) -> None:
         buckets.add(batch.keys, batch.rows)
 
 
-def _settled(
+def settled_totals(
     settler: Settler, pair: Pair, keys: list[Key], totals: Totals, write: Callable[[Iterable[Difference]], None]
 ) -> Totals:
     count = at_once(settler, pair)

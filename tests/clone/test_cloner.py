@@ -30,7 +30,7 @@ def looking(server: MariadbServer, replica: Replica) -> Iterator[tuple[Cloner, S
     replica.run("start", "--receiver")
     private_folder(replica.channel.clone_folder)
     cloner = Cloner(load_config(replica.datadir), replica.channel, threading.Event())
-    with cloner._session() as source:
+    with cloner.reading() as source:
         wait_until(source.received.begin, 60)
         yield cloner, source
 
@@ -59,7 +59,7 @@ def opened_where_all_are_there(
 ) -> None:
     with looking(server, replica) as (cloner, source):
         looked = seen_away(monkeypatch, server, gone, back)
-        with cloner._opened(NAMES, source, None) as (place, tables):
+        with cloner.opened_snapshot(NAMES, source, None) as (place, tables):
             assert [table.name for table in tables] == NAMES
             assert looked == 2 * NAMES
             assert str(place.position) == ":".join(map(str, server.master_status()))
@@ -67,7 +67,7 @@ def opened_where_all_are_there(
             server.sql("ALTER TABLE away.stays ADD x INT; RENAME TABLE away.goes TO away.g, away.g TO away.goes")
     with looking(server, replica) as (cloner, source):  # nothing comes and goes: what is not there is gone
         server.sql("DROP TABLE away.goes")
-        with cloner._opened(NAMES, source, None) as (_, tables):
+        with cloner.opened_snapshot(NAMES, source, None) as (_, tables):
             assert [table.name for table in tables] == NAMES[:1]
 
 

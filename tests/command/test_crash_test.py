@@ -136,13 +136,13 @@ def deleted_first(switch: Any, _store: bool) -> None:
     info = switch.old.read()
     switch.old.remove()
     crash_point("switch_after_journal")
-    switch._write(info)
+    switch.write(info)
     switch.store_option()
 
 
 def both_left(switch: Any, _store: bool) -> None:
     """A switch without a journal: both places have a record when it is killed, and nothing says which counts."""
-    switch._write(switch.old.read())
+    switch.write(switch.old.read())
     crash_point("switch_after_write")
     switch.old.remove()
     switch.store_option()
@@ -156,11 +156,11 @@ BROKEN: dict[str, tuple[str, Any, str]] = {  # what takes whose place, and the p
         "crash_before_purge_logs",
     ),
     "a switch deletes first": (
-        "rplctl.repository.switch._Switch.copy_and_delete",
+        "rplctl.repository.switch.Switch.copy_and_delete",
         deleted_first,
         "switch_after_journal",
     ),
-    "a switch leaves both": ("rplctl.repository.switch._Switch.copy_and_delete", both_left, "switch_after_write"),
+    "a switch leaves both": ("rplctl.repository.switch.Switch.copy_and_delete", both_left, "switch_after_write"),
 }
 
 

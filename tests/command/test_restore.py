@@ -34,7 +34,7 @@ def test_a_channel_is_there_only_when_all_that_it_needs_is(
     copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     count = len(read_manifest(copy).digests)
-    whole = restoring._copy
+    whole = restoring.copy_file
     states = []
     for stop_after in range(count + 1):
         done = iter(range(stop_after))
@@ -44,7 +44,7 @@ def test_a_channel_is_there_only_when_all_that_it_needs_is(
                 raise KeyboardInterrupt
             whole(*arguments, **options)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(restoring, "_copy", cut_off)
+        monkeypatch.setattr(restoring, "copy_file", cut_off)
         datadir = tmp_path / f"again{stop_after}"
         if stop_after == count:
             restore(copy, datadir)

@@ -51,8 +51,8 @@ class BranchServer:
 
     def branches(self, count: int) -> Branches:
         made = Branches(self.first, lambda: BranchTarget(self), "", PREFIX, self, count)  # type: ignore[arg-type,return-value]
-        decide = made._swap
-        made._swap = lambda name: self.call("decide", partial(decide, name))  # type: ignore[method-assign]
+        decide = made.swap_decision
+        made.swap_decision = lambda name: self.call("decide", partial(decide, name))  # type: ignore[method-assign]
         return made
 
     def ledger(self, branches: Branches) -> Any:

@@ -237,7 +237,7 @@ def test_whatever_call_is_the_last_the_next_start_finds_all_or_nothing(
 @pytest.mark.parametrize("has_arrived", [False, True])
 def test_a_decision_without_an_answer_is_taken_back_or_found(tmp_path: Path, has_arrived: bool) -> None:
     server, branches = begun(tmp_path / "target.db")
-    decide, calls = branches._swap, list[str]()
+    decide, calls = branches.swap_decision, list[str]()
 
     def lost(name: str) -> bool:
         calls.append(name)
@@ -247,7 +247,7 @@ def test_a_decision_without_an_answer_is_taken_back_or_found(tmp_path: Path, has
             decide(name)
         raise TargetError("Lost connection", errno=2013, transient=True)
 
-    branches._swap = lost  # type: ignore[method-assign]
+    branches.swap_decision = lost  # type: ignore[method-assign]
     if has_arrived:
         commit_rows(server, branches)
         assert decided_batch(server.engine, "") == calls[0]
@@ -277,7 +277,7 @@ def test_a_branch_that_fails_undoes_all_and_the_next_batch_is_whole(tmp_path: Pa
 
 def test_somebody_else_who_decides_for_the_channel_ends_it(tmp_path: Path) -> None:
     server, branches = begun(tmp_path / "target.db")
-    assert server.branches(2)._swap("0" * 16)
+    assert server.branches(2).swap_decision("0" * 16)
     with pytest.raises(LockBusy, match="another applier"):
         commit_rows(server, branches)
     assert (server.rows, server.has_moved, server.prepared) == ([], False, {})

@@ -161,14 +161,14 @@ def test_the_log_of_what_was_applied_is_told_of_the_step_before_and_after_its_co
 
 
 @pytest.mark.parametrize("failing", ["apply", "prepare"])
-def test_no_branch_stays_open_when_one_fails(monkeypatch: pytest.MonkeyPatch, failing: str) -> None:
+def test_no_branch_stays_open_when_one_fails(failing: str) -> None:
     said: list[str] = []
 
     def prepare() -> None:
         said.append("prepare")
         raise TargetError("no")
 
-    def moved(*_: object) -> None:
+    def apply() -> None:
         if failing == "apply":
             raise TargetError("no")
 
@@ -178,9 +178,8 @@ def test_no_branch_stays_open_when_one_fails(monkeypatch: pytest.MonkeyPatch, fa
         roll_back=lambda: said.append("roll back"),
         decide=lambda: said.append("decide"),
     )
-    monkeypatch.setattr(transaction, "_move_and_apply", moved)
-    ledger: Any = SimpleNamespace(branches=branches, log=None)
-    nothing: Any = None
+    ledger: Any = SimpleNamespace(branches=branches, log=None, advance=lambda *_: None)
+    target: Any = SimpleNamespace(connection=None)
     with pytest.raises(TargetError):
-        transaction.commit_in_branches(nothing, ledger, nothing, lambda: None)
+        transaction.commit_in_branches(target, ledger, Step(at(1), at(2)), apply)
     assert said == ["begin", *(["prepare"] if failing == "prepare" else []), "roll back"]

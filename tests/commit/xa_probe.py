@@ -79,7 +79,7 @@ def killed_at(point: str, work: Callable[[], object]) -> None:
     child = os.fork()
     if not child:
         os.environ[ENVIRONMENT] = point if "=" in point else f"{point}=kill"
-        failpoint._armed = None
+        failpoint.rearm()
         try:
             work()
         finally:

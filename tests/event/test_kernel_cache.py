@@ -30,7 +30,7 @@ KEEPS_READING = ("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search
 @pytest.fixture
 def datadir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Of a user whose package and home are not to be written."""
-    monkeypatch.setattr(kernel_cache, "_is_kept_beside", lambda: False)
+    monkeypatch.setattr(kernel_cache, "is_kept_beside", lambda: False)
     monkeypatch.setenv(VARIABLE, "")  # so that it is taken back
     monkeypatch.delenv(VARIABLE)
     monkeypatch.delitem(sys.modules, "numba", raising=False)

@@ -136,7 +136,7 @@ def test_no_answer_takes_more_memory_or_time_than_allowed(
     where: str,
     how: Callable[[socket.socket, int], None],
 ) -> None:
-    monkeypatch.setattr(mysql_connection, "_SIGN_IN_S", PATIENCE_S)
+    monkeypatch.setattr(mysql_connection, "SIGN_IN_S", PATIENCE_S)
     monkeypatch.setattr(source_survey, "PATIENCE", 1)
     monkeypatch.setattr(source_survey, "MOST_BYTES", 4 << 20)
     with Greedy(where, how) as server:
@@ -168,8 +168,8 @@ def test_a_target_may_take_its_time_once_it_is_signed_in_but_not_all_memory(monk
 
     server = Late()
     server.answers["max_allowed_packet"] = "16777216"
-    monkeypatch.setattr(mysql_connection, "_SIGN_IN_S", 20 * PATIENCE_S)
-    monkeypatch.setattr(mysql_connection, "_SILENCE_S", PATIENCE_S)
+    monkeypatch.setattr(mysql_connection, "SIGN_IN_S", 20 * PATIENCE_S)
+    monkeypatch.setattr(mysql_connection, "SILENCE_S", PATIENCE_S)
     monkeypatch.setattr(mysql_connection, "MOST_BYTES", 1 << 20)
     engine = open_engine("mysql://rpl:pw@127.0.0.1:1/")
     with server:

@@ -236,7 +236,7 @@ def _fork_children(server: socket.socket) -> None:
     from rplctl.command.process import child
 
     def popen(command: list[str], log: Path, environment: Mapping[str, str], pass_fds: Sequence[int] = ()) -> Any:
-        with child._open_log(log) as output, open(os.devnull) as nothing:
+        with child.open_log(log) as output, open(os.devnull) as nothing:
             streams = [nothing.fileno(), output.fileno(), output.fileno()]
             return Forked(
                 server,
@@ -247,7 +247,7 @@ def _fork_children(server: socket.socket) -> None:
                 session=True,
             )
 
-    child._popen = popen
+    child.begin_process = popen
 
 
 def _load() -> None:

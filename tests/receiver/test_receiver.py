@@ -54,14 +54,20 @@ def test_a_stop_right_before_or_behind_the_connecting_ends_the_run_in_order(mome
     running = RunningReceiver(tmp_path / "data", master_binlog_dir=str(archive(tmp_path / "archive")))
 
     class Signalled(Receiver):
+        is_due = False
+
         def __setattr__(self, name: str, value: Any) -> None:
             if moment:
                 super().__setattr__(name, value)
-            if name == "_connecting" and value is moment and "_connections" in vars(self) and not self._stopping:
-                self._on_signal(signal.SIGTERM, None)
+            if name == "_connecting" and value is moment and self.is_due:
+                self.is_due = False
+                signal.raise_signal(signal.SIGTERM)
             super().__setattr__(name, value)
 
-    Signalled(running.config, running.channel).run()
+    receiver = Signalled(running.config, running.channel)
+    receiver.is_due = True
+    receiver.run()
+    assert not receiver.is_due
     assert not running.relayed()
     assert running.status().last_errno == 0
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
+import pytest
+
+import rplctl.status
 from rplctl.channel import Channel
 from rplctl.errors import RplError, SourceError
 from rplctl.position import BinlogPosition
@@ -32,15 +37,19 @@ def test_a_change_of_state_is_there_at_once(tmp_path: Path) -> None:
     )  # fmt: skip
 
 
-def test_progress_is_written_a_few_times_a_second_not_for_every_batch(tmp_path: Path) -> None:
+def test_progress_is_written_a_few_times_a_second_not_for_every_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.monotonic()
+    clock = SimpleNamespace(monotonic=lambda: now, time=time.time, sleep=time.sleep)
+    monkeypatch.setattr(rplctl.status, "time", clock)  # a thousand batches may take longer than the interval
     report, path = reporter(tmp_path)
     report.connected(SOURCE)
-    written = path.stat().st_ino
-    report._file._said += 1000  # so long can nothing take
+    written = path.stat().st_mtime_ns  # an inode's number comes again
     for at in range(1000):
         report.received(BinlogPosition("b.000001", at), f"u:1-{at}", at)
-    assert path.stat().st_ino == written, "the file was replaced within its interval"
-    report._file._said -= 1001  # a second later
+    assert path.stat().st_mtime_ns == written, "the file was replaced within its interval"
+    now += 1
     report.received(BinlogPosition("b.000001", 5000), "u:1-5000", 0)
     status = read_status(path)
     assert (status.read_log_pos, status.retrieved_gtid_set) == (5000, "u:1-5000")

@@ -162,7 +162,7 @@ def test_an_error_that_nobody_foresaw_tells_where_and_what_to_do(
     def fails(*_: object) -> None:
         raise ZeroDivisionError("nobody\x1b[31m\nforesaw this")
 
-    monkeypatch.setattr(Pull, "_verify", fails)
+    monkeypatch.setattr("rplctl.receiver.pull.verify_events", fails)
     dump = frame([build_rotate(SERVER_ID, "bin.000001", 4), description()])
     with (
         FakeServer(dump) as server,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -107,8 +108,12 @@ def test_torn_at_every_byte_of_every_write_it_is_old_or_new(
         STEPS[earlier][0](pages)
     written: list[tuple[int, bytes]] = []
     synced: list[int] = []
-    monkeypatch.setattr(ShadowPageFile, "_write", lambda _, data, offset: written.append((offset, data)))
-    monkeypatch.setattr(ShadowPageFile, "_sync", lambda _: synced.append(len(written)))
+
+    def write_all(descriptor: int, data: bytes) -> None:
+        written.append((os.lseek(descriptor, 0, os.SEEK_CUR), data))
+
+    monkeypatch.setattr(shadow_page, "write_all", write_all)
+    monkeypatch.setattr(shadow_page, "sync", lambda *_: synced.append(len(written)))
     disk = path.read_bytes()
     action, allowed = STEPS[step]
     action(pages)
@@ -136,11 +141,11 @@ def test_what_failed_to_be_prepared_is_not_prepared_after_a_power_cut(
     pages.commit()
     left = iter([None] * fails)
 
-    def sync(_: ShadowPageFile) -> None:
+    def sync(*_: object) -> None:
         if next(left, OSError) is OSError:
             raise OSError
 
-    monkeypatch.setattr(ShadowPageFile, "_sync", sync)
+    monkeypatch.setattr(shadow_page, "sync", sync)
     with pytest.raises(OSError):
         prepare(pages, NEXT, XID + 1)
     pages.close()

@@ -368,7 +368,8 @@ def switch(record: Record[Any], wanted: RepositoryKind, channel: Channel, target
 
 
 def armed_switch(record: Record[Any], wanted: RepositoryKind, channel: Channel, target: Target, point: str) -> None:
-    failpoint._armed = {point: 1}
+    os.environ[failpoint.ENVIRONMENT] = f"{point}=kill"
+    failpoint.rearm()
     switch(record, wanted, channel, target)
 
 

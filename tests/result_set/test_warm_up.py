@@ -10,5 +10,5 @@ from rplctl.result_set.warm_up import run_kernels
 
 def test_a_row_of_one_number_compiles_each_kernel_once() -> None:
     run_kernels()
-    kernels: list[Any] = [rows._measure, rows._walk, rows.unite, stream._step]
+    kernels: list[Any] = [rows.measure, rows.walk, rows.unite, stream.step_over]
     assert [len(kernel.signatures) for kernel in kernels] == [1, 1, 1, 1]

@@ -80,7 +80,7 @@ def test_without_the_right_to_enter_it_is_refused(namespace: str, monkeypatch: p
 
 
 def test_without_namespaces_the_platform_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_HOME", tmp_path / "none")
+    monkeypatch.setattr(module, "HOME", tmp_path / "none")
     with pytest.raises(ConfigError, match="not supported on this platform") as caught:
         check_network_namespace("any")
     assert caught.value.errno == 13405

@@ -333,6 +333,6 @@ def test_any_sequence_of_commands_does_what_the_model_says(sequences: int, steps
 @pytest.mark.slow
 @pytest.mark.usefixtures("begun")
 def test_a_switch_that_forgets_its_option_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rplctl.repository.switch._Switch.store_option", lambda _: None)
+    monkeypatch.setattr("rplctl.repository.switch.Switch.store_option", lambda _: None)
     with pytest.raises(AssertionError):
         carry_out(20, 10)

@@ -41,6 +41,7 @@ from rplctl.command.selftest.crash_run import (
 from rplctl.command.selftest.crash_walk import Walk
 from rplctl.config import Config
 from rplctl.demo.crash_log import states_without_statements
+from rplctl.receiver.receiver import Receiver
 from rplctl.relay_log.index import RelayLogIndex
 from tests.kit.torture_page import count_torture
 
@@ -87,7 +88,8 @@ def base() -> Iterator[Path]:
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """A receiver with a full disk tries again after a minute."""
-    monkeypatch.setattr("rplctl.receiver.receiver.Receiver._pause_s", lambda *_: 0.05)
+    pause = Receiver.pause
+    monkeypatch.setattr(Receiver, "pause", lambda receiver, _: pause(receiver, 0.05))
 
 
 def config_at(folder: Path) -> Config:
@@ -251,8 +253,8 @@ def test_a_wrong_order_is_caught(base: Path, monkeypatch: pytest.MonkeyPatch) ->
     def wrong_order(switch: Any, store: bool) -> None:
         info = switch.old.read()
         switch.old.remove()
-        switch._write(info)
+        switch.write(info)
         switch.store_option()
 
-    monkeypatch.setattr("rplctl.repository.switch._Switch.copy_and_delete", wrong_order)
+    monkeypatch.setattr("rplctl.repository.switch.Switch.copy_and_delete", wrong_order)
     assert sweep(base, "switch-repo", "pwrite64", "signal=SIGKILL", some(1, 6))[1]

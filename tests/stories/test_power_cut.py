@@ -33,7 +33,7 @@ from rplctl.applier.feed.plan import plan_batches
 from rplctl.applier.feed.relay_feed import RelayFeed
 from rplctl.applier.interrupt import Interrupter
 from rplctl.applier.spark.in_process import InProcessPipeline
-from rplctl.command.selftest.crash_run import Say, _transactions, channel_of, in_child, received
+from rplctl.command.selftest.crash_run import Say, channel_of, in_child, received, transactions_of
 from rplctl.commit.position_store import open_ledger
 from rplctl.config import Config
 from rplctl.durable import replace_file
@@ -86,7 +86,7 @@ class Source:
     def log(self) -> list[tuple[str, str]]:
         """(end, digest) of its transactions from the start on."""
         data = np.fromfile(self.server.data / self.start.log_name, np.uint8)
-        found = _transactions(scan_groups(data, 4, BinlogPosition(self.start.log_name, 4), 1 << 40), data.tobytes())
+        found = transactions_of(scan_groups(data, 4, BinlogPosition(self.start.log_name, 4), 1 << 40), data.tobytes())
         return [item for item in found if self.start.is_before(BinlogPosition.parse(item[0]))]
 
 

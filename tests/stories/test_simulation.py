@@ -206,7 +206,6 @@ class World:
             with self.disk.working():
                 config = self._start()
                 receiver = self.receiver = Receiver(config, self.channel)
-                receiver._opened_engine = self.target.engine
                 receiver.run()
                 self._close_applier()
         except PowerCut:
@@ -372,7 +371,8 @@ def simulate(memory: Path, target: Target, monkeypatch: pytest.MonkeyPatch) -> A
     current: list[World] = []
     monkeypatch.setattr("rplctl.receiver.receiver.open_source", lambda *a: current[0].open_source(*a))
     monkeypatch.setattr("rplctl.receiver.receiver.is_compiled", lambda: True)
-    monkeypatch.setattr(Receiver, "_sleep", lambda *_: None)
+    monkeypatch.setattr("rplctl.receiver.receiver.open_engine", lambda _: target.engine)
+    monkeypatch.setattr(Receiver, "pause", lambda *_: None)
 
     def run(seed: int) -> World:
         folder = memory / f"seed-{seed}"
@@ -439,15 +439,15 @@ BROKEN: dict[str, tuple[dict[str, Any], int]] = {  # what takes the place of wha
     "torn tails that stay": (
         {
             "rplctl.recovery.cut_file": lambda *_: None,
-            "rplctl.recovery._sound_chain": lambda _, kept, *__, **___: (list(kept), ""),  # which cuts them
-            "rplctl.relay_log.reader.RelayLogReader._continues": lambda *_: False,  # which passes over them
+            "rplctl.recovery.sound_chain": lambda _, kept, *__, **___: (list(kept), ""),  # which cuts them
+            "rplctl.relay_log.reader.RelayLogReader.continues": lambda *_: False,  # which passes over them
         },
         11,
     ),
     "a killed receiver's file that is not synced": (
         {
             "rplctl.recovery.sync_file": lambda *_: None,
-            "rplctl.recovery._sound_chain": lambda _, kept, *__, **___: (list(kept), ""),  # which fetches it again
+            "rplctl.recovery.sound_chain": lambda _, kept, *__, **___: (list(kept), ""),  # which fetches it again
         },
         47,
     ),
@@ -460,8 +460,8 @@ def test_what_is_broken_is_found(
     simulate: Any, monkeypatch: pytest.MonkeyPatch, broken: dict[str, Any], first: int
 ) -> None:
     """The proof that the checks can fail; without the history, whose calls move the moments of the cuts."""
-    monkeypatch.setattr("rplctl.history._append", lambda *_: None)
-    monkeypatch.setattr("rplctl.trouble.Trouble._write", lambda *_: None)
+    monkeypatch.setattr("rplctl.history.append_line", lambda *_: None)
+    monkeypatch.setattr("rplctl.trouble.Trouble.write", lambda *_: None)
     for name, instead in broken.items():
         monkeypatch.setattr(name, instead)
     with pytest.raises((AssertionError, RplError, OSError, SQLAlchemyError)):

@@ -9,7 +9,7 @@ import pytest
 
 from rplctl.applier.decode.row_stream import TableRows
 from rplctl.schema.model import Column, Key, KeyPart, TableModel
-from rplctl.verify.log_keys import _keys
+from rplctl.verify.log_keys import keys_of_rows
 from rplctl.verify.log_rows import NOT_KNOWN, moved_rows
 from rplctl.verify.pair import Pair
 from tests.event.row_events import VARCHAR, change_event, parsed, walked
@@ -23,7 +23,7 @@ PAIR = Pair.of(MODEL, MODEL, "sqlite")
 def logged(changes: list[Change]) -> tuple[TableRows, list[Any]]:
     events = [change_event(3, before, after) for before, after in changes]
     rows = TableRows(MODEL, (VARCHAR,) * 3, walked(events, 3), parsed(events), "sqlite")
-    return rows, _keys(rows, PAIR)
+    return rows, keys_of_rows(rows, PAIR)
 
 
 @pytest.mark.slow

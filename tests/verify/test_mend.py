@@ -79,7 +79,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     def make(ours: list[tuple[Any, ...]], theirs: list[tuple[Any, ...]]) -> tuple[Stage, Mender]:
         path = tmp_path / "t.db"
         stage = Stage(path, {row[0]: row for row in ours}, theirs)
-        monkeypatch.setattr(mend, "_rows", lambda *_: {(n,): row for n, row in stage.ours.items()})
+        monkeypatch.setattr(mend, "source_rows", lambda *_: {(n,): row for n, row in stage.ours.items()})
         target, lock = open_target(f"sqlite:///{path}"), read_lock(Channel("", tmp_path).datadir)
         opened.extend((stage.connection, target, lock))
         return stage, Mender(stage, target, None, UndoFolder(tmp_path / "undo"), lock)  # type: ignore[arg-type]

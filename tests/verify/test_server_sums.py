@@ -89,7 +89,7 @@ class KilledAfter(PiecesDone):
 def test_a_table_that_was_cut_after_any_piece_goes_on_behind_it(
     mariadb: MariadbServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(source_side, "_PIECE_BYTES", 1 << 10)  # 1,000 rows at least
+    monkeypatch.setattr(source_side, "PIECE_BYTES", 1 << 10)  # 1,000 rows at least
     mariadb.sql(
         "CREATE OR REPLACE DATABASE ours; CREATE OR REPLACE DATABASE theirs;"
         "CREATE TABLE ours.t (a VARCHAR(9), b INT, v TEXT, PRIMARY KEY (a, b)) CHARSET latin1;"

@@ -9,7 +9,7 @@ from rplctl.verify.key_values import from_json, to_json, where_keys
 from rplctl.verify.pair import Pair
 from rplctl.verify.report_file import Difference, Totals
 from rplctl.verify.settle import Settlement
-from rplctl.verify.table import _settled
+from rplctl.verify.table import settled_totals
 
 COLUMNS = (Column("id", "bigint", unsigned=True), Column("w", "varchar", 9, charset="latin1"), Column("b", "binary", 2))
 
@@ -26,7 +26,7 @@ class Settles:
 def test_totals_are_summed() -> None:
     model = TableModel("d", "t", COLUMNS, (Key("PRIMARY", "primary", (KeyPart("id"),)),))
     found: list[Difference] = []
-    totals = _settled(
+    totals = settled_totals(
         Settles(), Pair.of(model, model, "mysql"), [(n,) for n in range(5000)], Totals("d", "t", 9000),  # type: ignore[arg-type]
         found.extend,
     )  # fmt: skip

@@ -34,7 +34,7 @@ STOP_TIMEOUT_S = 60.0  # until SIGTERM is followed by SIGKILL
 SEVER_TIMEOUT_S = 25.0  # a connection that is being made to a server that hangs is given up after 10 s
 SHARED_PREFIX = "shared-"  # of folders beside the channels' in run/; no channel's has a hyphen
 LEAST_ROOM = 1 << 16  # bytes: log, status and lock of a child, and the temporary files they come from
-_POLL_S = 0.02
+POLL_S = 0.02
 _ERROR_OF_EXIT_CODE = {kind.exit_code: kind for kind in RplError.__subclasses__() if kind.exit_code != 1}
 _background: list[subprocess.Popen[bytes]] = []  # left running on purpose; reaped when this process starts another
 
@@ -60,7 +60,7 @@ def spawn(channel: Channel, role: str, arguments: Sequence[str], environment: Ma
     private_folder(channel.run_folder)
     command = own_python("-m", f"rplctl.{role}", str(channel.datadir.resolve()), channel.name, *arguments)
     started = time.time()
-    return Child(role, channel, _popen(command, channel.log_path(role), environment), started)
+    return Child(role, channel, begin_process(command, channel.log_path(role), environment), started)
 
 
 def spawn_shared(role: str, channels: Mapping[Channel, str], environment: Mapping[str, str]) -> list[Child]:
@@ -71,13 +71,13 @@ def spawn_shared(role: str, channels: Mapping[Channel, str], environment: Mappin
     folder = Path(tempfile.mkdtemp(prefix=SHARED_PREFIX, dir=private_folder(run)))
     for channel in channels:
         private_folder(channel.run_folder)
-        _open_log(channel.log_path(role)).close()
+        open_log(channel.log_path(role)).close()
     told = json.dumps({channel.name: text for channel, text in channels.items()})
     command = own_python("-m", f"rplctl.{role}", str(first.datadir.resolve()), "--shared", str(folder.resolve()), told)
     log, started = folder / f"{role}.log", time.time()
     with closing(FileLock(folder / "lock")) as seat:
         seat.acquire()
-        popen = _popen(command, log, environment, (seat.descriptor,))
+        popen = begin_process(command, log, environment, (seat.descriptor,))
     return [Child(role, channel, popen, started, log) for channel in channels]
 
 
@@ -89,10 +89,10 @@ def _sweep_shared(run: Path) -> None:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def _popen(
+def begin_process(
     command: list[str], log: Path, environment: Mapping[str, str], pass_fds: Sequence[int] = ()
 ) -> subprocess.Popen[bytes]:
-    with _open_log(log) as output:
+    with open_log(log) as output:
         return subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -112,7 +112,7 @@ def leave_running(children: Sequence[Child]) -> None:
     _background.extend(child.popen for child in children)
 
 
-def _open_log(path: Path) -> IO[bytes]:
+def open_log(path: Path) -> IO[bytes]:
     """Append, 0600; a log that has grown large is begun anew. Raises OSError."""
     descriptor = open_plain(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, follow=False)
     turn_over(path)
@@ -140,7 +140,7 @@ def wait_until_it_runs(child: Child, timeout_s: float = START_TIMEOUT_S) -> None
                 channel=child.channel.name,
                 hint=f"see {child.channel.log_path(child.role)}",
             )
-        time.sleep(_POLL_S)
+        time.sleep(POLL_S)
 
 
 def _has_ended(child: Child) -> bool:
@@ -258,7 +258,7 @@ def _is_gone(pid: int, channel: Channel, role: str, timeout_s: float) -> bool:
     while lock_holder(channel, role) == pid:
         if time.monotonic() > deadline:
             return False
-        time.sleep(_POLL_S)
+        time.sleep(POLL_S)
     return True
 
 
@@ -280,7 +280,7 @@ def _holder(channel: Channel, role: str) -> int | None:
         pid = lock_holder(channel, role)
         if pid != 0:
             return pid
-        time.sleep(_POLL_S)
+        time.sleep(POLL_S)
     raise LockBusy(f"the {role} of channel '{channel.name}' is held by an unknown process", channel=channel.name)
 
 

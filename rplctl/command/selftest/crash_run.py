@@ -290,7 +290,7 @@ def received(config: Config) -> list[tuple[str, str]]:
     if reader.open(RelayLogInfo()):
         while groups := reader.groups(1 << 20):
             whole = groups.data[: groups.end.log_pos]  # what lies behind may be cut at any moment
-            found += _transactions(groups.scan, whole.tobytes())
+            found += transactions_of(groups.scan, whole.tobytes())
     return found
 
 
@@ -301,7 +301,7 @@ def recorded() -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for path in sorted(FOLDER.glob("binlog.0*")):
         data = np.fromfile(path, np.uint8)
-        found += _transactions(scan_groups(data, 4, BinlogPosition(path.name, 4), 1 << 20), data.tobytes())
+        found += transactions_of(scan_groups(data, 4, BinlogPosition(path.name, 4), 1 << 20), data.tobytes())
     return found
 
 
@@ -333,7 +333,7 @@ def _events(paths: Iterable[Path]) -> Iterator[tuple[BinlogPosition, str]]:
             yield BinlogPosition(path.name, end), hashlib.sha256(without_place).hexdigest()[:16]
 
 
-def _transactions(scan: Any, data: bytes) -> list[tuple[str, str]]:
+def transactions_of(scan: Any, data: bytes) -> list[tuple[str, str]]:
     return [
         (str(scan.source_position(n)), hashlib.sha256(data[int(scan.start[n]) : int(scan.end[n])]).hexdigest()[:16])
         for n in range(len(scan))

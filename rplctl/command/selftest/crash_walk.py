@@ -123,7 +123,7 @@ class Walk:
             return killed.error or NOT_PASSED
         restarted = in_child(again)
         seen = _compare(restarted, first, after)
-        judged = _judge(seen, killed, restarted, end)
+        judged = judge(seen, killed, restarted, end)
         if judged == seen and config.log_bin and crash_run.logged(config) != crash_run.recorded_events(end):
             return f"{seen}, then the binary log differs from the source's log"
         return judged
@@ -219,7 +219,7 @@ def _compare(restarted: Outcome, first: State, after: State) -> str:
     return f"position {position} with rows of another"
 
 
-def _judge(seen: str, killed: Outcome, restarted: Outcome, end: State) -> str:
+def judge(seen: str, killed: Outcome, restarted: Outcome, end: State) -> str:
     if restarted.error:
         return restarted.error
     acknowledged = [said[1] for said in killed.said if said[0] == "commit"]

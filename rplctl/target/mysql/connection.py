@@ -38,8 +38,8 @@ _SEVERAL, _ONE = struct.pack("<H", 0), struct.pack("<H", 1)  # MYSQL_OPTION_MULT
 _PACKET = 1 << 20
 _CAPABILITIES_LENGTH = 32  # bytes in which a client says what it can do
 _MARIADB_BULK_OPERATIONS = 1 << 2  # of the upper 32 capabilities (manual: client/server protocol, handshake)
-_SILENCE_S = 10  # a server that hangs takes the connection and says nothing: the kernel does the taking
-_SIGN_IN_S = 60
+SILENCE_S = 10  # a server that hangs takes the connection and says nothing: the kernel does the taking
+SIGN_IN_S = 60
 MOST_BYTES = 2 << 30  # of one answer: a row has at most half of that
 _KEEPALIVE = (
     *((socket.TCP_KEEPIDLE, 15), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3)),
@@ -173,7 +173,7 @@ def open_engine(url: str) -> Engine:
 
 def connect(options: dict[str, Any], security: Security) -> LoadingConnection:
     """Signed in, and set up as each of our sessions is. Raises the driver's errors, ConfigError."""
-    connection = LoadingConnection(**options, security=security, sign_in_s=_SIGN_IN_S, silence_s=_SILENCE_S)
+    connection = LoadingConnection(**options, security=security, sign_in_s=SIGN_IN_S, silence_s=SILENCE_S)
     try:
         connection.connect()
     except err.Error as error:

@@ -17,7 +17,7 @@ from rplctl.target.base import pieces_of
 from rplctl.target.postgresql import values as postgresql_values
 from rplctl.target.postgresql.values import LargeBytes
 
-_PIECE: Final = 4 << 20
+PIECE: Final = 4 << 20
 
 Parameters = dict[str, str | LargeBytes | None]
 
@@ -51,7 +51,7 @@ def _sent(driver: psycopg.Connection[Any], value: bytes | memoryview | LargeText
     found = driver.execute(b"SELECT lo_from_bytea(0, ''::bytea)").fetchone()
     assert found is not None
     oid, at = str(found[0]), 0
-    for piece in pieces_of(value, _PIECE):
+    for piece in pieces_of(value, PIECE):
         driver.execute(b"SELECT lo_put(%s::oid, %s::int8, %s)", (oid, str(at), LargeBytes(piece)))
         at += len(piece)
     return oid

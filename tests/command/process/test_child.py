@@ -232,7 +232,7 @@ def test_what_a_batch_has_freed_goes_back_to_the_system_unless_the_operator_says
 def test_a_log_is_appended_private(channel: Channel, children: list[Child]) -> None:
     log = channel.log_path("receiver")
     for _ in range(2):
-        with process._open_log(log) as file:
+        with process.open_log(log) as file:
             file.write(b"x")
     assert (log.read_bytes(), log.stat().st_mode & 0o777) == (b"xx", 0o600)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rplctl.command.crash_test import clone_crash_test
 from rplctl.command.selftest import clone_walk
 from rplctl.command.selftest.clone_walk import IN_APPLIER, IN_RECEIVER, IN_VERB, POINTS
-from rplctl.command.selftest.crash_run import Say
+from rplctl.command.start import start
 from rplctl.config import load_config
 from rplctl.failpoint import CLONE_POINTS
 from tests.kit.replica import Replica
@@ -59,13 +60,12 @@ def test_a_row_that_was_not_copied_and_a_table_that_is_not_there_are_told(
 ) -> None:
     done = replica.run("crash-test", "--clone", "walked.nothing", "--points", POINTS[0], expect=1)
     assert "walked.nothing" in done.stdout and "FAIL" in done.stdout
-    start = clone_walk._start
 
-    def start_with_an_unlogged_row(datadir: Path, say: Say) -> None:
+    def start_with_an_unlogged_row(*how: Any) -> object:
         mariadb.sql("SET sql_log_bin = 0; INSERT INTO walked.t VALUES (90001, 1)")
-        start(datadir, say)
+        return start(*how)
 
-    monkeypatch.setattr(clone_walk, "_start", start_with_an_unlogged_row)
+    monkeypatch.setattr(clone_walk, "start", start_with_an_unlogged_row)
     (line,) = clone_crash_test(load_config(replica.datadir), "", TABLES, [IN_APPLIER[-1]])
     assert (line.Seen, line.Result) == ("1 differences", "FAIL")
 

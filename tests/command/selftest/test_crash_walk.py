@@ -14,9 +14,10 @@ from typing import Any
 
 import pytest
 
+from rplctl.applied_log.writer import BinaryLogWriter
 from rplctl.command.selftest.crash_cases import COMMITTED, FETCHED, FINISHED, ROLLED_BACK, CrashCase
 from rplctl.command.selftest.crash_run import Outcome, in_child
-from rplctl.command.selftest.crash_walk import Walk, _judge
+from rplctl.command.selftest.crash_walk import Walk, judge
 from rplctl.demo.crash_log import State
 from rplctl.failpoint import crash_point
 from rplctl.position import BinlogPosition
@@ -26,6 +27,7 @@ from rplctl.relay_log import purge
 from tests.kit.servers import MariadbServer
 
 PURGE_NAMES = purge.purge_names
+WRITE = BinaryLogWriter.write
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -75,11 +77,9 @@ def data_first(target: Any, ledger: Any, step: Any, apply: Callable[[], None], *
     ledger.committed(step[1])
 
 
-def log_forgets(log: Any, before: Any, after: Any) -> None:
+def log_forgets(writer: Any, pieces: Any, record: Any, timestamp: int, *, durable: bool) -> None:
     """A binary log that counts what it did not write."""
-    log.record, log._staged = type(log.record)(before, after), None
-    writer = log._opened()
-    writer.write(iter(()), log.record, 0, durable=True)
+    WRITE(writer, iter(()), record, timestamp, durable=durable)
 
 
 def deletes_one_more(channel: Any, names: Any) -> None:
@@ -93,7 +93,7 @@ def deletes_before_it_writes(switch: Any, store: bool) -> None:
     info = switch.old.read()
     switch.old.remove()
     crash_point("switch_after_write")
-    switch._write(info)
+    switch.write(info)
     switch.store_option()
 
 
@@ -102,7 +102,7 @@ BROKEN = {
     "position before data": ("crash_commit_before", "marker", COMMIT, position_first),
     "data before position": ("crash_commit_before", "transaction", COMMIT, data_first),
     "binary log forgets": (
-        "crash_commit_after", "marker+log", "rplctl.applied_log.binary_log.BinaryLog.after_commit", log_forgets,
+        "crash_commit_after", "marker+log", "rplctl.applied_log.writer.BinaryLogWriter.write", log_forgets,
     ),
 }  # fmt: skip
 
@@ -154,7 +154,7 @@ def test_a_receiver_that_asks_for_too_much_again_is_seen(walk: Walk, monkeypatch
         ),
         (
             CrashCase("switch_after_write", "-", "to table", "undone"),
-            "rplctl.repository.switch._Switch.copy_and_delete",
+            "rplctl.repository.switch.Switch.copy_and_delete",
             deletes_before_it_writes,
         ),
     ],
@@ -180,9 +180,9 @@ END = State("", "b.000001", 9, "rows")
     ],
 )
 def test_what_is_lost_late_or_left_over_is_said(seen: str, killed: list[Any], restarted: list[Any], says: str) -> None:
-    judged = _judge(seen, Outcome(True, (killed,)), Outcome(False, (restarted,)), END)
+    judged = judge(seen, Outcome(True, (killed,)), Outcome(False, (restarted,)), END)
     assert says in judged
-    assert _judge(seen, Outcome(True, ()), Outcome(False, (["end", "b.000001:9", "rows", []],)), END) == seen
+    assert judge(seen, Outcome(True, ()), Outcome(False, (["end", "b.000001:9", "rows", []],)), END) == seen
 
 
 def test_a_child_that_ends_unasked_is_reported_with_its_signal() -> None:

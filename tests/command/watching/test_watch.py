@@ -44,18 +44,21 @@ def test_a_rate_is_that_between_two_points_and_never_negative(config: Config, mo
 
 def test_channels_come_and_go_and_what_cannot_be_found_is_said(config: Config) -> None:
     named = [("", config), ("east", config)]
-    watch = Watch(lambda: named, checks=True)
+    is_there = True
+
+    def find() -> list[tuple[str, Config]]:
+        if not is_there:
+            raise RplError("no folder", hint="rplctl init")
+        return named
+
+    watch = Watch(find, checks=True)
     watch.look()
     assert [each.channel for each in watch.latest.channels] == ["", "east"] == list(watch.latest.verdicts)
     assert all(each.threads and state_of(each.threads.applier) == "stopped" for each in watch.latest.channels)
     del named[1]
     watch.look()
     assert [each.channel for each in watch.latest.channels] == [""]
-
-    def refused() -> list[tuple[str, Config]]:
-        raise RplError("no folder", hint="rplctl init")
-
-    watch._find = refused
+    is_there = False
     watch.look()
     told = document(watch.latest, "0")
     assert told["error"] == {"text": "no folder", "hint": "rplctl init"} and told["channels"] == []

@@ -222,8 +222,8 @@ def test_a_folder_has_files_of_one_definition_only(place: ParquetPlace) -> None:
 @pytest.mark.parametrize("junk", [b"", b"7", b"7 x\n", b"7 8 9\n", b"\xff 1\n"])
 def test_a_claim_that_is_junk_is_an_error_and_stays_as_it_is(place: ParquetPlace, junk: bytes) -> None:
     tables = ParquetTables(place)
-    path = tables._claim_file(APP)
-    path.parent.mkdir(parents=True)
+    tables.claim(APP, 7, 1)
+    (path,) = Path(place.root).rglob("*.last")
     path.write_bytes(junk)
     for look in (lambda: tables.claimed(APP), lambda: tables.claim(APP, 8, 1)):
         with pytest.raises(TargetError, match="is not what rplctl wrote there"):

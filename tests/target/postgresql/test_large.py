@@ -38,7 +38,7 @@ class Driver:
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgresql_values, "LARGEST_PARAMETER", 4)
-    monkeypatch.setattr(postgresql_large, "_PIECE", 3)
+    monkeypatch.setattr(postgresql_large, "PIECE", 3)
 
 
 def test_what_is_large() -> None:
