@@ -28,7 +28,7 @@ from rplctl.plain_file import closing_descriptor, open_plain, read_plain
 
 HISTORY: Final = "history.jsonl"
 LARGEST: Final = 1 << 20  # bytes: some thousand events
-_PATIENCE_S: Final = 1.0
+PATIENCE_S: Final = 1.0
 _MOST_WORDS = 2000  # characters of one text
 log = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ def append_line(path: Path, line: bytes) -> None:
     """Raises OSError, UnfitFile."""
     with closing_descriptor(open_plain(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, follow=False)) as descriptor:
         turn_over(path, LARGEST)
-        deadline = time.monotonic() + _PATIENCE_S
+        deadline = time.monotonic() + PATIENCE_S
         while not flock(descriptor, wait=False):
             if time.monotonic() > deadline:  # who holds it is frozen
                 raise BlockingIOError("another process holds its lock")

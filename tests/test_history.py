@@ -87,7 +87,7 @@ def test_one_that_cannot_be_written_is_told_and_holds_up_nobody(
 def test_a_frozen_process_that_holds_the_lock_holds_up_nobody(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rplctl.history._PATIENCE_S", 0.05)
+    monkeypatch.setattr("rplctl.history.PATIENCE_S", 0.05)
     note_event(tmp_path, "", "start", "")
     with (tmp_path / HISTORY).open("rb") as held:
         flock(held.fileno())

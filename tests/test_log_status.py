@@ -277,7 +277,7 @@ def test_09_a_receiver_cannot_flush_its_position_while_the_state_lasts(instance:
     code = (
         "import sys; from pathlib import Path; from rplctl.config import Config; from rplctl.channel import Channel\n"
         "from rplctl.receiver.receiver import Receiver; from dataclasses import replace\n"
-        "datadir = Path(sys.argv[1]); r = Receiver(Config(datadir), Channel('', datadir))._master_info\n"
+        "datadir = Path(sys.argv[1]); r = Receiver(Config(datadir), Channel('', datadir)).master_info\n"
         "print('ready', flush=True); r.flush(replace(r.read(), master_log_pos=600), force=True); print('flushed')"
     )
     processes: list[subprocess.Popen[str]] = []

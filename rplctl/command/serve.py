@@ -41,7 +41,7 @@ from rplctl.errors import RplError, UsageError, file_error
 
 DEFAULT_LISTEN: Final = "127.0.0.1:9104"  # mysqld_exporter's port
 OLD_S: Final = 10 * LOOK_S  # a moment so old is not told as the present
-_TIMEOUT_S = 10.0
+TIMEOUT_S = 10.0
 _MOST_CONNECTIONS = 64
 _TEXT = "text/plain; charset=utf-8"
 _SAMPLES = "text/plain; version=0.0.4; charset=utf-8"
@@ -85,7 +85,7 @@ class Server(ThreadingHTTPServer):
 
     def get_request(self) -> tuple[socket.socket, Any]:
         connection, address = super().get_request()
-        connection.settimeout(_TIMEOUT_S)
+        connection.settimeout(TIMEOUT_S)
         if self._tls:  # the handshake is made by the connection's own thread, at its first read
             connection = self._tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
         return connection, address

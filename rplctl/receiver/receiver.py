@@ -74,8 +74,8 @@ class Receiver:
         self._opened_engine: Engine | None = None
         self._reporter = Reporter(channel, config)
         self._observer = Observer(config, channel, self._ended)
-        self._master_info = open_master_info(config, channel, self._engine)
-        self._master_info.guard = FileLock(channel.lock_path("data")).held
+        self.master_info = open_master_info(config, channel, self._engine)
+        self.master_info.guard = FileLock(channel.lock_path("data")).held
         self._relay_log_info = open_relay_log_info(config, channel, self._engine)
 
     def run(self) -> None:
@@ -181,7 +181,7 @@ class Receiver:
         try:
             found = stream.identity()
             is_same = self._connections > 0 and (info.uuid, info.master_server_id) == (found.uuid, found.server_id)
-            pull.begin(info, self._master_info, found, recovered, resume=is_same)
+            pull.begin(info, self.master_info, found, recovered, resume=is_same)
             self._connections += 1
             self._reporter.connected(stream.identity())
             self._observer.info = info
@@ -247,7 +247,7 @@ class Receiver:
             time.sleep(min(TICK_S, max(0.0, deadline - time.monotonic())))
 
     def _read_master_info(self) -> MasterInfo:
-        info = self._master_info.read()
+        info = self.master_info.read()
         if not info.is_configured:
             raise NotConfigured(
                 er.BAD_SLAVE_TEXT,

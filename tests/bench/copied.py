@@ -62,7 +62,7 @@ class Cost:
 
 def cost_of(work: Callable[[], Sequence[int]], servers: Sequence[PrivateServer]) -> Cost:
     """`work` gives the processes of its own that still run when it is done."""
-    pids = [server._process.pid for server in servers if server._process is not None]
+    pids = [server.pid for server in servers if server.is_running]
     before, began = cpu_of(pids), time.perf_counter()
     own = work()
     seconds = time.perf_counter() - began

@@ -34,7 +34,7 @@ from rplctl.applier.job import Applier
 from rplctl.applier.spark.pipeline import (
     Pipeline,
     Split,
-    _bytes_of,
+    bytes_of,
     chunks_of,
     encode_chunks,
     pieces_of,
@@ -207,7 +207,7 @@ def tasks_again(jobs: Sequence[tuple[float, Sequence[Split], Catalog]]) -> dict[
         longest = 0.0
         for split in splits:
             began = time.thread_time()
-            data = _bytes_of(split)
+            data = bytes_of(split)
             assert data is not None
             run = read_run(data, split.start, split.end, split.description, split.table_maps)
             run = filtered(run, split.rules)

@@ -29,10 +29,10 @@ class Program:
 
     def __init__(self, datadir: Path, capture: pytest.CaptureFixture[str]) -> None:
         self.datadir = datadir
-        self._capture = capture
+        self.capture = capture
 
     def __call__(self, *arguments: str) -> Outcome:
-        self._capture.readouterr()
+        self.capture.readouterr()
         code = run(["--datadir", str(self.datadir), *arguments])
-        shown = self._capture.readouterr()
+        shown = self.capture.readouterr()
         return Outcome(code, shown.out, shown.err)

@@ -127,7 +127,7 @@ def test_a_backup_holds_both_targets_and_the_copy_keeps_them_apart(two: Program,
     done = two("backup", str(folder))
     assert done.code == 0 and {"target.db", "target-archive.db"} <= {path.name for path in folder.iterdir()}, done
     assert "Note" not in done.err
-    restored = Program(again, two._capture)
+    restored = Program(again, two.capture)
     assert restored("restore", str(folder)).code == 0
     assert listed(restored, "show-channels") == ["", "archive"]
     places = {name: load_config(again, name).target_url for name in ("", "archive")}

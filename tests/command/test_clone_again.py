@@ -9,6 +9,7 @@ import re
 import sqlite3
 import subprocess
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -155,10 +156,10 @@ def test_a_busy_source_is_waited_for_and_an_error_of_it_is_told_with_number_and_
     replica.change_master(mariadb)
     replica.run("change-master", "--master-user", "taken")
     replica.run("change-filter", "--replicate-do-table", "shown.t")
-    with closing(mariadb.connect()) as busy, busy.cursor() as cursor:
+    with ThreadPoolExecutor(1) as beside, closing(mariadb.connect()) as busy, busy.cursor() as cursor:
         cursor.execute("SELECT CONNECTION_ID()")
         (number,) = cursor.fetchone()
-        busy._execute_command(3, "SELECT SLEEP(100)")  # type: ignore[attr-defined]  # answered later
+        beside.submit(cursor.execute, "SELECT SLEEP(100)")
         replica.run("clone", "--max-load", "2")  # our dump of the log is one of them
         wait_until(lambda: "Threads_running is 3" in replica.status()["Clone_Reader_State"], 60)
         status = replica.status()

@@ -159,7 +159,7 @@ def self_signed() -> bytes:
 
 
 def test_slow_and_many_readers_keep_nobody_out_for_long(configured: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rplctl.command.serve._TIMEOUT_S", 0.5)
+    monkeypatch.setattr("rplctl.command.serve.TIMEOUT_S", 0.5)
     with served(configured.datadir) as server:
         slow = [socket.create_connection(("127.0.0.1", int(server.server_address[1]))) for _ in range(80)]
         try:

@@ -87,7 +87,7 @@ class PrivateServer(abc.ABC):
         """Start (on the same data, port and socket) and wait until it answers."""
         assert self._process is None, "already running"
         if not self.data.exists():
-            run_quietly(["cp", "-a", "--reflink=auto", str(self._template()), str(self.data)])
+            run_quietly(["cp", "-a", "--reflink=auto", str(self.template()), str(self.data)])
             self._own(self.data)
         with (self.folder / "server.log").open("ab") as log:
             # the parent-death signal has no shell or pid file to clean up after: tests may be killed at any time
@@ -188,7 +188,7 @@ class PrivateServer(abc.ABC):
                     os.kill(pid, signal.SIGKILL)
             time.sleep(0.005)
 
-    def _template(self) -> Path:
+    def template(self) -> Path:
         """A freshly initialised data folder of this very version, made once per machine."""
         template = CACHE / "templates" / f"{self.kind}-{self.version}"
         with cache_lock(template.name):

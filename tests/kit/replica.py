@@ -44,8 +44,8 @@ class Replica:
         self.datadir = folder / "replica"
         self.channel = Channel(channel, self.datadir)
         paths = [] if spark else [str(Path(__file__).parent / "without_spark")]
-        self._variables = {"RPLCTL_SPARK_CONF": SPARK_AT_ONCE} if spark else {}
-        self._variables |= {"PYTHONPATH": os.pathsep.join([*paths, *filter(None, [os.environ.get("PYTHONPATH")])])}
+        self.variables = {"RPLCTL_SPARK_CONF": SPARK_AT_ONCE} if spark else {}
+        self.variables |= {"PYTHONPATH": os.pathsep.join([*paths, *filter(None, [os.environ.get("PYTHONPATH")])])}
 
     def run(
         self,
@@ -56,7 +56,7 @@ class Replica:
         timeout_s: float = 600,
     ) -> subprocess.CompletedProcess[str]:
         command = ["--datadir", str(self.datadir), *arguments]
-        variables = {**os.environ, **self._variables, **(environment or {})}
+        variables = {**os.environ, **self.variables, **(environment or {})}
         is_elsewhere = (
             environment is not None
             or arguments[0] in OWN_PROCESS

@@ -48,7 +48,7 @@ def test_the_commands_for_kubernetes_do_without_one_what_they_say(made: Replica,
     made.run(*init)
     change = [source.host if word == "shard01.db" else word for word in change]
     made.run(*change, "--master-port", str(source.port), password="rpl")
-    environment = {**os.environ, **made._variables, "RPLCTL_DATADIR": str(made.datadir)}
+    environment = {**os.environ, **made.variables, "RPLCTL_DATADIR": str(made.datadir)}
     command = [sys.executable, "-m", *pod["containers"][0]["command"]]
     staying = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:

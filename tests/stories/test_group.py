@@ -203,7 +203,7 @@ def test_a_group_in_the_foreground_ends_with_sigterm_and_with_a_process_of_its_o
     """As systemd and Kubernetes have it."""
     made = group({"a": source}, spark=False)
     made.insert("a", 1)
-    environment = {**os.environ, **made.of["a"]._variables}
+    environment = {**os.environ, **made.of["a"].variables}
     command = [sys.executable, "-m", "rplctl", "--datadir", str(made.of["a"].datadir), "start"]
     command += ["--group", "west", "--foreground"]
     with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as staying:

@@ -563,7 +563,7 @@ def test_a_server_whose_disk_is_full_stops_the_applier_which_goes_on_with_space(
         small_disk(small, 250),
         contextlib.closing(server),
     ):  # without holes: a redo log that must still grow on a full disk ends the server
-        subprocess.run(["cp", "-a", "--sparse=never", str(server._template()), str(server.data)], check=True)
+        subprocess.run(["cp", "-a", "--sparse=never", str(server.template()), str(server.data)], check=True)
         server.start()
         through = make(server, bulky, relay_log_info_repository=kind)
         through.begin()

@@ -522,7 +522,7 @@ def test_a_severed_target_has_no_connection_left_and_makes_no_other(target: Targ
 
 def test_a_server_that_takes_the_connection_and_says_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """As one that hangs: the kernel answers for it. Trying again may help."""
-    monkeypatch.setattr("rplctl.target.mysql.connection._SILENCE_S", 0.2)
+    monkeypatch.setattr("rplctl.target.mysql.connection.SILENCE_S", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(TargetError) as raised:
         engine = open_engine(f"mysql://rpl@127.0.0.1:{silent.getsockname()[1]}/")
         with mapped_errors(engine.dialect.name), engine.connect():

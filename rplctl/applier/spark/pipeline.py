@@ -329,7 +329,7 @@ def _carrying(split: Split, piece: bytes | Archived) -> Split:
     return replace(split, path="", spool_folder="", carried=pieces)
 
 
-def _bytes_of(split: Split) -> Bytes | None:
+def bytes_of(split: Split) -> Bytes | None:
     """The file, as far as the split needs it. None: it is not to be seen here, or not up to there yet."""
     if split.carried:
         return as_file(split.carried, split.end)
@@ -346,7 +346,7 @@ def _bytes_of(split: Split) -> Bytes | None:
 
 def run_split(split: Split, catalog: Catalog) -> SplitResult:
     """The task. Reads only its part of the file (memory map)."""
-    data = _bytes_of(split)
+    data = bytes_of(split)
     if data is None:
         return SplitResult(is_unseen=True)
     try:

@@ -434,7 +434,7 @@ def synced(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def situation(synced: Path, tmp_path: Path, program: Program) -> Iterator[Situation]:
-    made = Situation(synced, tmp_path, Program(tmp_path / "replica", program._capture))
+    made = Situation(synced, tmp_path, Program(tmp_path / "replica", program.capture))
     yield made
     made.held.close()
 

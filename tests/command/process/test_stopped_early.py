@@ -64,7 +64,7 @@ class Started:
 
 def start(replica: Replica, *arguments: str) -> Started:
     command = [sys.executable, "-m", "rplctl", "--datadir", str(replica.datadir), "start", *arguments]
-    environment = {**os.environ, **replica._variables}
+    environment = {**os.environ, **replica.variables}
     piped = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     return Started(replica, subprocess.Popen(command, env=environment, **piped))  # type: ignore[call-overload]
 
