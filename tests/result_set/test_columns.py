@@ -9,6 +9,7 @@ from rplctl.event.column import ColumnFormat, cell_layout, char_length
 from rplctl.event.table_map import ColumnType
 from rplctl.result_set.columns import Action, SelectedColumn, selected_columns
 from rplctl.schema.model import Column
+from rplctl.sql_text import backticked
 
 
 @pytest.mark.parametrize(
@@ -79,4 +80,4 @@ def test_a_definition_that_no_table_map_could_have_is_refused(column: Column) ->
 
 def test_a_selected_column_cannot_have_cells_of_another_size_than_its_format() -> None:
     with pytest.raises(BinlogFormatError, match="cells of 4 bytes, not 5"):
-        SelectedColumn("`d`", ColumnFormat(ColumnType.NEWDECIMAL, 10 << 8 | 2), Action.DECIMAL, 4)
+        SelectedColumn(backticked("d"), ColumnFormat(ColumnType.NEWDECIMAL, 10 << 8 | 2), Action.DECIMAL, 4)
