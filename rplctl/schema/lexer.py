@@ -72,6 +72,7 @@ _MARIADB_MARK = re.compile(r"/\*M?!([0-9]{5,6})?")
 _MYSQL_MARK = re.compile(r"/\*!([0-9]{6}(?=\s)|[0-9]{5})?", re.ASCII)
 _OLD_MYSQL_MARK = re.compile(r"/\*!([0-9]{5})?")
 _SIX_DIGITS_SINCE = 80100  # MySQL
+_ANY_COMMENT = re.compile(r"(?P<comment>/\*(?!M?!).*?\*/)|(?P<open>/\*M?!(?:[0-9]{5,6})?)|(?P<close>\*/)", re.DOTALL)
 _ENDS = re.compile(r"/\*|\*/")
 _VISIBLE = re.compile(r"[^\n]")
 _MAY_BE_BLANK = re.compile(r"(?:--|/\*!\d{6})[\x80-\xff]")  # the no-break space is one in some charsets
@@ -227,9 +228,12 @@ def scan(sql: str, context: DdlContext) -> Iterator[tuple[str, int, int]]:
     """Every piece of a text that nobody has expanded, as (kind, start, end): a token's kind, or space, comment, open or
     close of a versioned comment. A quote that nothing ends is a symbol.
     """
-    for match in _pattern(*_modes(context)).finditer(sql):
-        kind = "open" if match["open"] is not None else str(match.lastgroup or "symbol")
-        yield kind, *match.span()
+    pattern, at = _pattern(*_modes(context)), 0
+    while at < len(sql):
+        match = _ANY_COMMENT.match(sql, at) or pattern.match(sql, at)
+        assert match is not None  # any character is a symbol
+        yield str(match.lastgroup), *match.span()
+        at = match.end()
 
 
 def _unquote(text: str, *, backslash: bool) -> str:
