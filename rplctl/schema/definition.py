@@ -31,7 +31,7 @@ _OF_SEQUENCES: Final = frozenset(
 _ENGINES: Final = frozenset({"INNODB", "MYISAM", "ARIA", "MEMORY"})  # all others reach further than their own rows
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Lexeme:
     """`kind`: word, quoted, symbol, open, close, or value (a number, a string, bits). `value`: upper case of a word, a
     name without its quotes.
@@ -152,24 +152,24 @@ def _tokens(text: str, what: str, *, has_queries: bool = False) -> list[_Lexeme]
     depth, opened, comment_end = 0, 0, -1  # -1: no comment is open
     for kind, start, end in scan(text, _CONTEXT):
         part = text[start:end]
-        token = _Lexeme("value", part, start, end)
+        token = _Lexeme(kind="value", value=part, start=start, end=end)
         if kind == "space" and part.isascii() and "\0" not in part:
             continue
         if kind == "open" and comment_end < 0:
             opened, comment_end = depth, text.find("*/", end)
-            token = _Lexeme("open", part, start, end)
+            token = _Lexeme(kind="open", value=part, start=start, end=end)
             if comment_end < 0 or "/*" in text[end:comment_end]:
                 _refuse(what, text[start:])
         elif kind == "close" and start == comment_end and depth == opened:
             comment_end = -1
-            token = _Lexeme("close", part, start, end)
+            token = _Lexeme(kind="close", value=part, start=start, end=end)
         elif kind == "quoted":
-            token = _Lexeme("quoted", part[1:-1].replace("``", "`"), start, end)
+            token = _Lexeme(kind="quoted", value=part[1:-1].replace("``", "`"), start=start, end=end)
         elif kind == "word" and _WORD.fullmatch(part):
-            token = _Lexeme("word", part.upper(), start, end)
+            token = _Lexeme(kind="word", value=part.upper(), start=start, end=end)
         elif kind == "symbol" and part in _SYMBOLS:
             depth += (part == "(") - (part == ")")
-            token = _Lexeme("symbol", part, start, end)
+            token = _Lexeme(kind="symbol", value=part, start=start, end=end)
             if depth < (opened if comment_end >= 0 else 0) or (
                 part == "," and comment_end >= 0 and depth == opened == 1
             ):

@@ -124,11 +124,11 @@ def _touch(found: Touched, action: ddl.DdlAction, database: str) -> None:
         case ddl.AlterTable(name, operations):
             _alter(found, name, operations)
         case ddl.CreateDatabase(name):
-            found.outcomes[ServerObject(DATABASE, "", name)] = Outcome.OTHER
+            found.outcomes[ServerObject(kind=DATABASE, database="", name=name)] = Outcome.OTHER
         case ddl.DropDatabase(name):
-            found.outcomes[ServerObject(DATABASE, "", name)] = Outcome.ABSENT
+            found.outcomes[ServerObject(kind=DATABASE, database="", name=name)] = Outcome.ABSENT
         case ddl.Unreplicated(kind=ddl.ACCOUNT):
-            found.outcomes[ServerObject(ACCOUNTS, "", "")] = Outcome.CHANGED
+            found.outcomes[ServerObject(kind=ACCOUNTS, database="", name="")] = Outcome.CHANGED
         case ddl.Unreplicated(text=text):
             _other_object(found, text, database)
 

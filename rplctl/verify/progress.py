@@ -95,7 +95,7 @@ class Progress:
         replace_file(self._path, text.encode(), durable=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UnequalRows:
     """Rows of a piece of a table, with a key behind `after` and up to `upto`, whose key is in one of the `buckets` (()
     = any): `rows` of both sides. No SQL: what a file has is not executed.
@@ -140,4 +140,6 @@ def _bound(stored: Any) -> Bound | None:
 def _unequal_rows(stored: Any) -> UnequalRows:
     """Raises ValueError, KeyError and TypeError for what is none."""
     buckets = tuple(map(int, stored["buckets"]))
-    return UnequalRows(_bound(stored["after"]), _bound(stored["upto"]), buckets, int(stored["rows"]))
+    return UnequalRows(
+        after=_bound(stored["after"]), upto=_bound(stored["upto"]), buckets=buckets, rows=int(stored["rows"])
+    )

@@ -92,7 +92,7 @@ def unequal_rows(  # noqa: PLR0913 - what a comparison takes
 def forget_foreign_bounds(by: RowSum, done: PiecesDone) -> None:
     """What a file says is not what it said when it was written: the table is begun anew."""
     try:
-        for unequal in (UnequalRows(None, done.upto, (), 0), *done.unlike):
+        for unequal in (UnequalRows(after=None, upto=done.upto, buckets=(), rows=0), *done.unlike):
             by.where(unequal)
     except RplError:
         done.forget()
@@ -108,7 +108,7 @@ def _unequal(
         return []
     rows = sum(side[bucket][0] for side in (one, other) for bucket in buckets if bucket in side)
     chosen = tuple(sorted(buckets)) if len(buckets) <= _MOST_BUCKETS else ()
-    return [UnequalRows(piece.chunk.after, piece.chunk.upto, chosen, int(rows))]
+    return [UnequalRows(after=piece.chunk.after, upto=piece.chunk.upto, buckets=chosen, rows=int(rows))]
 
 
 def _are_alike(one: Column, other: Column) -> bool:

@@ -64,7 +64,7 @@ def test_rows_of_unequal_buckets_are_read_on_both_sides(tmp_path: Path) -> None:
     assert unequal_rows(source, found((9, 7), []), by, 0, seen.append, done) == (9, [])
     rows, unlike = unequal_rows(source, found((8, 6), [(1, 4, 5), (3, 4, 3)]), by, 0, seen.append, done)
     assert (rows, seen) == (9, [18, 17])
-    assert unlike == [UnequalRows(None, None, (2, 3), 9)]
+    assert unlike == [UnequalRows(after=None, upto=None, buckets=(2, 3), rows=9)]
     assert by.where(unlike[0]) == " WHERE (CRC32(`id`) & 4095) IN (2, 3)"
     assert unequal_rows(source, found((8, 6), [(1, 4, 5), (2, 5, 2)]), by, 0, seen.append, done) == (9, [])
 

@@ -98,7 +98,9 @@ def read_row_states(ask: Ask, tables: Iterable[TableName]) -> dict[ServerObject,
         columns = "ENGINE, TABLE_ROWS, DATA_LENGTH, DATA_FREE, UPDATE_TIME, UPDATE_TIME < SYSDATE()"
         for engine, *counts, changed, is_past in ask(_of_table(columns, database, name)):
             is_exact = engine == "MyISAM" and is_past
-            found[ServerObject(TABLE, database, name)] = Definition(repr(counts), "", str(changed) if is_exact else "")
+            found[ServerObject(kind=TABLE, database=database, name=name)] = Definition(
+                text=repr(counts), altered=str(changed) if is_exact else ""
+            )
     return found
 
 
