@@ -164,7 +164,7 @@ class StatementNotes:
         self._step, self._foreign_keys, self._answered = (before, after), foreign_keys, None
         if not self._is_known:
             note = kept_note(self._target.connection, self._channel)
-            self._kept = note if note is not None and _is_of(note, before, after) else None
+            self._kept = note if note is not None and is_of(note, before, after) else None
             self._has_row, self._is_known = note is not None, True
 
     def carry_out(self, sql: bytes, touched: Touched, send: Callable[[bool], None]) -> None:
@@ -284,7 +284,7 @@ class StatementNotes:
         )
 
 
-def _is_of(note: StatementNote, before: RelayLogInfo, after: RelayLogInfo) -> bool:
+def is_of(note: StatementNote, before: RelayLogInfo, after: RelayLogInfo) -> bool:
     """By its position; or by its GTID, where another source has it at another position."""
     return note.before == before.exec_position or (note.executed or None) == after.gtid_executed
 

@@ -172,7 +172,7 @@ def stream_images(rows: SelectedRows, columns: Sequence[SelectedColumn]) -> Iter
     held = bytearray()
     for piece in rows.pieces():
         held += piece.data
-        if len(held) >= _PIECE_BYTES and (end := int(_end_of_rows(byte_view(held)))):
+        if len(held) >= _PIECE_BYTES and (end := int(end_of_rows(byte_view(held)))):
             whole = bytes(memoryview(held)[:end])
             del held[:end]
             yield from read_images(whole, columns, rows.wire_types)
@@ -180,7 +180,7 @@ def stream_images(rows: SelectedRows, columns: Sequence[SelectedColumn]) -> Iter
 
 
 @lean_kernel
-def _end_of_rows(packets: Any) -> Any:
+def end_of_rows(packets: Any) -> Any:
     """Where the last whole row ends."""
     at = np.int64(0)
     end = np.int64(0)

@@ -14,7 +14,7 @@ import pytest
 
 from rplctl.applier.feed.plan import plan_batches
 from rplctl.command.selftest.crash_run import Outcome, in_child
-from rplctl.commit.noted import Decision, _is_of, decide
+from rplctl.commit.noted import Decision, decide, is_of
 from rplctl.errors import TargetError
 from rplctl.event.scan import GroupKind
 from rplctl.info import RelayLogInfo
@@ -187,7 +187,7 @@ class Killed:
         for batch in plan_batches(self.log, stop, has_rollbacks=True, per_commit=lambda: 1):
             if batch.last > done:
                 work.apply(replace(batch, first=max(batch.first, done)))
-        work._ledger.close(work.info)
+        self.instance.ledger.close(work.info)
         self.instance.target.close()
 
     def until_done(self, points: str, again: str) -> int:
@@ -387,10 +387,10 @@ def test_a_note_is_met_by_its_position_or_by_its_gtid() -> None:
     here, there = (
         info.at(RelayLogPosition("r.000001", 4), BinlogPosition(name, 4)) for name in ("bin.000001", "b.000009")
     )
-    assert _is_of(note, here, here)
-    assert _is_of(note, there, replace(there, gtid_executed="0-1-7"))
-    assert not _is_of(note, there, replace(there, gtid_executed="0-1-8"))
-    assert not _is_of(replace(note, executed=""), there, replace(there, gtid_executed=""))
+    assert is_of(note, here, here)
+    assert is_of(note, there, replace(there, gtid_executed="0-1-7"))
+    assert not is_of(note, there, replace(there, gtid_executed="0-1-8"))
+    assert not is_of(replace(note, executed=""), there, replace(there, gtid_executed=""))
 
 
 SETUP_KEPT = """

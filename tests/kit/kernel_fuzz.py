@@ -452,7 +452,7 @@ def fuzz_result_set(dice: random.Random) -> None:
     for piece in (packets[:cut], packets[cut:]):
         if stream.end is None:
             _allowed(partial(stream.take, byte_view(piece)))
-    pair._end_of_rows(byte_view(packets))
+    pair.end_of_rows(byte_view(packets))
 
 
 def look_at_result_set(packets: bytes, columns: list[SelectedColumn], wire: list[int], dice: random.Random) -> None:

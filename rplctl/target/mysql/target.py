@@ -455,7 +455,6 @@ class MysqlTarget(OneConnection):
         return read_definitions(self._ask, objects, self.server, identity=identity)
 
     def row_states(self, tables: Iterable[tuple[str, str]]) -> dict[ServerObject, Definition | None]:
-        self._open()
         return read_row_states(self._ask, tables)
 
     def _collation_name(self, number: int) -> str:
