@@ -10,12 +10,15 @@ from __future__ import annotations
 import os
 import re
 import socket
+from contextlib import closing
 from pathlib import Path
 
 from rplctl.durable import private_folder, replace_file
+from rplctl.locks import FileLock
 from rplctl.plain_file import read_if_there
 
 INSTANCE_ID_FILE = "instance.id"
+LOCK_FILE = ".instance.id.lock"
 _ID = re.compile(r"[0-9a-f]{16}\n")
 
 
@@ -26,10 +29,13 @@ def instance_id(datadir: Path) -> str:
 
 
 def made_instance_id(datadir: Path) -> str:
-    """The name, made when there is none."""
-    if not (name := instance_id(datadir)):
-        name = os.urandom(8).hex()
-        replace_file(private_folder(datadir) / INSTANCE_ID_FILE, f"{name}\n".encode())
+    """The name, made when there is none: once, whoever else makes it at the same time."""
+    if name := instance_id(datadir):
+        return name
+    with closing(FileLock(private_folder(datadir) / LOCK_FILE)) as lock, lock.held():
+        if not (name := instance_id(datadir)):
+            name = os.urandom(8).hex()
+            replace_file(datadir / INSTANCE_ID_FILE, f"{name}\n".encode())
     return name
 
 

@@ -52,6 +52,7 @@ MARKER_OF_FIXTURE = {
 NOT_QUICK = {"slow", "spark", *MARKER_OF_FIXTURE.values()}  # what `make quick` leaves out
 
 LONG_TESTS: set[str] = set()
+STARTED: list[PrivateServer] = []  # servers that run, each for several tests
 _VARIABLES = pytest.StashKey[dict[str, str]]()
 
 
@@ -174,11 +175,22 @@ def servers_of(kind: type[Server]) -> Iterator[Factory[Server]]:
             pytest.skip(str(reason))
         servers.append(server)
         server.start()
+        STARTED.append(server)
         return server
 
     yield make
     for server in servers:
+        STARTED.remove(server)
         server.close()
+
+
+@pytest.fixture(autouse=True)
+def rows_without_owner(request: pytest.FixtureRequest) -> None:
+    """An instance adopts what the test before left in a server that both use: its rows have no owner (design D29)."""
+    if set(MARKER_OF_FIXTURE.values()) & {mark.name for mark in request.node.iter_markers()}:
+        for server in STARTED:
+            if server.is_running:
+                server.forget_owners()
 
 
 @pytest.fixture(scope="module")

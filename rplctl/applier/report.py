@@ -183,7 +183,7 @@ class Report:
 
     def _error(self, error: RplError, beginning: str = "") -> None:
         self.status.last_errno = error.errno or er.UNKNOWN_ERROR
-        hint = f" (hint: {error.hint})" if error.hint else ""
+        hint = f" (hint: {error.hint})".replace("\n", "; ") if error.hint else ""
         self.status.last_error = beginning + error.message + hint
         self.status.last_error_timestamp = time.time()
 

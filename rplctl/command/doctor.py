@@ -191,7 +191,7 @@ def _target(config: Config, channels: list[str]) -> Iterator[DoctorLine]:
     if is_missing_file(config.target_place):
         errors = (belonging_of(config, Channel(name, config.datadir), lambda: engine).error for name in channels)
         if (lost := next(filter(None, errors), None)) is not None:
-            yield DoctorLine("target", FAIL, lost.message, lost.hint)
+            yield DoctorLine("target", FAIL, lost.message, lost.ways_out)
             return
     file = Path(config.target_url.removeprefix("sqlite:///"))
     if config.target_url.startswith("sqlite:///") and not file.exists():  # asking it would make it

@@ -228,7 +228,7 @@ def _target_state(repositories: Repositories, relay: RelayLogInfo, applier: Thre
     error = belonging_of(repositories.config, repositories.channel, repositories.engine).error
     if error is None:
         return {"Target_State": ""}
-    text = f"{error.message} (hint: {error.hint})"
+    text = error.in_one_line
     errors = {"Last_Errno": error.errno, "Last_Error": text, "Last_SQL_Errno": error.errno, "Last_SQL_Error": text}
     return {"Target_State": str(error.state), **errors}
 

@@ -59,6 +59,15 @@ class UnfitTarget(TargetError):
         super().__init__(message, errno=er.SLAVE_RLI_INIT_REPOSITORY, channel=channel, position=position, hint=hint)
         self.state = state
 
+    @property
+    def in_one_line(self) -> str:
+        """For a status: the error with its ways out."""
+        return f"{self.message} (hint: {self.ways_out})"
+
+    @property
+    def ways_out(self) -> str:
+        return self.hint.replace("\n", "; ")
+
 
 @dataclass(frozen=True, slots=True)
 class Belonging:

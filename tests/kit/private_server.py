@@ -74,6 +74,11 @@ class PrivateServer(abc.ABC):
     def url(self, database: str = "") -> str:
         """SQLAlchemy URL with password."""
 
+    def forget_owners(self) -> None:
+        """What rplctl keeps in it belongs to no instance."""
+        with contextlib.suppress(Exception):  # there is no such table yet
+            self.sql("DELETE FROM rplctl.rplctl_channel_owner")
+
     @abc.abstractmethod
     def tables(self, database: str) -> list[str]: ...
 

@@ -140,6 +140,10 @@ class MariadbServer(PrivateServer):
                 if not cursor.nextset():
                     return rows
 
+    def forget_owners(self) -> None:
+        with contextlib.suppress(pymysql.err.Error):  # there is no such table yet; no event, for the server is a source
+            self.sql("SET sql_log_bin = 0; DELETE FROM rplctl.rplctl_channel_owner")
+
     def url(self, database: str = "") -> str:
         return f"mysql+pymysql://{USER}:{PASSWORD}@{self.host}:{self.port}/{database}"
 

@@ -27,6 +27,7 @@ from rplctl.commit.transaction import commit_group
 from rplctl.config import Config
 from rplctl.errors import LockBusy, RplError, TargetError
 from rplctl.info import RelayLogInfo
+from rplctl.instance_id import INSTANCE_ID_FILE
 from rplctl.own_tables.tables import create_own_tables
 from rplctl.repository import create_tables, open_relay_log_info
 from rplctl.target import open_target
@@ -63,6 +64,7 @@ class Place:
     def host(self, name: str) -> Config:
         folder = self.folder / name
         folder.mkdir(exist_ok=True)
+        (folder / INSTANCE_ID_FILE).write_text("0123456789abcdef\n")  # one instance, wherever it runs
         url = self.server.url() if self.server else f"sqlite:///{self.folder / 'target.db'}"
         return Config(folder, target=url, **self.options)
 

@@ -46,7 +46,7 @@ def check_belonging(config: Config, channel: Channel) -> Iterator[Finding]:
         from rplctl.commit.belonging import belonging_of
 
         if (error := belonging_of(config, channel, engine_of(config)).error) is not None:
-            yield found(error.state, error.message, error.hint)
+            yield found(error.state, error.message, error.ways_out)
 
 
 def _has_applied(config: Config, channel: Channel) -> bool:

@@ -107,7 +107,12 @@ def _tail(channel: Channel, master: MasterInfo, relay: RelayLogInfo, *, thorough
     if plan.truncated_bytes:
         text = f"{plan.truncated_bytes} bytes behind the last complete transaction, {plan.relay_end}"
         yield found("relay_log_torn", text, "rplctl start (cuts them and fetches them again), or rplctl recover")
-    elif set(plan.removed_relay_logs) & set(RelayLogIndex(channel).names()):
+        return
+    index = RelayLogIndex(channel)
+    listed = set(index.names())
+    if not listed <= set(index.files()):
+        return  # which is said of each
+    if set(plan.removed_relay_logs) & listed:
         yield found("relay_log_torn", "; ".join(plan.notes), _FETCHES)
     elif flushed.log_name and _is_before(plan.relay_end, flushed):
         text = f"the relay logs end at {plan.relay_end.or_else('nothing')}, and were written up to {flushed}"

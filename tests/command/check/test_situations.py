@@ -382,7 +382,7 @@ ROWS = [
     Row("relay log torn", halted(lambda s: relay_log(s).write_bytes(relay_log(s).read_bytes() + b"half an event")),
         CRITICAL, (*BOTH_STOPPED, "relay_log_torn"), "13 bytes", doctor=1),
     Row("relay log's head damaged", halted(lambda s: damage(relay_log(s), 0)), CRITICAL,
-        (*BOTH_STOPPED, "relay_position_inside_event"), "goes by Exec_Master_Log_Pos", doctor=1),
+        (*BOTH_STOPPED, "relay_position_inside_event", "relay_log_torn"), "goes by Exec_Master_Log_Pos", doctor=1),
     Row("position past the end", halted(lambda s: s.relay(relay_log_pos=1 << 30)), CRITICAL,
         (*BOTH_STOPPED, "relay_position_past_end"), doctor=1),
     Row("position inside an event", halted(lambda s: s.relay(relay_log_pos=369_290)), CRITICAL,
@@ -392,7 +392,8 @@ ROWS = [
     Row("file behind the marker", halted(lambda s: target(s, "UPDATE rplctl_commit_marker SET File_in_step = 0",
         "UPDATE rplctl_commit_marker SET Master_log_pos = Master_log_pos + 100")), CRITICAL, BOTH_STOPPED, doctor=1),
     # target
-    Row("target's file gone", halted(lambda s: (s.datadir / "target.db").unlink()), CRITICAL, BOTH_STOPPED, doctor=1),
+    Row("target's file gone", halted(lambda s: (s.datadir / "target.db").unlink()), CRITICAL,
+        (*BOTH_STOPPED, "target_lost"), "is lost", {"Target_State": "target_lost"}, doctor=2),
     Row("target away", running(lambda s: s.options(target="mysql://u@127.0.0.1:1/")), CRITICAL, ("target_away",),
         "127.0.0.1", doctor=2),
     Row("target is no database", halted(lambda s: (s.datadir / "target.db").write_bytes(b"rubbish" * 999)), CRITICAL,
