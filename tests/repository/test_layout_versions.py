@@ -264,4 +264,4 @@ def test_the_newest_version_costs_one_question(sqlite_target: Target) -> None:
     create_tables(engine)
     upgrade_if_old(engine)
     assert [s for s in statements if not s.startswith(("SELECT", "PRAGMA", "BEGIN"))] == []
-    assert SCHEMA_VERSION == "0005"
+    assert SCHEMA_VERSION == "0006"
