@@ -54,6 +54,8 @@ class Channel:
     verify_folder = _InRunFolder("verify")  # what a verify has in hand (verify/progress.py); all may be lost
     verify_source_folder = _InRunFolder("verify-source")  # a copy of a stopped source, while a verify reads it
     verify_report_path = _InRunFolder("verify.report")  # the last whole one (verify/report_file.py)
+    # triggers, views and other objects of the source that the target lacks (skipped_objects.py)
+    skipped_objects_path = _InRunFolder("skipped-objects.jsonl")
     undo_folder = _InRunFolder("undo")  # SQL that takes back what a repair changed (verify/undo.py); the operator's
 
     @property

@@ -180,9 +180,9 @@ class Config:
     )
     java_home: str = option("", "folder of the Java to start Spark with")
     on_unsupported_ddl: str = option(
-        "stop",
-        "what to do at a statement that the target cannot have; only stop_all stops at users and grants",
-        choices=("stop", "skip", "stop_all"),
+        "skip_objects",
+        "statements that the target cannot execute: skip_objects skips views, triggers, routines, events and users",
+        choices=("skip_objects", "skip", "stop", "stop_all"),
     )
     on_error: str = option("", "command that is told of each new error, as JSON on its standard input")
     on_recovery: str = option("", "command that is told when a thread that on_error was told of works again")

@@ -19,6 +19,7 @@ from rplctl.position import FIRST_EVENT_POSITION
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.relay_log.purge import purge_all
 from rplctl.repository.base import RepositoryKind
+from rplctl.skipped_objects import SkippedObjects
 from rplctl.target import mapped_errors
 
 TABLE = RepositoryKind.TABLE
@@ -82,6 +83,7 @@ def reset(config: Config, channel_name: str, *, everything: bool = False, dry_ru
         for role in ROLES:
             channel.status_path(role).unlink(missing_ok=True)
         if everything:
+            SkippedObjects(channel).clear()
             _forget_channel(repositories, has_rows=is_fit)
         note_event(config.datadir, channel_name, "reset", "RESET SLAVE ALL" if everything else "RESET SLAVE")
         return ResetResult(channel_name, names, everything, dry_run=False)

@@ -16,6 +16,7 @@ from rplctl.schema.alter_clause import parse_alter_table
 from rplctl.schema.context import ORACLE, DdlContext
 from rplctl.schema.data_type import accept_charset, accept_collation, charset_of
 from rplctl.schema.model import TableModel
+from rplctl.schema.statement import ObjectKind
 from rplctl.schema.structure import build_table, sequence_model
 from rplctl.schema.table_definition import (
     accept_key_kind,
@@ -34,11 +35,16 @@ _NO_EFFECT = {
 }  # fmt: skip
 _USERS = frozenset({"GRANT", "REVOKE"})
 _ROW_STATEMENTS = frozenset({"INSERT", "UPDATE", "DELETE", "REPLACE", "LOAD", "CALL", "WITH", "SELECT", "VALUES"})
-_OBJECTS = {
-    "VIEW": "view", "TRIGGER": "trigger", "PROCEDURE": "routine", "FUNCTION": "routine", "PACKAGE": "routine",
-    "EVENT": "event", "USER": ddl.ACCOUNT, "ROLE": ddl.ACCOUNT, "SERVER": "server", "TABLESPACE": "tablespace",
-    "LOGFILE": "tablespace", "UNDO": "tablespace", "INSTANCE": "server", "SPATIAL": "spatial reference system",
-    "RESOURCE": "resource group", "LIBRARY": "routine", "CATALOG": "catalog",
+_OF_A_DATABASE = {
+    "VIEW": ObjectKind.VIEW, "TRIGGER": ObjectKind.TRIGGER, "PROCEDURE": ObjectKind.PROCEDURE,
+    "FUNCTION": ObjectKind.FUNCTION, "PACKAGE": ObjectKind.PACKAGE, "EVENT": ObjectKind.EVENT,
+    "LIBRARY": ObjectKind.LIBRARY,
+}  # fmt: skip
+_OBJECTS = _OF_A_DATABASE | {
+    "USER": ObjectKind.ACCOUNT, "ROLE": ObjectKind.ACCOUNT, "SERVER": ObjectKind.SERVER,
+    "TABLESPACE": ObjectKind.TABLESPACE, "LOGFILE": ObjectKind.TABLESPACE, "UNDO": ObjectKind.TABLESPACE,
+    "INSTANCE": ObjectKind.SERVER, "SPATIAL": ObjectKind.SPATIAL_REFERENCE_SYSTEM,
+    "RESOURCE": ObjectKind.RESOURCE_GROUP, "CATALOG": ObjectKind.CATALOG,
 }  # fmt: skip
 
 
@@ -72,9 +78,9 @@ def parse_ddl(sql: str, database: str, context: DdlContext, charset: str = "") -
             tokens.expect_end()
             return [action]
         case "INSTALL" | "UNINSTALL":
-            return [ddl.Unreplicated("plugin", tokens.text.strip())]
+            return [_of_server(ObjectKind.PLUGIN, f"{verb.value} PLUGIN", tokens)]
         case word if word in _USERS:
-            return [ddl.Unreplicated(ddl.ACCOUNT, tokens.text.strip())]
+            return [_of_server(ObjectKind.ACCOUNT, word, tokens)]
         case word if word in _NO_EFFECT:
             return [ddl.NoOperation(f"{word}: {_NO_EFFECT[word]}")]
         case word if word in _ROW_STATEMENTS:
@@ -95,7 +101,7 @@ def _skip_wait(tokens: TokenStream) -> None:
 
 def _skip_definer(tokens: TokenStream) -> None:
     """`ALGORITHM = … DEFINER = user@host SQL SECURITY … AGGREGATE` before the kind of object."""
-    while not tokens.is_word("VIEW", "TRIGGER", "PROCEDURE", "FUNCTION", "PACKAGE", "EVENT"):
+    while not tokens.is_word(*_OF_A_DATABASE):
         tokens.next()
 
 
@@ -116,18 +122,37 @@ def _create(tokens: TokenStream, database: str) -> ddl.DdlAction:
         if_not_exists = tokens.accept("IF NOT EXISTS")
         model = sequence_model(*tokens.table_name(database))
         return ddl.CreateTable(model, if_not_exists, or_replace)
-    return _other_object(tokens)
+    return _other_object(tokens, "CREATE", database)
 
 
-def _other_object(tokens: TokenStream) -> ddl.Unreplicated:
-    """Views, routines, users, …: named, not carried out."""
+def _other_object(tokens: TokenStream, verb: str, database: str, *, is_drop: bool = False) -> ddl.Unreplicated:
+    """Read the kind and the names of views, routines, users and other objects; the rest of the text is not read."""
     text = tokens.text.strip()
     if tokens.is_word("ALGORITHM", "DEFINER", "SQL", "AGGREGATE"):
         _skip_definer(tokens)
-    kind = _OBJECTS.get(tokens.token.value) if tokens.token.kind == "word" else None
+    word = tokens.token.value
+    kind = _OBJECTS.get(word) if tokens.token.kind == "word" else None
     if kind is None:
         tokens.refuse()
-    return ddl.Unreplicated(kind, text)
+    names: tuple[ddl.TableName, ...] = ()
+    if word in _OF_A_DATABASE:
+        tokens.next()
+        tokens.accept("BODY")
+        tokens.accept("IF NOT EXISTS")
+        tokens.accept("IF EXISTS")
+        names = tokens.each(lambda: _object_name(tokens, database))
+    return ddl.Unreplicated(kind=kind, title=f"{verb} {kind.upper()}", text=text, names=names, is_drop=is_drop)
+
+
+def _of_server(kind: ObjectKind, title: str, tokens: TokenStream) -> ddl.Unreplicated:
+    """Make the action of a statement that names no object of a database."""
+    return ddl.Unreplicated(kind=kind, title=title, text=tokens.text.strip())
+
+
+def _object_name(tokens: TokenStream, database: str) -> ddl.TableName:
+    """Read a name that may have no database: a loadable function has none."""
+    name = tokens.identifier()
+    return (name, tokens.identifier()) if tokens.accept_symbol(".") else (database, name)
 
 
 def _create_table(tokens: TokenStream, database: str, *, or_replace: bool) -> ddl.DdlAction:
@@ -233,7 +258,7 @@ def _drop(tokens: TokenStream, database: str) -> ddl.DdlAction:
         return ddl.AlterTable(table, (ddl.DropConstraint(name),))
     if tokens.accept("PREPARE"):
         return ddl.NoOperation("session state")
-    return _other_object(tokens)
+    return _other_object(tokens, "DROP", database, is_drop=True)
 
 
 def _alter(tokens: TokenStream, database: str) -> ddl.DdlAction:
@@ -253,12 +278,12 @@ def _alter(tokens: TokenStream, database: str) -> ddl.DdlAction:
         return ddl.AlterDatabase(name, *_database_options(tokens))
     if tokens.is_word("SEQUENCE"):
         return ddl.NoOperation("sequences have no rows on this target")
-    return _other_object(tokens)
+    return _other_object(tokens, "ALTER", database)
 
 
 def _rename(tokens: TokenStream, database: str) -> ddl.DdlAction:
     if tokens.is_word("USER"):
-        return _other_object(tokens)
+        return _other_object(tokens, "RENAME", database)
     if tokens.accept_any("TABLE", "TABLES") is None:
         tokens.refuse()
     if_exists = tokens.accept("IF EXISTS")

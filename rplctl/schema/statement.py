@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
 from rplctl.schema.model import Check, Column, ForeignKey, Key, Partition, Partitioning, TableModel
 
@@ -66,15 +67,37 @@ class DropDatabase:
     if_exists: bool = False
 
 
-ACCOUNT = "user"  # users, roles and their rights: no table, no row and no name of one hangs on them
+class ObjectKind(StrEnum):
+    """The kinds of objects that only a server of the source's kind can have. The value is the word in messages."""
+
+    VIEW = "view"
+    TRIGGER = "trigger"
+    PROCEDURE = "procedure"
+    FUNCTION = "function"
+    PACKAGE = "package"
+    LIBRARY = "library"
+    EVENT = "event"
+    ACCOUNT = "user"  # users, roles and their rights
+    SERVER = "server"
+    TABLESPACE = "tablespace"
+    SPATIAL_REFERENCE_SYSTEM = "spatial reference system"
+    RESOURCE_GROUP = "resource group"
+    CATALOG = "catalog"
+    PLUGIN = "plugin"
 
 
 @dataclass(frozen=True, slots=True)
 class Unreplicated:
-    """A statement with no meaning for this target (views, triggers, users, …): the operator's policy decides."""
+    """A statement about an object that the target cannot have; on_unsupported_ddl decides.
 
-    kind: str
+    `title`: the words in messages, such as CREATE TRIGGER. `names`: known of the objects that belong to a database.
+    """
+
+    kind: ObjectKind
+    title: str
     text: str
+    names: tuple[TableName, ...] = ()
+    is_drop: bool = False
 
 
 @dataclass(frozen=True, slots=True)

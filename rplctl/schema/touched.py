@@ -105,7 +105,7 @@ def _repeats(action: ddl.DdlAction) -> bool:
     match action:
         case ddl.NoOperation() | ddl.TruncateTable() | ddl.AlterDatabase():
             return True
-        case ddl.Unreplicated(kind=ddl.ACCOUNT, text=text):
+        case ddl.Unreplicated(kind=ddl.ObjectKind.ACCOUNT, text=text):
             return _REPEATABLE_RIGHTS.match(text) is not None
     return False
 
@@ -127,7 +127,7 @@ def _touch(found: Touched, action: ddl.DdlAction, database: str) -> None:
             found.outcomes[ServerObject(kind=DATABASE, database="", name=name)] = Outcome.OTHER
         case ddl.DropDatabase(name):
             found.outcomes[ServerObject(kind=DATABASE, database="", name=name)] = Outcome.ABSENT
-        case ddl.Unreplicated(kind=ddl.ACCOUNT):
+        case ddl.Unreplicated(kind=ddl.ObjectKind.ACCOUNT):
             found.outcomes[ServerObject(kind=ACCOUNTS, database="", name="")] = Outcome.CHANGED
         case ddl.Unreplicated(text=text):
             _other_object(found, text, database)

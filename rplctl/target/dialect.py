@@ -43,6 +43,7 @@ class DoctorLine:
 
 class Dialect(ABC):
     name: ClassVar[str]
+    title: ClassVar[str]  # the product's name, in messages
     own_schema: ClassVar[str | None] = OWN_SCHEMA  # None: beside the replicated tables
     two_phase: TwoPhaseVerbs | None = None  # None: it cannot prepare
     is_one_file: ClassVar[bool] = False  # a file of this machine, with one namespace for all tables

@@ -25,6 +25,7 @@ from rplctl.schema.statement import (
     DropConstraint,
     DropTable,
     NoOperation,
+    ObjectKind,
     RenameTable,
     TruncateTable,
     Unreplicated,
@@ -263,8 +264,8 @@ def test_ghost_table_swaps_and_other_forms() -> None:
     [
         ("CREATE ALGORITHM=UNDEFINED DEFINER=`a`@`%` SQL SECURITY DEFINER VIEW v AS SELECT 1", "view"),
         ("CREATE DEFINER=a TRIGGER x AFTER INSERT ON t FOR EACH ROW SET @a=1", "trigger"),
-        ("CREATE PROCEDURE p() BEGIN DROP TABLE x; END", "routine"),
-        ("CREATE AGGREGATE FUNCTION f RETURNS INT SONAME 'x'", "routine"),
+        ("CREATE PROCEDURE p() BEGIN DROP TABLE x; END", "procedure"),
+        ("CREATE AGGREGATE FUNCTION f RETURNS INT SONAME 'x'", "function"),
         ("CREATE OR REPLACE EVENT e ON SCHEDULE EVERY 1 DAY DO DELETE FROM t", "event"),
         ("DROP VIEW v", "view"),
         ("CREATE USER IF NOT EXISTS u IDENTIFIED BY 'x'", "user"),
@@ -282,7 +283,31 @@ def test_ghost_table_swaps_and_other_forms() -> None:
     ],
 )
 def test_what_a_replica_of_tables_has_no_place_for_is_named(sql: str, kind: str) -> None:
-    assert parse_ddl(sql, "d", MARIADB) == [Unreplicated(kind, sql)]
+    (found,) = parse_ddl(sql, "d", MARIADB)
+    assert isinstance(found, Unreplicated)
+    assert (found.kind, found.text, found.is_drop) == (ObjectKind(kind), sql, sql.startswith("DROP"))
+
+
+@pytest.mark.parametrize(
+    ("sql", "title", "names"),
+    [
+        ("DROP VIEW IF EXISTS `a b`, other.v", "DROP VIEW", (("d", "a b"), ("other", "v"))),
+        ("CREATE DEFINER=`event x`@`%` TRIGGER t AFTER INSERT ON x FOR EACH ROW SET @a=1", "CREATE TRIGGER",
+         (("d", "t"),)),
+        ("CREATE OR REPLACE PACKAGE BODY p AS PROCEDURE q AS BEGIN NULL; END; END", "CREATE PACKAGE", (("d", "p"),)),
+        ("CREATE FUNCTION IF NOT EXISTS f() RETURNS INT RETURN 1", "CREATE FUNCTION", (("d", "f"),)),
+        ("CREATE LIBRARY other.l LANGUAGE JAVASCRIPT AS $$ 1 $$", "CREATE LIBRARY", (("other", "l"),)),
+        ("GRANT ALL ON *.* TO u", "GRANT", ()),
+    ],
+)  # fmt: skip
+def test_objects_of_a_database_are_named(sql: str, title: str, names: tuple[tuple[str, str], ...]) -> None:
+    (found,) = parse_ddl(sql, "d", MARIADB)
+    assert isinstance(found, Unreplicated) and (found.title, found.names) == (title, names)
+
+
+def test_a_loadable_function_needs_no_database() -> None:
+    (found,) = parse_ddl("CREATE FUNCTION f RETURNS STRING SONAME 'f.so'", "", MARIADB)
+    assert isinstance(found, Unreplicated) and found.names == (("", "f"),)
 
 
 @pytest.mark.parametrize(

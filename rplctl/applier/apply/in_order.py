@@ -21,6 +21,7 @@ from rplctl.applier.apply.cascade_refresh import Cascade, cascade_of
 from rplctl.applier.apply.live_tables import COMMIT_WAS_HERE, LiveTables
 from rplctl.applier.apply.savepoint_groups import apply_members
 from rplctl.applier.apply.tolerance import PassedOver, Tolerance, undone_on_error
+from rplctl.applier.apply.unsupported_ddl import NOTED_KINDS, SKIPPED_KINDS, UnsupportedDdl, cannot_execute, shown
 from rplctl.applier.decode.ddl_context import ddl_context
 from rplctl.applier.decode.event_filter import filtered
 from rplctl.applier.decode.filter_rules import ReplicationFilter
@@ -43,7 +44,16 @@ from rplctl.schema.lexer import WAY_OUT
 from rplctl.schema.model import TableModel
 from rplctl.schema.parse import parse_ddl
 from rplctl.schema.plan import Catalog, DatabaseModel, DdlPlan, plan_ddl
-from rplctl.schema.statement import ACCOUNT, AlterTable, Move, NoOperation, TableName, tables_of
+from rplctl.schema.statement import (
+    AlterTable,
+    DropDatabase,
+    Move,
+    NoOperation,
+    TableName,
+    Unreplicated,
+    tables_of,
+)
+from rplctl.skipped_objects import SkippedObjects
 from rplctl.target.base import ChangeKind, ForeignKeyTarget, RowChange, Savepoints, Target
 from rplctl.target.registry import dialect_of
 
@@ -118,9 +128,10 @@ class OrderedRange:
         self._catalog = catalog
         self._channel = channel
         self._retries = config.replica_transaction_retries
-        self._spool_folder = Channel(channel, config.datadir).spool_folder
-        self._skip_unsupported = config.on_unsupported_ddl == "skip"
-        self._stops_at_accounts = config.on_unsupported_ddl == "stop_all"
+        of_channel = Channel(channel, config.datadir)
+        self._spool_folder = of_channel.spool_folder
+        self._skipped = SkippedObjects(of_channel)
+        self._policy = UnsupportedDdl(config.on_unsupported_ddl)
         self._lower_case = config.lower_case_table_names
         self._statements = statements
         self._tolerance = replace(Tolerance.from_config(config), again=again)
@@ -364,21 +375,13 @@ class OrderedRange:
                 self._catalog,
                 self._accepts,
                 may_replace=self._log is not None,  # a lake of changes has no table that could be in the way
-                may_drop_unknown=self._skip_unsupported or self._tolerance.drops_missing(is_mariadb=context.is_mariadb),
+                may_drop_unknown=self._policy is UnsupportedDdl.SKIP
+                or self._tolerance.drops_missing(is_mariadb=context.is_mariadb),
             )
-            accounts = [s for s in plan.unreplicated if s.kind == ACCOUNT and not self._stops_at_accounts]
-            if others := [statement for statement in plan.unreplicated if statement not in accounts]:
-                raise RplError(
-                    f"This {others[0].kind} statement has no meaning for the target: {masked(others[0].text)[:200]}",
-                    errno=er.NOT_SUPPORTED_YET,
-                    hint="`rplctl skip` leaves the whole transaction out, on_unsupported_ddl=skip all such statements, "
-                    "each with a note: the target will lack what they make",
-                )
-            self.result.passed_over.statements += len(accounts)
-            texts = (masked(statement.text)[:200] for statement in accounts)
-            self.result.notes.extend(f"skipped at {at}: the target has no users of the source's: {t}" for t in texts)
+            for statement in plan.unreplicated:
+                self._skip_object(statement, at)
         except RplError as error:
-            if not self._skip_unsupported or not self._concerns_no_table(query, context, error):
+            if self._policy is not UnsupportedDdl.SKIP or not self._concerns_no_table(query, context, error):
                 error.position = error.position or at
                 raise
             error.hide(query.sql)
@@ -386,6 +389,9 @@ class OrderedRange:
             self.result.passed_over.statements += 1
             return
         self.result.notes.extend(plan.notes)
+        for action in plan.actions:
+            if isinstance(action, DropDatabase):
+                self._skipped.forget(action.name)
         try:
             self._target.execute_ddl(plan, self._catalog)
         except TargetError as error:
@@ -402,6 +408,18 @@ class OrderedRange:
         self._catalog = self.result.catalog = self._catalog.after(plan)
         if not all(isinstance(action, NoOperation) for action in plan.actions):
             self._commit_was_here()
+
+    def _skip_object(self, statement: Unreplicated, at: str) -> None:
+        """Note a statement that the target cannot execute, or raise RplError 1235 where on_unsupported_ddl stops."""
+        title = dialect_of(self._target.kind).title
+        if statement.kind not in SKIPPED_KINDS[self._policy]:
+            raise cannot_execute(statement, title)
+        self.result.passed_over.statements += 1
+        self.result.notes.append(f"skipped at {at}: a {title} target cannot execute {shown(statement)}")
+        if statement.kind in NOTED_KINDS:
+            self._skipped.note(
+                statement.kind, statement.names, is_drop=statement.is_drop, text=shown(statement), position=at
+            )
 
     def _concerns_no_table(self, query: Query, context: DdlContext, error: RplError) -> bool:
         """What `on_unsupported_ddl=skip` passes over: nothing that may change rows or columns that are here."""

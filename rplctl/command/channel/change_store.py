@@ -37,6 +37,7 @@ from rplctl.relay_log.purge import purge_all
 from rplctl.repository import create_tables, list_channels, next_master_id, open_master_info
 from rplctl.repository.base import RepositoryKind
 from rplctl.repository.switch import may_have_table, may_have_target
+from rplctl.skipped_objects import SkippedObjects
 
 CONNECTION = {  # what is shown of a MasterInfo → column
     "host": "Master_Host",
@@ -149,6 +150,7 @@ def store_change(repositories: Repositories, result: ChangeResult, statement: st
             channel.status_path(role).unlink(missing_ok=True)  # Last_*_Error, too
     if _is_other_source(result.previous, result.master_info):
         forget_sync(channel)
+        SkippedObjects(channel).clear()
     note_event(channel.datadir, channel.name, "change-master", _in_words(result, statement))
 
 

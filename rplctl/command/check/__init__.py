@@ -6,6 +6,7 @@ threads        do receiver and applier run, say something, keep up?
 repository     do the stored records agree?
 relay_log      do relay logs, their index and the positions agree?
 ends           the target and the source: are they there, have they what is needed?
+skipped        what the source has that the target cannot have: triggers, views, routines, events
 clone          how far is a copy of tables, and does it move?
 verify         what did the last verify find, and how old is it?
 progress       does the receiver keep up with the source's log?

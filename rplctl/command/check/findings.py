@@ -76,6 +76,8 @@ LEVELS: dict[str, int] = {
     "clone_stuck": CRITICAL,
     "clone_reader_error": WARNING,
     "clone_left_out": WARNING,
+    # objects that the target cannot have
+    "not_carried_out": NOTE,
     # the last verify
     "verify_differs": CRITICAL,
     "verify_old": WARNING,

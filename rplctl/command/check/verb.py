@@ -25,6 +25,7 @@ from rplctl.command.check.findings import Finding, found
 from rplctl.command.check.progress import check_progress
 from rplctl.command.check.relay_log import check_relay_log
 from rplctl.command.check.repository import Stored, check_repositories
+from rplctl.command.check.skipped import check_skipped
 from rplctl.command.check.sync_record import SyncRecord, read_sync_record, runs_from_cron
 from rplctl.command.check.threads import Limits, check_cron, check_running, check_skips, limits_of
 from rplctl.command.check.verify import check_verify
@@ -151,6 +152,7 @@ def _find(config: Config, channel: Channel, scope: Scope, limits: Limits) -> Ite
         from rplctl.command.check.clone import check_clone
 
         yield from _told(lambda: check_clone(config, channel))
+    yield from _told(lambda: check_skipped(channel))
     yield from _told(lambda: check_verify(channel, limits.verify_age_s))
     if scope is Scope.ONLINE:
         yield from _told(lambda: check_source(config, channel, stored))

@@ -24,6 +24,7 @@ from rplctl.target.sqlite.target import open_engine as open_state
 
 class DeltaDialect(SqliteDialect):
     name = "delta"
+    title = "Delta Lake"
     is_one_file = False
     commits_per_table = True
     follows_foreign_keys = False

@@ -31,6 +31,7 @@ _OLD_S = 900
 
 class DuckdbDialect(Dialect):
     name = "duckdb"
+    title = "DuckDB"
     ddl = DDL
     is_held = True
     loads_alone = True

@@ -30,6 +30,7 @@ _LOG_SYNCS = (
 
 class MysqlDialect(Dialect):
     name = "mysql"
+    title = "MySQL or MariaDB"
     two_phase = two_phase
     ddl_commits = True
     executes_statements = True

@@ -13,6 +13,7 @@ from rplctl.target.parquet.target import ParquetTarget
 
 class ParquetDialect(DeltaDialect):
     name = "parquet"
+    title = "Parquet"
     packages = ("pyarrow",)
 
     def place(self, url: str) -> ParquetPlace:

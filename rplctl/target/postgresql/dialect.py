@@ -27,6 +27,7 @@ _LOCK_NUMBER: Final = 0x72706C63  # 'rplc'
 
 class PostgresqlDialect(Dialect):
     name = "postgresql"
+    title = "PostgreSQL"
     two_phase = two_phase
     error_ends_transaction = True
     to_crash_safe = "ALTER TABLE {table} SET LOGGED"

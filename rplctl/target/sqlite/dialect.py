@@ -18,6 +18,7 @@ from rplctl.target.sqlite.target import SqliteTarget, open_engine
 
 class SqliteDialect(Dialect):
     name = "sqlite"
+    title = "SQLite"
     own_schema = None
     is_one_file = True
     loads_alone = True

@@ -17,17 +17,20 @@ from rplctl.applier.apply.cascade_refresh import Cascade, cascade_of
 from rplctl.applier.apply.in_order import OrderedRange, ends_in_rollback, row_error, wants_foreign_keys
 from rplctl.applier.decode.row_stream import EventRun, read_run, run_of
 from rplctl.applier.feed.plan import plan_batches
+from rplctl.command.check.skipped import check_skipped
 from rplctl.errors import RplError, TargetError
 from rplctl.event.format_description import FormatDescription
 from rplctl.event.rows import CASCADES_LOGGED, NO_FOREIGN_KEY_CHECKS
 from rplctl.event.scan import GroupKind
 from rplctl.event.types import EventType
+from rplctl.history import read_history
 from rplctl.own_tables import prepared as prepared_store
 from rplctl.own_tables.models import mark_made_empty, tables_made_empty
 from rplctl.own_tables.prepared import take_prepared
 from rplctl.relay_log.reader import RelayGroups
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog
+from rplctl.skipped_objects import SkippedObjects
 from rplctl.target.base import ChangeKind, RowChange
 from tests.applier.apply.live_target import catalog_of, run_with, table_map
 from tests.applier.demo_log import groups_of
@@ -168,19 +171,19 @@ def test_a_skipped_statement_lets_the_rows_behind_it_through(instance: Instance)
     assert instance.query("SELECT name FROM statements__items") == [("a row",), ("after it",)]
 
 
-def test_a_view_stops_the_channel_unless_the_operator_says_skip(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_views_and_triggers_stop_the_channel_only_if_asked(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     groups = scenario("unreplicated")
-    stopping = Instance(tmp_path / "stop")
-    with pytest.raises(RplError, match="This view statement has no meaning for the target: CREATE .*VIEW") as caught:
+    stopping = Instance(tmp_path / "stop", on_unsupported_ddl="stop")
+    with pytest.raises(RplError, match="cannot execute CREATE VIEW on a SQLite target: CREATE ") as caught:
         stopping.apply(groups)
-    assert caught.value.errno == 1235 and "on_unsupported_ddl=skip" in caught.value.hint
-    assert caught.value.position.isdecimal()
+    assert caught.value.errno == 1235
+    assert caught.value.hint.endswith("run: rplctl init --on-unsupported-ddl skip_objects; rplctl start")
+    assert caught.value.position.isdecimal() and not SkippedObjects(stopping.channel).read()
     stopping.target.close()
-    skipping = Instance(tmp_path / "skip", on_unsupported_ddl="skip")
+    skipping = Instance(tmp_path / "skip")
     skipping.apply(groups)
     assert skipping.query("SELECT * FROM unreplicated__items") == [(1, "ONE")]  # the trigger's work is in the row
+    skipping.target.close()
     notes = [record.getMessage() for record in caplog.records if "skipped at" in record.getMessage()]
     assert len(notes) == 2 and "VIEW" in notes[0] and "TRIGGER" in notes[1]
     assert skipping.applier.passed_over == len(notes)  # of show-status
@@ -293,14 +296,54 @@ def test_users_and_grants_are_passed_over_with_a_note_and_without_their_password
     passing.apply(groups)
     assert passing.query("SELECT * FROM accounts__t") == [(1,)]
     passing.target.close()
-    notes = [record.getMessage() for record in caplog.records if "the target has no users" in record.getMessage()]
+    notes = [record.getMessage() for record in caplog.records if "skipped at" in record.getMessage()]
     assert len(notes) == passing.applier.passed_over == 9
     assert "Se-cret" not in caplog.text  # SET and FLUSH say nothing of tables anywhere
     stopping = Instance(tmp_path / "stop", groups, on_unsupported_ddl="stop_all")
-    with pytest.raises(RplError, match="This user statement has no meaning") as caught:
+    with pytest.raises(RplError, match="cannot execute CREATE USER on a SQLite target") as caught:
         stopping.apply(groups)
     assert caught.value.errno == 1235 and "Se-cret" not in caught.value.message
+    assert "--on-unsupported-ddl stop;" in caught.value.hint
     stopping.target.close()
+
+
+ORDINARY_SCHEMA = """
+CREATE TABLE t (a INT PRIMARY KEY, b INT); CREATE TABLE log (a INT);
+DROP TRIGGER IF EXISTS nothing; DROP PROCEDURE IF EXISTS nothing; DROP FUNCTION IF EXISTS nothing;
+DROP VIEW IF EXISTS nothing; DROP EVENT IF EXISTS nothing;
+CREATE TRIGGER `before` BEFORE INSERT ON t FOR EACH ROW SET NEW.b = NEW.a * 2;
+CREATE OR REPLACE TRIGGER `before` BEFORE INSERT ON t FOR EACH ROW SET NEW.b = NEW.a * 3;
+CREATE TRIGGER `after` AFTER INSERT ON t FOR EACH ROW INSERT INTO log VALUES (NEW.a);
+CREATE TRIGGER gone AFTER DELETE ON t FOR EACH ROW INSERT INTO log VALUES (-1); DROP TRIGGER gone;
+CREATE FUNCTION twice(x INT) RETURNS INT DETERMINISTIC RETURN x * 2;
+CREATE PROCEDURE fill() INSERT INTO t (a) VALUES (twice(2)), (twice(3));
+ALTER PROCEDURE fill COMMENT 'it fills';
+CREATE EVENT never ON SCHEDULE AT '2038-01-01' DO DELETE FROM t; ALTER EVENT never DISABLE;
+CREATE VIEW v AS SELECT a FROM t; ALTER VIEW v AS SELECT b FROM t;
+CALL fill()"""
+
+
+@pytest.mark.mariadb
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("duckdb", marks=pytest.mark.long)])
+def test_an_ordinary_schema_does_not_stop_the_channel(mariadb: MariadbServer, tmp_path: Path, kind: str) -> None:
+    log = new_log(mariadb)
+    mariadb.sql(f"DROP DATABASE IF EXISTS ordinary; CREATE DATABASE ordinary; USE ordinary;{ORDINARY_SCHEMA}")
+    groups = groups_of(mariadb.data / log)
+    instance = Instance(tmp_path, groups, target=f"{kind}:///{tmp_path}/ordinary.db")
+    instance.apply(groups)
+    table = "ordinary__t" if kind == "sqlite" else "ordinary.t"
+    assert instance.query(f"SELECT a, b FROM {table} ORDER BY a") == [(4, 12), (6, 18)]
+    skipped = SkippedObjects(instance.channel)
+    assert skipped.counts() == {"trigger": 2, "event": 1, "function": 1, "procedure": 1, "view": 1}
+    lines = [event for event in read_history(tmp_path) if event.Event == "not-carried-out"]
+    assert len(lines) == 8 and all(line.Position.isdecimal() for line in lines)  # also that `gone` came and went
+    (note,) = check_skipped(instance.channel)
+    assert note.text == "not carried out: 2 triggers, 1 event, 1 function, 1 procedure, 1 view" and note.level == 0
+    dropping = new_log(mariadb)
+    mariadb.sql("DROP DATABASE ordinary")
+    instance.apply(groups_of(mariadb.data / dropping))
+    assert not skipped.read() and not list(check_skipped(instance.channel))
+    instance.target.close()
 
 
 @pytest.mark.parametrize(

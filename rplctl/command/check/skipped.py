@@ -1,0 +1,20 @@
+"""`check`, the triggers, views and other objects of the source that the target lacks: a note, not a fault (D31)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rplctl.channel import Channel
+from rplctl.command.check.findings import Finding, found
+from rplctl.skipped_objects import SkippedObjects
+
+
+def check_skipped(channel: Channel) -> Iterator[Finding]:
+    """Yield one finding with the number of objects of each kind, if there are any. Raises RplError."""
+    if counts := SkippedObjects(channel).counts():
+        shown = ", ".join(f"{count} {kind if count == 1 else _plural(kind)}" for kind, count in counts.items())
+        yield found("not_carried_out", f"not carried out: {shown}", "rplctl history --last 0 (names them)")
+
+
+def _plural(kind: str) -> str:
+    return f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s"

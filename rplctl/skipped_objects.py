@@ -1,0 +1,102 @@
+"""Which of the source's triggers, routines, events and views the target does not have, by name.
+
+The applier adds a name before it commits the position past the statement, and a line to the history. So a crash may
+repeat a line but loses no name. `check` counts the names; nothing is decided by them. The file has a JSON object for
+each change of the set, and is synced.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from rplctl.channel import Channel
+from rplctl.durable import private_folder, replace_file, sync, write_all
+from rplctl.errors import file_errors
+from rplctl.history import note_event
+from rplctl.plain_file import closing_descriptor, open_plain, read_if_there
+
+SkippedObject: TypeAlias = tuple[str, str, str]  # kind, database, name
+
+_SPARE_LINES = 1000  # of objects that are gone: then the file is written anew
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedObjects:
+    """The channel's set of skipped objects. Methods raise RplError for a file that the system refuses."""
+
+    channel: Channel
+
+    def read(self) -> set[SkippedObject]:
+        """Return the objects that were not carried out and not dropped since. A torn line counts for nothing."""
+        return self._read()[0]
+
+    def counts(self) -> Mapping[str, int]:
+        """Return the number of objects of each kind, the most frequent first."""
+        return dict(Counter(kind for kind, _, _ in sorted(self.read())).most_common())
+
+    def note(
+        self, kind: str, names: Iterable[tuple[str, str]], *, is_drop: bool, text: str = "", position: str = ""
+    ) -> None:
+        """Add the objects of a statement, or remove what it drops. `text`: for the history, '' for no line there.
+
+        DROP of an object that is not in the set changes nothing, and is not in the history.
+        """
+        found, _ = known = self._read()
+        objects = {(kind, database, name) for database, name in names}
+        changed = objects & found if is_drop else objects - found
+        if not changed:
+            return
+        if text:
+            channel = self.channel
+            note_event(channel.datadir, channel.name, "not-carried-out", text, thread="applier", position=position)
+        self._change(known, changed, is_gone=is_drop)
+
+    def forget(self, database: str) -> None:
+        """Remove the objects of a database that is dropped."""
+        found, _ = known = self._read()
+        self._change(known, {each for each in found if each[1] == database}, is_gone=True)
+
+    def clear(self) -> None:
+        """Remove the set: the channel has another source."""
+        self.channel.skipped_objects_path.unlink(missing_ok=True)
+
+    def _read(self) -> tuple[set[SkippedObject], int]:
+        """The set, and the number of the file's lines."""
+        found: set[SkippedObject] = set()
+        with file_errors(self.channel.name):
+            lines = read_if_there(self.channel.skipped_objects_path, follow=False).splitlines()
+        for line in lines:
+            try:
+                stored = json.loads(line)
+                change = (str(stored["kind"]), str(stored["database"]), str(stored["name"]))
+                (found.discard if stored["gone"] else found.add)(change)
+            except (ValueError, TypeError, KeyError, RecursionError):
+                continue
+        return found, len(lines)
+
+    def _change(self, known: tuple[set[SkippedObject], int], changed: set[SkippedObject], *, is_gone: bool) -> None:
+        found, lines = known
+        if not changed:
+            return
+        path = self.channel.skipped_objects_path
+        with file_errors(self.channel.name):
+            private_folder(path.parent)
+            if lines + len(changed) > 2 * len(found) + _SPARE_LINES:
+                after = found - changed if is_gone else found | changed
+                return replace_file(path, _lines(after, is_gone=False))
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+            with closing_descriptor(open_plain(path, flags, follow=False)) as descriptor:
+                write_all(descriptor, b"\n" + _lines(changed, is_gone=is_gone))  # what a crash tore ends here
+                sync(descriptor, path.name)
+
+
+def _lines(objects: Iterable[SkippedObject], *, is_gone: bool) -> bytes:
+    records = (
+        {"kind": kind, "database": database, "name": name, "gone": is_gone} for kind, database, name in sorted(objects)
+    )
+    return "".join(f"{json.dumps(record)}\n" for record in records).encode()

@@ -1,0 +1,30 @@
+"""Each value of on_unsupported_ddl skips all that a stricter one skips, and each stop names the value that skips it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from rplctl.applier.apply.unsupported_ddl import SKIPPED_KINDS, UnsupportedDdl, cannot_execute
+from rplctl.config import OPTIONS
+from rplctl.schema.statement import ObjectKind, Unreplicated
+
+
+def test_the_values_are_those_of_the_option_and_go_from_strict_to_loose() -> None:
+    assert set(OPTIONS["on_unsupported_ddl"].choices) == {value.value for value in UnsupportedDdl}
+    assert OPTIONS["on_unsupported_ddl"].default == UnsupportedDdl.SKIP_OBJECTS
+    kinds = [SKIPPED_KINDS[value] for value in UnsupportedDdl]
+    assert kinds == sorted(kinds, key=len) and all(a < b for a, b in zip(kinds, kinds[1:], strict=False))
+
+
+@pytest.mark.parametrize("kind", ObjectKind)
+def test_a_stop_names_the_strictest_value_that_skips_it(kind: ObjectKind) -> None:
+    text = f"CREATE {kind}\n x IDENTIFIED BY 'Se-cret' " + "y" * 1000
+    error = cannot_execute(Unreplicated(kind, f"CREATE {kind.upper()}", text), "SQLite")
+    assert error.errno == 1235 and error.message.startswith(f"cannot execute CREATE {kind.upper()} on a SQLite target")
+    assert "\n" not in error.message and "Se-cret" not in error.message and len(error.message) < 300
+    named = re.search(r"rplctl init --on-unsupported-ddl (\w+); rplctl start$", error.hint)
+    assert named is not None and kind in SKIPPED_KINDS[UnsupportedDdl(named[1])]
+    stricter = list(UnsupportedDdl)[: list(UnsupportedDdl).index(UnsupportedDdl(named[1]))]
+    assert not any(kind in SKIPPED_KINDS[value] for value in stricter)
