@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -35,14 +35,15 @@ class SkippedObjects:
         """Return the objects that were not carried out and not dropped since. A torn line counts for nothing."""
         return self._read()[0]
 
-    def counts(self) -> Mapping[str, int]:
-        """Return the number of objects of each kind, the most frequent first."""
-        return dict(Counter(kind for kind, _, _ in sorted(self.read())).most_common())
+    def add(self, objects: Iterable[SkippedObject]) -> None:
+        """Add objects without a line in the history."""
+        found, _ = known = self._read()
+        self._change(known, {*objects} - found, is_gone=False)
 
     def note(
-        self, kind: str, names: Iterable[tuple[str, str]], *, is_drop: bool, text: str = "", position: str = ""
+        self, kind: str, names: Iterable[tuple[str, str]], *, is_drop: bool, text: str, position: str = ""
     ) -> None:
-        """Add the objects of a statement, or remove what it drops. `text`: for the history, '' for no line there.
+        """Add the objects of a statement, or remove what it drops, with a line in the history.
 
         DROP of an object that is not in the set changes nothing, and is not in the history.
         """
@@ -51,9 +52,8 @@ class SkippedObjects:
         changed = objects & found if is_drop else objects - found
         if not changed:
             return
-        if text:
-            channel = self.channel
-            note_event(channel.datadir, channel.name, "not-carried-out", text, thread="applier", position=position)
+        channel = self.channel
+        note_event(channel.datadir, channel.name, "not-carried-out", text, thread="applier", position=position)
         self._change(known, changed, is_gone=is_drop)
 
     def forget(self, database: str) -> None:
@@ -93,6 +93,16 @@ class SkippedObjects:
             with closing_descriptor(open_plain(path, flags, follow=False)) as descriptor:
                 write_all(descriptor, b"\n" + _lines(changed, is_gone=is_gone))  # what a crash tore ends here
                 sync(descriptor, path.name)
+
+
+def in_words(objects: Iterable[SkippedObject]) -> str:
+    """Return the number of objects of each kind, the most frequent first: `4 triggers, 1 view`."""
+    counts = Counter(kind for kind, _, _ in sorted(objects)).most_common()
+    return ", ".join(f"{count} {kind if count == 1 else _plural(kind)}" for kind, count in counts)
+
+
+def _plural(kind: str) -> str:
+    return f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s"
 
 
 def _lines(objects: Iterable[SkippedObject], *, is_gone: bool) -> bytes:

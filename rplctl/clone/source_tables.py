@@ -16,8 +16,9 @@ from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition
 from rplctl.schema.plan import Catalog
 from rplctl.schema.source_catalog import SYSTEM_DATABASES, quote, read_catalog, unless_gone
-from rplctl.schema.statement import TableName
+from rplctl.schema.statement import ObjectKind, TableName
 from rplctl.secret import reveal
+from rplctl.skipped_objects import SkippedObject
 from rplctl.source.rights import Rights, may_select, read_rights
 from rplctl.source.snapshot import LogPlace, Step, lets_ddl_pass, settled_end, step_of
 from rplctl.source.survey import Query, survey
@@ -26,6 +27,22 @@ from rplctl.sql_text import written
 _PATIENCE_S = 10.0  # for transactions of the source that are being committed
 _MOST_LOOKS = 3  # while tables come and go
 _REPLICATION = ("REPLICATION SLAVE", "REPLICATION CLIENT")
+_OBJECTS = (
+    written("SELECT 'VIEW', table_schema, table_name FROM information_schema.views"),
+    written("SELECT 'TRIGGER', trigger_schema, trigger_name FROM information_schema.triggers"),
+    written("SELECT 'EVENT', event_schema, event_name FROM information_schema.events"),
+    written("SELECT routine_type, routine_schema, routine_name FROM information_schema.routines"),
+)
+_KINDS = {
+    "VIEW": ObjectKind.VIEW,
+    "TRIGGER": ObjectKind.TRIGGER,
+    "EVENT": ObjectKind.EVENT,
+    "PROCEDURE": ObjectKind.PROCEDURE,
+    "FUNCTION": ObjectKind.FUNCTION,
+    "PACKAGE": ObjectKind.PACKAGE,
+    "PACKAGE BODY": ObjectKind.PACKAGE,
+    "LIBRARY": ObjectKind.LIBRARY,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +78,7 @@ class Missing:
 @dataclass(frozen=True, slots=True)
 class SourceTables:
     """`end`: None when the account may not ask; `gtids`: of all before it. `step`: of the ladder of snapshots.
-    `wished`: the GRANT without which DDL waits for a copy.
+    `wished`: the GRANT without which DDL waits for a copy. `objects`: what is not copied, as far as the account sees.
     """
 
     catalog: Catalog
@@ -72,6 +89,7 @@ class SourceTables:
     sequences: dict[TableName, str]  # how MariaDB makes them
     missing: tuple[Missing, ...]
     wished: str
+    objects: tuple[SkippedObject, ...] = ()
 
 
 def read_source_tables(config: Config, master: MasterInfo, wanted: Wanted, *, is_new: bool) -> SourceTables:
@@ -108,7 +126,27 @@ def read_source_tables(config: Config, master: MasterInfo, wanted: Wanted, *, is
         }
         missing = (*_missing(rights, wanted, both.tables, refused), *_of_replication(rights, end.position))
         wished = "" if lets_ddl_pass(query, step) else rights.grant("BINLOG ADMIN")
-        return SourceTables(both, end.position, end.gtids, step, _facts(query), sequences, missing, wished)
+        return SourceTables(both, end.position, end.gtids, step, _facts(query), sequences, missing, wished,
+                            _objects(query, wanted))  # fmt: skip
+
+
+def _objects(query: Query, wanted: Wanted) -> tuple[SkippedObject, ...]:
+    """Return the views, triggers, routines and events of the databases that are copied; none for single tables."""
+    if wanted.named:
+        return ()
+    found = {
+        (_KINDS[str(kind)], str(database), str(name))
+        for statement in _OBJECTS
+        for kind, database, name in query(statement)
+        if str(kind) in _KINDS
+    }
+    return tuple(
+        (kind, database, name)
+        for kind, database, name in sorted(found)
+        if database.lower() not in SYSTEM_DATABASES
+        and (not wanted.databases or database in wanted.databases)
+        and wanted.accepts(database, name)
+    )
 
 
 def _prepared(query: Query) -> bool:

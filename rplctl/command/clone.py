@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 
 from sqlalchemy import Connection
 
@@ -52,9 +53,10 @@ from rplctl.schema.plan import DatabaseModel
 from rplctl.schema.source_catalog import quote
 from rplctl.schema.statement import TableName
 from rplctl.secret import reveal
+from rplctl.skipped_objects import SkippedObjects, in_words
 from rplctl.source.survey import survey
 from rplctl.sql_text import Sql, written
-from rplctl.target import open_target, statement_target
+from rplctl.target import dialect_of, open_target, statement_target, target_kind
 from rplctl.target.base import committed
 
 __all__ = ["Choice", "CloneRequest", "CloneResult", "TableToClone", "clone"]
@@ -115,9 +117,9 @@ def clone(config: Config, channel_name: str, request: CloneRequest | None = None
                 raise UsageError(text, hint=f"{READ_SOURCE}; or --tables names the others")
         _refuse_unseen(config, master, request)
     position = plan.source.end if is_new and plan.source.end else relay.exec_position
-    wishes = () if read_from else _wishes(plan)
+    notes = (*(() if read_from else _wishes(plan)), *_not_copied(plan, is_listed=request.dry_run))
     if request.dry_run:
-        return CloneResult(channel_name, plan.listed, len(plan.models), position, True, plan.refusal, wishes)
+        return CloneResult(channel_name, plan.listed, len(plan.models), position, True, plan.refusal, notes)
     if plan.refusal:
         raise plan.refusal
     if is_new:
@@ -133,8 +135,9 @@ def clone(config: Config, channel_name: str, request: CloneRequest | None = None
             read_from=request.read_from, max_history=request.max_history, lag_of=request.lag_of,
             max_lag=request.max_lag,
         )  # fmt: skip
-    note_event(config.datadir, channel_name, "clone", f"{len(plan.models)} tables are to be copied")
-    notes = (*wishes, *_brought_up(config, channel))
+    not_copied = _note_objects(config, channel, plan)
+    note_event(config.datadir, channel_name, "clone", f"{len(plan.models)} tables are to be copied{not_copied}")
+    notes = (*notes, *_brought_up(config, channel))
     return CloneResult(channel_name, plan.listed, len(plan.models), position, False, notes=notes)
 
 
@@ -146,6 +149,26 @@ def _wishes(plan: ClonePlan) -> tuple[Note, ...]:
         f" of that table wait behind them; this right lets them pass: {plan.source.wished}"
     )
     return (Note(text),)
+
+
+def _not_copied(plan: ClonePlan, *, is_listed: bool) -> Iterator[Note]:
+    """Yield the views, triggers and other objects that no copy has: by name, or their numbers alone."""
+    if plan.source.objects and not is_listed:
+        text = f"clone copies tables, and not {in_words(plan.source.objects)}: rplctl clone --dry-run names them"
+        yield Note(text)
+        return
+    for kind, objects in groupby(plan.source.objects, lambda each: each[0]):
+        names = [f"{database}.{name}" for _, database, name in objects]
+        yield Note(f"clone copies tables, and not {in_words((kind, '', name) for name in names)}: {', '.join(names)}")
+
+
+def _note_objects(config: Config, channel: Channel, plan: ClonePlan) -> str:
+    """Record what a target that cannot execute the source's DDL will never have; return the words for the history."""
+    objects = plan.source.objects
+    if not objects or dialect_of(target_kind(config.target_url)).executes_statements:
+        return ""
+    SkippedObjects(channel).add(objects)
+    return f"; not carried out: {in_words(objects)}"
 
 
 def _brought_up(config: Config, channel: Channel) -> tuple[Note, ...]:

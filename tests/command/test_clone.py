@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import shlex
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing
@@ -186,6 +188,36 @@ def copied_beside_writers(mariadb: MariadbServer, replica: Replica) -> None:
         rows = wait_cloned(replica)
         cursor.execute("XA COMMIT 'x'")
     assert list(rows[0]) == PAGE["show-clone"]
+
+
+def test_one_database_of_several_is_copied_as_the_hint_says(mariadb: MariadbServer, replica: Replica) -> None:
+    """And its view, triggers and routines are named before the copy, counted after it, and stop nothing."""
+    mariadb.sql("DROP DATABASE IF EXISTS onesided; CREATE DATABASE onesided; CREATE TABLE onesided.t (id INT)")
+    mariadb.sql(
+        "DROP DATABASE IF EXISTS shop; CREATE DATABASE shop; USE shop; CREATE TABLE t (id INT PRIMARY KEY, v INT);"
+        "CREATE TRIGGER one BEFORE INSERT ON t FOR EACH ROW SET NEW.v = 1; CREATE VIEW v AS SELECT id FROM t;"
+        "CREATE TRIGGER two BEFORE UPDATE ON t FOR EACH ROW SET NEW.v = 2; CREATE PROCEDURE p() SELECT 1;"
+        "CREATE EVENT e ON SCHEDULE AT '2037-01-01' DO DELETE FROM t; INSERT INTO t VALUES (7, 0)"
+    )
+    replica.run("init")
+    replica.change_master(mariadb)
+    refused = replica.run("clone", "--databases", "shop", expect=2)
+    hint = refused.stderr.rpartition("run: ")[2].strip()
+    change, _, clone = hint.partition(" && ")
+    replica.run(*shlex.split(change)[1:])
+    listed = replica.run(*shlex.split(clone)[1:], "--dry-run").stderr
+    for words in ("1 event: shop.e", "1 procedure: shop.p", "2 triggers: shop.one, shop.two", "1 view: shop.v"):
+        assert f"clone copies tables, and not {words}\n" in listed
+    replica.run(*shlex.split(clone)[1:])
+    wait_cloned(replica)
+    mariadb.sql("USE shop; CREATE TRIGGER three AFTER DELETE ON t FOR EACH ROW SET @a = 1; DROP VIEW v")
+    mariadb.sql("INSERT INTO shop.t VALUES (8, 0)")
+    replica.wait_synced(mariadb, 120)
+    with closing(sqlite3.connect(replica.datadir / "target.db")) as target:
+        assert target.execute("SELECT id, v FROM shop__t ORDER BY id").fetchall() == [(7, 1), (8, 1)]
+    assert "not carried out: 3 triggers, 1 event, 1 procedure" in replica.run("check", "-v", expect=None).stdout
+    history = replica.run("history", "--json").stdout
+    assert "not carried out: 2 triggers, 1 event, 1 procedure, 1 view" in history and "not-carried-out" in history
 
 
 def test_what_cannot_be_copied_is_refused_and_why(mariadb: MariadbServer, replica: Replica) -> None:

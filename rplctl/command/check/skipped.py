@@ -6,15 +6,10 @@ from collections.abc import Iterator
 
 from rplctl.channel import Channel
 from rplctl.command.check.findings import Finding, found
-from rplctl.skipped_objects import SkippedObjects
+from rplctl.skipped_objects import SkippedObjects, in_words
 
 
 def check_skipped(channel: Channel) -> Iterator[Finding]:
     """Yield one finding with the number of objects of each kind, if there are any. Raises RplError."""
-    if counts := SkippedObjects(channel).counts():
-        shown = ", ".join(f"{count} {kind if count == 1 else _plural(kind)}" for kind, count in counts.items())
-        yield found("not_carried_out", f"not carried out: {shown}", "rplctl history --last 0 (names them)")
-
-
-def _plural(kind: str) -> str:
-    return f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s"
+    if objects := SkippedObjects(channel).read():
+        yield found("not_carried_out", f"not carried out: {in_words(objects)}", "rplctl history --last 0 (names them)")

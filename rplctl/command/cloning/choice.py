@@ -7,6 +7,7 @@ the GRANT that shows it, not left out.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -250,8 +251,21 @@ def _refusals(chosen: _Chosen, rules: ReplicationFilter, missing: Collection[Mis
     if rest and chosen.is_new:  # a channel that begins here would stop at their first event
         yield UsageError(
             f"the channel replicates {some(rest)}, too, which would be neither copied nor there",
-            hint="rplctl change-filter leaves tables out; or name all of them",
+            hint=_filter_to(choice),
         )
+
+
+def _filter_to(choice: Choice) -> str:
+    """Return the command that makes the channel replicate what is chosen, and nothing else."""
+    if choice.databases and choice.tables:
+        return "rplctl change-filter leaves tables out; or name all of them"
+    what, rule = ("--databases", "--replicate-do-db") if choice.databases else ("--tables", "--replicate-do-table")
+    names = shlex.quote(",".join(choice.databases or map(_shown, choice.tables)))
+    again = " --replace" if choice.replace else ""
+    return (
+        f"to replicate only what is copied, run: rplctl change-filter {rule} {names} && "
+        f"rplctl clone {what} {names}{again}"
+    )
 
 
 def _of_children(chosen: _Chosen) -> Iterator[RplError]:

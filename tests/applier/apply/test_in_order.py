@@ -334,7 +334,6 @@ def test_an_ordinary_schema_does_not_stop_the_channel(mariadb: MariadbServer, tm
     table = "ordinary__t" if kind == "sqlite" else "ordinary.t"
     assert instance.query(f"SELECT a, b FROM {table} ORDER BY a") == [(4, 12), (6, 18)]
     skipped = SkippedObjects(instance.channel)
-    assert skipped.counts() == {"trigger": 2, "event": 1, "function": 1, "procedure": 1, "view": 1}
     lines = [event for event in read_history(tmp_path) if event.Event == "not-carried-out"]
     assert len(lines) == 8 and all(line.Position.isdecimal() for line in lines)  # also that `gone` came and went
     (note,) = check_skipped(instance.channel)

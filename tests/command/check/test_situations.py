@@ -30,6 +30,7 @@ from rplctl.own_tables.tables import create_own_tables
 from rplctl.repository import create_tables, open_repository
 from rplctl.repository.base import RepositoryKind
 from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO
+from rplctl.skipped_objects import SkippedObjects
 from rplctl.target import open_engine
 from rplctl.verify.report_file import Header, Totals, write_report
 from tests.cli.conftest import no_other_files, program
@@ -345,6 +346,9 @@ ROWS = [
     # what the operator has done
     Row("a skip is pending", running(lambda s: (s.channel.run_folder / "skip_counter").write_text("3\n")), OK,
         words="skip_pending 3 transactions rplctl skip 0", status={"Skip_Counter": 3}),
+    Row("the target cannot have some objects", running(lambda s: SkippedObjects(s.channel).add(
+        [("trigger", "d", "a"), ("trigger", "d", "b"), ("view", "d", "v")])), OK,
+        words="not_carried_out: not carried out: 2 triggers, 1 view rplctl history"),
     Row("a GTID is to be skipped", running(lambda s: (s.channel.run_folder / "skip_gtids").write_text("0-1-9\n")), OK,
         words="skip_pending 0-1-9", status={"Skip_Gtids": "0-1-9"}),
     Row("a filter was changed", running(lambda s: s.options(replicate_ignore_db="test")), OK,

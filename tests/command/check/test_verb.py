@@ -42,6 +42,7 @@ OF_SITUATIONS = {
     "cannot_look",
     "tables_newer",
     "skip_pending",
+    "not_carried_out",
     "no_executors",
     "target_lost",  # tests/command/process/test_unfit_target.py
     "target_of_another",
