@@ -56,7 +56,7 @@ from rplctl.secret import reveal
 from rplctl.skipped_objects import SkippedObjects, in_words
 from rplctl.source.survey import survey
 from rplctl.sql_text import Sql, written
-from rplctl.target import dialect_of, open_target, statement_target, target_kind
+from rplctl.target import dialect_of, mapped_errors, open_target, statement_target, target_kind
 from rplctl.target.base import committed
 
 __all__ = ["Choice", "CloneRequest", "CloneResult", "TableToClone", "clone"]
@@ -117,7 +117,8 @@ def clone(config: Config, channel_name: str, request: CloneRequest | None = None
                 raise UsageError(text, hint=f"{READ_SOURCE}; or --tables names the others")
         _refuse_unseen(config, master, request)
     position = plan.source.end if is_new and plan.source.end else relay.exec_position
-    notes = (*(() if read_from else _wishes(plan)), *_not_copied(plan, is_listed=request.dry_run))
+    notes = (*(() if read_from else _wishes(plan)), *_not_copied(plan, is_listed=request.dry_run),
+             *_foreign_keys(config, plan))  # fmt: skip
     if request.dry_run:
         return CloneResult(channel_name, plan.listed, len(plan.models), position, True, plan.refusal, notes)
     if plan.refusal:
@@ -160,6 +161,17 @@ def _not_copied(plan: ClonePlan, *, is_listed: bool) -> Iterator[Note]:
     for kind, objects in groupby(plan.source.objects, lambda each: each[0]):
         names = [f"{database}.{name}" for _, database, name in objects]
         yield Note(f"clone copies tables, and not {in_words((kind, '', name) for name in names)}: {', '.join(names)}")
+
+
+def _foreign_keys(config: Config, plan: ClonePlan) -> Iterator[Note]:
+    """Yield the grant without which the copy of a child may meet a parent that is not copied yet (error 1452)."""
+    if not any(model.foreign_keys for model in plan.models.values()):
+        return
+    with closing(open_target(config.target_url)) as target, mapped_errors(target.kind):
+        with target.engine.connect() as connection:
+            grant = dialect_of(target.kind).foreign_key_grant(connection)
+    if grant:
+        yield Note(f"tables have foreign keys, and the target's account may not let them rest (error 1452): {grant}")
 
 
 def _note_objects(config: Config, channel: Channel, plan: ClonePlan) -> str:

@@ -99,6 +99,10 @@ class Dialect(ABC):
         """What `doctor` has to say of the account and the server's settings."""
         return ()
 
+    def foreign_key_grant(self, connection: Connection) -> str:
+        """Return the statement without which the account cannot load children before their parents; '' for none."""
+        return ""
+
     def power_cut(self, connection: Connection, lost: str) -> Iterable[DoctorLine]:
         """Settings that let a power cut take something; `lost`: what that is of a commit."""
         return ()

@@ -39,8 +39,10 @@ def test_what_an_account_lacks_is_named_with_its_grant(tmp_path: Path, postgresq
     lacking = ["target schemas", "target temporary tables", "target foreign keys"]
     assert [found[check].Result for check in lacking] == [WARN] * 3
     assert all("GRANT" in found[check].Hint for check in lacking)
+    grant = found["target foreign keys"].Hint
+    assert grant == "GRANT SET ON PARAMETER session_replication_role TO nobody"
     postgresql.sql(f"GRANT CREATE, TEMPORARY ON DATABASE {name} TO nobody")
-    postgresql.sql("GRANT SET ON PARAMETER session_replication_role TO nobody")
+    postgresql.sql(grant)
     assert {finding.Result for finding in about_target(tmp_path, account).values()} == {OK}
     postgresql.sql("REVOKE SET ON PARAMETER session_replication_role FROM nobody")
 

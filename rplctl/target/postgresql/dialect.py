@@ -17,7 +17,7 @@ from rplctl.target.own_types import OwnTypes
 from rplctl.target.postgresql import two_phase
 from rplctl.target.postgresql.connection import mapped_errors, open_engine, protection
 from rplctl.target.postgresql.ddl import DDL
-from rplctl.target.postgresql.doctor import power_cut, rights
+from rplctl.target.postgresql.doctor import foreign_key_grant, power_cut, rights
 from rplctl.target.postgresql.engine_log import PostgresqlLog
 from rplctl.target.postgresql.target import PostgresqlTarget
 
@@ -42,6 +42,7 @@ class PostgresqlDialect(Dialect):
     open_log = staticmethod(partial(open_server_log, errors=nullcontext, make=PostgresqlLog))
     protection = staticmethod(protection)
     rights = staticmethod(rights)
+    foreign_key_grant = staticmethod(foreign_key_grant)
     power_cut = staticmethod(power_cut)
 
     def log_syncs(self, target: Target) -> int:

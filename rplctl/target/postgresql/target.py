@@ -53,7 +53,7 @@ SELECT relkind = 'r' AND NOT relhassubclass AND NOT EXISTS (SELECT FROM pg_rewri
 AND NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = c.oid AND NOT tgisinternal)
 AND %s = (SELECT count(*) FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped)
 FROM pg_class AS c WHERE oid = to_regclass(%s)"""
-_GRANT = "GRANT SET ON PARAMETER session_replication_role TO the target's user: the source ran without foreign keys"
+_GRANT = "the source ran without foreign keys: GRANT SET ON PARAMETER session_replication_role TO {}"
 
 
 class PostgresqlTarget(OneConnection):
@@ -109,11 +109,11 @@ class PostgresqlTarget(OneConnection):
         with mapped_errors():
             sql = (
                 f"SELECT current_setting('is_superuser') = 'on' OR {may},"
-                " has_database_privilege(current_database(), 'TEMP')"
+                " has_database_privilege(current_database(), 'TEMP'), quote_ident(current_user)"
             )
             found = self._driver.execute(sql.encode()).fetchone()
             self._driver.commit()
-        self._may_rest_foreign_keys, self._may_make_tables = found or (False, False)
+        self._may_rest_foreign_keys, self._may_make_tables, self._role = found or (False, False, "")
         self.bulk_rows = BULK_ROWS if self._may_make_tables else 0
 
     def begin(self, *, foreign_keys: bool, xid: str = "") -> None:
@@ -157,7 +157,7 @@ class PostgresqlTarget(OneConnection):
                     if error.errno == er.NO_REFERENCED_ROW_2
                     else "delete or update a parent row"
                 )
-                hint = "" if self._foreign_keys_wanted else _GRANT
+                hint = "" if self._foreign_keys_wanted else _GRANT.format(self._role)
                 said = error.message.removeprefix("the target says: ")
                 raise TargetError(f"Cannot {what}: a foreign key constraint fails ({said})", errno=error.errno,
                                   hint=hint) from error  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,8 +12,9 @@ import pytest
 from rplctl.command.cloning.choice import Choice
 from rplctl.errors import UsageError
 from tests.cli.terminal import on_terminal
+from tests.kit.postgresql_state import new_database
 from tests.kit.replica import Replica
-from tests.kit.servers import MariadbServer
+from tests.kit.servers import MariadbServer, PostgresqlServer
 
 ODD = "od_d"
 TABLES = (
@@ -103,6 +105,30 @@ def assert_what_cannot_be_meant_is_refused(replica: Replica) -> None:
     ):
         done = replica.run("clone", *words.split(), expect=code)
         assert said in done.stderr and "hint: " in done.stderr, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.mariadb
+def test_the_dry_run_names_the_grant_that_foreign_keys_need(
+    mariadb: MariadbServer, postgresql: PostgresqlServer, replica: Replica
+) -> None:
+    mariadb.sql(
+        "DROP DATABASE IF EXISTS kin; CREATE DATABASE kin; USE kin; CREATE TABLE parent (id INT PRIMARY KEY);"
+        "CREATE TABLE child (p INT, FOREIGN KEY (p) REFERENCES parent (id))"
+    )
+    url = new_database(postgresql)
+    name = url.rpartition("/")[2]
+    postgresql.sql('DROP ROLE IF EXISTS "plain-one"; CREATE ROLE "plain-one" LOGIN PASSWORD \'n\'')
+    postgresql.sql(f'GRANT CREATE, TEMPORARY ON DATABASE {name} TO "plain-one"')
+    target = url.replace("rpl:rpl@", "plain-one@")
+    replica.run("init", "--target", target, "--target-password-stdin", password="n")
+    replica.change_master(mariadb)
+    replica.run("change-filter", "--replicate-do-db", "kin")
+    grant = re.search(r"\(error 1452\): (.+)", replica.run("clone", "--dry-run").stderr)
+    assert grant is not None and grant[1] == 'GRANT SET ON PARAMETER session_replication_role TO "plain-one"'
+    postgresql.sql(grant[1])
+    assert "1452" not in replica.run("clone", "--dry-run").stderr
+    postgresql.sql('REVOKE SET ON PARAMETER session_replication_role FROM "plain-one"')
 
 
 def test_names_are_lists_of_tables() -> None:
