@@ -10,16 +10,18 @@ from rplctl import mysql_errors as er
 from rplctl.errors import RelayLogError, RplError, for_channel
 
 SKIP = "or `rplctl skip`, which leaves the whole transaction out: all its changes are lost here"
-_LATER = "so does replica_exec_mode=IDEMPOTENT for such rows, from the next start on"
+# the option is this start's alone; what differs then is found and repaired, also where other rows were passed over
+BACK_TO_EQUAL = (
+    "RPLCTL_REPLICA_EXEC_MODE=IDEMPOTENT rplctl start --until-synced; rplctl verify; rplctl repair; rplctl verify; "
+    "rplctl start"
+)
 _WIDEN = f"give the target's column the source's type and size, then rplctl start; {SKIP}"
 _PARENT = f"put the row that is missing into the target, or drop its foreign key there, then rplctl start; {SKIP}"
 _LOCKED = "end the session that holds the locks on the target, then rplctl start: nothing is lost"
 
 _BY_NUMBER = {
-    er.KEY_NOT_FOUND: "the target lacks the row: put it there as it was before this change, then rplctl start; "
-    f"{SKIP}; {_LATER}",
-    er.DUP_ENTRY: "the target has the row already: compare it with the source, delete it there if it is to come from "
-    f"the source, then rplctl start; {SKIP}; {_LATER}",
+    er.KEY_NOT_FOUND: f"the target lacks the row. To go on, and repair every row that differs, run: {BACK_TO_EQUAL}",
+    er.DUP_ENTRY: f"the target has the row already. To go on, and repair every row that differs, run: {BACK_TO_EQUAL}",
     er.BAD_NULL_ERROR: _WIDEN,
     er.BAD_DB_ERROR: "make the database on the target, then rplctl start",
     er.LOCK_WAIT_TIMEOUT: _LOCKED,

@@ -22,7 +22,7 @@ def repair(
 ) -> None:
     """Mend the rows that verify found to differ.
 
-    Exit code 0 when all are mended, 1 when some are left.
+    A channel that is stopped runs for as long as that takes. Exit code 0 when all are mended, 1 when some are left.
     """
     from rplctl.command.repair import RepairedTable, repair as run
 

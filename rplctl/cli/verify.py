@@ -48,7 +48,8 @@ def verify(
 ) -> None:
     """Compare source and target by row while both go on.
 
-    Exit code 0 when all is equal, 1 when something differs or could not be compared.
+    A channel that is stopped runs for as long as that takes. Exit code 0 when all is equal, 1 when something differs,
+    could not be compared or is not copied yet, or when there is nothing to compare.
     """
     from rplctl.command.cloning.choice import Choice
     from rplctl.command.verify import VerifyRequest, first_differences, verify as run
@@ -83,6 +84,7 @@ def verify(
         notes += [Note(clean(f"{t.database}.{t.table}: {text}")) for t in result.totals for text in t.drift]
         if result.resumed:
             notes.append(Note(f"{many(result.resumed, 'table')} had been compared before it was interrupted"))
+        notes.append(Note(f"Compared {many(len(result.compared), 'table')} and {many(result.rows, 'row')}."))
         say_notes(options, [*notes, Note(f"the report is {result.path}")])
     if not result.is_equal:
         end(1)

@@ -20,17 +20,17 @@ from rplctl.applier.decode.filter_rules import ReplicationFilter
 from rplctl.channel import Channel, hold_lock
 from rplctl.clone.received import Received
 from rplctl.command.channel.context import one_engine, open_repositories, refuse_lake
+from rplctl.command.process.brought_up import brought_up
 from rplctl.command.show_clone import cloned
-from rplctl.command.verify import Applied, why_not
+from rplctl.command.verify import Applied, is_copied, why_not
 from rplctl.commit.position_store import position_holder
 from rplctl.config import Config
-from rplctl.errors import NotRunning, RplError, SourceError, TargetError, UsageError
+from rplctl.errors import RplError, SourceError, TargetError, UsageError
 from rplctl.history import note_event
 from rplctl.locks import read_lock
-from rplctl.own_tables.clones import LEFT_OUT
 from rplctl.schema.source_catalog import read_table
 from rplctl.schema.statement import TableName
-from rplctl.target import dialect_of, open_target, statement_target, target_kind
+from rplctl.target import open_target, statement_target
 from rplctl.target.base import ForeignKeyTarget
 from rplctl.verify.key_values import Key, from_json
 from rplctl.verify.mend import AT_ONCE, Mender, Outcome
@@ -99,12 +99,10 @@ def repair(
         raise UsageError("a folder of binary logs has no rows to repair from")
     with hold_lock(channel, "verify"), ExitStack() as opened:
         found = _report_of(channel, report)
-        applied = Applied(repositories)
-        is_held = dialect_of(target_kind(config.target_place)).is_held  # then nobody applies while we have it
-        if not is_held and not applied.runs():
-            raise NotRunning("rows are mended while the channel runs, and its threads do not", hint="rplctl start")
-        rows = cloned(repositories)
-        away = {row.name for row in rows if row.is_open or row.State == LEFT_OUT}
+        threads = opened.enter_context(brought_up(config, channel))
+        applied = Applied(repositories, threads)
+        applied.runs()
+        away = {row.name for row in cloned(repositories) if not is_copied(row)}
         try:
             source = opened.enter_context(open_source(config, master))
         except SourceError as error:
@@ -117,7 +115,7 @@ def repair(
         target = opened.enter_context(closing(open_target(config.target_url)))
         lock = opened.enter_context(closing(read_lock(config.datadir)))
         received = Received(channel, source.server_id, by_gtid=master.uses_gtid)
-        settler = Settler(source, side, received, applied, _wait)
+        settler = Settler(source, side, received, applied, _wait, holds_still=threads.holds_still)
         undo = UndoFolder(channel.undo_folder / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}")
         mender = Mender(settler, target, position_holder(config, channel, target.engine), undo, lock, dry_run)
         work = _Repair(mender, applied, ReplicationFilter.from_config(config), away, says)

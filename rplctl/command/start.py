@@ -37,7 +37,7 @@ def start(
     """
     check_request(request)
     if not (request.foreground or request.until_synced):
-        ready, started = _bring_up(config, channel_name, request)
+        ready, started = bring_up(config, channel_name, request)
         leave_running(started)
         return ready.result(started)
     with ended_by_signals(channel_name):
@@ -60,7 +60,8 @@ def _stay(ready: Prepared, started: list[Child], progress: Progress | None, serv
     if ready.wanted is None:
         at = position_at_end(ready.config, ready.channel)
         return replace(ready.result(started), ended=str(ending), at=at if at.log_name else None)
-    note_synced(ready.channel, ready.wanted.asked_at, str(ready.wanted.position))
+    if not ready.request.is_passing:
+        note_synced(ready.channel, ready.wanted.asked_at, str(ready.wanted.position))
     synced_to = ready.wanted.position
     return replace(ready.result(started), synced_to=synced_to, ended=str(ending), at=synced_to)
 
@@ -71,7 +72,7 @@ def _bring_up_in_time(
     """Under systemd a target that holds our records may come up after us: it is waited for, as the applier does."""
     while True:
         try:
-            return _bring_up(config, channel_name, request)
+            return bring_up(config, channel_name, request)
         except TargetError as error:
             if not (service.is_asked and error.transient):
                 raise
@@ -79,7 +80,7 @@ def _bring_up_in_time(
             time.sleep(TARGET_PAUSE_S)
 
 
-def _bring_up(config: Config, channel_name: str, request: StartRequest) -> tuple[Prepared, list[Child]]:
+def bring_up(config: Config, channel_name: str, request: StartRequest) -> tuple[Prepared, list[Child]]:
     """The threads that are to run and do not yet."""
     with administer(config, channel_name) as repositories:
         ready = prepare(repositories.config, repositories.channel, request)
@@ -109,10 +110,8 @@ def _apart(group: str, channel: str) -> Note:
 
 
 @contextmanager
-def ended_by_signals(channel: str) -> Iterator[None]:
-    """While something is being started SIGTERM ends it as Ctrl-C does: what was begun is taken back. Raises
-    StoppedEarly.
-    """
+def ended_by_signals(channel: str, when: str = "while it was being started") -> Iterator[None]:
+    """SIGTERM ends the block as Ctrl-C does: what was begun is taken back. Raises StoppedEarly."""
 
     class Terminated(BaseException): ...
 
@@ -123,5 +122,5 @@ def ended_by_signals(channel: str) -> Iterator[None]:
         with signals_to(end, signal.SIGTERM):
             yield
     except Terminated:
-        text = f"channel '{channel}' was stopped by SIGTERM while it was being started"
+        text = f"channel '{channel}' was stopped by SIGTERM {when}"
         raise StoppedEarly(text, channel=channel, hint="nothing is lost: rplctl start") from None

@@ -1,8 +1,9 @@
 """`verify`: is the copy right? Source and target are compared row by row while the channel runs (man rplctl-design).
 
-Which tables, by which models, is decided here; `rplctl.verify` compares. Invariant: nothing is paused, and nothing
+Which tables, by which models, is decided here; `rplctl.verify` compares. Invariants: nothing is paused, and nothing
 written but a temporary table of the target and the report in the channel's folder; no definition is told as different
-while a DDL statement of the source is under way.
+while a DDL statement of the source is under way. A comparison of nothing is never one that found all equal, and only
+one of every table that the channel replicates counts as a verification of the channel.
 """
 
 from __future__ import annotations
@@ -35,13 +36,14 @@ from rplctl.command.channel.context import (
 )
 from rplctl.command.channel.position_applied import is_applied
 from rplctl.command.cloning.choice import Choice, refusal_of_rights, wanted
+from rplctl.command.process.brought_up import BroughtUp, brought_up
 from rplctl.command.show_clone import cloned
 from rplctl.commit.resolve import refuse_half_committed
 from rplctl.config import Config
 from rplctl.errors import NotRunning, RplError, SourceError, TargetError, UsageError
 from rplctl.history import note_event
 from rplctl.info import MasterInfo
-from rplctl.own_tables.clones import LEFT_OUT
+from rplctl.own_tables.clones import LEFT_OUT, ClonedTable
 from rplctl.own_tables.models import load_models
 from rplctl.position import BinlogPosition
 from rplctl.repository.base import RepositoryKind
@@ -49,6 +51,7 @@ from rplctl.schema.definition import table_definition
 from rplctl.schema.model import TableModel
 from rplctl.schema.source_catalog import read_table
 from rplctl.schema.statement import TableName
+from rplctl.source.survey import log_end
 from rplctl.sql_text import written
 from rplctl.target import mapped_errors, statement_target
 from rplctl.verify.offline_source import offline_source, place_of
@@ -67,7 +70,11 @@ _ALTERED: Final = frozenset({er.NO_SUCH_TABLE, er.TABLE_DEF_CHANGED, er.BAD_FIEL
 _OF_CONNECTIONS: Final = range(2000, 3000)
 _GONE: Final = "the source has no such table any more"
 _ONLY_HERE: Final = "only the target has it"  # an operator's own, or another channel's, or left over
+_AWAY: Final = "it is not copied yet: rplctl show-clone"
+_CANCELLED: Final = "its copy was cancelled: rplctl clone copies it"
+_LATER: Final = "it is defined otherwise, perhaps since the target was brought up to date: rplctl verify"
 _AHEAD: Final = "it is defined otherwise, perhaps since then: the target is ahead of the stopped source"
+_OF_ONE_SIDE: Final = (_GONE, _ONLY_HERE)
 _RESTART_S: Final = 20.0  # for an applier that was killed
 
 
@@ -110,12 +117,29 @@ class VerifyResult:
     resumed: int
 
     @property
+    def compared(self) -> tuple[Totals, ...]:
+        """The tables that were compared."""
+        return tuple(table for table in self.totals if is_compared(table))
+
+    @property
+    def rows(self) -> int:
+        """The number of rows that were compared."""
+        return sum(table.equal + table.differences for table in self.compared)
+
+    @property
     def is_equal(self) -> bool:
-        """All that could be compared, and nothing was not; of what is in motion nothing is said."""
-        return all(
-            table.not_comparable in ("", _GONE, _ONLY_HERE) and not table.differences and not table.drift
+        """True if something was compared, all was that is on both sides, and all of it is equal; of what is in motion
+        nothing is said.
+        """
+        return bool(self.compared) and all(
+            (is_compared(table) or table.not_comparable in _OF_ONE_SIDE) and not table.differences and not table.drift
             for table in self.totals
         )
+
+
+def is_compared(table: Totals) -> bool:
+    """True if the table, or one row at least of those that it has, was compared."""
+    return not table.not_comparable and (not table.in_motion or bool(table.equal + table.differences))
 
 
 Says = Callable[[VerifyProgress], None]
@@ -125,7 +149,9 @@ Says = Callable[[VerifyProgress], None]
 def verify(
     config: Config, channel_name: str, request: VerifyRequest | None = None, says: Says = lambda _: None
 ) -> VerifyResult:
-    """Raises UsageError, SourceError, TargetError, NotRunning; WaitTimeout for an applier that stands still."""
+    """Raises UsageError, SourceError, TargetError, NotRunning, what `start` does of a stopped channel; WaitTimeout for
+    an applier that stands still, RplError where there is no table to compare.
+    """
     request = request or VerifyRequest()
     refuse_changes(config)
     repositories = open_repositories(config, channel_name)
@@ -136,7 +162,7 @@ def verify(
         repositories.refuse_unfit_target()
         refuse_half_committed(channel, repositories.engine)
     with hold_lock(channel, "verify"), ExitStack() as opened:
-        reached = master
+        reached, threads = master, None
         if (folder := request.offline) is not None:
             at = place_of(folder, request.at)
             if not Applied(repositories).has(at):
@@ -146,28 +172,38 @@ def verify(
                 )
             reached = opened.enter_context(offline_source(folder, channel.verify_source_folder, master, config))
             request = replace(request, at=at)
-        result = _Verify(repositories, master, reached, request, says).run()
+        else:
+            threads = opened.enter_context(brought_up(config, channel))
+        result = _Verify(repositories, master, reached, request, says, threads).run()
     rows = sum(table.differences for table in result.totals)
     words = "equal" if result.is_equal else f"{rows} rows differ" if rows else "not all could be compared as equal"
-    note_event(config.datadir, channel_name, "verify", f"{len(result.totals)} tables: {words}")
+    note_event(config.datadir, channel_name, "verify", f"{len(result.compared)} tables, {result.rows} rows: {words}")
     return result
 
 
 class Ahead(Exception):
-    """A table is defined otherwise, by what the target has from behind the place of a stopped source, perhaps."""
+    """A table is defined otherwise, perhaps by what lies between the places of both sides, one of which holds still."""
 
 
 class _Verify:
-    def __init__(
-        self, repositories: Repositories, master: MasterInfo, reached: MasterInfo, request: VerifyRequest, says: Says
+    def __init__(  # noqa: PLR0913 - what surrounds a comparison
+        self,
+        repositories: Repositories,
+        master: MasterInfo,
+        reached: MasterInfo,
+        request: VerifyRequest,
+        says: Says,
+        threads: BroughtUp | None,
     ) -> None:
-        """`reached`: how the source is connected to."""
+        """`reached`: how the source is connected to. `threads`: None of a stopped source."""
         self._config, self._channel, self._repositories = repositories.config, repositories.channel, repositories
         self._master, self._reached, self._request, self._says = master, reached, request, says
         self._rules = ReplicationFilter.from_config(self._config)
         self._stop, self._lock = threading.Event(), threading.Lock()
         self._rows, self._expected, self._waits = 0, 0, ""
-        self._applied = Applied(repositories)
+        self._holds_still = threads is not None and threads.holds_still
+        self._is_fresh = threads is not None and threads.has_begun_some
+        self._applied = Applied(repositories, threads)
         self._applied.runs()  # or not: then nobody waits for one to come back
 
     def run(self) -> VerifyResult:
@@ -175,7 +211,11 @@ class _Verify:
         asked = json.dumps([asdict(request.choice), str(request.offline or ""), str(request.at or "")], default=str)
         self._progress = progress = Progress(channel, asked)
         found = self._tables(progress, restart=request.restart)
+        if not found and not self._not_copied:
+            raise _nothing_to_compare(self._request.choice)
         self._names = list(found)
+        if self._is_fresh and found:
+            self._catch_up()
         resumed = len(progress.done)
         work: queue.SimpleQueue[TableName] = queue.SimpleQueue()
         for name in self._names:
@@ -192,13 +232,25 @@ class _Verify:
                 if isinstance(error, RplError):
                     error.hint = error.hint or "rplctl verify again goes on behind the tables that are done"
                 raise
-        progress.done = {name: progress.done[name] for name in self._names}
+        progress.done = {name: progress.done[name] for name in self._names} | self._not_copied
         if not request.choice.tables:
             more = self._only_here(found)
             progress.done |= {name: Totals(*name, not_comparable=_ONLY_HERE) for name in sorted(more)}
         paths = [channel.verify_report_path, *filter(None, [request.report])]
-        progress.finish(paths)
-        return VerifyResult(channel.name, tuple(progress.done.values()), paths[-1], resumed)
+        result = VerifyResult(channel.name, tuple(progress.done.values()), paths[-1], resumed)
+        progress.finish(paths, is_whole=self._is_whole(result))
+        return result
+
+    def _is_whole(self, result: VerifyResult) -> bool:
+        """True if every table that the channel replicates was compared with the source that it follows."""
+        is_chosen = self._request.choice != Choice() or self._request.offline is not None
+        left = (table for table in result.totals if not is_compared(table))
+        return not is_chosen and bool(result.compared) and all(one.not_comparable in _OF_ONE_SIDE for one in left)
+
+    def _catch_up(self) -> None:
+        """The threads have just begun: what the target lacks until now is no difference to look for row by row."""
+        with self._open_source() as source, closing(open_side(self._config.target_url)) as side:
+            self._settler(source, side).catch_up()
 
     def _tables(self, progress: Progress, *, restart: bool) -> dict[TableName, TableModel]:
         """Name in the target → the source's model."""
@@ -211,8 +263,10 @@ class _Verify:
         missing = [lacking for lacking in source.missing if lacking.right != "REPLICATION SLAVE"]
         if refusal := refusal_of_rights(missing):
             raise refusal
-        away = {row.name for row in cloned(self._repositories) if row.is_open or row.State == LEFT_OUT}
-        found, facts = {}, {}
+        copies = (row for row in cloned(self._repositories) if request.choice.takes(row.name))
+        why = {row.name: _CANCELLED if row.State == LEFT_OUT else _AWAY for row in copies if not is_copied(row)}
+        self._not_copied = {name: Totals(*name, not_comparable=text) for name, text in why.items()}
+        away, found, facts = self._not_copied, {}, {}
         for name, model in source.catalog.tables.items():
             ours = moved(model, rules)
             here = ours.database, ours.name
@@ -220,7 +274,7 @@ class _Verify:
                 found[here] = model
                 facts[here] = source.facts[name].rows if name in source.facts else 0
         for here in request.choice.tables:
-            if here not in found:
+            if here not in found and here not in away:
                 text = f"the source has no table {'.'.join(here)} that is replicated"
                 raise SourceError(text, errno=er.NO_SUCH_TABLE, hint="rplctl show-clone; rplctl show-status")
         names = tuple(".".join(name) for name in found)
@@ -266,7 +320,8 @@ class _Verify:
 
     def _settler(self, source: Source, side: TargetSide) -> Settler:
         received = Received(self._channel, source.server_id, by_gtid=self._master.uses_gtid)
-        return Settler(source, side, received, self._applied, self._stop.wait, self._wait)
+        tells, stopped = self._wait, self._stop.wait
+        return Settler(source, side, received, self._applied, stopped, tells, holds_still=self._holds_still)
 
     def _work(self, number: int, work: queue.SimpleQueue[TableName], found: dict[TableName, TableModel]) -> None:
         """What one thread does."""
@@ -304,7 +359,7 @@ class _Verify:
             except Altered:
                 pass
             except Ahead:
-                return replace(totals, not_comparable=_AHEAD)
+                return replace(totals, not_comparable=_LATER if self._holds_still else _AHEAD)
             except TargetError as error:
                 if error.transient or not error.errno or error.errno in _OF_CONNECTIONS:
                     raise
@@ -337,7 +392,8 @@ class _Verify:
             return bool(drift) or known is not None and bool(why_not(Pair.of(model, known, side.target.kind)))
 
         known, drift = compared()
-        if (at := settler.source.at) and is_odd() and self._applied.executed() != at:
+        at = log_end(about) if self._holds_still else settler.source.at
+        if at and is_odd() and self._applied.executed() != at:
             raise Ahead
         if is_odd():
             settler.catch_up()
@@ -363,6 +419,17 @@ class _Verify:
         )
 
 
+def is_copied(table: ClonedTable) -> bool:
+    """True if the table's rows are in the target, and replicated."""
+    return not table.is_open and table.State != LEFT_OUT
+
+
+def _nothing_to_compare(choice: Choice) -> RplError:
+    of = " that --databases or --tables names" if choice != Choice() else ""
+    hint = "rplctl clone --dry-run lists the source's tables; rplctl show-status shows the filters"
+    return RplError(f"nothing was compared: the source has no table{of} that is replicated", hint=hint)
+
+
 def why_not(pair: Pair) -> str:
     """Why two tables cannot be compared; ''."""
     if pair.is_of_servers:
@@ -374,8 +441,8 @@ def why_not(pair: Pair) -> str:
 class Applied:
     """See settle.Applied."""
 
-    def __init__(self, repositories: Repositories) -> None:
-        self._repositories, self._ran_at = repositories, float("-inf")
+    def __init__(self, repositories: Repositories, threads: BroughtUp | None = None) -> None:
+        self._repositories, self._threads, self._ran_at = repositories, threads, float("-inf")
 
     def has(self, position: BinlogPosition) -> bool:
         return is_applied(self._repositories, position)
@@ -389,10 +456,12 @@ class Applied:
         return marker.exec_position if marker is not None else position
 
     def runs(self) -> bool:
-        """Receiver and applier, or both did a moment ago."""
+        """Receiver and applier, or both did a moment ago. Raises the error of one that was begun for us."""
         now = time.monotonic()
         if {RECEIVER, APPLIER}.issubset(running(self._repositories.channel)):
             self._ran_at = now
+        elif self._threads is not None:
+            self._threads.keep()
         return now - self._ran_at < _RESTART_S
 
     def model(self, side: TargetSide, name: TableName) -> TableModel | None:

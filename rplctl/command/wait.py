@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel
-from rplctl.command.channel.context import Repositories, one_engine, open_repositories
+from rplctl.command.channel.context import Repositories, is_held_by_applier, one_engine, open_repositories
 from rplctl.command.channel.position_applied import is_applied
 from rplctl.command.process.thread_report import ThreadReport, Threads, clock, threads_of
 from rplctl.config import Config
@@ -102,6 +102,8 @@ def _is_there(repositories: Repositories, goal: _Goal, threads: Threads) -> bool
         return True
     if not waits or not is_applied(repositories, read):
         return False
+    if is_held_by_applier(repositories.config, repositories.channel):  # the applier alone can look there
+        return not applier.status.cloning
     from rplctl.command.show_clone import cloned  # loads SQLAlchemy
 
     return not any(row.is_open for row in cloned(repositories))

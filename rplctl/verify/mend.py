@@ -163,6 +163,8 @@ class Mender:
 
         with self.settler.staged(pair, rows, keys) as touched:
             staged = _Staged(pair, keys, source_rows(pair, images, self.target.kind), touched, apart)
+            if self.settler.holds_still:  # at a place before the one of the source's rows
+                staged.unknown.update(touched.keys)
             return self._mended(staged, dict(keys), out)
 
     def _mended(self, staged: _Staged, left: dict[Key, Kind], out: Outcome) -> Suspects:

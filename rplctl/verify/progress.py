@@ -12,7 +12,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -21,7 +21,7 @@ from rplctl.channel import Channel
 from rplctl.clone.bounds import Bound
 from rplctl.durable import private_folder, replace_file
 from rplctl.plain_file import stored_json
-from rplctl.verify.report_file import Difference, Header, Totals, line, of_record, write_report
+from rplctl.verify.report_file import Difference, Header, Totals, last_verified, line, of_record, write_report
 
 
 class Progress:
@@ -29,6 +29,7 @@ class Progress:
 
     def __init__(self, channel: Channel, request: str) -> None:
         self._folder, self._request, self._lock = channel.verify_folder, request, Lock()
+        self._report = channel.verify_report_path
         self.header: Header | None = None
         self.done: dict[tuple[str, str], Totals] = {}
         stored = stored_json(self._path)
@@ -66,11 +67,12 @@ class Progress:
     def pieces(self, name: tuple[str, str], definition: str) -> PiecesDone:
         return PiecesDone(self._of_table(name, "pieces"), hashlib.sha256(definition.encode()).hexdigest())
 
-    def finish(self, paths: Sequence[Path]) -> None:
-        """The report is written there. Raises OSError."""
+    def finish(self, paths: Sequence[Path], *, is_whole: bool) -> None:
+        """Write the report there; one of a part keeps when all was verified last. Raises OSError."""
         assert self.header is not None
+        verified = self.header.time if is_whole else last_verified(self._report)
         for path in paths:
-            write_report(path, self.header, self._found(), list(self.done.values()))
+            write_report(path, replace(self.header, verified=verified), self._found(), list(self.done.values()))
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def spool(self, number: int) -> Path:

@@ -30,7 +30,8 @@ _LAST_BYTES: Final = 1 << 10  # the last line is in them
 @dataclass(frozen=True, slots=True)
 class Header:
     """`time`: when it began, in seconds of the epoch. `position`, `gtids`: where the source's log was then.
-    `server_id`, `uuid`: the source's ('' of a MariaDB). `tables`: `db.table` by the target's names.
+    `server_id`, `uuid`: the source's ('' of a MariaDB). `tables`: `db.table` by the target's names. `verified`: when
+    the last verify began that compared every table of the channel; 0.0 when none did.
     """
 
     channel: str
@@ -40,6 +41,7 @@ class Header:
     position: str
     gtids: str
     tables: tuple[str, ...]
+    verified: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,14 @@ def _read(path: Path) -> Report:
         file.seek(last["totals"])
         *totals, _ = (_record(path, text) for text in file)
     return Report(path, of_record(Header, head), tuple(of_record(Totals, one) for one in totals))
+
+
+def last_verified(path: Path) -> float:
+    """When all was verified last, as this report has it; 0.0 without a report that can be read."""
+    try:
+        return read_report(path).header.verified
+    except (OSError, UsageError):
+        return 0.0
 
 
 def line(record: Mapping[str, Any]) -> bytes:

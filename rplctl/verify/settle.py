@@ -1,9 +1,10 @@
 """Suspects are settled by position: the source's rows at a place of its log, the target's at that place or behind it.
 
 What the relay log touches between the two is looked at again, MOST_ROUNDS times, and is then `in motion`, never a
-difference; where it has touched all before the applier comes there, nobody waits for that. Of the rest the
-target decides: the source's rows go through the ordinary encoder into a temporary table, and both tables are read
-alike. Invariant: a difference is told of rows that no event was under way for.
+difference; where it has touched all before the applier comes there, nobody waits for that. Where the target holds
+still, all that the relay log touches behind its place is in motion. Of the rest the target decides: the source's rows
+go through the ordinary encoder into a temporary table, and both tables are read alike. Invariant: a difference is told
+of rows that no event was under way for.
 """
 
 from __future__ import annotations
@@ -71,6 +72,7 @@ class Settler:
     applied: Applied
     stopped: Callable[[float], bool]  # waits so long; True when it is to end
     tells: Callable[[str], None] = lambda _: None  # what it waits for; '' when it goes on
+    holds_still: bool = False  # the target, and no applier runs
 
     def settle(self, pair: Pair, keys: list[Key]) -> Settlement:
         """All of them. Raises Altered, SourceError, TargetError, WaitTimeout, NotRunning."""
@@ -122,9 +124,8 @@ class Settler:
             self.side.stage(pair, rows(NOTHING))
             yield TouchedKeys(self.received, pair, at, MysqlGtidSet.parse(""))
             return
-        while not self.received.begin():
-            if self.stopped(_POLL_S) or not self.applied.runs():
-                raise _not_running("nothing is received from the source")
+        still = self.applied.executed() if self.holds_still else None
+        is_known = self.received.begin_behind(still) if still else self._begin()
         source = self.source
         is_exact = source.step is Step.EXACT
         least = LogPlace(self.received.place if is_exact else None)  # delivered comes before visible
@@ -140,14 +141,29 @@ class Settler:
             self.side.stage(pair, rows(held.locking))
             high = held.high().position
         seen = MysqlGtidSet.parse("" if is_exact else held.low.gtids)
-        touched = TouchedKeys(self.received, pair, held.low.position, seen, keeps)
         assert high is not None
-        self._wait(high, touched, keys)
+        if still:
+            touched = TouchedKeys(self.received, pair, still, MysqlGtidSet.parse(""), keeps)
+            touched.is_all = not is_known
+            if is_known:
+                touched.look_until(high, _SOURCE_S, self.stopped)
+        else:
+            touched = TouchedKeys(self.received, pair, held.low.position, seen, keeps)
+            self._wait(high, touched, keys)
         yield touched
 
+    def _begin(self) -> bool:
+        while not self.received.begin():
+            if self.stopped(_POLL_S) or not self.applied.runs():
+                raise _not_running("nothing is received from the source")
+        return True
+
     def catch_up(self) -> None:
-        """Until the target has what the source has logged by now. Raises SourceError, NotRunning, WaitTimeout."""
-        self._wait(self.source.at or log_end(self.source.about))
+        """Until the target has what the source has logged by now, if it moves at all. Raises SourceError, NotRunning,
+        WaitTimeout.
+        """
+        if not self.holds_still:
+            self._wait(self.source.at or log_end(self.source.about))
 
     def _wait(self, position: BinlogPosition, touched: TouchedKeys | None = None, keys: Sequence[Key] = ()) -> None:
         last, began = None, time.monotonic()

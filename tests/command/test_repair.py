@@ -174,7 +174,6 @@ def killed_and_repeated(replica: Replica, source: MariadbServer) -> None:
         for number, point in enumerate(POINTS, 1):
             replica.run("repair", expect=-9, environment={"RPLCTL_FAILPOINTS": f"{point}=kill@{number}"})
             replica.kill("applier")
-            assert "rplctl start" in replica.run("repair", expect=None).stderr
             replica.run("start")
         rows = repaired(replica, expect=0)
         assert sum(row["Equal"] for row in rows.values()) > 0

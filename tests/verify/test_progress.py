@@ -26,6 +26,7 @@ def test_what_is_done_is_kept(tmp_path: Path) -> None:
     with again.table(("d", "u")) as write:
         write([])
     again.add(Totals("d", "u", 5, 5))
-    again.finish([channel.verify_report_path])
+    again.finish([channel.verify_report_path], is_whole=True)
+    assert read_report(channel.verify_report_path).header.verified == HEADER.time
     assert list(read_report(channel.verify_report_path).differences()) == [FOUND]
     assert not channel.verify_folder.exists() and Progress(channel, "all").header is None

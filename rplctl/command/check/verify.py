@@ -19,11 +19,12 @@ def check_verify(channel: Channel, max_age_s: int) -> Iterator[Finding]:
         if max_age_s:
             yield found("verify_old", "it was never verified", "rplctl verify")
         return
-    when = clock(report.header.time)
+    when, verified = clock(report.header.time), report.header.verified
     if differing := [table for table in report.totals if table.differences]:
         names = ", ".join(f"{table.database}.{table.table}" for table in differing[:5])
         count = sum(table.differences for table in differing)
         text = f"the verify of {when} found {count} rows that differ, in {names}{' …' if len(differing) > 5 else ''}"
         yield found("verify_differs", text, "rplctl repair, then rplctl verify")
-    if max_age_s and time.time() - report.header.time > max_age_s:
-        yield found("verify_old", f"it was verified at {when} last", "rplctl verify")
+    if max_age_s and time.time() - verified > max_age_s:
+        last = f"all of it was verified at {clock(verified)} last" if verified else "never was all of it verified"
+        yield found("verify_old", last, "rplctl verify")

@@ -6,5 +6,6 @@ child          starts receiver and applier, waits until they run, stops them
 start_shared   several channels whose appliers share one process
 service        what systemd is told of it
 supervise      stays with what was started (`--foreground`, `--until-synced`)
+brought_up     threads for as long as another command needs them
 thread_report  what a thread says of itself, and whether it is fresh
 """

@@ -111,7 +111,7 @@ def prepare(config: Config, channel: Channel, request: StartRequest) -> Prepared
         "until_source_gtids": end.gtids if end else "",
         "skip_count": skip,
     }
-    if APPLIER in request.roles and not request.until_synced:
+    if APPLIER in request.roles and not (request.until_synced or request.is_passing):
         note_stays(channel)
     if skip:
         skip_list.write_count(channel.run_folder, 0)  # the applier writes what is left of it when it stops
@@ -130,7 +130,7 @@ def prepare(config: Config, channel: Channel, request: StartRequest) -> Prepared
 
 def note_started(config: Config, channel: Channel, request: StartRequest, started: Sequence[str]) -> None:
     """For the history; what cron does each minute is none."""
-    if started and not request.until_synced:
+    if started and not (request.until_synced or request.is_passing):
         until = f" until {request.until.shown}" if request.until != Until() else ""
         note_event(config.datadir, channel.name, "start", " and ".join(started) + until)
 

@@ -60,6 +60,8 @@ def _wrong_until() -> UsageError:
 
 @dataclass(frozen=True, slots=True)
 class StartRequest:
+    """`is_passing`: the threads end with the command that asks for them, and are no news of how the channel runs."""
+
     roles: tuple[str, ...] = ROLES
     until: Until = field(default_factory=Until)
     until_synced: bool = False
@@ -70,6 +72,7 @@ class StartRequest:
     spark_conf: str = ""
     insecure_cluster: bool = False
     take_over_target: bool = False
+    is_passing: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,7 +77,12 @@ def ledger(s: Situation, state: str) -> None:
 
 def verified(s: Situation, *totals: Totals) -> None:
     s.run_both(behind=0)
-    write_report(s.channel.verify_report_path, Header("", time.time() - 900, 1, "", "", "", ()), [], totals)
+    write_report(
+        s.channel.verify_report_path,
+        Header("", time.time() - 900, 1, "", "", "", (), verified=time.time() - 900),
+        [],
+        totals,
+    )
 
 
 def verified_long_ago(s: Situation) -> None:

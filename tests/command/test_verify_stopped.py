@@ -1,0 +1,138 @@
+"""`rplctl verify` of a channel that no thread serves: it is brought up to date; to compare nothing is no success."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from rplctl.own_tables.clones import LEFT_OUT, ClonedTable, add_clones
+from rplctl.target import open_engine
+from tests.kit.load import working
+from tests.kit.replica import Replica, wait_until
+from tests.kit.servers import MariadbServer
+
+pytestmark = [pytest.mark.slow, pytest.mark.mariadb]
+SCHEMA = """DROP DATABASE IF EXISTS shop; CREATE DATABASE shop; USE shop; CREATE TABLE t (id INT PRIMARY KEY, v INT);
+CREATE TABLE u (id INT PRIMARY KEY, v INT); INSERT INTO t SELECT seq, seq FROM seq_1_to_200"""
+IDS = 100
+
+
+def set_up(replica: Replica, source: MariadbServer, *init: str) -> None:
+    replica.run("init", *init)
+    options = replica.datadir / "rplctl.toml"
+    options.write_text(f'replicate_do_db = "shop"\n{options.read_text()}')
+    replica.change_master(source)
+
+
+def write(cursor: Any) -> None:
+    cursor.execute(f"UPDATE t SET v = v + 1 WHERE id <= {IDS} ORDER BY RAND() LIMIT 2")
+
+
+def verified(replica: Replica, *options: str, expect: int = 0) -> dict[str, dict[str, Any]]:
+    return {
+        row["Table_name"]: row for row in json.loads(replica.run("verify", "--json", *options, expect=expect).stdout)
+    }
+
+
+@contextmanager
+def cron(replica: Replica) -> Iterator[None]:
+    """The first line of the README's crontab, again and again."""
+    ended, failed = threading.Event(), list[str]()
+
+    def run() -> None:
+        while not ended.is_set():
+            done = replica.run("-q", "start", "--until-synced", "--max-time", "50", expect=None)
+            if done.returncode not in (0, 75):  # another command has the channel for a moment
+                failed.append(done.stderr)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+    assert not failed, failed
+
+
+def test_the_crontab_of_the_readme_verifies_and_repairs(replica: Replica, source: MariadbServer) -> None:
+    """Beside writers and runs of cron, which begin and end as they like; a fault is found, and what ran is stopped."""
+    set_up(replica, source)
+    replica.run("-q", "start", "--until-synced", "--max-time", "50")
+    source.sql("INSERT INTO t SELECT seq, seq FROM seq_201_to_400", "shop")
+    done = replica.run("verify")
+    assert "Compared 2 tables and 400 rows." in done.stderr
+    assert (replica.pid("receiver"), replica.pid("applier")) == (None, None)
+    with closing(sqlite3.connect(replica.datadir / "target.db")) as connection, connection:
+        connection.execute("UPDATE shop__t SET v = 0 WHERE id = 300")
+    with working(source, "shop", [write], harmless=(), pause_s=0.005), cron(replica):
+        assert verified(replica, expect=1)["t"]["Different"] == 1
+    replica.run("repair")
+    replica.run("-q", "verify")
+    assert (replica.pid("receiver"), replica.pid("applier")) == (None, None)
+    assert replica.run("check").stdout.startswith("RPLCTL OK"), "the channel still runs from cron"
+
+
+def test_a_comparison_of_nothing_is_no_success(replica: Replica, source: MariadbServer) -> None:
+    """And is no verification: neither that nor one of a part refreshes the age that check reads."""
+    set_up(replica, source)
+    replica.run("start")
+    replica.wait_synced(source)
+    old = ("check", "--max-verify-age", "1d", "-v")
+    for options in (["--databases", "shpo"], ["--tables", "shop.x"]):
+        failed = replica.run("-q", "verify", *options, expect=None)
+        assert failed.returncode == (1 if "shpo" in options else 6)
+        assert "source has no table" in failed.stderr
+    replica.run("verify", "--tables", "shop.t")
+    assert "verify_old" in replica.run(*old, expect=1).stdout
+    replica.run("verify")
+    assert "verify_old" not in replica.run(*old, expect=None).stdout
+    engine = open_engine(f"sqlite:///{replica.datadir / 'target.db'}")
+    replica.run("stop")
+    with engine.begin() as connection:
+        add_clones(connection, "", [ClonedTable("shop", "u", "shop", 1, LEFT_OUT)])
+    engine.dispose()
+    replica.channel.verify_report_path.unlink()
+    found = verified(replica, expect=1)
+    assert (found["t"]["Equal"], found["u"]["Note"]) == (200, "its copy was cancelled: rplctl clone copies it")
+    assert "verify_old" in replica.run(*old, expect=None).stdout
+    source.sql("DROP DATABASE shop")
+    assert "nothing was compared" not in replica.run("verify", expect=1).stderr
+
+
+@pytest.mark.long("tests/stories/test_duckdb.py verifies and repairs such a file while its source rests")
+def test_a_duckdb_target_is_verified_while_its_source_is_written_to(
+    replica: Replica, source: MariadbServer, tmp_path: Path
+) -> None:
+    """The applier is kept out meanwhile; one that was started to stay is named, with the commands that work."""
+    target = tmp_path / "shop.duckdb"
+    set_up(replica, source, "--target", f"duckdb:///{target}")
+    replica.run("start")
+    with working(source, "shop", [write], harmless=(), pause_s=0.005):
+        wait_until(lambda: replica.pid("applier"))
+        refused = replica.run("verify", expect=7)
+        (hint,) = [line for line in refused.stderr.splitlines() if "rplctl stop; rplctl verify; rplctl start" in line]
+        replica.run("stop")
+        found = verified(replica)
+        assert found["t"]["Equal"] >= 200 - IDS
+        with duckdb.connect() as other:
+            other.execute(f"ATTACH '{target}' AS replica")
+            other.execute("UPDATE replica.shop.t SET v = 0 WHERE id = 150")
+        assert verified(replica, expect=1)["t"]["Different"] == 1
+        replica.run("repair")
+        verified(replica)
+        replica.run("-q", "start", "--until-synced", "--max-time", "50")
+        with cron(replica):
+            verified(replica)
+    replica.run("start")
+    replica.wait_synced(source)
+    replica.run("wait", "--state", "synced", "--timeout", "30")
+    assert hint
