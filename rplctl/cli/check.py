@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from rplctl.cli.globals import Globals
 from rplctl.cli.options import CHANNELS, each_channel, end, option, seconds, switch
 from rplctl.cli.output import show_rows, write
 from rplctl.cli.text import clean
-from rplctl.errors import RplError, UsageError, told
+from rplctl.deadline import Deadline
+from rplctl.errors import RplError, TargetError, UsageError, told
 
 if TYPE_CHECKING:
     from rplctl.command.check.verb import Verdict
@@ -48,9 +50,11 @@ def check(
         )
         age = seconds(max_sync_age, "--max-sync-age")
         verified = seconds(max_verify_age, "--max-verify-age")
+        deadline = Deadline()
         with one_engine():
-            channels = each_channel(options, channel)
-            verdicts = check_each(channels, lambda config: limits_of(config, low, high, age, verified), scope)
+            channels = deadline.ask("the target", TargetError, partial(each_channel, options, channel))
+            found = partial(limits_of, warning_s=low, critical_s=high, sync_age_s=age, verify_age_s=verified)
+            verdicts = check_each(channels, found, scope, deadline)
     except UsageError:
         raise
     except (RplError, OSError) as error:  # its exit code is a verdict: 1 would be a warning

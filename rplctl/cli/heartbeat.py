@@ -7,13 +7,18 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rplctl.cli.globals import Globals
 from rplctl.cli.options import CHANNELS, end, for_each, option, seconds, switch, the_channel
 from rplctl.cli.output import show_rows, write
 from rplctl.cli.text import clean
-from rplctl.errors import UsageError
+from rplctl.config import Config
+from rplctl.deadline import Deadline
+from rplctl.errors import SourceError, UsageError
+
+if TYPE_CHECKING:
+    from rplctl.command.heartbeat import Heartbeat
 
 
 def heartbeat(
@@ -38,7 +43,7 @@ def heartbeat(
     columns = tuple(Heartbeat.__dataclass_fields__)
     rows: list[dict[str, Any]] = []
     while True:
-        failed = for_each(options, channel, lambda name, config: rows.append(asdict(look(config, name))))
+        failed = for_each(options, channel, lambda name, config: rows.append(_in_time(look, config, name)))
         if options.is_terminal and not options.format:
             write("".join(_line(row) for row in rows))
         else:
@@ -46,6 +51,12 @@ def heartbeat(
         rows.clear()
         if not monitor or not beat():
             return end(failed)
+
+
+def _in_time(look: Callable[[Config, str], Heartbeat], config: Config, name: str) -> dict[str, Any]:
+    return asdict(
+        Deadline().ask(f"the source or the target of channel '{name}'", SourceError, lambda: look(config, name))
+    )
 
 
 def _line(row: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from rplctl.cli.globals import Globals
-from rplctl.cli.options import CHANNELS, end, names_of, option, switch
+from rplctl.cli.options import CHANNELS, end, in_time, names_of, option, switch
 from rplctl.cli.output import report, write
 from rplctl.cli.text import to_json
 
@@ -24,9 +24,9 @@ def metrics(
 
     if alerts:
         return write(alert_rules())
-    names = names_of(options, channel)
     with one_engine():
-        found = [seen(options.config(name), name) for name in names]
+        names = in_time(lambda: names_of(options, channel))
+        found = in_time(lambda: [seen(options.config(name), name) for name in names])
     errors = [(each.channel, each.error) for each in found if each.error]
     if len(errors) == len(found) and not textfile:
         raise errors[0][1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from inspect import Parameter, Signature
-from typing import Any
+from typing import Any, TypeVar
 
 import typer
 
@@ -14,8 +14,10 @@ from rplctl.cli.globals import Globals
 from rplctl.cli.output import one_list, report, say_notes
 from rplctl.command.channel.context import APPLIER, RECEIVER, ROLES, known_channels, one_channel, one_engine
 from rplctl.config import Config, Option
-from rplctl.errors import RplError, UsageError, told
+from rplctl.deadline import Deadline
+from rplctl.errors import RplError, TargetError, UsageError, told
 
+T = TypeVar("T")
 Verb = Callable[..., None]
 Flags = str | tuple[str, ...]  # of one option
 
@@ -96,6 +98,11 @@ def for_each(
                 report(told(error), name)
                 failed = failed or told(error).exit_code
     return failed
+
+
+def in_time(question: Callable[[], T]) -> T:
+    """What a command that only looks finds out in targets. Raises TargetError when one does not answer in time."""
+    return Deadline().ask("the target", TargetError, question)
 
 
 def end(exit_code: int) -> None:

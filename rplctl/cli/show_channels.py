@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rplctl.cli.globals import Globals
+from rplctl.cli.options import in_time
 from rplctl.cli.output import show_records
 
 
@@ -10,4 +11,4 @@ def show_channels(options: Globals) -> None:
     """List the configured channels."""
     from rplctl.command.show_channels import ChannelLine, show_channels as run
 
-    show_records(options, run(options.config(), options.config), ChannelLine)
+    show_records(options, in_time(lambda: run(options.config(), options.config)), ChannelLine)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rplctl.cli.globals import Globals
-from rplctl.cli.options import CHANNEL, the_channel
+from rplctl.cli.options import CHANNEL, in_time, the_channel
 from rplctl.cli.output import say_notes, show_rows
 from rplctl.cli.text import clock_time, short
 from rplctl.command.channel.context import Note
@@ -16,8 +16,8 @@ def show_clone(options: Globals, channel: str | None = CHANNEL) -> None:
     from rplctl.command.show_clone import progress, show_clone as run
     from rplctl.own_tables.clones import ClonedTable
 
-    name, config = the_channel(options, channel)
-    rows = run(config, name)
+    name, config = in_time(lambda: the_channel(options, channel))
+    rows = in_time(lambda: run(config, name))
     is_table = options.is_terminal and options.format in ("", "table") and not options.verbose
     columns = _SHORT if is_table else tuple(ClonedTable.__dataclass_fields__)
     show_rows(options, columns, [{name: getattr(row, name) for name in columns} for row in rows])

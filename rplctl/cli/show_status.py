@@ -6,9 +6,10 @@ It speaks in the worklogs' words, or in MySQL's since 8.0.22: master → source,
 from __future__ import annotations
 
 import time
+from functools import partial
 
 from rplctl.cli.globals import Globals
-from rplctl.cli.options import ALL_CHANNELS, CHANNELS, end, for_each, option, seconds, switch
+from rplctl.cli.options import ALL_CHANNELS, CHANNELS, end, for_each, in_time, option, seconds, switch
 from rplctl.cli.output import show_rows, write
 from rplctl.cli.text import clean, short, shown
 from rplctl.command.channel.context import one_look
@@ -37,7 +38,8 @@ def show_status(
         raise UsageError(f"--terminology {terminology}: write master or source")
     interval = seconds(watch, "--watch")
     while True:
-        rows, columns, failed = _status_rows(options, channel, terminology, every=every)
+        look = partial(_status_rows, options, channel, terminology, every=every)
+        rows, columns, failed = in_time(look)
         if field is not None:
             _show_field(rows, field)
         elif brief and options.format != "json":

@@ -42,6 +42,7 @@ from rplctl.command.check.verb import LEAST_FREE_BYTES, UNKNOWN, Scope, check, l
 from rplctl.commit.belonging import belonging_of
 from rplctl.commit.resolve import two_phases_for, wants_two_phases
 from rplctl.config import INSTANCE_FILE, Config
+from rplctl.deadline import Deadline
 from rplctl.durable import is_readable_by_others
 from rplctl.errors import RplError, TargetError, told
 from rplctl.event.kernel_cache import cache_folder
@@ -85,7 +86,7 @@ def doctor(
     """Every check, in order; never raises an RplError: a check that fails says so. `config_of` gives a channel's own
     options, without it they are those of `config`.
     """
-    options_of = config_of or (lambda _: config)
+    options_of, deadline = config_of or (lambda _: config), Deadline()
     findings = [
         *_python(),
         *_guarded("java", lambda: _java(config)),
@@ -94,24 +95,25 @@ def doctor(
         *_secrets(config.datadir),
     ]
     names: list[str] = []
-    channels = _guarded("channels", lambda: _channels(config, channel_names, names))
+    channels = _in_time(deadline, _shown(config), "channels", lambda: _channels(config, channel_names, names))
     targets = {target_key(options): options for options in (config, *map(options_of, names))}
     for options in targets.values():
         mine = [name for name in names if target_key(options_of(name)) == target_key(options)]
-        findings += _guarded("target", lambda options=options, mine=mine: _target(options, mine))  # type: ignore[misc]
-        findings += _guarded("target", lambda options=options: _beside(options))  # type: ignore[misc]
+        looks = (partial(_target, options, mine), partial(_beside, options))
+        findings += [line for look in looks for line in _in_time(deadline, _shown(options), "target", look)]
     findings += channels
     for name in names:
-        findings += _doctored(options_of(name), name)
+        findings += _doctored(options_of(name), name, deadline)
     return findings
 
 
-def _doctored(config: Config, name: str) -> list[DoctorLine]:
+def _doctored(config: Config, name: str, deadline: Deadline) -> list[DoctorLine]:
     """One channel, and what `check` finds there. The source is asked by `check`, too, when it answers at all."""
-    seen = _guarded(f"channel '{name}'", lambda: _channel(config, name))
+    what = f"channel '{name}'"
+    seen = _in_time(deadline, f"the source of {what}, or its target,", what, lambda: _channel(config, name))
     is_there = all(finding.Result != FAIL for finding in seen)
     limits = limits_of(config, LAG_WARNING_S, LAG_CRITICAL_S)
-    verdict = check(config, name, limits, Scope.ONLINE if is_there else Scope.LOCAL)
+    verdict = check(config, name, limits, Scope.ONLINE if is_there else Scope.LOCAL, deadline)
     told = [DoctorLine(f"channel '{name}' {f.code}", _result(f), f.text, f.repair) for f in verdict.findings]
     if not verdict.findings or verdict.level == UNKNOWN:
         told.append(DoctorLine(f"channel '{name}' check", FAIL if verdict.level else OK, verdict.text))
@@ -123,6 +125,18 @@ def _result(finding: Finding) -> str:
     if finding.code in _AS_TOLD:
         return _AS_TOLD[finding.code]
     return (OK, WARN, FAIL)[finding.level]
+
+
+def _shown(config: Config) -> str:
+    return f"the target {url_without_password(config.target_place)}"
+
+
+def _in_time(deadline: Deadline, peer: str, check: str, run: Callable[[], Iterator[DoctorLine]]) -> list[DoctorLine]:
+    """As `_guarded`, within what is left of the time for all that is asked of servers."""
+    try:
+        return deadline.ask(peer, TargetError, lambda: _guarded(check, run))
+    except TargetError as late:
+        return [DoctorLine(check, FAIL, late.message, "check that the server runs: a stopped one does not answer")]
 
 
 def _guarded(check: str, run: Callable[[], Iterator[DoctorLine]]) -> list[DoctorLine]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import io
 import ipaddress
 import json
 import socket
@@ -23,7 +24,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -41,8 +42,8 @@ from rplctl.errors import RplError, UsageError, file_error
 
 DEFAULT_LISTEN: Final = "127.0.0.1:9104"  # mysqld_exporter's port
 OLD_S: Final = 10 * LOOK_S  # a moment so old is not told as the present
-TIMEOUT_S = 10.0
-_MOST_CONNECTIONS = 64
+TIMEOUT_S = 10.0  # of a request from its first byte to its last, of its answer, and of a connection that says nothing
+MOST_CONNECTIONS = 64
 _TEXT = "text/plain; charset=utf-8"
 _SAMPLES = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -58,7 +59,10 @@ class Request:
 
 
 class Server(ThreadingHTTPServer):
-    """One thread a connection, at most _MOST_CONNECTIONS at the same time; a slow reader is cut off."""
+    """One thread a connection, at most MOST_CONNECTIONS at the same time.
+
+    Where there are more, the oldest connection that waits for a request, or for the rest of one, makes room.
+    """
 
     daemon_threads = True
     request_queue_size = 128
@@ -68,7 +72,9 @@ class Server(ThreadingHTTPServer):
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.watch, self.token = watch, request.token
         self.names = {"localhost", host}
-        self._free = threading.BoundedSemaphore(_MOST_CONNECTIONS)
+        # connection, the oldest first → until when it is answered (time.monotonic()); 0: it waits for a request
+        self._open: dict[Any, float] = {}
+        self._changing = threading.Lock()
         self._tls = _tls(request)
         try:
             super().__init__((host, port), _Handler)
@@ -91,16 +97,30 @@ class Server(ThreadingHTTPServer):
         return connection, address
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        if not self._free.acquire(blocking=False):
-            self.shutdown_request(request)
-            return
+        with self._changing:
+            if len(self._open) >= MOST_CONNECTIONS:
+                now = time.monotonic()
+                oldest = next((one for one, until in self._open.items() if until < now), request)
+                self._open.pop(oldest, None)
+                with suppress(OSError):
+                    socket.socket.shutdown(oldest, socket.SHUT_RDWR)  # its thread ends; TLS would wait for the peer
+                if oldest is request:
+                    return self.close_request(request)
+            self._open[request] = 0.0
         super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._free.release()
+            with self._changing:
+                self._open.pop(request, None)
+
+    def answers(self, request: Any, until: float) -> None:
+        """That connection, the newest one now, is answered `until` then; 0: it has been."""
+        with self._changing:
+            if self._open.pop(request, None) is not None:
+                self._open[request] = until
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A reader went away, is slow, or speaks no TLS: that is not worth a message."""
@@ -158,14 +178,54 @@ def _is_address(host: str) -> bool:
     return True
 
 
+class _InTime(io.RawIOBase):
+    """What a client sends, within TIMEOUT_S from the first byte of each request, however it cuts the request up."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._deadline: float | None = None
+
+    def begin(self) -> None:
+        """A request is waited for."""
+        self._deadline = None
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        left = TIMEOUT_S if self._deadline is None else self._deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self._connection.settimeout(left)
+        size = self._connection.recv_into(buffer)
+        if self._deadline is None:
+            self._deadline = time.monotonic() + TIMEOUT_S
+        return size
+
+
 class _Handler(BaseHTTPRequestHandler):
     server: Server
     protocol_version = "HTTP/1.1"
+
+    def setup(self) -> None:
+        super().setup()
+        self.rfile.close()
+        self._input = _InTime(self.connection)
+        self.rfile = io.BufferedReader(self._input)
+
+    def handle_one_request(self) -> None:
+        self._input.begin()
+        try:
+            super().handle_one_request()
+        finally:
+            self.server.answers(self.connection, 0.0)
 
     def version_string(self) -> str:
         return "rplctl"
 
     def do_GET(self) -> None:
+        self.connection.settimeout(TIMEOUT_S)
+        self.server.answers(self.connection, time.monotonic() + TIMEOUT_S)
         asked = urlsplit(self.path)
         host = urlsplit(f"//{self.headers.get('Host', '')}").hostname or ""
         if not self.server.token and not (_is_address(host) or host in self.server.names):

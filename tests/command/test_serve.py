@@ -13,8 +13,9 @@ import socket
 import ssl
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from prometheus_client.parser import text_string_to_metric_families as families
 
-from rplctl.command.serve import Request, Server, is_local, serve
+from rplctl.command.serve import MOST_CONNECTIONS, Request, Server, is_local, serve
 from rplctl.command.show_status import COLUMNS
 from rplctl.command.watching.watch import Watch
 from rplctl.config import load_config
@@ -167,6 +168,33 @@ def test_slow_and_many_readers_keep_nobody_out_for_long(configured: Program, mon
         finally:
             for connection in slow:
                 connection.close()
+
+
+def test_clients_that_send_byte_by_byte_hold_nothing_for_longer_than_a_request_may_take(
+    configured: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rplctl.command.serve.TIMEOUT_S", 1.0)
+    with served(configured.datadir) as server, ExitStack() as opened:
+        address = ("127.0.0.1", int(server.server_address[1]))
+        slow = opened.enter_context(socket.create_connection(address))
+        sent, began = 0, time.monotonic()
+        with suppress(OSError):
+            while time.monotonic() - began < 30:  # a byte is always there before a timeout of each read would be over
+                slow.sendall(b"GET / HTTP/1.1\r\nX: "[sent : sent + 1] or b"x")
+                sent += 1
+                slow.settimeout(0.1)
+                with suppress(TimeoutError):
+                    assert slow.recv(1) == b""
+                    break
+        assert time.monotonic() - began < 20
+
+
+def test_connections_without_a_request_make_room_at_once(configured: Program) -> None:
+    with served(configured.datadir) as server, ExitStack() as opened:
+        address = ("127.0.0.1", int(server.server_address[1]))
+        for _ in range(MOST_CONNECTIONS + 10):
+            opened.enter_context(socket.create_connection(address)).sendall(b"G")
+        assert all(ask(server, "/health/live")[0] == 200 for _ in range(3))
 
 
 def answers(server: Server) -> bool:

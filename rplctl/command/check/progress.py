@@ -24,17 +24,26 @@ PATIENCE_S = 3.0
 _POLL_S = 0.1
 
 
-def check_progress(config: Config, channel: Channel, stored: Stored) -> Iterator[Finding]:
-    """Waits at most PATIENCE_S, and only while the receiver has not got there. Nothing when the source is away: that is
-    said already.
-    """
-    master, relay = stored.master, stored.relay or RelayLogInfo(channel_name=channel.name)
-    if master is None or not master.is_configured:
-        return
+def known_end(config: Config, stored: Stored) -> SourceEnd | None:
+    """Return where the source's log ends; None where it does not say so: another finding tells why."""
+    if stored.master is None or not stored.master.is_configured:
+        return None
     try:
-        end = source_end(config, master, relay)
+        return source_end(config, stored.master, _relay(stored, stored.master))
     except RplError:
+        return None
+
+
+def _relay(stored: Stored, master: MasterInfo) -> RelayLogInfo:
+    return stored.relay or RelayLogInfo(channel_name=master.channel_name)
+
+
+def check_progress(channel: Channel, stored: Stored, end: SourceEnd | None) -> Iterator[Finding]:
+    """Waits at most PATIENCE_S, and only while the receiver has not got to `end`."""
+    master = stored.master
+    if master is None or end is None:
         return
+    relay = _relay(stored, master)
     if not end.position.log_name or not (end.is_comparable or end.gtids):
         return
     receiver = report_of(channel, "receiver")

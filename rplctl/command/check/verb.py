@@ -15,14 +15,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 from rplctl.channel import Channel
 from rplctl.command.channel.context import is_held_by_applier, one_look, running
 from rplctl.command.check.ahead import check_ahead
 from rplctl.command.check.ends import UNFIT, check_belonging, check_source, check_target
 from rplctl.command.check.findings import Finding, found
-from rplctl.command.check.progress import check_progress
+from rplctl.command.check.progress import check_progress, known_end
 from rplctl.command.check.relay_log import check_relay_log
 from rplctl.command.check.repository import Stored, check_repositories
 from rplctl.command.check.skipped import check_skipped
@@ -31,11 +31,15 @@ from rplctl.command.check.threads import Limits, check_cron, check_running, chec
 from rplctl.command.check.verify import check_verify
 from rplctl.command.show_status import SlaveStatus, status_and_threads
 from rplctl.config import Config
-from rplctl.errors import RplError, told
+from rplctl.deadline import Deadline
+from rplctl.errors import RplError, SourceError, TargetError, told
+from rplctl.info import MasterInfo
 from rplctl.repository.switch import may_have_target
+from rplctl.target_url import url_without_password
 
 __all__ = ["Limits", "Scope", "Verdict", "check", "check_each", "limits_of", "worst", "worst_first"]
 
+T = TypeVar("T")
 WORDS = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
 UNKNOWN = 3
 ASKED_TOO = ("clock_skew", "source_purges_soon", "source_purges_now")
@@ -65,21 +69,32 @@ class Verdict:
 
 
 def check_each(
-    channels: Iterable[tuple[str, Config]], limits: Callable[[Config], Limits], scope: Scope = Scope.LOCAL
+    channels: Iterable[tuple[str, Config]],
+    limits: Callable[[Config], Limits],
+    scope: Scope = Scope.LOCAL,
+    deadline: Deadline | None = None,
 ) -> list[Verdict]:
     """`check` of each; what does not hang on the channel is asked once of each target."""
+    deadline = deadline or Deadline()
     with one_look():
-        return [check(config, name, limits(config), scope) for name, config in channels]
+        return [check(config, name, limits(config), scope, deadline) for name, config in channels]
 
 
-def check(config: Config, channel_name: str, limits: Limits, scope: Scope = Scope.LOCAL) -> Verdict:
-    """Never raises an RplError: what cannot be found out is UNKNOWN."""
+def check(
+    config: Config,
+    channel_name: str,
+    limits: Limits,
+    scope: Scope = Scope.LOCAL,
+    deadline: Deadline | None = None,
+) -> Verdict:
+    """Never raises an RplError: what cannot be found out is UNKNOWN. `deadline`: for all that is asked of servers."""
     channel, now = Channel(channel_name, config.datadir), time.time()
+    peers = _Peers(config, deadline or Deadline())
     verdict = Verdict(channel_name, 0, "the stored state agrees", None)
     findings: list[Finding] = []
     if scope is not Scope.OFFLINE:
         try:
-            status, threads = status_and_threads(config, channel_name)
+            status, threads = peers.ask_target(lambda: status_and_threads(config, channel_name))
         except (RplError, OSError) as error:
             verdict = Verdict(channel_name, UNKNOWN, told(error).message, None)
         else:
@@ -92,7 +107,7 @@ def check(config: Config, channel_name: str, limits: Limits, scope: Scope = Scop
                 findings += check_running(status, threads, limits, now)
             findings += check_skips(status)
             findings += check_ahead(status, threads, limits.critical_s)
-    findings += _find(config, channel, scope, limits)
+    findings += _find(config, channel, scope, limits, peers)
     if scope is Scope.ONLINE:  # who asked the source knows better than who heard of it
         last = {finding.code: finding for finding in findings}
         findings = [f for f in findings if f.code not in ASKED_TOO or last[f.code] is f]
@@ -135,28 +150,61 @@ def worst_first(level: int) -> int:
     return (0, 1, 3, 2)[level]
 
 
-def _find(config: Config, channel: Channel, scope: Scope, limits: Limits) -> Iterator[Finding]:
+@dataclass(frozen=True, slots=True)
+class _Peers:
+    """The servers that a check asks, all within one deadline. A late one raises TargetError or SourceError."""
+
+    config: Config
+    deadline: Deadline
+
+    def ask_target(self, question: Callable[[], T]) -> T:
+        return self.deadline.ask(f"the target {url_without_password(self.config.target_place)}", TargetError, question)
+
+    def ask_source(self, master: MasterInfo, question: Callable[[], T]) -> T:
+        where = master.master_binlog_dir or f"{master.host}:{master.port}"
+        return self.deadline.ask(f"the source {where}", SourceError, question)
+
+    def of_target(self, look: Callable[[], Iterator[Finding]]) -> list[Finding]:
+        return self.ask_target(lambda: list(_told(look)))
+
+    def of_source(self, master: MasterInfo, look: Callable[[], Iterator[Finding]]) -> list[Finding]:
+        return self.ask_source(master, lambda: list(_told(look)))
+
+
+def _find(config: Config, channel: Channel, scope: Scope, limits: Limits, peers: _Peers) -> Iterator[Finding]:
     """What the stored state says. One part that cannot be looked at hides none of the others."""
     stored = Stored()
     is_asked = not is_held_by_applier(config, channel)
-    unfit = list(_told(lambda: check_belonging(config, channel))) if is_asked else []
-    yield from unfit
-    is_fit = not any(finding.code in UNFIT for finding in unfit)
-    yield from _told(lambda: check_repositories(config, channel, stored, is_fit=is_fit))
+    is_fit = True
+    try:
+        unfit = peers.of_target(lambda: check_belonging(config, channel)) if is_asked else []
+        yield from unfit
+        is_fit = not any(finding.code in UNFIT for finding in unfit)
+        yield from peers.of_target(lambda: check_repositories(config, channel, stored, is_fit=is_fit))
+    except TargetError as late:
+        yield found("target_away", late.message, late.hint)
     if stored.master is not None:
         master = stored.master
         deep = scope is Scope.OFFLINE or scope is Scope.ONLINE and not running(channel)
         yield from _told(lambda: check_relay_log(channel, master, stored.relay, deep=deep))
     if is_fit and is_asked and may_have_target(config):
-        yield from _told(lambda: check_target(config, channel, stored))
         from rplctl.command.check.clone import check_clone
 
-        yield from _told(lambda: check_clone(config, channel))
+        try:
+            yield from peers.of_target(lambda: check_target(config, channel, stored))
+            yield from peers.of_target(lambda: check_clone(config, channel))
+        except TargetError as late:
+            yield found("target_away", late.message, late.hint)
     yield from _told(lambda: check_skipped(channel))
     yield from _told(lambda: check_verify(channel, limits.verify_age_s))
-    if scope is Scope.ONLINE:
-        yield from _told(lambda: check_source(config, channel, stored))
-        yield from _told(lambda: check_progress(config, channel, stored))
+    if scope is Scope.ONLINE and stored.master is not None:
+        source = stored.master
+        try:
+            yield from peers.of_source(source, lambda: check_source(config, channel, stored))
+            end = peers.ask_source(source, lambda: known_end(config, stored))
+            yield from _told(lambda: check_progress(channel, stored, end))
+        except SourceError as late:
+            yield found("source_away", late.message, late.hint)
     yield from _told(lambda: _disk(config))
 
 

@@ -20,6 +20,7 @@ from rplctl.command.check.verb import Verdict, check_each, limits_of
 from rplctl.command.history import history as events_of
 from rplctl.command.watching.seen import Seen, seen
 from rplctl.config import Config
+from rplctl.deadline import Deadline
 from rplctl.errors import RplError, told
 from rplctl.history import Event
 
@@ -59,6 +60,7 @@ class Watch:
     def __init__(self, find: Callable[[], Sequence[tuple[str, Config]]], *, checks: bool = False) -> None:
         self._find, self._checks = find, checks
         self._checked = 0.0  # time.monotonic()
+        self._deadline = Deadline()
         self._events: tuple[Event, ...] = ()
         self._points: dict[str, deque[Point]] = {}
         self._rows: dict[str, tuple[float, int]] = {}  # row changes at the last point
@@ -96,7 +98,8 @@ class Watch:
         channels = tuple(seen(config, name) for name, config in named)
         verdicts = self.latest.verdicts
         if self._checks and time.monotonic() - self._checked >= CHECK_S:
-            found = check_each(named, lambda config: limits_of(config, *_LAG_S))
+            self._deadline.begin()
+            found = check_each(named, lambda config: limits_of(config, *_LAG_S), deadline=self._deadline)
             verdicts = {verdict.channel: verdict for verdict in found}
             self._checked = time.monotonic()
             self._events = tuple(_events(named))

@@ -1,0 +1,70 @@
+"""One deadline for all that a command asks of sources and targets.
+
+A driver waits in C, in a socket or for a name to be resolved, with timeouts of its own or with none. A question is
+therefore asked in a thread of its own, and that thread is abandoned when the time is over. Invariant: only questions
+are asked here, which change nothing, so an abandoned one has no effect.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, wait
+from contextvars import copy_context
+from threading import Thread
+from typing import Any, Final, TypeVar
+
+from rplctl import mysql_errors as er
+from rplctl.errors import RplError
+
+T = TypeVar("T")
+DEADLINE_S: Final = 10.0  # of a command that looks: a monitoring system waits no longer
+LEAST_S: Final = 1.0  # that each question gets; those that take no longer cost nothing of the deadline
+
+
+class Deadline:
+    """The seconds that a command waits for peers that do not answer.
+
+    A peer that was late is not asked again before its answer came: one thread at most waits for it.
+    """
+
+    def __init__(self, seconds: float | None = None) -> None:
+        """None is DEADLINE_S."""
+        self._seconds = self._left = DEADLINE_S if seconds is None else seconds
+        self._late: dict[str, tuple[Future[Any], RplError]] = {}
+
+    def begin(self) -> None:
+        """Give all the seconds again, to a program that looks again and again."""
+        self._left = self._seconds
+
+    def ask(self, peer: str, error: type[RplError], question: Callable[[], T]) -> T:
+        """Return what the question returns. Raises what it raises, and `error` when `peer` is late.
+
+        `peer` is named in the message: `the source db1:3306`.
+        """
+        if peer in self._late and not self._late[peer][0].done():
+            raise self._late[peer][1]
+        answer: Future[T] = Future()
+        context = copy_context()
+
+        def work() -> None:
+            try:
+                answer.set_result(context.run(question))
+            except BaseException as failure:  # noqa: BLE001 - who asks gets it, whatever it is
+                answer.set_exception(failure)
+
+        patience, began = max(LEAST_S, self._left), time.monotonic()
+        Thread(target=work, name=f"question to {peer}", daemon=True).start()
+        is_answered = bool(wait([answer], patience).done)
+        taken = time.monotonic() - began
+        self._left -= taken if taken > LEAST_S else 0.0
+        if is_answered:
+            return answer.result()
+        late = error(
+            f"{peer} did not answer within {self._seconds:g} s",
+            errno=er.CR_SERVER_LOST,
+            transient=True,
+            hint="rplctl doctor",
+        )
+        self._late[peer] = answer, late
+        raise late

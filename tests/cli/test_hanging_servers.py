@@ -1,0 +1,61 @@
+"""Sources and targets that accept a connection and say nothing, as a server that SIGSTOP froze does."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program
+
+
+@pytest.fixture
+def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """The port of a server that never answers; commands wait for half a second."""
+    monkeypatch.setattr("rplctl.deadline.DEADLINE_S", 0.5)
+    monkeypatch.setattr("rplctl.deadline.LEAST_S", 0.3)
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as server:
+        yield int(server.getsockname()[1])
+
+
+def configured(datadir: Path, capsys: pytest.CaptureFixture[str], port: int) -> Program:
+    program = Program(datadir, capsys)
+    address = ("--master-host", "127.0.0.1", "--master-port", str(port))
+    assert program("change-master", *address, "--password-reference", "env:HOME").code == 0
+    return program
+
+
+def test_check_says_within_its_deadline_that_the_source_hangs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], silent: int
+) -> None:
+    program = configured(tmp_path / "instance", capsys, silent)
+    began = time.monotonic()
+    done = program("check", "--online", "--json")
+    assert time.monotonic() - began < 5
+    (verdict,) = json.loads(done.out)
+    (away,) = (finding for finding in verdict["findings"] if finding["code"] == "source_away")
+    assert done.code == 2 and verdict["level"] == "CRITICAL"
+    assert away["text"] == f"the source 127.0.0.1:{silent} did not answer within 0.5 s"
+
+
+@pytest.mark.parametrize("scheme", ["mysql+pymysql", "postgresql+psycopg"])
+def test_what_only_looks_ends_when_the_target_hangs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], silent: int, scheme: str
+) -> None:
+    program = configured(tmp_path / "instance", capsys, silent)
+    with (tmp_path / "instance" / "rplctl.toml").open("a") as file:
+        file.write(f'target = "{scheme}://u@127.0.0.1:{silent}/d"\n')
+        file.write('master_info_repository = "TABLE"\nrelay_log_info_repository = "TABLE"\n')
+    for verb, code in (
+        ("check", 3), ("check --online", 3), ("show-status", 7), ("show-channels", 7), ("show-clone", 7),
+        ("metrics", 7), ("doctor", 2),
+    ):  # fmt: skip
+        began = time.monotonic()
+        done = program(*verb.split())
+        assert time.monotonic() - began < 10, verb
+        assert "did not answer within" in done.out + done.err, (verb, done)
+        assert done.code == code, (verb, done)
