@@ -22,7 +22,7 @@ from rplctl.command.channel import change_plan as plan
 from rplctl.command.channel.change_options import BOTH, EXECUTE, RECEIVE, MasterChanges, check_changes
 from rplctl.command.channel.change_store import (
     ChangeResult,
-    finish_pending_change,
+    after_pending_change,
     settle_position,
     store_change,
     stored_records,
@@ -43,12 +43,12 @@ def change_master(config: Config, channel_name: str, changes: MasterChanges, *, 
     check_channel_name(channel_name)
     with administer(config, channel_name, makes=True) as repositories:
         config, channel = repositories.config, repositories.channel
-        finish_pending_change(config, channel)
+        repositories, finished = after_pending_change(repositories, dry_run=dry_run)
         threads = running(channel)
         _check_running(channel_name, changes, threads)
         check_changes(changes)
         created = not repositories.master_info.exists()
-        master, relay = stored_records(repositories)
+        master, relay = stored_records(repositories, dry_run=dry_run)
         if not created and is_lost(repositories, master):
             relay = _lost(repositories, changes, master, dry_run=dry_run) or relay
         stands = created and repositories.relay_log_info.exists()
@@ -82,7 +82,7 @@ def change_master(config: Config, channel_name: str, changes: MasterChanges, *, 
             created,
             purges,
             dry_run,
-            (*notes, *stays),
+            (*finished, *notes, *stays),
             frozenset(threads),
         )
         if not dry_run:

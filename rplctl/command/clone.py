@@ -218,7 +218,7 @@ def _refuse_unseen(config: Config, master: MasterInfo, request: CloneRequest) ->
 def _begin(config: Config, channel_name: str, position: BinlogPosition, gtids: str) -> None:
     """The channel at the source's end. By GTID its position is stored, too: without GTIDs again it would lead on."""
     with administer(config, channel_name) as repositories:
-        master, relay = stored_records(repositories)
+        master, relay = stored_records(repositories, dry_run=False)
         if master.uses_gtid:
             refuse_while_running(repositories.channel)
             begun = replace(relay.at(first_place(repositories.channel), position), gtid_executed=gtids)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from rplctl.channel import Channel
-from rplctl.command.channel.change_store import finish_pending_change, settle_position
+from rplctl.command.channel.change_store import after_pending_change, settle_position
 from rplctl.command.channel.context import Note, administer, refuse_while_running
 from rplctl.config import Config
 from rplctl.durable import private_folder, replace_file
@@ -55,8 +55,7 @@ def export_info(config: Config, channel_name: str, destination: Destination, *, 
         raise UsageError(f"--server {server}: write one of {', '.join(Server)}")
     with administer(config, channel_name) as repositories:
         config, channel = repositories.config, repositories.channel
-        if not dry_run:
-            finish_pending_change(config, channel)
+        repositories, finished = after_pending_change(repositories, dry_run=dry_run)
         refuse_while_running(channel)
         master = repositories.master()
         if master.master_binlog_dir:
@@ -75,7 +74,7 @@ def export_info(config: Config, channel_name: str, destination: Destination, *, 
             note_event(config.datadir, channel_name, "export-info", f"export-info --server {server} {folder}")
         position = relay.exec_position if relay.master_log_name else master.read_position
         paths = tuple(str(folder / name) for name in contents)
-        return ExportResult(channel_name, server, paths, position, dry_run, notes)
+        return ExportResult(channel_name, server, paths, position, dry_run, (*finished, *notes))
 
 
 def _contents(

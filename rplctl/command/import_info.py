@@ -19,7 +19,7 @@ from rplctl.command.channel.change_plan import first_place
 from rplctl.command.channel.change_store import (
     CONNECTION,
     ChangeResult,
-    finish_pending_change,
+    after_pending_change,
     settle_position,
     store_change,
     stored_records,
@@ -82,7 +82,7 @@ def import_info(config: Config, channel_name: str, origin: Origin, *, dry_run: b
     check_channel_name(channel_name)
     with administer(config, channel_name, makes=True) as repositories:
         config, channel = repositories.config, repositories.channel
-        finish_pending_change(config, channel)
+        repositories, finished = after_pending_change(repositories, dry_run=dry_run)
         refuse_while_running(channel)
         found = _read(kind, path, channel)
         created = not repositories.master_info.exists()
@@ -92,13 +92,13 @@ def import_info(config: Config, channel_name: str, origin: Origin, *, dry_run: b
                 hint="rplctl change-master --master-host HOST --master-user USER --ask-password",
             )
         settle_position(repositories, dry_run=dry_run)
-        master, relay = stored_records(repositories)
+        master, relay = stored_records(repositories, dry_run=dry_run)
         new_master, new_relay, gtid_notes = _merge(config, channel, (master, relay), found, origin.gtids)
         ignored = (
             Note(f"{row.sql_name} is stored and has no effect here: {row.refused}", er.NOT_SUPPORTED_YET)
             for row in ignored_settings(new_master, new_relay)
         )
-        notes = (*found.notes, *gtid_notes, *ignored)
+        notes = (*finished, *found.notes, *gtid_notes, *ignored)
         if not dry_run:
             change = ChangeResult(channel_name, master, new_master, new_relay, created, True, dry_run, notes)
             store_change(repositories, change, f"IMPORT INFO {kind} {path}")

@@ -9,8 +9,8 @@ import shutil
 from dataclasses import dataclass, replace
 
 from rplctl import skip_list
-from rplctl.command.channel.change_store import finish_pending_change, settle_position
-from rplctl.command.channel.context import ROLES, Repositories, administer, not_configured, refuse_while_running
+from rplctl.command.channel.change_store import after_pending_change, settle_position
+from rplctl.command.channel.context import ROLES, Note, Repositories, administer, not_configured, refuse_while_running
 from rplctl.command.check.sync_record import forget_sync
 from rplctl.config import Config
 from rplctl.durable import remove_file
@@ -31,6 +31,7 @@ class ResetResult:
     removed_relay_logs: tuple[str, ...]
     removed_channel: bool
     dry_run: bool
+    notes: tuple[Note, ...] = ()
 
 
 def reset(config: Config, channel_name: str, *, everything: bool = False, dry_run: bool = False) -> ResetResult:
@@ -43,7 +44,7 @@ def reset(config: Config, channel_name: str, *, everything: bool = False, dry_ru
     with administer(config, channel_name) as repositories:
         config, channel = repositories.config, repositories.channel
         refuse_while_running(channel)
-        finish_pending_change(config, channel)
+        repositories, finished = after_pending_change(repositories, dry_run=dry_run)
         if not (repositories.master_info.exists() or repositories.relay_log_info.exists()):
             raise not_configured(channel)
         index = RelayLogIndex(channel)
@@ -52,7 +53,7 @@ def reset(config: Config, channel_name: str, *, everything: bool = False, dry_ru
         if not is_fit and repositories.relay_log_info.exists() and repositories.relay_log_info.kind is TABLE:
             repositories.refuse_unfit_target()
         if dry_run:
-            return ResetResult(channel_name, names, everything, dry_run=True)
+            return ResetResult(channel_name, names, everything, dry_run=True, notes=finished)
         if (
             is_fit and not everything
         ):  # a lake's batch that is in some tables only is finished while its position is known

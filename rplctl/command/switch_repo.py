@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rplctl.command.channel.change_store import finish_pending_change
+from rplctl.command.channel.change_store import after_pending_change
 from rplctl.command.channel.context import administer, engine_of, refuse_unknown, refuse_while_running
 from rplctl.config import Config
 from rplctl.errors import UsageError
@@ -12,6 +12,7 @@ from rplctl.history import note_event
 from rplctl.repository import switch
 from rplctl.repository.base import RepositoryKind
 
+_CUT_OFF = "the switch that was cut off is finished or undone first"
 REPOSITORIES = ("master-info", "relay-log-info", "both")
 
 
@@ -49,10 +50,11 @@ def switch_repo(
         config, channel = repositories.config, repositories.channel
         if not dry_run:
             refuse_while_running(channel)  # what is prepared belongs to the applier then
-        finish_pending_change(config, channel)
+        foreseen, finished = after_pending_change(repositories, dry_run=dry_run)
         if not dry_run:
             config = switch.resume_switch(config, channel, engine)
-        refuse_unknown(config, channel_name)
+        if not finished:
+            refuse_unknown(config, channel_name)
         if not dry_run:
             from rplctl.commit.resolve import settle_prepared
 
@@ -60,8 +62,11 @@ def switch_repo(
             repositories.refuse_unfit_target()
         steps = []
         for name in names:
-            plan = switch.plan_switch(config, channel, engine, name, kind)
-            if plan.action is switch.Action.ERROR:
+            cut_off = dry_run and switch.is_cut_off(channel, name)
+            record = foreseen.master_info if name == "master-info" else foreseen.relay_log_info
+            to_come = record.kind if finished and record.exists() else None
+            plan = switch.plan_switch(config, channel, engine, name, kind, to_come)
+            if plan.action is switch.Action.ERROR and not cut_off:
                 raise switch.conflict(plan)
             if not dry_run:
                 config = switch.carry_out(plan, config, channel, engine, has_applied=has_applied)
@@ -73,8 +78,8 @@ def switch_repo(
                     plan.table_has_data,
                     plan.file_has_data,
                     str(kind),
-                    str(plan.action),
-                    "; ".join(plan.steps),
+                    "resume" if cut_off else str(plan.action),
+                    "; ".join([*(note.text for note in finished), *([_CUT_OFF] if cut_off else plan.steps)]),
                 )
             )
         return steps

@@ -98,13 +98,20 @@ class _Intent:
     store: bool  # the options file is to name the new kind
 
 
-def plan_switch(
-    config: Config, channel: Channel, engine: Callable[[], Engine], repository: str, wanted: RepositoryKind
+def plan_switch(  # noqa: PLR0913 - where to look, and for what
+    config: Config,
+    channel: Channel,
+    engine: Callable[[], Engine],
+    repository: str,
+    wanted: RepositoryKind,
+    to_come: RepositoryKind | None = None,
 ) -> SwitchPlan:
-    """Look at both places and find the cell; changes nothing. `repository`: a key of RECORDS."""
+    """Look at both places and find the cell; changes nothing. `repository`: a key of RECORDS; `to_come`: where an
+    unfinished change will have written the record.
+    """
     record = RECORDS[repository]
     file, table = (open_repository(record, kind, config, channel, engine) for kind in (FILE, TABLE))
-    cell = (table.exists(), file.exists())
+    cell = (table.exists() or to_come is TABLE, file.exists() or to_come is FILE)
     action = DECISION[cell, wanted]
     new, old = (table, file) if wanted is TABLE else (file, table)
     steps = {
@@ -114,8 +121,17 @@ def plan_switch(
         Action.ERROR: (),
     }[action]
     both = action is Action.ERROR
-    at = (position_of(file.read()), position_of(table.read())) if both else ("", "")
+    at = (_position_in(file), _position_in(table)) if both else ("", "")
     return SwitchPlan(repository, channel.name, wanted, *cell, action, file.where, table.where, steps, at)
+
+
+def _position_in(place: _Place) -> str:
+    return position_of(place.read()) if place.exists() else "the position of the unfinished change"
+
+
+def is_cut_off(channel: Channel, repository: str) -> bool:
+    """Whether the journal of a switch is there."""
+    return _journal_path(channel, RECORDS[repository]).exists()
 
 
 def position_of(info: Any) -> str:

@@ -11,7 +11,7 @@ import json
 import shutil
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic
 
 from rplctl import mysql_errors as er
 from rplctl.channel import MAX_CHANNELS, Channel
@@ -35,7 +35,7 @@ from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.plain_file import parsed_json, read_plain
 from rplctl.relay_log.purge import purge_all
 from rplctl.repository import create_tables, list_channels, next_master_id, open_master_info
-from rplctl.repository.base import RepositoryKind
+from rplctl.repository.base import Info, InfoRepository, RepositoryKind
 from rplctl.repository.switch import may_have_table, may_have_target
 from rplctl.skipped_objects import SkippedObjects
 
@@ -80,8 +80,11 @@ def settle_position(repositories: Repositories, *, dry_run: bool) -> bool:
     return True
 
 
-def stored_records(repositories: Repositories) -> tuple[MasterInfo, RelayLogInfo]:
-    """What is stored, or fresh records of a new channel with a Master_id of its own (WL#2775 REQ-2)."""
+def stored_records(repositories: Repositories, *, dry_run: bool) -> tuple[MasterInfo, RelayLogInfo]:
+    """What is stored, or fresh records of a new channel with a Master_id of its own (WL#2775 REQ-2).
+
+    The tables of a first channel are made, but for a dry run.
+    """
     config, channel = repositories.config, repositories.channel.name
     if repositories.master_info.exists():
         master = repositories.master_info.read()
@@ -92,7 +95,7 @@ def stored_records(repositories: Repositories) -> tuple[MasterInfo, RelayLogInfo
             raise UsageError(
                 "Maximum number of replication channels allowed exceeded.", errno=er.SLAVE_MAX_CHANNELS_EXCEEDED
             )
-        if RepositoryKind.TABLE in (repositories.master_info.kind, repositories.relay_log_info.kind):
+        if not dry_run and RepositoryKind.TABLE in (repositories.master_info.kind, repositories.relay_log_info.kind):
             create_tables(repositories.engine(), config.rep_engine)  # `init` may not have run
         master = MasterInfo(
             channel_name=channel,
@@ -242,21 +245,85 @@ def _pending_record(path: Path, channel: Channel) -> dict[str, Any]:
 
 def finish_pending_change(config: Config, channel: Channel) -> bool:
     """Complete a CHANGE MASTER that was killed half-way; True when there was one. Caller holds the admin lock."""
+    found = _pending_change(channel)
+    if found is None:
+        return False
+    _carry_out(open_repositories(config, channel.name), found.master, found.relay, purges=found.purges)
+    return True
+
+
+def after_pending_change(repositories: Repositories, *, dry_run: bool) -> tuple[Repositories, tuple[Note, ...]]:
+    """Finish an unfinished change first, and say so. A dry run sees the records as they would be, and changes none."""
+    found = _pending_change(repositories.channel)
+    if found is None:
+        return repositories, ()
+    note = Note(f"a change-master that was cut off {'would be' if dry_run else 'was'} finished first")
+    if not dry_run:
+        finish_pending_change(repositories.config, repositories.channel)
+        return repositories, (note,)
+    if found.master:
+        repositories = replace(repositories, master_info=_Foreseen(repositories.master_info, found.master))
+    if found.relay:
+        repositories = replace(repositories, relay_log_info=_Foreseen(repositories.relay_log_info, found.relay))
+    return repositories, (note,)
+
+
+class _Foreseen(Generic[Info]):
+    """A repository as it will be when the unfinished change is carried out; it can only be read."""
+
+    def __init__(self, place: InfoRepository[Info], info: Info) -> None:
+        self.guard, self._place, self._info = place.guard, place, info
+
+    @property
+    def kind(self) -> RepositoryKind:
+        return self._place.kind
+
+    @property
+    def where(self) -> str:
+        return self._place.where
+
+    def exists(self) -> bool:
+        return True
+
+    def stored(self) -> Info:
+        return self._info
+
+    read = stored
+
+    def flush(self, info: Info, *, force: bool, events: int = 1) -> None:
+        raise AssertionError("a dry run writes nothing")
+
+    def remove(self) -> None:
+        raise AssertionError("a dry run removes nothing")
+
+    def is_transactional(self) -> bool:
+        return self._place.is_transactional()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _PendingChange:
+    """None: that record stays."""
+
+    master: MasterInfo | None
+    relay: RelayLogInfo | None
+    purges: bool
+
+
+def _pending_change(channel: Channel) -> _PendingChange | None:
+    """None: there is none, or a thread runs that has its record. Raises RplError."""
     path = _pending_path(channel)
     if not path.exists():
-        return False
+        return None
     record = _pending_record(path, channel)
     master, relay = record["master_info"], record["relay_log_info"]
     threads = running(channel)
     if (master and RECEIVER in threads) or (relay and APPLIER in threads):
-        return False
-    _carry_out(
-        open_repositories(config, channel.name),
-        _record(MasterInfo, master) if master else None,
-        _record(RelayLogInfo, relay) if relay else None,
+        return None
+    return _PendingChange(
+        master=_record(MasterInfo, master) if master else None,
+        relay=_record(RelayLogInfo, relay) if relay else None,
         purges=bool(record["purge"]),
     )
-    return True
 
 
 def _record(kind: type[Any], stored: dict[str, Any]) -> Any:
