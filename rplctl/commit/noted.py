@@ -285,7 +285,7 @@ class StatementNotes:
 
 
 def is_of(note: StatementNote, before: RelayLogInfo, after: RelayLogInfo) -> bool:
-    """By its position; or by its GTID, where another source has it at another position."""
+    """True if the note is of this step: by its position, or by its GTID where another source has another position."""
     return note.before == before.exec_position or (note.executed or None) == after.gtid_executed
 
 

@@ -21,6 +21,7 @@ from rplctl.event.query import ExecuteLoadQuery, Query, QueryContext
 from rplctl.schema.context import NO_BACKSLASH_ESCAPES
 from rplctl.target import open_target
 from rplctl.target.base import Statement
+from rplctl.target.mysql.connection import LoadingConnection
 from rplctl.target.mysql.target import MysqlTarget
 from tests.applier.demo_log import groups_of
 from tests.applier.instance import Instance
@@ -152,6 +153,12 @@ def target(request: pytest.FixtureRequest) -> Iterator[tuple[MysqlTarget, Mariad
     opened.close()
 
 
+def driver_of(target: MysqlTarget) -> LoadingConnection:
+    driver = target.connection.connection.driver_connection
+    assert isinstance(driver, LoadingConnection)
+    return driver
+
+
 def executed(target: MysqlTarget, sql: bytes, version: str, **context: int) -> int:
     """The error's number, or 0. The connection has just taken several statements, which were ours."""
     session = replace(QueryContext(flags2=0, sql_mode=0), **context)  # type: ignore[arg-type]
@@ -162,7 +169,7 @@ def executed(target: MysqlTarget, sql: bytes, version: str, **context: int) -> i
         assert isinstance(text, Query)
         text = ExecuteLoadQuery(text, 1, sql.index(b"INFILE"), sql.index(b" INTO") + 5, 0)
     target.begin(foreign_keys=True)
-    target._driver.take_several(wanted=True)
+    driver_of(target).take_several(wanted=True)
     try:
         target.run_statement(Statement(text, (), (b"1\n",) if sql.startswith(b"LOAD") else (), version))
     except RplError as error:
@@ -195,7 +202,7 @@ def test_rows_take_several_statements_again_after_one_of_the_source(
     """The server is asked where the kind of text changes, and nowhere else."""
     into, _ = target
     into.begin(foreign_keys=True)
-    driver, sent = into._driver, list[int]()
+    driver, sent = driver_of(into), list[int]()
 
     def counted(command: int, sql: bytes, execute: Callable[[int, bytes], None] = driver._execute_command) -> None:
         sent.append(command)
@@ -205,7 +212,9 @@ def test_rows_take_several_statements_again_after_one_of_the_source(
     for wanted in (True, True, False, False, True):
         driver.take_several(wanted=wanted)
     assert sent == [COMMAND.COM_SET_OPTION] * 3
-    assert into._send(b"SELECT 1; SELECT 2") == [1, 1]
+    with driver.cursor() as cursor:
+        cursor.execute("SELECT 1; SELECT 2")
+        assert cursor.nextset() and not cursor.nextset()
     into.rollback()
 
 
