@@ -19,7 +19,7 @@ from rplctl.errors import RplError
 from rplctl.receiver.reporter import Reporter
 from rplctl.status import PULSE_S, StatusFile, ThreadStatus, read_status
 from tests.kit.replica import wait_until
-from tests.kit.small_disk import BALLAST, fill, small_disk
+from tests.kit.small_disk import fill, release, small_disk
 
 pytestmark = pytest.mark.slow
 
@@ -79,7 +79,7 @@ def test_on_a_full_disk_both_threads_go_on_and_what_they_say_is_true(
     assert read_status(channel.status_path("applier")).last_errno == 1021
     said = [record.getMessage() for record in caplog.records if record.name == "rplctl.status"]
     assert [text.count("out of date: No space left") for text in said] == [1]
-    (disk / BALLAST).unlink()
+    release(disk)
     applier.write()
     assert read_status(channel.status_path("applier")).executed_gtid_set == applier.status.executed_gtid_set
 

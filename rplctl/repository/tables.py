@@ -118,7 +118,7 @@ def _repair_hint(connection: Connection, record: Record[Info], channel: str, whe
         names += [name for name in found if name.casefold() != channel.casefold()]
         wanted = (c.Host, c.Port) if is_master else (c.Master_log_name, c.Master_log_pos)
         known = {str(row[0]): (row[1], row[2]) for row in connection.execute(select(c[KEY], *wanted))}
-    commands = (_again(name, known.get(name), is_master=is_master) for name in names)
+    commands: list[str] = [_again(name, known.get(name), is_master=is_master) for name in names]
     kept = " (the executed positions are kept elsewhere)" if is_master else ""
     return "; ".join([f"DROP TABLE {where}{cascade}", "rplctl init", *commands]) + kept
 

@@ -16,7 +16,7 @@ import pytest
 from rplctl.errors import file_error
 from rplctl.repository import create_tables
 from tests.cli.program import Program
-from tests.kit.small_disk import fill, small_disk
+from tests.kit.small_disk import fill, release, small_disk
 
 CHANGING = (
     "switch-repo --to table",
@@ -92,14 +92,14 @@ def test_on_a_full_disk_a_change_says_so_and_leaves_no_half(
     assert program("init", "--target", f"sqlite:///{tmp_path}/target.db").code == 0
     assert program("change-master", "--master-host", "db1").code == 0
     before = (program.datadir / "master.info").read_bytes()
-    ballast = fill(disk)
+    fill(disk)
     try:
         done = program("change-master", "--master-host", "db2", "--master-port", "3307")
         assert (done.code, "ERROR 1021" in done.err, f"df {program.datadir}" in done.err) == (1, True, True), done.err
         assert (program.datadir / "master.info").read_bytes() == before
         assert not list(program.datadir.rglob(".*.tmp*"))
     finally:
-        ballast.unlink()
+        release(disk)
     assert program("change-master", "--master-host", "db2", "--master-port", "3307").code == 0
 
 

@@ -39,7 +39,7 @@ def small_disk(folder: Path, mebibytes: int) -> Iterator[Path]:
 
 
 def fill(folder: Path) -> Path:
-    """Take every free block of the disk; returns the file that holds them, whose removal gives them back."""
+    """Take every free block of the disk; returns the largest of the files that hold them."""
     ballast = folder / BALLAST
     with ballast.open("wb") as file:
         step, size = 1 << 24, 0
@@ -53,5 +53,14 @@ def fill(folder: Path) -> Path:
                 step //= 2
                 file.truncate(size)  # a call that fails may have taken a part
                 os.fsync(file.fileno())
+    for number in range(os.statvfs(folder).f_bavail):  # a large file needs blocks of its own to grow by the last ones
+        with (folder / f"{BALLAST}-{number}").open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, _BLOCK)
     assert os.statvfs(folder).f_bavail == 0
     return ballast
+
+
+def release(folder: Path) -> None:
+    """Give back what `fill` took."""
+    for path in folder.glob(f"{BALLAST}*"):
+        path.unlink()

@@ -33,7 +33,7 @@ from tests.applier.instance import Instance
 from tests.kit.proxy import Fate, Proxy
 from tests.kit.replica import new_log, wait_until
 from tests.kit.servers import MariadbServer, PostgresqlServer
-from tests.kit.small_disk import BALLAST, fill, small_disk
+from tests.kit.small_disk import fill, release, small_disk
 
 LONG = pytest.mark.long(
     "The cases of SQLite and of a commit without an answer on MariaDB stay; a full or vanished server is rare.",
@@ -510,7 +510,7 @@ def test_sqlite_on_a_full_or_read_only_disk_stops_says_so_and_goes_on_with_space
         instance.apply(groups, middle)
         at = instance.applier.info
         damages: list[tuple[Callable[[], object], Callable[[], None], int]] = [
-            (lambda: fill(small), lambda: (small / BALLAST).unlink(), 1021),
+            (lambda: fill(small), lambda: release(small), 1021),
             (lambda: remount(small, "ro"), lambda: remount(small, "rw"), 1290),
         ]
         for damage, repair, errno in damages:
@@ -573,7 +573,7 @@ def test_a_server_whose_disk_is_full_stops_the_applier_which_goes_on_with_space(
             through.apply()
         is_alive = server.is_running  # some releases end themselves when they cannot extend a file
         assert caught.value.errno in ((1114, 1021) if is_alive else (2013, 2003)), caught.value.message
-        (small / BALLAST).unlink()
+        release(small)
         if not is_alive:
             server.restart()
         through.restart()
@@ -612,7 +612,7 @@ def test_a_postgresql_whose_tablespace_is_full_stops_the_applier_which_goes_on_w
         with pytest.raises(RplError) as caught:
             through.apply()
         assert (caught.value.errno, "free space" in caught.value.hint) == (1021, True), caught.value.message
-        (small / BALLAST).unlink()
+        release(small)
         through.restart()
         assert not through.instance.applier.info.exec_position.is_before(before.exec_position)
         through.apply()

@@ -272,7 +272,9 @@ class _Foreseen(Generic[Info]):
     """A repository as it will be when the unfinished change is carried out; it can only be read."""
 
     def __init__(self, place: InfoRepository[Info], info: Info) -> None:
-        self.guard, self._place, self._info = place.guard, place, info
+        self.guard = place.guard
+        self._place: InfoRepository[Info] = place
+        self._info: Info = info
 
     @property
     def kind(self) -> RepositoryKind:

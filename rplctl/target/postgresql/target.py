@@ -113,7 +113,8 @@ class PostgresqlTarget(OneConnection):
             )
             found = self._driver.execute(sql.encode()).fetchone()
             self._driver.commit()
-        self._may_rest_foreign_keys, self._may_make_tables, self._role = found or (False, False, "")
+        self._may_rest_foreign_keys, self._may_make_tables, role = found or (False, False, "")
+        self._role: str = role
         self.bulk_rows = BULK_ROWS if self._may_make_tables else 0
 
     def begin(self, *, foreign_keys: bool, xid: str = "") -> None:
