@@ -92,7 +92,7 @@ class ThreadStatus:
     until_log_name: str = ""
     until_log_pos: int = 0
     remaining_delay: int | None = None
-    # a copy of tables (rplctl clone): the applier's, which loads it; the last two also the reading end's
+    # a copy of tables (rplctl clone): the applier's, which loads it; clone_moved and clone_step also the reading end's
     clone_tables: int = 0  # 0: there is none, or it is done
     clone_done: int = 0
     clone_percent: int = 0
@@ -100,6 +100,7 @@ class ThreadStatus:
     clone_bytes: int = 0  # a second
     clone_left: int | None = None  # seconds, as far as that can be told
     clone_moved: float = 0.0  # when rows last went on their way
+    clone_trouble: str = ""  # a chunk that is read again, how often and why
     clone_step: str = ""  # how its snapshots know their place
 
     @property

@@ -24,9 +24,9 @@ import typer
 from typer.main import get_command
 
 from rplctl import __version__
-from rplctl.cli.globals import GLOBAL_FLAGS, hoist, make_globals
+from rplctl.cli.globals import GLOBAL_FLAGS, asks_for_json, hoist, make_globals
 from rplctl.cli.options import option, switch
-from rplctl.cli.output import report, write
+from rplctl.cli.output import choose_reporting, report, write
 from rplctl.cli.plain_values import use_plain_values
 from rplctl.errors import RplError, UsageError, file_error, memory_error
 from rplctl.limits import raise_low_limits
@@ -52,22 +52,28 @@ VERBS: dict[str, tuple[str, ...]] = {name: ALIASES.get(name, ()) for name in (
 )}  # fmt: skip
 HELP = ("-h", "--help")
 TAB = "_RPLCTL_COMPLETE"  # in the environment when a shell asks through Typer
+_USAGE_ERROR: Any = typer.BadParameter.__bases__[0]  # of every mistake in a command line
 BROKEN_PIPE = 141  # as a shell reports SIGPIPE
 
 
 def run(arguments: Sequence[str]) -> int:
     """One command line to its exit code; messages go to stderr. Raises KeyboardInterrupt."""
     hoisted: list[str] = []
+    as_json = asks_for_json(arguments)
+    choose_reporting(as_json=as_json, quiet=not {"-q", "--quiet"}.isdisjoint(arguments))
     try:
         raise_low_limits()
         hoisted = hoist(arguments)
         command = _completing() if TAB in os.environ else command_for(hoisted)
-        command(args=hoisted, prog_name="rplctl")
+        code = command(args=hoisted, prog_name="rplctl", standalone_mode=not as_json)
         sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except _USAGE_ERROR as error:  # Typer's own, which it prints itself but with JSON
+        report(UsageError(error.format_message(), hint=_help_hint(hoisted)))
+        return UsageError.exit_code
     except RplError as error:
         if error.exit_code == UsageError.exit_code and not error.hint:
-            is_known = len(_verbs_of(hoisted)) == 1
-            error.hint = f"rplctl {verb_of(hoisted)} --help" if is_known else "rplctl --help"
+            error.hint = _help_hint(hoisted)
         report(error)
         return error.exit_code
     except BrokenPipeError:
@@ -81,7 +87,10 @@ def run(arguments: Sequence[str]) -> int:
         return memory_error().exit_code
     except SystemExit as exit:
         return exit.code if isinstance(exit.code, int) else 0 if exit.code is None else 1
-    return 0
+
+
+def _help_hint(hoisted: Sequence[str]) -> str:
+    return f"rplctl {verb_of(hoisted)} --help" if len(_verbs_of(hoisted)) == 1 else "rplctl --help"
 
 
 def command_for(arguments: Sequence[str]) -> Any:

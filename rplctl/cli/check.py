@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
+from shutil import get_terminal_size
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, Final
 
+from rplctl.cli.color import as_level
 from rplctl.cli.globals import Globals
 from rplctl.cli.options import CHANNELS, each_channel, end, option, seconds, switch
 from rplctl.cli.output import show_rows, write
@@ -39,7 +43,7 @@ def check(
     Exit code 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.
     """
     from rplctl.command.channel.context import one_engine
-    from rplctl.command.check.verb import WORDS, Scope, check_each, limits_of, worst, worst_first
+    from rplctl.command.check.verb import UNKNOWN, WORDS, Scope, Verdict, check_each, limits_of, worst, worst_first
 
     if offline and online:
         raise UsageError("--offline and --online exclude each other")
@@ -58,8 +62,10 @@ def check(
     except UsageError:
         raise
     except (RplError, OSError) as error:  # its exit code is a verdict: 1 would be a warning
-        write(clean(f"RPLCTL UNKNOWN - {told(error).message}") + "\n")
-        return end(3)
+        if options.format != "json":
+            write(_laid_out(options, f"RPLCTL UNKNOWN - {told(error).message}", "UNKNOWN"))
+            return end(UNKNOWN)
+        verdicts = [Verdict(channel or "", UNKNOWN, told(error).message, None)]
     level = worst(v.level for v in verdicts)
     if options.format == "json":
         rows: list[dict[str, Any]] = [{**asdict(v), "level": WORDS[v.level], "findings": v.shown} for v in verdicts]
@@ -71,14 +77,26 @@ def check(
     lags = [(of[v.channel], v.lag_s, v.delay_s) for v in verdicts if v.lag_s is not None]
     data = [f"'lag{name}'={lag}s;{low + delay};{high + delay};0" for name, lag, delay in lags]
     data += [f"'sync_age{of[v.channel]}'={v.sync_age_s}s" for v in verdicts if v.sync_age_s is not None]
-    lines = [" | ".join(filter(None, [f"RPLCTL {WORDS[level]} - {details}", " ".join(data)]))]
+    line = " | ".join(filter(None, [f"RPLCTL {WORDS[level]} - {details}", " ".join(data)]))
+    text = _laid_out(options, line, WORDS[level])
     for v in verdicts:
         where = f"channel '{v.channel}' " if len(verdicts) > 1 or v.channel else ""
         for f in v.findings:
+            found_text = f.text.replace(v.error, "as above") if v.error else f.text
             repair = f"; repair: {f.repair}" if f.repair else ""
-            lines.append(f"{where}{WORDS[f.level]} {f.code}: {f.text}{repair}")
-    write("".join(clean(line.replace("|", "/") if number else line) + "\n" for number, line in enumerate(lines)))
+            line = f"{where}{WORDS[f.level]} {f.code}: {found_text}{repair}".replace("|", "/")
+            text += _laid_out(options, line, WORDS[f.level])
+    write(text)
     end(level)
+
+
+def _laid_out(options: Globals, line: str, level: str) -> str:
+    """For a person folded to the terminal's width, with the level in colour; for a monitoring system one line."""
+    line = clean(line)
+    if options.is_terminal:
+        width = get_terminal_size().columns
+        line = fill(line, width, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
+    return line.replace(level, as_level(level, sys.stdout), 1) + "\n"
 
 
 def _details(verdicts: Sequence[Verdict]) -> str:

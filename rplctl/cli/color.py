@@ -35,6 +35,14 @@ def has_color(stream: TextIO) -> bool:
     return not is_dumb() and stream.isatty()
 
 
+_LEVELS = {"OK": "\x1b[32m", "WARNING": "\x1b[33m", "CRITICAL": _ERROR, "UNKNOWN": "\x1b[33m"}
+
+
+def as_level(word: str, stream: TextIO) -> str:
+    """The word of a verdict."""
+    return f"{_LEVELS[word]}{word}{_PLAIN}" if has_color(stream) else word
+
+
 def as_error(text: str, stream: TextIO) -> str:
     """The word that an error begins with."""
     return f"{_ERROR}{text}{_PLAIN}" if has_color(stream) else text

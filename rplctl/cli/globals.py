@@ -53,6 +53,14 @@ def make_globals(
     return Globals(folder, config_file, format, quiet, verbose, color)
 
 
+def asks_for_json(arguments: Sequence[str]) -> bool:
+    """Whether the result is to be JSON, also of a command line that is wrong elsewhere."""
+    pairs = zip(arguments, arguments[1:], strict=False)
+    return not {"--json", "--format=json"}.isdisjoint(arguments) or any(
+        flag in ("-f", "--format") and value == "json" for flag, value in pairs
+    )
+
+
 def hoist(arguments: Sequence[str]) -> list[str]:
     """The same command line with the options of every command first: `show-status --json` = `--json show-status`."""
     for word in arguments:

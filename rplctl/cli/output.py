@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,7 +19,7 @@ from rplctl.cli.color import as_error, has_color
 from rplctl.cli.globals import Globals
 from rplctl.cli.text import Row, ascii_table, clean, shortened, shown, to_json, tsv, vertical
 from rplctl.command.channel.context import Note
-from rplctl.errors import RplError, UsageError
+from rplctl.errors import LockBusy, RplError, UsageError
 from rplctl.position import BinlogPosition
 
 
@@ -51,7 +51,10 @@ def show_rows(options: Globals, columns: Sequence[str], rows: Sequence[Row], *, 
 
 def show_records(options: Globals, records: Sequence[Any], kind: type[Any], **rest: Any) -> None:
     """Dataclasses whose field names are the columns."""
-    show_rows(options, tuple(kind.__dataclass_fields__), [asdict(record) for record in records], **rest)
+    rows = [asdict(record) for record in records]
+    if options.format == "json":  # what recover and switch-repo called so before every verb said Channel_Name
+        rows = [row | ({"Channel_Name": row["Channel_name"]} if "Channel_name" in row else {}) for row in rows]
+    show_rows(options, tuple(kind.__dataclass_fields__), rows, **rest)
 
 
 def _terminal_table(options: Globals, columns: Sequence[str], rows: Sequence[Row]) -> None:
@@ -146,6 +149,8 @@ def row_of(result: Any) -> dict[str, object]:
         if isinstance(name, Mapping):
             inside = value if isinstance(value, Mapping) else {inner: getattr(value, inner) for inner in name}
             row |= {column: inside[inner] for inner, column in name.items()}
+        elif name and isinstance(value, tuple):
+            row[name] = [asdict(one) if is_dataclass(one) and not isinstance(one, type) else one for one in value]
         elif name:
             row[name] = str(value) if isinstance(value, Path | BinlogPosition) else value
     return row
@@ -188,8 +193,41 @@ def confirm(question: str, *, yes: bool) -> None:
         raise UsageError("not confirmed: nothing was changed")
 
 
+@dataclass(slots=True)
+class _Reporting:
+    """How errors of this command line are shown."""
+
+    as_json: bool = False
+    quiet: bool = False
+
+
+_reporting = _Reporting()
+
+
+def choose_reporting(*, as_json: bool, quiet: bool) -> None:
+    """For the rest of the process. `quiet`: nothing of another process's lock, so that cron sends no mail."""
+    _reporting.as_json, _reporting.quiet = as_json, quiet
+
+
 def report(error: RplError, channel: str | None = None) -> None:
-    """`channel` when several were meant."""
+    """`channel` when several were meant. With JSON the error is one object in one line."""
+    if _reporting.quiet and isinstance(error, LockBusy):
+        return
+    if _reporting.as_json:
+        whose = channel if channel is not None else error.channel
+        sys.stderr.write(
+            to_json(
+                {
+                    "Errno": error.errno,
+                    "Error": error.message,
+                    "Hint": error.hint,
+                    "Channel_Name": whose,
+                    "Position": error.position,
+                    "Exit_Code": error.exit_code,
+                }
+            )
+        )
+        return
     head = as_error(f"ERROR {error.errno}" if error.errno else "ERROR", sys.stderr)
     lines = [f": {error.message}"]
     if channel is not None:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rplctl import mysql_errors as er
 from rplctl.cli.globals import Globals
 from rplctl.cli.options import CHANNEL, DRY_RUN, YES, argument, option, the_channel
-from rplctl.cli.output import confirm, many, say
+from rplctl.cli.output import confirm, many, say, write
+from rplctl.cli.text import clean
 from rplctl.config import Config
 from rplctl.errors import UsageError
+
+if TYPE_CHECKING:
+    from rplctl.command.skip import SkippedTransaction
 
 
 def skip(
@@ -36,7 +42,17 @@ def skip(
     result = run(config, name, wanted, gtid, dry_run=dry_run)
     parts = [f"{many(result.count, 'transaction')} at its next start"] if wanted is not None or result.count else []
     parts += [f"GTID {', '.join(result.gtids)}"] if result.gtids else []
-    say(options, f"channel '{name}' {'would skip' if dry_run else 'skips'} {' and '.join(parts) or 'nothing'}", result)
+    text = f"channel '{name}' {'would skip' if dry_run else 'skips'} {' and '.join(parts) or 'nothing'}"
+    say(options, text, result)
+    if options.format != "json":
+        write("".join(f"{clean(_shown(one))}\n" for one in result.transactions))
+
+
+def _shown(one: SkippedTransaction) -> str:
+    rows = "" if one.Rows is None else f": {many(one.Rows, 'row')}"
+    tables = f" of {', '.join(one.Tables)}" if one.Tables else ""
+    statement = f": {one.Statement}" if one.Statement else ""
+    return f"{one.Gtid or 'no GTID'} at {one.Position}{rows}{tables}{statement}"
 
 
 def _channel_to_skip(options: Globals, given: str | None, count: int | None) -> tuple[str, Config]:

@@ -2,14 +2,48 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
 
 from rplctl import mysql_errors as er, skip_list
-from rplctl.command.channel.context import APPLIER, Note, administer, refuse_while_running
+from rplctl.applier.decode.row_stream import EventRun, read_run
+from rplctl.command.channel.context import APPLIER, Note, Repositories, administer, refuse_while_running
 from rplctl.config import Config
 from rplctl.errors import UsageError
+from rplctl.event.column import column_formats
+from rplctl.event.events import parse_event
 from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet, is_executed
+from rplctl.event.gtid_arrays import gtids_at
+from rplctl.event.images import walk_images
+from rplctl.event.query import Query
+from rplctl.event.scan import GroupKind
+from rplctl.event.table_map import parse_table_map
+from rplctl.event.types import PLAIN_ROWS, EventType
 from rplctl.history import note_event
+from rplctl.mask import masked
+from rplctl.relay_log.reader import RelayGroups, RelayLogReader
+
+_SHOWN: Final = 200  # characters of a statement
+_STEP_BYTES: Final = 16 << 20
+_MOST_BYTES: Final = 256 << 20  # of a transaction whose rows are counted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkippedTransaction:
+    """One that a dry run found in the relay logs. `Position`: where it begins in the source's log.
+
+    `Rows`: None when it is too large to be counted. `Statement`: the first one that is none of BEGIN and COMMIT.
+    """
+
+    Gtid: str
+    Position: str
+    Tables: tuple[str, ...]
+    Rows: int | None
+    Statement: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +53,7 @@ class SkipResult:
     gtids: tuple[str, ...] = field(metadata={"column": "Skip_Gtids"})  # passed over when they are reached
     notes: tuple[Note, ...]
     dry_run: bool
+    transactions: tuple[SkippedTransaction, ...] = ()  # of a dry run, as far as they are received
 
 
 def skip(config: Config, channel_name: str, count: int | None, gtids: str = "", *, dry_run: bool = False) -> SkipResult:
@@ -36,6 +71,7 @@ def skip(config: Config, channel_name: str, count: int | None, gtids: str = "", 
         done, kept = _executed(repositories.relay().gtid_executed, wanted), skip_list.read_gtids(folder)
         kept = () if count == 0 else (*kept, *(g for g in wanted if g not in done and g not in kept))
         left = skip_list.read_count(folder) if count is None else count
+        found = tuple(_left_out(repositories, left, kept)) if dry_run else ()
         if not dry_run:
             if count is not None:
                 skip_list.write_count(folder, count)
@@ -43,7 +79,75 @@ def skip(config: Config, channel_name: str, count: int | None, gtids: str = "", 
             what = f"skip {count}" if count is not None else f"skip --gtid {gtids}"
             note_event(config.datadir, channel_name, "skip", what)
     notes = tuple(Note(f"GTID {gtid} is executed already: there is nothing to skip") for gtid in done)
-    return SkipResult(channel_name, left, kept, notes, dry_run)
+    return SkipResult(channel_name, left, kept, notes, dry_run, found)
+
+
+def _left_out(repositories: Repositories, count: int, gtids: tuple[str, ...]) -> Iterator[SkippedTransaction]:
+    """The next `count` transactions in the relay logs, and those of the GTIDs. Raises RelayLogError."""
+    reader = RelayLogReader(repositories.channel, by_gtid=repositories.master().uses_gtid)
+    if not (count or gtids) or not reader.open(repositories.relay()):
+        return
+    wanted = set(gtids)
+    while (count or wanted) and (groups := reader.groups(_STEP_BYTES)) is not None:
+        for number in np.flatnonzero(groups.scan.kind != GroupKind.CONTROL).tolist():
+            gtid = _gtid_of(groups, number)
+            listed = next((one for one in wanted if gtid and is_executed(gtid, one)), "")
+            if not count and not listed:
+                continue
+            count -= bool(count)
+            wanted -= {listed} if gtid == listed else set()  # a set of MySQL's goes on
+            yield _transaction(groups, number, gtid)
+            if not (count or wanted):
+                return
+
+
+def _gtid_of(groups: RelayGroups, number: int) -> str:
+    offset = groups.scan.gtid_offset[number : number + 1]
+    if offset[0] < 0:
+        return ""
+    return next((str(gtids) for gtids in gtids_at(groups.data, offset, groups.scan.description_at) if str(gtids)), "")
+
+
+def _transaction(groups: RelayGroups, number: int, gtid: str) -> SkippedTransaction:
+    scan, description = groups.scan, groups.format_description
+    begin = scan.source_position(number - 1) if number else groups.start_source
+    start, end = int(scan.start[number]), int(scan.end[number])
+    tables: Counter[str] = Counter()
+    statement, is_counted = "", description is not None and end - start <= _MOST_BYTES
+    if description is not None and is_counted:
+        run = read_run(groups.data, start, end, description)
+        tables, statement = _rows_of(run), _statement_of(run)
+    return SkippedTransaction(
+        Gtid=gtid,
+        Position=str(begin),
+        Tables=tuple(tables),
+        Rows=tables.total() if is_counted else None,
+        Statement=statement,
+    )
+
+
+def _rows_of(run: EventRun) -> Counter[str]:
+    """Table → rows."""
+    maps = {}
+    counts: Counter[str] = Counter()
+    for number in np.flatnonzero(np.isin(run.types, [EventType.TABLE_MAP, *PLAIN_ROWS])).tolist():
+        if run.types[number] == EventType.TABLE_MAP:
+            table_map = parse_table_map(run.event(number), run.description)
+            maps[table_map.table_id] = table_map
+            continue
+        rows = run.part(number, number + 1).rows_events()
+        table_map = maps[int(rows.table_id[0])]
+        counts[f"{table_map.database}.{table_map.table}"] += len(walk_images(rows, column_formats(table_map)).ops)
+    return counts
+
+
+def _statement_of(run: EventRun) -> str:
+    for number in np.flatnonzero(run.types == EventType.QUERY).tolist():
+        query = parse_event(run.event(number), run.description)
+        text = query.sql_bytes.decode("utf-8", "backslashreplace") if isinstance(query, Query) else ""
+        if text not in ("", "BEGIN", "COMMIT"):
+            return " ".join(masked(text).split())[:_SHOWN]
+    return ""
 
 
 def _parts(gtids: str) -> tuple[str, ...]:

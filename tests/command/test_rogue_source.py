@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from rplctl.applier.apply.clone_pieces import MOST_TRIES
 from tests.kit.replica import Replica, wait_until
 from tests.kit.rogue import Lie, RogueSource
 from tests.kit.servers import MariadbServer
@@ -85,6 +86,26 @@ def has_other(target: MariadbServer) -> bool:
 def copied(replica: Replica) -> bool:
     rows = json.loads(replica.run("show-clone", "--json").stdout)
     return bool(rows) and all(row["State"] == "done" for row in rows)
+
+
+def test_a_row_that_cannot_be_decoded_is_an_error_after_some_equal_tries(
+    replica: Replica, source: MariadbServer, rogue: RogueSource, target: MariadbServer
+) -> None:
+    set_up(replica, source, rogue, target)
+    rogue.damage = (b"\x03777", b"\xfa777")
+    replica.run("clone")
+
+    def said() -> str:
+        return replica.run("show-status", "--field", "Last_SQL_Error").stdout
+
+    wait_until(lambda: "shop.t is not copied" in said(), 120)
+    assert f"chunk 0 could not be used {MOST_TRIES} times" in said() and "rplctl clone --cancel" in said()
+    assert f"chunk 0 of shop.t is read again ({MOST_TRIES - 1} of {MOST_TRIES})" in replica.run("show-clone").stderr
+    rogue.damage = None
+    replica.run("stop")
+    replica.run("clone", "--cancel", "--yes")
+    replica.run("clone")
+    wait_until(lambda: copied(replica), 120)
 
 
 @pytest.mark.long(

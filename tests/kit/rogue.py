@@ -35,10 +35,13 @@ class Lie:
 
 
 class RogueSource:
-    """`lies` may be changed at any time; `port` is where it listens."""
+    """`lies` may be changed at any time; `port` is where it listens. `damage`: bytes of rows that a prepared statement
+    brings, and what they become.
+    """
 
     def __init__(self, server_port: int) -> None:
         self.server_port, self.lies = server_port, list[Lie]()
+        self.damage: tuple[bytes, bytes] | None = None
         self._listener = socket.create_server((HOST, 0))
         self.port: int = self._listener.getsockname()[1]
         self._sockets: list[socket.socket] = [self._listener]
@@ -89,6 +92,8 @@ class RogueSource:
         with contextlib.suppress(OSError, EOFError):
             while True:
                 sequence, payload = _read(server)
+                if self.damage and not asked[0]:
+                    payload = payload.replace(*self.damage)
                 for lie in self.lies if asked[0] else ():
                     if lie.query in asked[0] and (cells := _cells(payload)) is not None:
                         payload = _row(lie.rewrite(cells))

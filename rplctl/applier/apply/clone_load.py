@@ -21,7 +21,7 @@ from sqlalchemy import Connection
 from rplctl import mysql_errors as er
 from rplctl.applier.apply.batch import BatchApplier
 from rplctl.applier.apply.clone_loaders import Loaders
-from rplctl.applier.apply.clone_pieces import KEYS, GivenUp, Piece, Pieces
+from rplctl.applier.apply.clone_pieces import KEYS, GivenUp, Piece, Pieces, Tries
 from rplctl.applier.apply.clone_rows import DecodedRows, decoded, load_rows
 from rplctl.applier.apply.clone_speed import CloneSpeed
 from rplctl.applier.decode.filter_rules import ReplicationFilter, moved
@@ -69,8 +69,7 @@ class CloneLoader:
         self._channel, self._target, self._ledger, self._work = channel, target, ledger, work
         self._by_gtid = by_gtid
         self._rules = ReplicationFilter.from_config(config)
-        self._folder = CloneFolder(channel)
-        self._server = statement_target(target)
+        self._folder, self._server = CloneFolder(channel), statement_target(target)
         self._models: dict[TableName, TableModel] = {}  # of the snapshot that is being loaded
         self._keyed: set[int] = set()  # of its tables those that wait for no keys
         self._begun = 0  # the epoch whose tables are made, and nothing has failed since
@@ -78,7 +77,7 @@ class CloneLoader:
         self._loaders = Loaders(target)
         self._ahead: Prefetch[ReadChunk] = Prefetch(RelayLogError, OSError)
         self.until = Until()  # where the next rows are wanted
-        self._speed = CloneSpeed()
+        self._speed, self._tries = CloneSpeed(), Tries()
         self._read_ledger()
         self._plan()
 
@@ -200,8 +199,8 @@ class CloneLoader:
         except RelayLogError as error:
             if error.transient:  # no room for a large row
                 raise
-            log.warning("%s; its tables are copied again", error.message)
             found.remove()
+            self._speed.trouble = self._tries.again(names, pieces.failed, error)
             return True
         self._begun = found.epoch
         self._keyed.update(number for number, chunk in pieces.done if chunk == KEYS)
@@ -417,6 +416,7 @@ class CloneLoader:
             crash_point("crash_clone_before_end")
         crash_point("crash_clone_after_end")
         self._work.learned(dict.fromkeys(known), {})
+        self._tries, self._speed.trouble = Tries(), ""
         for row in rows:
             self._waiting.pop(row.name)
         self._done += [replace(row, State=DONE) for row in rows if row.name in copied]

@@ -6,17 +6,25 @@ nothing more is handed out, and what waits for its turn is given up.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
+from rplctl import mysql_errors as er
 from rplctl.clone.folder import Snapshot
+from rplctl.errors import RelayLogError
+from rplctl.schema.statement import TableName
 
+MOST_TRIES: Final = 3  # of a chunk that fails in the same way each time
 KEYS: Final = -1  # in place of a chunk: the table's late keys
 Piece = tuple[int, int]  # number of the table, of the chunk
 _SECONDS: Final = 2.0  # in which pieces are handed out; then others have their turn
 _POLL_S: Final = 0.01
+
+log = logging.getLogger(__name__)
 
 
 class GivenUp(Exception):
@@ -37,6 +45,7 @@ class Pieces:
         self._changed = threading.Condition()
         self._deadline = time.monotonic() + _SECONDS
         self.failure: BaseException | None = None
+        self.failed: Piece | None = None
         self.done: list[Piece] = []
 
     def next(self) -> Piece | None:
@@ -92,5 +101,37 @@ class Pieces:
                 self.done.append(piece)
                 self._committed[piece[0]] += piece[1] != KEYS
             elif self.failure is None and not isinstance(failure, GivenUp):
-                self.failure = failure
+                self.failure, self.failed = failure, piece
             self._changed.notify_all()
+
+
+class Tries:
+    """How often chunks have failed, each in the same way every time: what the source sends is no accident then."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[TableName, int, int]] = Counter()  # by table, chunk and error
+
+    def again(self, names: Sequence[TableName], piece: Piece | None, error: RelayLogError) -> str:
+        """Count one more, and return what is said of it. Raises RelayLogError at the last one."""
+        number, chunk = piece or (0, 0)
+        name = names[number]
+        self._counts[failure := (name, chunk, error.errno)] += 1
+        tries, table = self._counts[failure], ".".join(name)
+        text = f"chunk {chunk} of {table} is read again ({tries} of {MOST_TRIES}): {error.message}"
+        if tries < MOST_TRIES:
+            log.warning("%s", text)
+            return text
+        raise RelayLogError(
+            f"{table} is not copied: chunk {chunk} could not be used {tries} times: {error.message}",
+            errno=error.errno or er.SLAVE_RELAY_LOG_READ_FAILURE,
+            position=error.position,
+            hint=copy_again(*name),
+        ) from error
+
+
+def copy_again(database: str, table: str) -> str:
+    """The way out of a row that cannot be copied."""
+    return (
+        "correct the row on the source, then rplctl clone --cancel and rplctl clone, which copies anew what is not"
+        f" copied; or leave the table out: rplctl change-filter --replicate-ignore-table {database}.{table}"
+    )

@@ -14,6 +14,7 @@ from typing import Final
 
 import numpy as np
 
+from rplctl.applier.apply.clone_pieces import copy_again
 from rplctl.applier.decode.net_changes import inserted_chunk
 from rplctl.applier.decode.row_stream import TableRows
 from rplctl.clone.chunk_file import ChunkFile
@@ -85,10 +86,7 @@ def _of_row(error: TargetError, rows: RowSet, model: TableModel, target: Target)
 
 def _refusal(error: TargetError, model: TableModel) -> TargetError:
     where = f" (row {error.position})" if error.position else ""
-    again = (
-        "correct the row on the source, then rplctl clone --cancel and rplctl clone, which copies anew what is not"
-        f" copied; or leave the table out: rplctl change-filter --replicate-ignore-table {model.database}.{model.name}"
-    )
+    again = copy_again(model.database, model.name)
     hint = error.hint if "rplctl start" in error.hint else again  # skip is for transactions of the source
     return TargetError(
         f"{model.database}.{model.name} is not copied: {error.message}{where}", errno=error.errno, hint=hint

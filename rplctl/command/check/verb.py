@@ -61,6 +61,7 @@ class Verdict:
     findings: tuple[Finding, ...] = ()
     delay_s: int = 0  # MASTER_DELAY, which is part of lag_s and no lag
     sync_age_s: int | None = None  # of a channel that runs from cron
+    error: str = ""  # of a thread that does not run; it is part of the text
 
     @property
     def shown(self) -> list[dict[str, Any]]:
@@ -126,7 +127,7 @@ def _live(status: SlaveStatus) -> Verdict:
     threads = f"io {status.Slave_IO_Running}, sql {status.Slave_SQL_Running}"
     if (status.Slave_IO_Running, status.Slave_SQL_Running) != ("Yes", "Yes"):
         error = status.Last_SQL_Error or status.Last_IO_Error
-        return Verdict(name, 0, f"{threads}{f': {error}' if error else ''}", lag, delay_s=delay)
+        return Verdict(name, 0, f"{threads}{f': {error}' if error else ''}", lag, delay_s=delay, error=error)
     asked = f" (MASTER_DELAY {delay} s)" if delay else ""
     behind = f"{lag} s behind{asked}" if lag is not None else "behind by an unknown time"
     where = f"{status.Relay_Master_Log_File}:{status.Exec_Master_Log_Pos}"
