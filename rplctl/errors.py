@@ -200,8 +200,8 @@ def told(error: RplError | OSError) -> RplError:
 
 
 _COMMAND = re.compile(
-    r"\brplctl (?:change-filter|change-master|check|clone|load-schema|recover|reset|show-status|skip|start|stop"
-    r"|switch-repo)\b"
+    r"\brplctl (?:change-filter|change-master|check|clone|load-schema|recover|repair|reset|show-clone|show-status|skip"
+    r"|start|stop|switch-repo|verify)\b"
 )
 
 

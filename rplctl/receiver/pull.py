@@ -34,7 +34,7 @@ from rplctl.relay_log.purge import relay_log_space
 from rplctl.relay_log.writer import RelayLogWriter
 from rplctl.repository.base import InfoRepository
 from rplctl.source import EventBatch, ReplicaIdentity, SourceIdentity, SourceStream
-from rplctl.source.base import fatal_reading_binlog
+from rplctl.source.base import COPY_AGAIN, fatal_reading_binlog
 
 _ROTATE_FIXED: Final = 8
 _CONTROL: Final = frozenset(
@@ -301,5 +301,5 @@ def refuse_log_begun_anew(known: bytes, sent: bytes, position: BinlogPosition) -
         return
     raise fatal_reading_binlog(
         f"{position.log_name} is not the log that was read up to {position.log_pos}: the source has begun it anew",
-        hint="provision the target anew, then rplctl change-master --master-log-file … --master-log-pos …",
+        hint=f"To copy the tables again, run: {COPY_AGAIN}",
     )

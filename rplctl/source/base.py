@@ -9,7 +9,7 @@ twice.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from rplctl import mysql_errors as er
 from rplctl.errors import SourceError
@@ -82,6 +82,10 @@ class SourceStream(Protocol):
         """Events that have arrived, at least one; None when there is none within the timeout. Raises SourceError."""
 
     def close(self) -> None: ...
+
+
+# `reset` forgets the position that the source no longer has; the copy begins at the source's end
+COPY_AGAIN: Final = "rplctl stop; rplctl reset --yes; rplctl clone --replace --databases DB,... --yes"
 
 
 def fatal_reading_binlog(reason: str, *, hint: str = "") -> SourceError:

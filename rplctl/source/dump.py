@@ -24,6 +24,7 @@ from rplctl.handshake import LONGEST_WAIT_S
 from rplctl.info import MasterInfo
 from rplctl.source import flavor
 from rplctl.source.base import (
+    COPY_AGAIN,
     DumpStart,
     EventBatch,
     ReplicaIdentity,
@@ -196,7 +197,7 @@ def _hint(text: str) -> str:
     if "not in the master's binlog" in lowered or "more gtids than the" in lowered:
         return "this channel applied what the source lacks: rplctl change-master to one that has it, or provision anew"
     if "purged" in lowered or "could not find first log" in lowered or "gtid state" in lowered:
-        return "the source purged what this channel needs: provision the target anew, then rplctl change-master"
+        return f"the source purged what this channel needs. To copy its tables again, run: {COPY_AGAIN}"
     if "same server_uuid/server_id" in lowered or "same server_id" in lowered:
         return "another replica uses this server id: give this instance its own --server-id"
     if "position" in lowered:

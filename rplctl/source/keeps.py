@@ -68,6 +68,15 @@ def _number(variables: Mapping[str, str], name: str) -> float:
     return float(text) if text.replace(".", "", 1).isdecimal() else 0.0
 
 
+def purged_gtids(ask: Query, kept: Kept) -> str:
+    """The GTIDs that were logged before the oldest log that is left; '' for none. Raises SourceError."""
+    if "server_uuid" in kept.variables:  # MySQL's
+        return str(ask(written("SELECT @@GLOBAL.gtid_purged"))[0][0])
+    oldest = min(kept.logs, key=log_number)
+    events = ask(written("SHOW BINLOG EVENTS IN {} LIMIT 3", text_literal(oldest)))
+    return next((str(row[5]).strip("[]") for row in events if row[2] == "Gtid_list"), "")
+
+
 def look(ask: Query) -> Kept:
     """Raises SourceError, 1227 where the account may not see the logs."""
     began = time.time()

@@ -43,7 +43,7 @@ from rplctl.verify.log_keys import TouchedKeys
 from rplctl.verify.log_rows import NOT_KNOWN, moved_rows
 from rplctl.verify.pair import Pair, keys_of_images
 from rplctl.verify.report_file import Kind
-from rplctl.verify.settle import MOST_ROUNDS, Settler, by_key
+from rplctl.verify.settle import Settler, by_key
 from rplctl.verify.shown import shown_statement
 from rplctl.verify.source_side import rows_of_keys
 from rplctl.verify.undo import NoUndo, UndoFolder, UndoText
@@ -135,7 +135,7 @@ class Mender:
 
     def mend(self, pair: Pair, keys: Suspects, out: Outcome, *, apart: bool = False) -> None:
         """Raises Altered, SourceError, TargetError, LockBusy, WaitTimeout, NotRunning."""
-        for _ in range(MOST_ROUNDS):
+        for _ in range(self.settler.rounds):
             if not keys:
                 return
             keys = self._round(pair, keys, out, apart=apart)

@@ -74,10 +74,15 @@ class Settler:
     tells: Callable[[str], None] = lambda _: None  # what it waits for; '' when it goes on
     holds_still: bool = False  # the target, and no applier runs
 
+    @property
+    def rounds(self) -> int:
+        """How often rows in motion are looked at: where the target holds still they stay in motion."""
+        return 1 if self.holds_still else MOST_ROUNDS
+
     def settle(self, pair: Pair, keys: list[Key]) -> Settlement:
         """All of them. Raises Altered, SourceError, TargetError, WaitTimeout, NotRunning."""
         found: list[Difference] = []
-        for _ in range(MOST_ROUNDS):
+        for _ in range(self.rounds):
             if not keys:
                 break
             with self.staged(pair, partial(rows_of_keys, self.source, pair, keys), keys=keys) as touched:
@@ -90,7 +95,7 @@ class Settler:
 
     def settle_hashes(self, pair: Pair, hashes: set[int]) -> tuple[int, int, bool]:
         """Of a table without a key: how many rows are missing, how many extra, and whether it was in motion."""
-        for _ in range(MOST_ROUNDS):
+        for _ in range(self.rounds):
             with self.staged(pair, partial(rows_with_hashes, self.source, pair, hashes)) as touched:
                 if not touched.is_all:
                     staged, rows = self.side.count(pair, hashes)
@@ -102,6 +107,8 @@ class Settler:
     def look(self, touched: TouchedKeys) -> BinlogPosition:
         """At all up to the target's place."""
         place, at = self.applied.executed(), self.source.at
+        if self.holds_still:  # `staged` has looked at all behind it
+            return place
         if at is None or place != at:
             if at is not None and not self.received.begin_behind(at):
                 touched.is_all = True

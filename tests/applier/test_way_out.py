@@ -134,7 +134,7 @@ def test_both_threads_tell_it_where_show_status_reads(tmp_path: Path) -> None:
     report.failed(TargetError("Can't find record in 't'", errno=1032))
     report.stopped()
     told = read_status(channel.status_path("applier")).last_error
-    assert "rplctl start --channel east" in told and LOSS in told
+    assert "rplctl start --channel east" in told and "rplctl verify --channel east" in told
     reporter = Reporter(channel)
     reporter.failed(RplError("it ended"))
     reporter.stopped()

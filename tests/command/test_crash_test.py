@@ -131,7 +131,7 @@ def read_behind_the_cut(*arguments: Any) -> Any:
     return replace(plan, next_event=replace(place, log_pos=place.log_pos + plan.truncated_bytes + 60))
 
 
-def deleted_first(switch: Any, _store: bool) -> None:
+def deleted_first(switch: Any, *_: object) -> None:
     """A switch that deletes before it writes: neither place has the record when it is killed."""
     info = switch.old.read()
     switch.old.remove()
@@ -140,7 +140,7 @@ def deleted_first(switch: Any, _store: bool) -> None:
     switch.store_option()
 
 
-def both_left(switch: Any, _store: bool) -> None:
+def both_left(switch: Any, *_: object) -> None:
     """A switch without a journal: both places have a record when it is killed, and nothing says which counts."""
     switch.write(switch.old.read())
     crash_point("switch_after_write")

@@ -152,13 +152,13 @@ def test_pages_that_are_no_more_chosen_go_into_the_file(start: Start, chosen: st
     pages.open()
     pages.prepare(xid_of(prefix, at(1)), at(0), at(1))
     start.server.prepared = {xid_of(prefix, at(1)): [1]}
-    left = replace(at(1), left_at=at(1).place)
     ledger = start.open("xa", prepared_position=chosen)
-    assert ledger is not None and ledger.open() == left
-    assert (start.repository.read(), start.server.rows) == (left, [1])
+    opened = replace(at(1), left_at=at(1).place)  # from here on the target needs the owner's row
+    assert ledger is not None and ledger.open() == opened
+    assert (start.repository.read(), start.server.rows) == (opened, [1])
     assert pages_path(start.channel).exists() == (chosen == "pages")
     settle_prepared(start.config("xa"), start.channel, lambda: start.engine)
-    assert not pages_path(start.channel).exists() and start.repository.read() == left
+    assert not pages_path(start.channel).exists() and start.repository.read() == opened
 
 
 def test_a_log_that_decided_and_is_no_longer_named_is_asked_for(start: Start) -> None:

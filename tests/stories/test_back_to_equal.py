@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from tests.kit.replica import Replica, wait_until
+from tests.kit.replica import Replica, new_log, purge_logs, wait_until
 from tests.kit.servers import MariadbServer
 
 pytestmark = [pytest.mark.slow, pytest.mark.mariadb]
@@ -33,13 +33,18 @@ def type_in(replica: Replica, commands: str) -> list[int | None]:
     return codes
 
 
-def test_the_hint_of_a_stop_at_a_row_leads_to_a_verified_copy(replica: Replica, source: MariadbServer) -> None:
+def begun(replica: Replica, source: MariadbServer, *change: str) -> None:
+    """The channel has all that the source has."""
     replica.run("init")
     options = replica.datadir / "rplctl.toml"
     options.write_text(f'replicate_do_db = "shop"\n{options.read_text()}')
-    replica.change_master(source)
+    replica.change_master(source, *change)
     replica.run("start")
     replica.wait_synced(source)
+
+
+def test_the_hint_of_a_stop_at_a_row_leads_to_a_verified_copy(replica: Replica, source: MariadbServer) -> None:
+    begun(replica, source)
     for errno, (fault, changes) in STOPS.items():
         with closing(sqlite3.connect(replica.datadir / "target.db", timeout=30)) as connection, connection:
             connection.execute(fault)
@@ -53,3 +58,24 @@ def test_the_hint_of_a_stop_at_a_row_leads_to_a_verified_copy(replica: Replica, 
         replica.wait_synced(source)
         replica.run("verify")
     assert replica.query("SELECT v FROM shop__t WHERE id IN (7, 8, 201, 202, 203) ORDER BY id") == [(0,), (1,), (2,)]
+
+
+@pytest.mark.parametrize("change", [(), ("--master-use-gtid", "slave_pos")], ids=["position", "gtid"])
+def test_the_hint_after_a_purge_leads_to_a_verified_copy(
+    replica: Replica, source: MariadbServer, change: tuple[str, ...]
+) -> None:
+    """Rows that were never received are copied; `check --online` names the same commands."""
+    begun(replica, source, *change)
+    replica.run("stop")
+    source.sql("INSERT INTO t VALUES (300, 300)", "shop")
+    new_log(source)
+    purge_logs(source, new_log(source))
+    assert "source_purged" in replica.run("check", "--online", "-v", expect=2).stdout
+    replica.run("start", expect=None)
+    wait_until(lambda: replica.status()["Last_IO_Errno"] == 1236)
+    hint = replica.status()["Last_IO_Error"].partition("run: ")[2].rstrip(")")
+    assert hint in replica.run("check", "--online", "-v", expect=2).stdout
+    assert type_in(replica, hint.replace("DB,...", "shop")) == [0, 0, 0]
+    wait_until(lambda: "done" in replica.run("show-clone").stdout and replica.status()["Clone_Tables"] == 0)
+    replica.run("verify")
+    assert replica.query("SELECT count(*) FROM shop__t") == source.sql("SELECT count(*) FROM shop.t")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 
 import pytest
@@ -68,7 +69,8 @@ def test_a_target_that_was_removed_is_refused_and_the_hint_leads_back(mariadb: M
     assert commands == ["rplctl reset --yes", "rplctl clone"]
     for command in commands:
         replica.run(*command.split()[1:])
-    wait_until(lambda: replica.status()["Clone_Tables"] == 0 and replica.status()["Seconds_Behind_Master"] == 0)
+    wait_until(lambda: {row["State"] for row in json.loads(replica.run("show-clone", "--json").stdout)} == {"done"})
+    replica.wait_synced(mariadb)
     replica.run("verify")
     replica.run("stop")
     assert_same_tables(mariadb, replica, DATABASE)

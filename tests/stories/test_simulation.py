@@ -62,7 +62,7 @@ pytestmark = pytest.mark.long(
 )
 
 IN_THE_SUITE, AT_ONCE, TORTURE = 50, 50, 5000
-TABLES = ("probe", "rplctl_commit_marker", "slave_relay_log_info", "slave_master_info")
+TABLES = ("probe", "rplctl_commit_marker", "rplctl_channel_owner", "slave_relay_log_info", "slave_master_info")
 
 
 @dataclass

@@ -17,6 +17,7 @@ from rplctl.target import open_target
 from rplctl.verify import mend
 from rplctl.verify.mend import Mender, Outcome
 from rplctl.verify.pair import Pair
+from rplctl.verify.settle import MOST_ROUNDS
 from rplctl.verify.undo import UndoFolder
 
 COLUMNS = (Column("id", "int", nullable=False), Column("u", "varchar", 9), Column("v", "int"))
@@ -30,7 +31,7 @@ class Stage:
     the look of that number is taken.
     """
 
-    source = None
+    source, holds_still, rounds = None, False, MOST_ROUNDS
 
     def __init__(self, path: Path, ours: dict[int, tuple[Any, ...]], theirs: list[tuple[Any, ...]]) -> None:
         self.ours, self.touches = ours, dict[int, set[tuple[int]]]()

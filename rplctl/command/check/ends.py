@@ -17,11 +17,13 @@ from rplctl.command.check.repository import Stored
 from rplctl.command.process.thread_report import threads_of
 from rplctl.config import Config
 from rplctl.errors import RplError, SourceError, TargetError
+from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition, log_number
 from rplctl.repository import open_repository
 from rplctl.repository.base import RepositoryKind
 from rplctl.repository.record import RELAY_LOG_INFO
+from rplctl.source.base import COPY_AGAIN
 from rplctl.status import read_status
 from rplctl.target import dialect_of, open_target
 from rplctl.target.asked_once import answer
@@ -34,8 +36,8 @@ if TYPE_CHECKING:
     from rplctl.schema.model import TableModel
 
 LOADED = "rplctl load-schema --rows-loaded all"
+_FOLDER = "put the missing logs into the folder; or load a backup, then rplctl change-master with its position"
 UNFIT = frozenset({"target_lost", "target_of_another"})
-PURGED = "provision the target again from a backup, then rplctl change-master with the backup's position"
 
 
 def check_belonging(config: Config, channel: Channel) -> Iterator[Finding]:
@@ -159,13 +161,14 @@ def check_source(config: Config, channel: Channel, stored: Stored) -> Iterator[F
         except (OSError, SourceError) as error:
             yield found("source_away", f"{folder}: {error}", "rplctl change-master --master-binlog-dir DIR")
             return
-        yield from judge_position(sizes, next_event)
+        yield from judge_position(sizes, next_event, _FOLDER)
         return
-    from rplctl.source.keeps import look, purge_at
+    from rplctl.source.keeps import look, purge_at, purged_gtids
 
     try:
         with ask_source(config, master) as query:
             kept = look(query)
+            purged = purged_gtids(query, kept) if master.uses_gtid and kept.logs else ""
     except RplError as error:
         yield found("source_away", error.message, error.hint or "rplctl doctor")
         return
@@ -175,9 +178,13 @@ def check_source(config: Config, channel: Channel, stored: Stored) -> Iterator[F
         text = "the source writes no binary log"
         yield found("source_binlog_off", text, "set log_bin on the source and restart it")
         return
-    if not (master.enabled_auto_position or master.using_gtid):
-        yield from judge_position(kept.logs, next_event)
     said = read_status(channel.status_path("receiver"))
+    if not (next_event.log_name or relay.gtid_executed):
+        yield from judge_beginning(kept.logs)
+    elif master.uses_gtid:
+        yield from judge_gtids(purged, relay.gtid_executed, said.retrieved_gtid_set)
+    else:
+        yield from judge_position(kept.logs, next_event)
     moment = purge_at(kept, next_event, said.read_timestamp, said.source_bytes_per_s)
     if moment is not None:
         yield from judge_purge(max(0.0, moment - time.time()), next_event.log_name, kept.keeps_s)
@@ -205,7 +212,32 @@ def judge_identity(variables: Mapping[str, str], master: MasterInfo, server_id: 
         yield found("source_same_server_id", f"server_id {server_id} is also ours", "rplctl init --server-id N")
 
 
-def judge_position(sizes: Mapping[str, int], position: BinlogPosition) -> Iterator[Finding]:
+def judge_beginning(sizes: Mapping[str, int]) -> Iterator[Finding]:
+    """Of a channel that never began: are all logs there that say how the source's tables came to be?"""
+    if sizes and (first := min(sizes, key=log_number)) and log_number(first) > 1:
+        text = (
+            f"the channel never began, and the source's logs begin with {first}: the rows from before are not in them"
+        )
+        yield found("source_purged", text, "rplctl clone")
+
+
+def judge_gtids(purged: str, executed: str, retrieved: str) -> Iterator[Finding]:
+    """`purged`: what is in no log of the source any more. Has the channel all of it?"""
+    have_any = executed or retrieved
+    if not purged or have_any and (":" in purged) != (":" in have_any):  # of another vendor: its start says that
+        return
+    if ":" in purged:
+        have = MysqlGtidSet.parse(executed).union(MysqlGtidSet.parse(retrieved))
+        has_all = MysqlGtidSet.parse(purged).is_subset_of(have)
+    else:
+        state = MariadbGtidState.parse(executed).union(MariadbGtidState.parse(retrieved))
+        has_all = MariadbGtidState.parse(purged).is_subset_of(state)
+    if not has_all:
+        text = f"the source purged its logs up to {purged}, and the channel has not received all of that"
+        yield found("source_purged", text, COPY_AGAIN)
+
+
+def judge_position(sizes: Mapping[str, int], position: BinlogPosition, repair: str = COPY_AGAIN) -> Iterator[Finding]:
     """`sizes`: the source's binary logs. Is the next event still there, and is it there already?"""
     if not position.log_name or not sizes:
         return
@@ -213,12 +245,12 @@ def judge_position(sizes: Mapping[str, int], position: BinlogPosition) -> Iterat
         size = sizes[position.log_name]
         if position.log_pos > size:
             text = f"{position} is past the end of the source's binary log ({size}): it lost what it had sent"
-            yield found("source_past_end", text, PURGED)
+            yield found("source_past_end", text, repair)
         return
     if log_number(position.log_name) < min(map(log_number, sizes)):
         text = (
             f"the source purged {position.log_name}, which is needed next; it begins with {min(sizes, key=log_number)}"
         )
-        yield found("source_purged", text, PURGED)
+        yield found("source_purged", text, repair)
     else:
-        yield found("source_past_end", f"the source has no {position.log_name}, which is needed next", PURGED)
+        yield found("source_past_end", f"the source has no {position.log_name}, which is needed next", repair)

@@ -75,17 +75,20 @@ def brought_up(config: Config, channel: Channel) -> Iterator[BroughtUp]:
     with ended_by_signals(channel.name, "while another command needed its threads"), ExitStack() as held:
         held.callback(threads.end)
         deadline = time.monotonic() + _PATIENCE_S
+        is_synced = False  # by us, or by a run of cron that we have waited for
         while True:
             try:
                 if not threads.holds_still:
                     threads.run()
                     break
-                _wait_for_cron(config, channel, deadline)
-                start(config, channel.name, StartRequest(until_synced=True, is_passing=True))
+                is_synced = _wait_for_cron(config, channel, deadline) or is_synced
+                if not is_synced:
+                    start(config, channel.name, StartRequest(until_synced=True, is_passing=True))
+                    is_synced = True
                 threads.run()
                 lock = held.enter_context(ExitStack())
                 lock.enter_context(hold_lock(channel, ADMIN))  # nobody starts an applier now
-                if APPLIER not in running(channel):
+                if set(running(channel)) == {RECEIVER}:
                     break
                 lock.close()
             except LockBusy:
@@ -95,8 +98,9 @@ def brought_up(config: Config, channel: Channel) -> Iterator[BroughtUp]:
         yield threads
 
 
-def _wait_for_cron(config: Config, channel: Channel, deadline: float) -> None:
-    """Until no applier has the file. Raises TargetError 1205 for one that stays."""
+def _wait_for_cron(config: Config, channel: Channel, deadline: float) -> bool:
+    """Until no applier has the file; True if one had it. Raises TargetError 1205 for one that stays."""
+    has_waited = False
     while is_held_by_applier(config, channel):
         if not runs_from_cron(config, read_sync_record(channel)) or time.monotonic() > deadline:
             pid = running(channel).get(APPLIER)
@@ -106,3 +110,5 @@ def _wait_for_cron(config: Config, channel: Channel, deadline: float) -> None:
             hint = for_channel("rplctl stop; rplctl verify; rplctl start", channel.name)
             raise TargetError(text, errno=er.LOCK_WAIT_TIMEOUT, channel=channel.name, hint=hint)
         time.sleep(_POLL_S)
+        has_waited = True
+    return has_waited

@@ -415,7 +415,7 @@ ROWS = [
     Row("source's folder gone", running(lambda s: shutil.rmtree(s.source)), CRITICAL, ("source_away",), options=ONLINE),
     Row("source purged what is needed", running(lambda s: source_has(s, "binlog.000009")), CRITICAL,
         ("source_purged", "receiver_stuck"),
-        "binlog.000003 backup", options=ONLINE),
+        "binlog.000003 folder", options=ONLINE),
     Row("source lost what it had sent", running(lambda s: os.truncate(s.source / "binlog.000003", 5000)), CRITICAL,
         ("source_past_end",), "past the end", options=ONLINE),
     Row("source is ahead and nobody reads", halted(lambda s: source_has(s, "binlog.000003", "binlog.000004")),

@@ -15,7 +15,7 @@ from rplctl.channel import Channel, hold_lock
 from rplctl.command.change_master import change_master
 from rplctl.command.channel.change_options import MasterChanges
 from rplctl.command.channel.context import engine_of, one_look, open_repositories
-from rplctl.command.check.ends import judge_identity, judge_position
+from rplctl.command.check.ends import judge_beginning, judge_gtids, judge_identity, judge_position
 from rplctl.command.check.findings import LEVELS
 from rplctl.command.check.relay_log import check_relay_log
 from rplctl.command.check.repository import Stored, check_repositories
@@ -54,6 +54,9 @@ OF_SITUATIONS = {
 COVERED: set[str] = set()  # codes that a test below has seen; the last test compares with LEVELS
 STRAY = "relay-bin.000009"
 MODEL = TableModel("d", "t", (Column("c", "int"),))
+
+
+UUID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
 
 
 class Instance:
@@ -423,7 +426,7 @@ def test_a_live_source_that_purged_changed_or_lost_what_is_needed(
     change_master(instance.config, "", connection)
     assert "source_purged" not in [f.code for f in instance.check(Scope.ONLINE).findings]
     purge_logs(source, "binlog.000003")
-    instance.expect("source_purged", "binlog.000001", "backup", Scope.ONLINE)
+    instance.expect("source_purged", "binlog.000001", "rplctl clone --replace", Scope.ONLINE)
     instance.expect("source_same_server_id", "also ours", "rplctl init", Scope.ONLINE)
     repositories = open_repositories(instance.config, "")
     master = repositories.master_info.read()
@@ -433,6 +436,31 @@ def test_a_live_source_that_purged_changed_or_lost_what_is_needed(
     instance.expect("source_binlog_off", "", "log_bin", Scope.ONLINE)
     source.stop()
     instance.expect("source_away", "", "", Scope.ONLINE)
+
+
+@pytest.mark.parametrize(
+    ("purged", "executed", "retrieved", "is_missed"),
+    [
+        ("", "", "", False),
+        ("0-1-5", "0-1-5", "", False),
+        ("0-1-5", "0-1-4", "0-1-5", False),
+        ("0-1-5", "0-1-4", "", True),
+        ("0-1-5,1-1-2", "0-1-9", "", True),
+        (f"{UUID}:1-5", f"{UUID}:1-5", "", False),
+        (f"{UUID}:1-5", f"{UUID}:1-3", f"{UUID}:4-5", False),
+        (f"{UUID}:1-5", f"{UUID}:1-3", f"{UUID}:5", True),
+        ("0-1-5", f"{UUID}:1-3", "", False),
+    ],
+)
+def test_a_purge_of_gtids_is_found(purged: str, executed: str, retrieved: str, is_missed: bool) -> None:
+    codes = [finding.code for finding in judge_gtids(purged, executed, retrieved)]
+    assert codes == (["source_purged"] if is_missed else [])
+
+
+def test_a_channel_that_never_began_is_told_to_clone_where_logs_are_purged() -> None:
+    assert list(judge_beginning({"binlog.000001": 9})) == []
+    (finding,) = judge_beginning({"binlog.000010": 9, "binlog.000009": 9})
+    assert (finding.code, finding.repair) == ("source_purged", "rplctl clone")
 
 
 def test_a_position_that_the_source_has_is_no_finding() -> None:
