@@ -22,7 +22,8 @@ from rplctl.command.process.child import Child, error_of, terminate
 from rplctl.command.process.start_request import StartRequest
 from rplctl.command.start import bring_up, ended_by_signals, start
 from rplctl.config import Config
-from rplctl.errors import LockBusy, TargetError, for_channel
+from rplctl.errors import LockBusy, NotRunning, TargetError, for_channel
+from rplctl.status import read_status
 from rplctl.target import dialect_of, target_kind
 
 _PATIENCE_S: Final = 120.0  # for a run of cron to end, which may take a minute, or another command
@@ -70,7 +71,14 @@ class BroughtUp:
 
 @contextmanager
 def brought_up(config: Config, channel: Channel) -> Iterator[BroughtUp]:
-    """Raises what `start` does, StoppedEarly at SIGTERM, TargetError 1205 while an applier has the target's file."""
+    """Raises what `start` does, StoppedEarly at SIGTERM, TargetError 1205 while an applier has the target's file, and
+    NotRunning for a channel whose applier has never run: a command that compares makes no copy.
+    """
+    if APPLIER not in running(channel) and not read_status(channel.status_path(APPLIER)).has_applied:
+        raise NotRunning(
+            f"channel '{channel.name}' has applied nothing yet, so there is no copy to compare",
+            hint=for_channel("rplctl start", channel.name),
+        )
     threads = BroughtUp(config, channel)
     with ended_by_signals(channel.name, "while another command needed its threads"), ExitStack() as held:
         held.callback(threads.end)
