@@ -50,7 +50,8 @@ from rplctl.target.base import StatementTarget
 _CLIENT_ERRORS = range(2000, 3000)  # no answer arrived
 _LONGEST_SHOWN = 200
 _HINT = (
-    "compare the target with the source; where all was carried out, `rplctl skip` moves the position past it; else {}, "
+    "compare the target with the source; where all was carried out, `rplctl skip` leaves the whole transaction out and "
+    "nothing is lost; else {}, "
     "there DELETE FROM rplctl.rplctl_statement_note WHERE Channel_name='{}', then rplctl start executes it"
 )
 log = logging.getLogger(__name__)

@@ -62,7 +62,8 @@ def test_without_the_privilege_there_is_the_error_and_nothing_else(
     monkeypatch.setattr("rplctl.target.sqlite.engine_log.os.access", lambda *_: False)
     done = configured("log-status", "--json")
     text = "Access denied; you need (at least one of) the BACKUP_ADMIN privilege(s) for this operation"
-    assert (done.code, done.out) == (7, "") and done.err.startswith(f"ERROR 1227: {text}\n")
+    error = json.loads(done.err)
+    assert (done.code, done.out) == (7, "") and (error["Errno"], error["Error"]) == (1227, text)
 
 
 def test_a_format_that_is_none_is_refused(configured: Program) -> None:

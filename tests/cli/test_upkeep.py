@@ -19,7 +19,7 @@ DUMP = "CREATE DATABASE shop; USE shop;\nCREATE TABLE t (id INT PRIMARY KEY, not
 def test_a_switch_shows_its_cell_and_steps_and_its_dry_run_moves_nothing(configured: Program) -> None:
     done = configured("switch-repo", "--to", "table", "--dry-run", "--json")
     steps = json.loads(done.out)
-    assert [list(step) for step in steps] == [list(SwitchStep.__dataclass_fields__)] * 2
+    assert [list(step) for step in steps] == [[*SwitchStep.__dataclass_fields__, "Channel_Name"]] * 2
     assert [step["Repository"] for step in steps] == ["master-info", "relay-log-info"]
     assert (configured.datadir / "master.info").exists()
     assert configured("switch-repo", "--to", "TABLE", "-q").out == ""
@@ -47,7 +47,8 @@ def test_recover_reports_what_it_found_and_cut(configured: Program) -> None:
     row = json.loads(configured("recover", "--json").out)[0]
     assert row.pop("Notes").startswith("Recovery from master pos 1170 and file binlog.000003. Previous relay log pos")
     assert row == {
-        "Channel_name": "", "Next_event": "binlog.000003:1170", "Relay_log_end": "", "Truncated_bytes": 0
+        "Channel_name": "", "Channel_Name": "", "Next_event": "binlog.000003:1170", "Relay_log_end": "",
+        "Truncated_bytes": 0
     }  # fmt: skip
 
 
