@@ -122,7 +122,7 @@ def test_events_before_an_error_packet_are_handed_out_first() -> None:
     assert seen == events
     assert error.errno == 1236 and not error.transient
     assert error.message == f"Got fatal error 1236 from master when reading data from binary log: '{purged}'"
-    assert "change-master" in error.hint
+    assert "clone --replace" in error.hint
 
 
 @pytest.mark.parametrize(
