@@ -91,8 +91,14 @@ class Received:
                     relay_log_name="", relay_log_pos=0, master_log_name=place.log_name, master_log_pos=place.log_pos
                 )
             )
-            and self.place == place
+            and self.position == place
+            and (self.place == place or self._is_of_no_source)
         )
+
+    @property
+    def _is_of_no_source(self) -> bool:
+        """True before the first event of a source: the relay log begins where the last one ended."""
+        return self._reader is not None and self._reader.source_server_id == 0
 
     def new(self) -> Iterator[RelayGroups]:
         """What has come meanwhile. Raises RelayLogError."""
