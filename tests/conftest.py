@@ -95,7 +95,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None]:
 
 def _variables() -> dict[str, str]:
     """But for what a Spark in this process sets for its own programs."""
-    own = ("PYTEST_", "SPARK_", "PYSPARK_", "JAVA_HOME")
+    own = ("PYTEST_", "SPARK_", "PYSPARK_", "JAVA_HOME", "PYTHONSAFEPATH")
     return {name: value for name, value in os.environ.items() if not name.startswith(own)}
 
 

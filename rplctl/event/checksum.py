@@ -143,7 +143,8 @@ def _verify(data: ByteArray, offsets: NDArray[np.int64], algorithm: int, tables:
             if end + CHECKSUM_LENGTH < start + SHORTEST_DESCRIPTION:
                 return index
             checked = description_checksum(data, start, end + CHECKSUM_LENGTH) != 0
-            if not checked and (u32(data, start + _CREATED) == 0 or not has_checksum_field(data, start)):
+            is_stale = u32(data, start + _CREATED) == 0 and u32(data, end) != 0  # zeros are a torn end
+            if not checked and (is_stale or not has_checksum_field(data, start)):
                 continue
             crc = crc_range(data, start, start + 17, tables, ones)
             first = np.uint32(data[start + 17] & 0xFE)
