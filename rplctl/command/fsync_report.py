@@ -31,9 +31,10 @@ from typing import TYPE_CHECKING
 from rplctl.channel import Channel
 from rplctl.commit.step import CommitMode, Ledger, Step
 from rplctl.config import Config
-from rplctl.durable import private_folder, sync_count
+from rplctl.durable import private_folder, replace_file, sync_count
 from rplctl.errors import RplError, UsageError
 from rplctl.info import RelayLogInfo
+from rplctl.instance_id import INSTANCE_ID_FILE, made_instance_id
 from rplctl.own_process import OWN_FOLDER, own_environment, own_python
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.repository import create_tables, open_relay_log_info
@@ -193,6 +194,8 @@ class _Run:
         from rplctl.own_tables.tables import create_own_tables
 
         private_folder(config.datadir)
+        one = made_instance_id(config.datadir.parent)  # the target takes all variants for one instance (D29)
+        replace_file(config.datadir / INSTANCE_ID_FILE, f"{one}\n".encode())
         self.target: Target = open_target(config.target_url)
         create_own_tables(self.target.engine)
         self.table = dialect_of(self.target.kind).own_name(TABLE)
