@@ -40,6 +40,7 @@ from rplctl.durable import replace_file
 from rplctl.errors import RplError
 from rplctl.event.scan import scan_groups
 from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.instance_id import made_instance_id
 from rplctl.own_tables.tables import create_own_tables
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.receiver.receiver import Receiver
@@ -150,6 +151,7 @@ def mounted(image: Path, folder: Path) -> Iterator[Path]:
 
 def configure(config: Config, source: Source, _say: Say) -> None:
     channel = channel_of(config)
+    made_instance_id(config.datadir)  # as init does, on a disk that does not lie yet
     target = open_target(config.target_url)
     create_own_tables(target.engine)
     create_tables(target.engine, "")
