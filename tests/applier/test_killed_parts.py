@@ -157,6 +157,9 @@ def killed_after_error(process: subprocess.Popen[str]) -> Iterator[None]:
         raise
 
 
+@pytest.mark.long(
+    "test_a_session_that_dies_stops_the_applier_with_an_error_and_the_next_start_goes_on holds it under load."
+)
 def test_an_idle_applier_tells_at_once_that_its_jvm_was_killed(channel: Channel) -> None:
     command = [sys.executable, "-m", "rplctl.applier", str(channel.datadir), "", json.dumps({})]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as applier, killed_after_error(applier):

@@ -25,6 +25,8 @@ from tests.kit.replica import Replica
 from tests.kit.servers import MariadbServer
 from tests.kit.spark_query import query
 
+LONG = pytest.mark.long("Delta stays; plain files go the same way.", keeps=r"delta")
+
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 TABLES = tuple(f"t{number}" for number in range(1, 6))
 POINTS = (
@@ -220,6 +222,7 @@ def from_another_machine(replica: Replica, folder: Path, kind: str) -> Replica:
     return other
 
 
+@LONG
 @pytest.mark.mariadb
 @KINDS
 def test_a_second_writer_of_the_channel_is_kept_out(
@@ -328,6 +331,7 @@ def test_ddl_gives_a_table_the_columns_that_it_has_on_the_source(replica: Replic
         assert commit.read_text().count('"add"') <= 1  # the events of one batch share a file
 
 
+@LONG
 @KINDS
 def test_a_lake_is_private_whatever_the_umask(kind: str, replica: Replica) -> None:
     before = os.umask(0)

@@ -118,6 +118,9 @@ def is_refusal(came: str) -> bool:
 LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
 
 
+@pytest.mark.long(
+    "test_a_port_that_another_user_listens_on_is_not_spoken_to holds it for the port; a second user is rare."
+)
 @needs_root
 def test_another_user_gets_nothing_from_any_socket_and_stops_nothing(session: Session) -> None:
     tcp, unix = listening(family_of(session.java) | {os.getpid()})

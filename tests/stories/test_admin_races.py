@@ -163,6 +163,7 @@ def test_a_change_that_waited_for_a_switch_goes_by_what_the_switch_left(operator
     assert operators.wrong() == []
 
 
+@pytest.mark.long("test_one_wins_and_the_other_is_told_why holds the race of two changes.")
 def test_who_looks_beside_switches_sees_the_channel(operators: Operators) -> None:
     """With options from before, as a command that began a moment ago has them."""
     before = operators.config()

@@ -55,6 +55,7 @@ def succeed(folder: Path, *arguments: str, python_path: str | None = None) -> No
     assert done.returncode == 0, f"{arguments}: {done.stderr}"
 
 
+@pytest.mark.long("One PYTHONPATH stays; the other goes the same way.", keeps=r"sub")
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize("python_path", [None, f".{os.pathsep}{os.pathsep}sub"])
@@ -82,6 +83,7 @@ def test_the_runner_of_on_error_runs_no_code_from_there(folder: Path) -> None:
     assert "1236" in told.read_text()
 
 
+@pytest.mark.long("test_no_verb_runs_code_from_the_folder_it_is_begun_in holds it for the verbs that run every day.")
 @pytest.mark.slow
 @pytest.mark.parametrize("verb", [("demo",), ("crash-test", "--points", "crash_before_purge_logs"), ("fsync-report",)])
 def test_no_test_of_itself_does(folder: Path, verb: tuple[str, ...]) -> None:

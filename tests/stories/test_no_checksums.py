@@ -22,6 +22,8 @@ from tests.kit.record_no_checksums import BEGINS, FOLDER, PER_LOG, SERVERS, SETT
 from tests.kit.replica import Replica, assert_same_tables, wait_until
 from tests.kit.servers import MariadbServer, MysqlServer
 
+LONG = pytest.mark.long("MariaDB by position stays; the others repeat it.", keeps=r"^mariadb(-False)?$")
+
 ROWS = [(10 * number + row, f"{setting} {row}") for number, setting in enumerate(SETTINGS) for row in range(PER_LOG)]
 QUERY = "SELECT id, word FROM plain__t ORDER BY id"
 pytestmark = pytest.mark.timeout(900)
@@ -59,6 +61,7 @@ def transaction_ends(log: bytes) -> list[int]:
     return [int(scan.source_position(int(number)).log_pos) for number in np.flatnonzero(scan.kind != GroupKind.CONTROL)]
 
 
+@LONG
 @pytest.mark.slow
 @pytest.mark.parametrize("vendor", SERVERS)
 def test_a_folder_that_grows_in_mid_log_is_followed(vendor: str, tmp_path: Path, replica: Replica) -> None:
@@ -86,6 +89,7 @@ def server(request: pytest.FixtureRequest) -> MariadbServer:
     return made
 
 
+@LONG
 @pytest.mark.slow
 @pytest.mark.parametrize("by_gtid", [False, True])
 def test_a_server_is_followed_from_the_middle_of_each_log(

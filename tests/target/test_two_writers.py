@@ -65,6 +65,7 @@ def one_has_each_batch(url: str) -> None:
     assert sorted(won) == [*range(1, 1 + ROUNDS)]
 
 
+@pytest.mark.long("Delta stays; plain files go the same way.", keeps=r"delta")
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["delta", "parquet"])
 def test_of_writers_at_the_same_instant_one_has_the_batch(kind: str, tmp_path: Path) -> None:
@@ -74,6 +75,7 @@ def test_of_writers_at_the_same_instant_one_has_the_batch(kind: str, tmp_path: P
     assert tables_of(url).claimed("rplctl/c") == ROUNDS
 
 
+@pytest.mark.long("test_of_writers_at_the_same_instant_one_has_the_batch holds it on a local disk.")
 @pytest.mark.slow
 def test_of_writers_at_the_same_instant_one_has_the_batch_in_a_bucket(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -13,6 +13,11 @@ import pytest
 from rplctl.applier.spark.class_archive import archive_options, archive_path, doubt, is_wanted, trust
 from rplctl.applier.spark.java import find_java
 
+LONG = pytest.mark.long(
+    "A damaged archive is rare; "
+    "test_an_archive_is_given_up_when_spark_does_not_start_with_it_twice_in_a_row holds what follows."
+)
+
 START = """
 import sys
 from pathlib import Path
@@ -66,6 +71,7 @@ def test_an_archive_is_made_once_then_used_and_a_broken_one_does_no_harm(
     assert not path.exists()
 
 
+@LONG
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.usefixtures("no_archive")
@@ -74,6 +80,7 @@ def test_what_is_no_archive_does_no_harm(tmp_path: Path) -> None:
     assert run(START, str(tmp_path / "instance")) == "True 0"
 
 
+@LONG
 @pytest.mark.slow
 @pytest.mark.spark
 def test_a_jvm_that_is_killed_as_it_starts_says_nothing_of_the_archive(tmp_path: Path, no_archive: Path) -> None:

@@ -99,6 +99,7 @@ def test_each_copy_is_of_one_commit_and_the_last_is_of_the_last(tmp_path: Path) 
         assert reader.execute("SELECT index_name FROM duckdb_indexes()").fetchall() == [("b by n",)]
 
 
+@pytest.mark.long("One crash point stays; the others go the same way.", keeps=r"before_rename")
 @pytest.mark.slow
 @pytest.mark.parametrize("point", ["crash_export_before_rename", "crash_export_after_rename", "any time"])
 def test_a_kill_leaves_a_whole_copy_and_the_next_process_goes_on(tmp_path: Path, point: str) -> None:
