@@ -449,7 +449,7 @@ BROKEN: dict[str, tuple[dict[str, Any], int]] = {  # what takes the place of wha
             "rplctl.recovery.sync_file": lambda *_: None,
             "rplctl.recovery.sound_chain": lambda _, kept, *__, **___: (list(kept), ""),  # which fetches it again
         },
-        47,
+        215,
     ),
 }
 
@@ -465,5 +465,5 @@ def test_what_is_broken_is_found(
     for name, instead in broken.items():
         monkeypatch.setattr(name, instead)
     with pytest.raises((AssertionError, RplError, OSError, SQLAlchemyError)):
-        for seed in range(first, 150):
+        for seed in range(first, 300):
             simulate(seed)
