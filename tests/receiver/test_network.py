@@ -309,7 +309,7 @@ def test_logs_begun_anew_under_a_position_are_never_read_on_from_it(
         source.sql(f"INSERT INTO net.t (b) VALUES ('{number}')")
     error = failure_of(receiver)
     assert error.errno == 1236 and not error.transient, error.message
-    assert "change-master" in error.hint
+    assert "clone --replace" in error.hint
     assert receiver.relayed() == before, "transactions of another log"
 
 

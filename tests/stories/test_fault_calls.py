@@ -137,7 +137,7 @@ def old_or_new(config: Config) -> list[str]:
 
 
 def done_before(_config: Config) -> list[object]:
-    return ["binlog.000003:2691", 60]
+    return ["binlog.000003:3195", 60]
 
 
 def fetched(config: Config) -> list[str]:
@@ -250,7 +250,7 @@ def test_refused_its_nth_call_it_says_so_and_goes_on(base: Path, name: str, ever
 def test_a_wrong_order_is_caught(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The check can fail: a switch that deletes before it writes, without its journal."""
 
-    def wrong_order(switch: Any, store: bool) -> None:
+    def wrong_order(switch: Any, _store: bool, _has_applied: object) -> None:
         info = switch.old.read()
         switch.old.remove()
         switch.write(info)
