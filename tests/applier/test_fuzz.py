@@ -26,6 +26,7 @@ from rplctl.event.checksum_trailer import append_checksum, event_crc
 from rplctl.event.format_description import FormatDescription
 from rplctl.event.scan import GroupKind, scan_groups, split_rows
 from rplctl.event.types import EventType
+from rplctl.instance_id import INSTANCE_ID_FILE
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.relay_log.reader import RelayGroups
 from rplctl.schema.plan import Catalog
@@ -197,6 +198,7 @@ def test_a_refused_transaction_leaves_the_target_as_it_was(tmp_path: Path, vendo
     for number in range(wounds):
         folder = tmp_path / f"try{number}"
         instance = Instance(folder, None, on_unsupported_ddl="skip")
+        shutil.copy(tmp_path / "replica" / INSTANCE_ID_FILE, folder)  # one instance, tried again and again
         instance.target.close()
         for path in folder.glob("target.db*"):
             path.unlink()
