@@ -95,7 +95,7 @@ def test_a_target_that_is_away_is_told_and_hides_no_channel(two: Program, kind: 
     done = two("show-status", "--json")
     wanted = ["", "archive"] if kind == "FILE" else [there]
     assert [row["Channel_Name"] for row in json.loads(done.out)] == wanted
-    assert ("127.0.0.1" in done.err and f"channel: '{gone}'" in done.err and done.code == 7) is (kind == "TABLE")
+    assert ("127.0.0.1" in done.err and f'"Channel_Name": "{gone}"' in done.err and done.code == 7) is (kind == "TABLE")
     done = two("check")
     assert done.code == 2 and f"'{gone}'" in done.out and "target_away" in done.out
     done = two("stop")
