@@ -225,7 +225,7 @@ def test_a_chunk_that_is_cut_while_the_applier_is_frozen_is_read_anew(
         os.truncate(chunks()[1], chunks()[1].stat().st_size // 2)
     finally:
         os.kill(applier, signal.SIGCONT)
-    wait_until(lambda: "copied again" in replica.logs(), 60)
+    wait_until(lambda: "is read again" in replica.logs(), 60)
     assert replica.pid("applier") == applier
     replica.run("clone", "--max-rate", "0")
     wait_cloned(replica)
