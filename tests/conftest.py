@@ -147,12 +147,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _keep_in_make_test(item: pytest.Item) -> None:
     """Take the marker `long` off the cases that its `keeps`, a regular expression of their names, leaves in."""
     case = getattr(getattr(item, "callspec", None), "id", "")
-    for node in item.listchain():
-        node.own_markers = [
-            mark
-            for mark in node.own_markers
-            if mark.name != "long" or node is not item or not re.search(mark.kwargs.get("keeps", "(?!)"), case)
-        ]
+    item.own_markers = [
+        mark
+        for mark in item.own_markers
+        if mark.name != "long" or not re.search(mark.kwargs.get("keeps", "(?!)"), case)
+    ]
 
 
 def _turn(item: pytest.Item) -> int:

@@ -39,14 +39,13 @@ def install(config: pytest.Config) -> None:
     is_controller = not hasattr(config, "workerinput") and bool(getattr(config.option, "numprocesses", None))
     if is_controller and config.option.verbose == 0:
         config.option.reportchars = config.option.reportchars.replace("s", "")  # skips get a section of their own
-        config.pluginmanager.register(ProgressReport(config), NAME)
+        config.pluginmanager.register(ProgressReport(), NAME)
 
 
 class ProgressReport:
     """The listener to the reports of all workers."""
 
-    def __init__(self, config: pytest.Config) -> None:
-        self._config = config
+    def __init__(self) -> None:
         self._files: defaultdict[str, _File] = defaultdict(_File)
         self._total = self._done = 0
         self._began = time.monotonic()

@@ -26,8 +26,6 @@ SHOWN = 60
 _TICK = os.sysconf("SC_CLK_TCK")
 _WORKER = "PYTEST_XDIST_WORKER"
 
-Table = dict[str, dict[str, float]]
-
 
 def install(config: pytest.Config) -> None:
     """Register the sampler in a worker, and the printer of the table in the process that collects the results."""
