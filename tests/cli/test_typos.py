@@ -36,7 +36,7 @@ NEEDED = {
 }
 NOT_HERE = {"demo", "restore"}  # a new folder is all they take; tests/cli/test_backup.py
 EXIT_CODES = {0, 2, 4, 78}
-MORE_CODES = {"check": {3}, "crash-test": {1, 3}, "clone": {6}, "heartbeat": {6}, "verify": {6}}
+MORE_CODES = {"check": {3}, "crash-test": {1, 3}, "clone": {6}, "heartbeat": {6}, "verify": {3, 6}}
 MORE_CODES |= dict.fromkeys(("backup", "export-info", "import-info", "doctor"), {1})
 NUMBERS = ("N", "S", "SECONDS", "POS")
 PARAMETERS: list[tuple[str, Any]] = [

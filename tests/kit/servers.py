@@ -12,6 +12,7 @@ import pwd
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -37,6 +38,12 @@ PRINTED_BY_SERVER = {
     *(FIELD_TYPE.DATE, FIELD_TYPE.NEWDATE, FIELD_TYPE.TIME, FIELD_TYPE.DATETIME, FIELD_TYPE.TIMESTAMP),
     *(FIELD_TYPE.DECIMAL, FIELD_TYPE.NEWDECIMAL),
 }
+CHECKPOINT_TIMEOUT_S = 30
+FLUSH_REDO = (
+    "SET @before = @@GLOBAL.innodb_flush_log_at_trx_commit; SET GLOBAL innodb_flush_log_at_trx_commit = 1; "
+    "FLUSH LOCAL ENGINE LOGS; SET GLOBAL innodb_flush_log_at_trx_commit = @before"
+)
+EVENTS_BEFORE_CHECKPOINT = 100  # after so many the checkpoint is no longer waited for
 POSTGRESQL_TEXT = ("numeric", "date", "time", "timetz", "timestamp", "timestamptz", "interval", "json", "jsonb", "uuid")
 
 
@@ -158,7 +165,24 @@ class MariadbServer(PrivateServer):
         return self.sql(f"SELECT * FROM `{database}`.`{table}`")
 
     def master_status(self) -> tuple[str, int]:
-        """File and position of the end of its binary log."""
+        """Return file and position of the end of its binary log, at which it stays while nobody writes.
+
+        MariaDB writes the BINLOG_CHECKPOINT of a new file up to a second after the rotation, after whatever came first.
+        """
+        deadline = time.monotonic() + CHECKPOINT_TIMEOUT_S
+        while True:
+            name = self._log_end()[0]
+            events = self.sql(f"SHOW BINLOG EVENTS IN '{name}' LIMIT {EVENTS_BEFORE_CHECKPOINT}")
+            is_settled = len(events) == EVENTS_BEFORE_CHECKPOINT or any(
+                (kind, info) == ("Binlog_checkpoint", name) for _, _, kind, _, _, info in events
+            )
+            end = self._log_end()
+            if is_settled and end[0] == name:
+                return end
+            assert time.monotonic() < deadline, f"no Binlog_checkpoint in {name}"
+            self.sql(FLUSH_REDO)  # which the checkpoint waits for
+
+    def _log_end(self) -> tuple[str, int]:
         row = self.sql("SHOW MASTER STATUS")[0]
         return row[0], int(row[1])
 
@@ -274,7 +298,7 @@ class Mysql80Server(MysqlServer):
     release = "8.0"
 
     def master_status(self) -> tuple[str, int]:
-        return MariadbServer.master_status(self)
+        return self._log_end()
 
 
 class Mysql57Server(Mysql80Server):
