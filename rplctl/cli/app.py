@@ -26,7 +26,7 @@ from typer.main import get_command
 from rplctl import __version__
 from rplctl.cli.globals import GLOBAL_FLAGS, asks_for_json, hoist, make_globals
 from rplctl.cli.options import option, switch
-from rplctl.cli.output import choose_reporting, report, write
+from rplctl.cli.output import report, reporting, write
 from rplctl.cli.plain_values import use_plain_values
 from rplctl.errors import RplError, UsageError, file_error, memory_error
 from rplctl.limits import raise_low_limits
@@ -58,9 +58,13 @@ BROKEN_PIPE = 141  # as a shell reports SIGPIPE
 
 def run(arguments: Sequence[str]) -> int:
     """One command line to its exit code; messages go to stderr. Raises KeyboardInterrupt."""
-    hoisted: list[str] = []
     as_json = asks_for_json(arguments)
-    choose_reporting(as_json=as_json, quiet=not {"-q", "--quiet"}.isdisjoint(arguments))
+    with reporting(as_json=as_json, quiet=not {"-q", "--quiet"}.isdisjoint(arguments)):
+        return _run(arguments, as_json=as_json)
+
+
+def _run(arguments: Sequence[str], *, as_json: bool) -> int:
+    hoisted: list[str] = []
     try:
         raise_low_limits()
         hoisted = hoist(arguments)

@@ -204,9 +204,14 @@ class _Reporting:
 _reporting = _Reporting()
 
 
-def choose_reporting(*, as_json: bool, quiet: bool) -> None:
-    """For the rest of the process. `quiet`: nothing of another process's lock, so that cron sends no mail."""
+@contextmanager
+def reporting(*, as_json: bool, quiet: bool) -> Iterator[None]:
+    """Report errors of the block this way. `quiet` leaves out a lock of another process, so that cron sends no mail."""
     _reporting.as_json, _reporting.quiet = as_json, quiet
+    try:
+        yield
+    finally:
+        _reporting.as_json = _reporting.quiet = False
 
 
 def report(error: RplError, channel: str | None = None) -> None:
