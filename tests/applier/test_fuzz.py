@@ -159,7 +159,7 @@ def test_wounded_transactions_decode_or_are_refused(tmp_path: Path, vendor: str,
 
 
 def dump(path: Path) -> list[str]:
-    """Return the target's SQL without the owner row, which names the data directory: each try has a folder of its own."""
+    """Return the target's SQL without the owner row, which names the folder of each try."""
     with closing(sqlite3.connect(path)) as target:
         return [line for line in target.iterdump() if not line.startswith('INSERT INTO "rplctl_channel_owner"')]
 

@@ -65,6 +65,7 @@ def test_the_suite_itself_hits_every_named_point() -> None:
     assert {case.point for name in IN_THE_SUITE for case in chosen(name)} == CRASH_POINTS
 
 
+@pytest.mark.long("The case without a binary log stays in make test.", keeps=r"^sqlite$")
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["sqlite", "sqlite with log_bin"])
 def test_points_on_a_sqlite_file(program: Program, name: str) -> None:
@@ -74,6 +75,7 @@ def test_points_on_a_sqlite_file(program: Program, name: str) -> None:
 LAKES = {"delta": "delta+file://", "parquet": "parquet+file://"}
 
 
+@pytest.mark.long("test_points_on_a_sqlite_file walks the same points.")
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "url"), [("parquet", LAKES["parquet"]), ("duckdb", "duckdb:///")])
 def test_points_on_a_scratch_target(kind: str, url: str) -> None:

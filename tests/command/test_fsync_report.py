@@ -62,6 +62,7 @@ def test_mariadb_adds_what_the_worklog_says_and_nothing_is_left_behind(
     assert "rplctl_fsync_probe" not in server.tables("rplctl")
 
 
+@pytest.mark.long("test_mariadb_adds_what_the_worklog_says_and_nothing_is_left_behind counts with MariaDB.")
 @pytest.mark.slow
 @pytest.mark.postgresql
 def test_postgresql_adds_what_the_worklog_says(

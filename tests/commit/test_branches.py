@@ -109,6 +109,7 @@ def test_killed_anywhere_all_branches_have_a_batch_or_none_has_on_mariadb(
     killed_everywhere(source, mariadb_factory(), tmp_path)
 
 
+@pytest.mark.long("test_killed_anywhere_all_branches_have_a_batch_or_none_has_on_mariadb holds the same for MariaDB.")
 @pytest.mark.postgresql
 def test_killed_anywhere_all_branches_have_a_batch_or_none_has_on_postgresql(
     source: MariadbServer, postgresql_factory: Callable[..., PostgresqlServer], tmp_path: Path

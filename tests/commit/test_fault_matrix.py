@@ -238,6 +238,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 LONG = pytest.mark.torture
 
 
+@pytest.mark.long("The mode that is the default stays in make test.", keeps=r"transaction-pairs")
 @pytest.mark.slow
 @pytest.mark.parametrize("everything", [False, pytest.param(True, marks=LONG)], ids=["pairs", "all"])
 @pytest.mark.parametrize("mode", MODES[:2])
@@ -247,6 +248,7 @@ def test_no_crash_point_breaks_an_invariant_on_sqlite(folder: Path, mode: str, e
     assert Bench(folder, mode).walk(cases) == {}
 
 
+@pytest.mark.long("The mode without pages stays in make test.", keeps=r"^xa-pairs")
 @pytest.mark.slow
 @pytest.mark.mariadb
 @pytest.mark.parametrize("everything", [False, pytest.param(True, marks=LONG)], ids=["pairs", "all"])

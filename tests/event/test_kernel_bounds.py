@@ -91,6 +91,9 @@ def test_a_read_outside_of_an_array_is_seen_where_indexes_are_checked(cache: Pat
     assert lines_of(started(cache, "-c", _CHECKED_READS)) == []
 
 
+@pytest.mark.long(
+    "test_a_read_outside_of_an_array_is_seen_where_indexes_are_checked stays; to compile all kernels takes 40 seconds."
+)
 def test_damaged_events_and_result_sets_never_lead_a_kernel_out_of_its_room(cache: Path) -> None:
     fuzz(cache, 2000, "1")
 

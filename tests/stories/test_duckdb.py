@@ -113,6 +113,7 @@ def test_the_rows_are_the_sources_and_the_file_is_the_appliers(
     assert found.returncode == 1, found.stderr
 
 
+@pytest.mark.long("test_the_rows_are_the_sources_and_the_file_is_the_appliers holds the file for one process.")
 def test_a_clone_is_loaded_while_the_applier_has_the_file_and_repair_mends_it(
     tmp_path: Path, mariadb_factory: Callable[..., MariadbServer]
 ) -> None:

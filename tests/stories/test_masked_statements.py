@@ -101,6 +101,7 @@ def run_of(replica: Replica, *arguments: str) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.mark.long("The log of MariaDB stays in make test.", keeps=r"^mariadb$")
 @pytest.mark.parametrize("vendor", ["mariadb", "mysql"])
 def test_a_sqlite_target_tells_no_password(vendor: str, replica: Replica, request: pytest.FixtureRequest) -> None:
     archive = written(replica, request.getfixturevalue(vendor), MARIADB if vendor == "mariadb" else MYSQL)

@@ -96,6 +96,7 @@ def played(request: pytest.FixtureRequest, postgresql: PostgresqlServer) -> Iter
     yield Played(source, postgresql)
 
 
+@pytest.mark.long("One pair of each vendor stays in make test.", keeps=r"mysql-postgresql|mariadb-sqlite")
 @pytest.mark.parametrize("target", ["sqlite", "postgresql"])
 def test_rows_that_move_between_partitions_and_tables_move_on_the_target(
     played: Played, target: str, tmp_path: Path
