@@ -12,6 +12,7 @@ RULE_BEGAN = "2026-11-23T09:00:00Z"  # older ones stay as they are
 SUBJECT_CHARACTERS = 72
 TOP_LEVEL = {
     *("pyproject.toml", "rplctl", "migrations", "tests", "man", "README.md"),
+    *("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"),
     *("LICENSE", "Makefile", ".ci", ".gitignore", ".pre-commit-config.yaml"),
 }
 
