@@ -11,7 +11,7 @@ from tests.house.code import ROOT
 RULE_BEGAN = "2026-11-23T09:00:00Z"  # older ones stay as they are
 SUBJECT_CHARACTERS = 72
 TOP_LEVEL = {
-    *("pyproject.toml", "rplctl", "migrations", "tests", "man", "README.md"),
+    *("pyproject.toml", "rplctl", "migrations", "tests", "man", "docs", "README.md"),
     *("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"),
     *("LICENSE", "Makefile", ".ci", ".gitignore", ".pre-commit-config.yaml"),
 }

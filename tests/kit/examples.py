@@ -1,4 +1,4 @@
-"""Every command line that README.md and the manual pages show: which block it stands in, its words, its comment."""
+"""Every command line that README.md, docs/ and the manual pages show: which block it stands in, its words, its comment."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "man").glob("*.[0-9]"))]
+MANUAL = sorted((ROOT / "man").glob("*.[0-9]"))
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *MANUAL]
 SCHEDULE = re.compile(r"^(?:[\d*/,-]+\s+){5}")  # the five fields of a crontab
 _FENCE = re.compile(r"^```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _DISPLAY = re.compile(r"^\.(?:EX|nf)\n(.*?)^\.(?:EE|fi)$", re.MULTILINE | re.DOTALL)
@@ -30,7 +31,7 @@ def examples() -> list[Example]:
 
 def option_files() -> list[str]:
     """What the manual pages show of rplctl.toml."""
-    blocks = [_plain(block[1]) for path in PAGES[1:] for block in _DISPLAY.finditer(path.read_text())]
+    blocks = [_plain(block[1]) for path in MANUAL for block in _DISPLAY.finditer(path.read_text())]
     return [block for block in blocks if re.match(r"\[channel|\w+ = ", block) and "spark" not in block]  # Python
 
 
