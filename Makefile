@@ -81,6 +81,7 @@ $(READY): pyproject.toml
 	@echo 'installing rplctl and its tools into $(VENV) (about 1 GB with Spark; once)' >&2
 	@mkdir -p man migrations
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(BIN)/python -m rplctl.demo.warm_up # compiles the kernels once, or each worker of the tests would
 	@touch $@
 
 # Servers and tools for the tests. Installed by name only; policy-rc.d keeps the packages from starting anything.

@@ -14,6 +14,7 @@ import duckdb
 import pytest
 
 from rplctl.own_tables.clones import LEFT_OUT, ClonedTable, add_clones
+from rplctl.status import read_status
 from rplctl.target import open_engine
 from tests.kit.load import working
 from tests.kit.replica import Replica, wait_until
@@ -117,7 +118,7 @@ def test_a_duckdb_target_is_verified_while_its_source_is_written_to(
     set_up(replica, source, "--target", f"duckdb:///{target}")
     replica.run("start")
     with working(source, "shop", [write], harmless=(), pause_s=0.005):
-        wait_until(lambda: replica.pid("applier"))
+        wait_until(lambda: read_status(replica.channel.status_path("applier")).has_applied)
         refused = replica.run("verify", expect=7)
         (hint,) = [line for line in refused.stderr.splitlines() if "rplctl stop; rplctl verify; rplctl start" in line]
         replica.run("stop")

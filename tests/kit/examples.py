@@ -1,4 +1,4 @@
-"""Every command line that README.md, docs/ and the manual pages show: which block it stands in, its words, its comment."""
+"""Every command line that README.md, docs/ and the manual pages show: its block, its words, its comment."""
 
 from __future__ import annotations
 
