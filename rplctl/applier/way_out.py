@@ -16,6 +16,7 @@ BACK_TO_EQUAL = (
     "rplctl start"
 )
 _WIDEN = f"give the target's column the source's type and size, then rplctl start; {SKIP}"
+_CHECKED = f"drop the constraint on the target that the source's table does not have, then rplctl start; {SKIP}"
 _PARENT = f"put the row that is missing into the target, or drop its foreign key there, then rplctl start; {SKIP}"
 _LOCKED = "end the session that holds the locks on the target, then rplctl start: nothing is lost"
 
@@ -33,7 +34,7 @@ _BY_NUMBER = {
     er.ROW_IS_REFERENCED_2: f"delete the rows on the target that hang on it, then rplctl start; {SKIP}",
     er.NO_REFERENCED_ROW_2: _PARENT,
     er.BINLOG_UNSAFE_STATEMENT: f"set binlog_format=ROW on the source, and load its tables again; {SKIP}",
-    er.CONSTRAINT_FAILED: _WIDEN,
+    er.CONSTRAINT_FAILED: _CHECKED,
 }
 _OF_RELAY_LOG = "rplctl stop; rplctl recover --refetch; rplctl start (fetches the relay logs from the source again)"
 _OTHERWISE = f"mend what the error says, on the target or on the source, then rplctl start: it begins there; {SKIP}"

@@ -190,6 +190,37 @@ def copied_beside_writers(mariadb: MariadbServer, replica: Replica) -> None:
     assert list(rows[0]) == PAGE["show-clone"]
 
 
+@pytest.mark.parametrize(
+    ("vendor", "more"),
+    [
+        pytest.param("mariadb", (), id="mariadb"),
+        pytest.param("mysql", ("--get-master-public-key", "1"), id="mysql", marks=pytest.mark.mysql),
+    ],
+)
+def test_a_copy_does_not_judge_what_the_source_stored(
+    vendor: str, more: tuple[str, ...], replica: Replica, request: pytest.FixtureRequest
+) -> None:
+    """FLOAT(10,5) that holds 100000; a VIRTUAL column that strict mode cannot compute; a table without a key."""
+    source: MariadbServer = request.getfixturevalue(vendor)
+    target: MariadbServer = request.getfixturevalue(f"{vendor}_factory")()
+    rows = ", ".join(f"({number}, 7)" for number in range(10, 310))  # many enough for a bulk load
+    source.sql(
+        "SET sql_mode=''; DROP DATABASE IF EXISTS edges; CREATE DATABASE edges; USE edges;"
+        "CREATE TABLE f (id INT PRIMARY KEY, x FLOAT(10,5)); INSERT INTO f VALUES (1, 100000), (2, 7), (3, 99999);"
+        f"INSERT INTO f VALUES {rows}; CREATE TABLE h (id INT, x FLOAT(10,5)); INSERT INTO h SELECT * FROM f;"
+        "CREATE TABLE u (x FLOAT(10,5)); INSERT INTO u VALUES (100000), (100000), (7);"
+        "CREATE TABLE g (id INT PRIMARY KEY, v VARCHAR(20), n INT AS (v) VIRTUAL, d DATE AS (v) VIRTUAL, KEY (n));"
+        "INSERT INTO g (id, v) VALUES (1, 'abc'), (2, '2024-01-01'), (3, '99999999999')"
+    )
+    replica.run("init", *replica.into(target))
+    replica.change_master(source, *more)
+    only(replica, "edges")
+    replica.run("clone", "--databases", "edges")
+    wait_cloned(replica)
+    replica.wait_synced(source, 120)
+    assert source.dump("edges") == target.dump("edges")
+
+
 def test_one_database_of_several_is_copied_as_the_hint_says(mariadb: MariadbServer, replica: Replica) -> None:
     """And its view, triggers and routines are named before the copy, counted after it, and stop nothing."""
     mariadb.sql("DROP DATABASE IF EXISTS onesided; CREATE DATABASE onesided; CREATE TABLE onesided.t (id INT)")

@@ -642,3 +642,42 @@ def test_features_mixed_leave_what_they_leave_on_a_native_replica(
     release, *numbers = told.get("may_stop", [""])
     may_stop = [int(number) for number in numbers if vendor == release]
     assert_alike(beside, [f"SET binlog_format={log_format}", *statements], errors, kinds, may_stop)
+
+
+NOT_JUDGED = """
+SET sql_mode='', binlog_row_image={image}; CREATE DATABASE {d}; USE {d};
+CREATE TABLE f (id INT {key}, x FLOAT(10,5), y DOUBLE(8,3), n INT);
+INSERT INTO f VALUES (1, 100000, 99999.9999, 0), (2, 1.5, 1.5, 0); UPDATE f SET n=n+1;
+INSERT INTO f SELECT id+10, x, y, n FROM f; UPDATE f SET y=7 WHERE id=1; DELETE FROM f WHERE id=11;
+CREATE TABLE g (id INT {key}, v VARCHAR(30), n INT AS (v) VIRTUAL, d DATE AS (v) VIRTUAL, INDEX (n));
+INSERT INTO g (id, v) VALUES (1, 'abc'), (2, '2024-01-01'), (3, '99999999999'); UPDATE g SET v='zzz' WHERE id=2;
+UPDATE g SET id=id+10; DELETE FROM g WHERE id=11
+"""
+TWO_DIGITS = """
+SET sql_mode=''; CREATE TABLE y (a YEAR(2), n INT, {unique}); INSERT INTO y VALUES ('0000', 1), ('2000', 2), (77, 3);
+UPDATE y SET n=n+10 ORDER BY n DESC; INSERT INTO y VALUES (5, 6); DELETE FROM y WHERE n=11;
+CREATE TABLE a{number} (a INT); INSERT INTO y VALUES ('0000', 8);
+SET binlog_format=STATEMENT; CREATE TABLE index_order{number} (n INT);
+INSERT INTO index_order{number} SELECT n FROM y FORCE INDEX (a) WHERE a='0000';
+INSERT INTO index_order{number} SELECT n FROM y FORCE INDEX (a) WHERE a='2000'; DROP TABLE y;
+SET binlog_format=ROW
+"""
+
+
+@pytest.mark.parametrize("vendor", ["mariadb", "mysql"])
+def test_a_value_that_the_source_stored_is_not_judged_by_sql_mode_again(
+    vendor: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """FLOAT(10,5) holds 100000, a VIRTUAL column has no value in strict mode, YEAR(2) keeps '0000' and '2000' apart."""
+    beside = request.getfixturevalue(f"{vendor}_beside")
+    keys = (("k", "PRIMARY KEY"), ("u", "NOT NULL"))
+    texts = [
+        NOT_JUDGED.format(d=f"{name}{image}", key=key, image=image)
+        for name, key in keys
+        for image in ("FULL", "MINIMAL")
+    ]
+    if vendor == "mariadb":
+        texts.append("SET binlog_row_image=FULL; CREATE DATABASE years; USE years")
+        texts += [TWO_DIGITS.format(unique=key, number=n) for n, key in enumerate(("UNIQUE (a)", "INDEX (a)"))]
+    native = rows_only(beside.run([part for text in texts for part in text.split(";")]))
+    ways_alike(beside, native, ["statements", "bulk", "load data"], monkeypatch)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 
@@ -27,9 +27,10 @@ from rplctl.result_set.rows import read_images
 from rplctl.schema.model import Column, TableModel
 from rplctl.source.receive_buffer import Room
 from rplctl.target import statement_target
-from rplctl.target.base import BulkRows, ChangeKind, RowChange, RowSet, TableChunk, Target
+from rplctl.target.base import BagMismatch, BulkRows, ChangeKind, RowChange, RowSet, TableChunk, Target
 
 IN_MEMORY: Final = 16 << 20  # bytes of a batch; only one large row has more
+_PIECE: Final = "rplctl_piece"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,27 +62,39 @@ def load_rows(pieces: Iterable[DecodedRows], model: TableModel, target: Target) 
     """Within the target's transaction. Raises CountMismatch, TargetError, which tells the row that it is about; what
     `decoded` raises.
     """
+    server = statement_target(target)
+    kept = server if server is not None and server.is_transactional(model) else None
     for piece in pieces:
+        if kept is not None:
+            kept.connection.exec_driver_sql(f"SAVEPOINT {_PIECE}")
         try:
             target.apply_chunks([piece.chunk], {(model.database, model.name): model})
-        except TargetError as error:
-            if error.transient:
+        except (TargetError, BagMismatch) as error:
+            if isinstance(error, TargetError) and error.transient:
                 raise
-            rows = rows_of_images(piece.images, piece.columns, model, target.kind)
-            raise _refusal(_of_row(error, rows, model, target), model) from error
+            if kept is not None:
+                kept.roll_back_to(_PIECE)  # rows that strict mode refuses may go in one by one
+            elif isinstance(error, BagMismatch):
+                raise
+            else:
+                target.rollback()
+                target.begin(foreign_keys=False)
+            refused = _refused(rows_of_images(piece.images, piece.columns, model, target.kind), model, target)
+            if refused is None and kept is None:
+                refused = cast(TargetError, error)
+            if refused is not None:
+                raise _refusal(refused, model) from error
         del piece  # before the next one is decoded
 
 
-def _of_row(error: TargetError, rows: RowSet, model: TableModel, target: Target) -> TargetError:
-    """What the target says of the first row that it does not take alone; it has undone the others."""
-    target.rollback()
-    target.begin(foreign_keys=False)
+def _refused(rows: RowSet, model: TableModel, target: Target) -> TargetError | None:
+    """Insert row by row: what the target says of the first one that it does not take; None where it takes all."""
     for row in rows.rows:
         try:
             target.apply_change(RowChange(ChangeKind.INSERT, None, RowSet(rows.columns, [row])), model)
         except TargetError as found:
             return found
-    return error
+    return None
 
 
 def _refusal(error: TargetError, model: TableModel) -> TargetError:

@@ -26,14 +26,29 @@ from typing import Any
 from pymysql import err
 
 from rplctl import mysql_errors as er
+from rplctl.event.cells import LARGE_CELL
 from rplctl.schema.model import Column, TableModel
-from rplctl.target.base import COPIES, CountMismatch, EncodedRows, TableChunk, expect_rows, has_one_unique_key, key_of
+from rplctl.target.base import (
+    COPIES,
+    CountMismatch,
+    EncodedRows,
+    RowSet,
+    TableChunk,
+    expect_rows,
+    has_one_unique_key,
+    key_of,
+)
 from rplctl.target.mysql.bag import COPIES_COLUMN, STAGE, BagRemover
 from rplctl.target.mysql.bulk_execute import Loaded, execute_frames
 from rplctl.target.mysql.connection import LoadingConnection
 from rplctl.target.mysql.rows import implicit_zeros, kept_times, table_name
-from rplctl.target.mysql.values import quote
+from rplctl.target.mysql.values import is_equal, literal, quote
 
+# out of range, truncated, incorrect, too long
+VALUE_ERRORS = frozenset({
+    er.WARN_DATA_OUT_OF_RANGE, er.WARN_DATA_TRUNCATED, er.TRUNCATED_WRONG_VALUE, er.TRUNCATED_WRONG_VALUE_FOR_FIELD,
+    er.DATA_TOO_LONG,
+})  # fmt: skip
 _STAGE = b"`rplctl`.`rplctl_stage`"  # beside our own tables: a database we have rights in
 _STAGES = frozenset({_STAGE, STAGE})
 _NUMBERED = frozenset({"bit", "enum", "set"})  # LOAD DATA would take digits for text
@@ -51,6 +66,7 @@ class BulkLoader:
     ) -> None:
         self._send = send
         self._driver = driver
+        self._ask = ask
         self._bag = BagRemover(send, ask)
 
     def remove_copies(self, rows: EncodedRows, model: TableModel) -> None:
@@ -93,14 +109,34 @@ class BulkLoader:
         if chunk.bulk.inserts.count:
             self._into(table_name(model), chunk.bulk.inserts, model)
 
+    def keeps_exactly(self, rows: RowSet, model: TableModel) -> bool:
+        """True if one row keeps its values in columns like the table's, without strict mode: the real table is never
+        written to find out. False, unasked, for a row with a large cell.
+        """
+        written = [(value, model.columns[c]) for value, c in zip(rows.rows[0], rows.columns, strict=True)]
+        written = [(value, column) for value, column in written if column.generated is None]
+        if any(isinstance(value, bytes | memoryview) and len(value) > LARGE_CELL for value, _ in written):
+            return False
+        with self._stage(rows.columns, model):
+            values = b", ".join(literal(value, column) for value, column in written)
+            self._send(b"INSERT INTO %s VALUES (%s)" % (_STAGE, values))
+            same = b" AND ".join(is_equal(value, column) for value, column in written)
+            return self._ask(b"SELECT COUNT(*) FROM %s WHERE %s" % (_STAGE, same)) == [(1,)]
+
     @contextmanager
     def _staged(self, rows: EncodedRows, model: TableModel) -> Iterator[None]:
-        """The rows in a temporary table whose columns are as the table's, so that indexes fit."""
-        names = b", ".join(quote(model.columns[c].name) for c in rows.columns if c not in _generated(model))
-        columns = b"SELECT %s FROM %s WHERE FALSE" % (names, table_name(model))
-        self._send(b"CREATE TEMPORARY TABLE %s %s" % (_STAGE, columns))
-        try:
+        """The rows in the stage."""
+        with self._stage(rows.columns, model):
             self._into(_STAGE, rows, model)
+            yield
+
+    @contextmanager
+    def _stage(self, columns: Sequence[int], model: TableModel) -> Iterator[None]:
+        """A temporary table whose columns are as the table's, so that indexes fit."""
+        names = b", ".join(quote(model.columns[c].name) for c in columns if c not in _generated(model))
+        empty = b"SELECT %s FROM %s WHERE FALSE" % (names, table_name(model))
+        self._send(b"CREATE TEMPORARY TABLE %s %s" % (_STAGE, empty))
+        try:
             yield
         finally:
             self._send(b"DROP TEMPORARY TABLE %s" % _STAGE)
@@ -166,6 +202,9 @@ class BulkLoader:
 
 
 def _whole(loaded: Loaded, rows: EncodedRows, model: TableModel) -> Loaded:
+    """Raises CountMismatch, or the driver's error 1265 where no row is missing and a value did not fit."""
+    if loaded.warnings and (loaded.records, loaded.skipped) == (rows.count, 0):
+        raise err.DataError(er.WARN_DATA_TRUNCATED, f"Data truncated in a load into {model.qualified_name}")
     if (loaded.records, loaded.skipped, loaded.warnings) != (rows.count, 0, 0):
         raise CountMismatch(f"load into {model.qualified_name}: {loaded}, expected {rows.count} records")
     return loaded

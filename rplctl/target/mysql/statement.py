@@ -57,6 +57,13 @@ _NEAR_COLLATIONS = (
     (r"utf8mb4_uca1400_(?:nopad_)?(ai_ci|as_ci|as_cs)", r"utf8mb4_0900_\1"),
     (r"utf8mb4_nopad_bin", "utf8mb4_0900_bin"),
 )
+# these numbers mean something else of a row event, and have another hint there
+_HINTS = dict.fromkeys(
+    (er.DUP_ENTRY, er.WARN_DATA_OUT_OF_RANGE, er.WARN_DATA_TRUNCATED, er.TRUNCATED_WRONG_VALUE,
+     er.TRUNCATED_WRONG_VALUE_FOR_FIELD, er.DATA_TOO_LONG),
+    "the rows that the statement meets on the target are not the source's. Correct them there, then rplctl start; or "
+    "`rplctl skip`, which leaves the whole transaction out: all its changes are lost here",
+)  # fmt: skip
 _DROP_HINT = (
     "replica_ddl_exec_mode=IDEMPOTENT (MariaDB source) or replica_skip_errors=1051 drop those tables or sequences of "
     "the list that are there; `rplctl skip` leaves the whole transaction out: drop them on the target first, it would "
@@ -235,7 +242,7 @@ def judge(query: Query, error: TargetError | None) -> None:
         raise TargetError(
             f"Error '{error.message}' on query. Default database: '{query.database}'. Query: '{text}'",
             errno=error.errno,
-            hint=_DROP_HINT if error.errno in UNKNOWN_NAMES else error.hint,
+            hint=_DROP_HINT if error.errno in UNKNOWN_NAMES else error.hint or _HINTS.get(error.errno, ""),
             transient=error.transient,
         )
     said = "no error" if error is None else f"'{error.message}' ({error.errno})"

@@ -46,7 +46,7 @@ from rplctl.target.base import (
 )
 from rplctl.target.mysql import fence as mysql_fence, rows as rows_sql, statement as mysql_statement
 from rplctl.target.mysql.bag import compares
-from rplctl.target.mysql.bulk import BulkLoader
+from rplctl.target.mysql.bulk import VALUE_ERRORS, BulkLoader
 from rplctl.target.mysql.connection import LoadingConnection, mapped_errors, target_error
 from rplctl.target.mysql.definitions import read_definitions, read_row_states
 from rplctl.target.mysql.kill import Killer
@@ -60,11 +60,6 @@ BULK_ROWS = 200  # net changes of a table that are worth a bulk load's temporary
 _ROWS_FLAGS = 19 + 6  # offset of a rows event's flags
 _STMT_END = 1
 _NO_TABLE = frozenset({er.NO_SUCH_TABLE, er.BAD_DB_ERROR, er.NO_SUCH_TABLE_IN_ENGINE})
-# out of range, truncated, incorrect, too long
-_VALUE_ERRORS = frozenset({
-    er.WARN_DATA_OUT_OF_RANGE, er.WARN_DATA_TRUNCATED, er.TRUNCATED_WRONG_VALUE, er.TRUNCATED_WRONG_VALUE_FOR_FIELD,
-    er.DATA_TOO_LONG,
-})  # fmt: skip
 _SEQUENCE = ("next_not_cached_value", "minimum_value", "maximum_value", "start_value", "increment", "cache_size")
 
 
@@ -91,7 +86,7 @@ class MysqlTarget(OneConnection):
         self.server_version = ""
         self.bulk_rows = 0
         self.loads_prepared = False
-        self._may_load = False
+        self._may_load = self._may_stage = False
         self.takes_frames = False
 
     # connection and transaction
@@ -145,7 +140,8 @@ class MysqlTarget(OneConnection):
         self._open()
         assert self._connection is not None
         self._foreign_keys = foreign_keys
-        self._may_load = bool(self.bulk_rows) and (self.loads_prepared or not xid)
+        self._may_stage = self.loads_prepared or not xid
+        self._may_load = bool(self.bulk_rows) and self._may_stage
         with mapped_errors():
             self._rows_session()
             self._connection.begin_twophase(xid) if xid else self._connection.begin()
@@ -299,16 +295,17 @@ class MysqlTarget(OneConnection):
             raise TargetError(f"Can't find record in '{model.name}'", errno=er.KEY_NOT_FOUND)
 
     def _apply_single(self, change: RowChange, model: TableModel) -> int:
-        """A stored generated column that the source could not compute either is stored as there: not judged again."""
+        """Apply a change; what the source has stored is not judged again. Where strict mode refuses a value, the row
+        goes in without it, but only if each column that is written keeps its value exactly.
+        """
         try:
             return self._single.apply(change, model, may_load=self._may_load)
         except err.Error as error:
-            names = (column.name for column in model.columns if column.generated is not None)
-            if not any(f"`{name}`" in str(error.args[-1]) or f"'{name}'" in str(error.args[-1]) for name in names):
+            if error.args[0] not in VALUE_ERRORS:
                 raise
-            if error.args[0] not in _VALUE_ERRORS:
+            self._rows_session(lenient=True)
+            if change.after is not None and not (self._may_stage and self._bulk.keeps_exactly(change.after, model)):
                 raise
-        self._rows_session(lenient=True)
         return self._single.apply(change, model, may_load=self._may_load)
 
     def _whole_sequence(self, change: RowChange, model: TableModel) -> RowChange:

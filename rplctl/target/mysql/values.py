@@ -23,7 +23,9 @@ from rplctl.target.base import Value
 LONGEST_HEX = 64 << 10  # bytes of a value; longer ones are escaped: hex doubles them, and max_allowed_packet counts
 
 _NUMERIC = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint", "float", "double", "decimal", "bit", "year"})
+_FLOATING = frozenset({"float", "double"})  # MySQL 9 takes no FLOAT(10,5) for equal to the 100000 that it holds
 _NUMBERED = frozenset({"enum", "set"})
+_TWO_DIGITS = 2  # MariaDB's YEAR(2) keeps '0000' and '2000' apart, and takes the number 0 for 2000
 _MAY_BE_LARGE = GEOMETRY_TYPES | {"mediumtext", "longtext", "mediumblob", "longblob"}
 _PRINTED = TEMPORAL_TYPES | {"inet4", "inet6", "uuid", "json"}
 
@@ -42,6 +44,8 @@ def literal(value: Value | StagedCell, column: Column) -> bytes:
             return b"(SELECT v FROM %s)" % value.table
         case None:
             return b"NULL"
+        case int() if column.type == "year" and column.length == _TWO_DIGITS:
+            return b"'%04d'" % value
         case int():
             return b"%d" % value
         case float():
@@ -78,6 +82,8 @@ def is_equal(value: Value | StagedCell, column: Column) -> bytes:
         return name + b" IS NULL"
     if column.type in _NUMBERED:
         return b"%s+0=%s" % (name, comparand(value, column))
+    if column.type in _FLOATING:
+        return b"%s+0=%s" % (name, literal(value, column))
     if column.type in _NUMERIC:
         return b"%s=%s" % (name, literal(value, column))
     if column.type in _PRINTED or isinstance(value, str | LargeText):

@@ -407,3 +407,23 @@ def test_a_row_larger_than_max_allowed_packet_stops_at_once_and_says_so(server: 
     finally:
         target.close()
         server.sql(f"SET GLOBAL max_allowed_packet={most}")
+
+
+def test_a_value_that_its_column_does_not_hold_exactly_is_written_nowhere(
+    target: MysqlTarget, server: MariadbServer
+) -> None:
+    """Strict mode refuses 100000 in FLOAT(10,5) and 7 characters in VARCHAR(5): only the first is what is stored."""
+    run(target, "CREATE TABLE t (id INT PRIMARY KEY, x FLOAT(10,5), v VARCHAR(5), u TINYINT) ENGINE=MyISAM")
+    rows: list[tuple[Value, ...]] = [(1, 100000.0, b"12345", 1), (2, 100000.0, b"1234567", 1), (3, 1e6, b"1", 1),
+                                     (4, 1.0, b"1", 300)]  # fmt: skip
+    target.begin(foreign_keys=True)
+    errors = []
+    for row in rows:
+        try:
+            target.apply_change(RowChange(ChangeKind.INSERT, None, RowSet((0, 1, 2, 3), [row])), model_of(target))
+        except TargetError as error:
+            errors.append(error.errno)
+    target.commit()
+    assert errors[1:] == [1264, 1264]
+    assert errors[0] in (1264, 1406)
+    assert server.rows("shop", "t") == [(1, 100000.0, "12345", 1)]
