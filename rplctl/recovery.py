@@ -3,7 +3,8 @@
 1. repair the index: finish an interrupted purge, drop what does not exist, keep the logs up to the first gap;
 2. cut the last relay log to its last complete, intact transaction (only the last can be torn: its predecessors were
    made durable before it was listed), and make it durable: a killed receiver did not, and another may follow it; one
-   that does not say where it begins holds nothing, unless it is the first;
+   that does not say where it begins holds nothing, unless it is the first; an intact one that a server wrote so is
+   never removed: an error names it;
 3. the next event to fetch is where that transaction ends in the source's log, or the executed position when that is
    later; the stored Read_Master_Log_Pos is asked only when there is neither relay log nor executed position, or when
    CHANGE MASTER set it behind relay logs that are still to be applied;
@@ -39,6 +40,7 @@ from rplctl.relay_log.log_file import (
     Boundary,
     cut_file,
     intact_end,
+    is_of_another_program,
     last_sound_boundary,
     mapped_file,
     read_start,
@@ -213,6 +215,8 @@ def _examine(index: RelayLogIndex, name: str, *, is_first: bool) -> _Tail | None
         sound = data[: intact_end(data, start.boundary.offset, start.checksum_algorithm)]
         boundary = last_sound_boundary(sound, start.boundary)
         if not start.source.log_name and (boundary.offset <= start.first_event_end < size or not is_first):
+            if is_of_another_program(sound, start) and not is_first:
+                raise _not_judged(index.channel, name)
             return None  # cut inside the header: where the file begins is unknown, and nothing in it is whole
         return None if boundary.offset < start.first_event_end else _Tail(name, size, boundary)
 
@@ -248,6 +252,8 @@ def sound_chain(index: RelayLogIndex, kept: Sequence[str], first: int, *, thorou
         if tail is None:
             return list(kept[:number]), f"{name} holds no intact event"
         here = tail.boundary.source
+        if there is not None and not there.log_name:
+            _examine(index, following, is_first=False)  # what cannot be judged is not damaged
         if there is None or not follows(here, there):
             return list(kept[: number + 1]), f"{name} can be read to {here}, {following} begins at {named(there)}"
         if not thorough:
@@ -304,6 +310,16 @@ def _unknown_start(channel: Channel, why: str, begun: BinlogPosition | None = No
         errno=er.SLAVE_RELAY_LOG_READ_FAILURE,
         channel=channel.name,
         hint=hint,
+    )
+
+
+def _not_judged(channel: Channel, name: str) -> RelayLogError:
+    option = f" --channel {channel.name}" if channel.name else ""
+    return RelayLogError(
+        f"Relay log {name} is intact, but does not say where in the source's log it begins: another program wrote it",
+        errno=er.SLAVE_RELAY_LOG_READ_FAILURE,
+        channel=channel.name,
+        hint=f"To remove all relay logs and fetch again what is not executed, run: rplctl recover{option} --refetch",
     )
 
 

@@ -7,7 +7,7 @@ import os
 import random
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +28,8 @@ from rplctl.relay_log.log_file import read_start
 from rplctl.relay_log.purge import purge_all, purge_applied, register_path
 from rplctl.relay_log.reader import RelayLogReader
 from rplctl.relay_log.writer import RelayLogWriter
+from tests.kit.replica import wait_until
+from tests.kit.servers import MariadbServer
 from tests.relay_log.stream import (
     SOURCE_UUID,
     FakeSource,
@@ -396,6 +398,42 @@ def test_a_log_amid_others_that_says_no_more_where_it_begins_is_not_passed_over(
     result = recover(channel, AT_FIRST)
     assert result.next_event == source.ends[1]
     assert applied_after_refetch(channel, source, result, AT_FIRST) == source.ends
+
+
+@pytest.mark.mariadb
+@pytest.mark.slow
+@pytest.mark.parametrize("last", [True, False])
+def test_an_intact_relay_log_of_a_native_replica_is_never_removed(
+    mariadb_factory: Callable[..., MariadbServer], channel: Channel, last: bool
+) -> None:
+    """FLUSH RELAY LOGS makes MariaDB begin a file that does not say where in the source's log it begins."""
+    source, replica = mariadb_factory(), mariadb_factory()
+    source.sql("RESET MASTER; CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY)")
+    replica.sql(
+        f"CHANGE MASTER TO MASTER_HOST='{source.host}', MASTER_PORT={source.port}, MASTER_USER='rpl', "
+        "MASTER_PASSWORD='rpl', MASTER_LOG_FILE='binlog.000001', MASTER_LOG_POS=4; START SLAVE IO_THREAD"
+    )
+
+    def fetched() -> bool:
+        return source.master_status()[1] in replica.sql("SHOW SLAVE STATUS")[0]
+
+    source.sql("INSERT INTO shop.t VALUES (1)")
+    wait_until(fetched)
+    replica.sql("FLUSH RELAY LOGS")
+    source.sql("INSERT INTO shop.t VALUES (2)")
+    wait_until(fetched)
+    if not last:
+        source.sql("FLUSH BINARY LOGS; INSERT INTO shop.t VALUES (3)")
+        wait_until(fetched)
+    replica.sql("STOP SLAVE")
+    for path in replica.data.glob("relay-bin.*"):
+        shutil.copy(path, channel.datadir)
+    before = contents(channel)
+    first = RelayLogIndex(channel).names()[0]
+    info = RelayLogInfo().at(RelayLogPosition(first, 4), BinlogPosition("binlog.000001", 4))
+    with pytest.raises(RelayLogError, match="another program wrote it") as caught:
+        recover_relay_log(channel, MASTER, info)
+    assert caught.value.hint.endswith("run: rplctl recover --refetch") and contents(channel) == before
 
 
 def test_a_first_log_that_never_said_where_it_begins_is_kept_before_damaged_ones(channel: Channel) -> None:

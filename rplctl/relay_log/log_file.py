@@ -184,6 +184,14 @@ def _first_source(head: bytes, at: int, checksum_length: int) -> BinlogPosition:
     return BinlogPosition("", FIRST_EVENT_POSITION)
 
 
+def is_of_another_program(intact: ByteArray, start: FileStart) -> bool:
+    """True if an event that is no ROTATE follows the first: our own files have it there, those of servers may not.
+    `intact`: the file up to the last intact event.
+    """
+    at = start.first_event_end
+    return len(intact) > at and intact[at + 4] != EventType.ROTATE
+
+
 def start_of(path: Path) -> BinlogPosition | None:
     """Source position at which the file begins; None when the file or its header is missing or damaged."""
     try:
