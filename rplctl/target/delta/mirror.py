@@ -69,10 +69,9 @@ class MirrorTarget(DeltaTarget):
     def check_table(self, model: TableModel) -> None:
         if not key_of(model):
             raise TargetError(
-                f"Table '{model.qualified_name}' has no primary key and no unique key without NULLs: a mirror cannot "
-                "tell its rows apart",
+                f"Table '{model.qualified_name}' has {_unusable_key(model)}: a mirror cannot tell its rows apart",
                 errno=er.REQUIRES_PRIMARY_KEY,
-                hint="give it one on the source; or leave it out (replicate_ignore_table), and keep its changes in "
+                hint="give it a key of whole columns on the source; or leave it out (replicate_ignore_table), and keep its changes in "
                 "a lake with layer=changes",
             )
 
@@ -182,6 +181,14 @@ def open_files(place: Place, model: TableModel) -> MirrorFiles:
 def _key(image: RowSet, key: Sequence[int]) -> Row | None:
     at = {column: n for n, column in enumerate(image.columns)}
     return tuple(image.rows[0][at[c]] for c in key) if all(c in at for c in key) else None
+
+
+def _unusable_key(model: TableModel) -> str:
+    """What the table has in the place of a key that identifies its rows."""
+    for key in model.keys:
+        if key.is_unique and (key.has_expression or any(part.length for part in key.parts)):
+            return f"only the key `{key.name}`, which is over an expression or a part of a column"
+    return "no primary key and no unique key without NULLs"
 
 
 def _partial(model: TableModel) -> TargetError:

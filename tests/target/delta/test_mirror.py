@@ -208,3 +208,11 @@ def test_tables_without_a_key_and_lakes_of_another_layer_are_refused(mirror: Mir
     mirror.batch(inserts=[(1, "a", None)])
     with pytest.raises(ConfigError, match="another layer"):
         open_target(f"delta+file://{mirror.folder}")
+
+
+@pytest.mark.parametrize("key", ["PRIMARY KEY (a(4))", "UNIQUE KEY (a(4))", "UNIQUE KEY ((a + 1))"])
+def test_a_key_that_a_mirror_cannot_use_is_not_called_missing(tmp_path: Path, key: str) -> None:
+    mirror = Mirror(tmp_path, f"CREATE TABLE t (a VARCHAR(9) NOT NULL, {key})")
+    with pytest.raises(TargetError, match="over an expression or a part of a column") as caught:
+        mirror.target.check_table(mirror.model)
+    assert f"`{'PRIMARY' if 'PRIMARY' in key else 'a' if 'a(4)' in key else 'functional_index'}`" in str(caught.value)
