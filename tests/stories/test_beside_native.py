@@ -681,3 +681,50 @@ def test_a_value_that_the_source_stored_is_not_judged_by_sql_mode_again(
         texts += [TWO_DIGITS.format(unique=key, number=n) for n, key in enumerate(("UNIQUE (a)", "INDEX (a)"))]
     native = rows_only(beside.run([part for text in texts for part in text.split(";")]))
     ways_alike(beside, native, ["statements", "bulk", "load data"], monkeypatch)
+
+
+BOTH = "a BIGINT UNSIGNED GENERATED ALWAYS AS ROW START, b BIGINT UNSIGNED GENERATED ALWAYS AS ROW END"
+PERIOD = "PERIOD FOR SYSTEM_TIME (a, b)"
+BY_TRANSACTIONS = f"""
+CREATE DATABASE d; USE d; CREATE TABLE t (i INT PRIMARY KEY, x INT); INSERT INTO t VALUES (1, 1), (2, 2);
+ALTER TABLE t ADD {BOTH.replace(", b", ", ADD b")}, ADD {PERIOD}, ADD SYSTEM VERSIONING; UPDATE t SET x=x+1;
+SET binlog_format=STATEMENT; CREATE TABLE c (i INT, {BOTH}, {PERIOD}) WITH SYSTEM VERSIONING AS SELECT i FROM t;
+CREATE OR REPLACE TABLE c (i INT, {BOTH}, {PERIOD}) WITH SYSTEM VERSIONING AS SELECT i+1 AS i FROM t;
+SET binlog_format=ROW; UPDATE c SET i=i+10; DELETE FROM t WHERE i=1
+"""
+
+
+@pytest.mark.parametrize("version", ["mariadb", "mariadb_118"])
+def test_system_versioning_by_transactions_is_carried_out_as_on_a_replica(
+    version: str, request: pytest.FixtureRequest
+) -> None:
+    """With autocommit=0 these statements end with 1062 and 1292 in mysql.transaction_registry."""
+    beside = request.getfixturevalue(f"{version}_beside")
+    native = beside.run(BY_TRANSACTIONS.split(";"))
+    ended = beside.apply("server")
+    now = {"d.t": "SELECT i, x FROM d.t", "d.c": "SELECT i FROM d.c"}
+    assert (ended.errno, ended.state["d.t: definition"]) == (0, native["d.t: definition"])
+    found = [{name: sorted(server.sql(sql)) for name, sql in now.items()} for server in (beside.native, beside.server)]
+    assert found[0] == found[1] == {"d.t": [(2, 3)], "d.c": [(12,), (13,)]}
+
+
+GENERATED_KEY = """
+SET sql_generate_invisible_primary_key=ON; CREATE DATABASE d; USE d; SET binlog_format=STATEMENT;
+CREATE TABLE t (a INT, b VARCHAR(9)); INSERT INTO t VALUES (1, 'x'), (2, 'y'); UPDATE t SET b='z' WHERE a=1;
+INSERT INTO t SELECT a+10, b FROM t; CREATE TABLE l LIKE t; INSERT INTO l VALUES (3, 'c');
+SET binlog_format=MIXED; CREATE TABLE s AS SELECT a, b FROM t; INSERT INTO s VALUES (1, 'i');
+ALTER TABLE t ADD c INT DEFAULT 4; INSERT INTO t (a) VALUES (9); SET binlog_format=ROW; INSERT INTO t VALUES (7, 'r', 1)
+"""
+
+
+def test_a_generated_invisible_key_is_invisible_on_a_mariadb_too(mysql_beside: Beside, mariadb_beside: Beside) -> None:
+    mysql_beside.run(GENERATED_KEY.split(";"))
+    server = mariadb_beside.server
+    assert server is not None
+    with mysql_beside.into(server):
+        ended = mysql_beside.apply("server")
+    wanted, found = (
+        {table: sorted(one.sql(f"SELECT *, my_row_id FROM d.{table}"), key=repr) for table in ("t", "l", "s")}
+        for one in (mysql_beside.source, server)
+    )
+    assert (ended.errno, found) == (0, wanted)

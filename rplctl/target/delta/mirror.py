@@ -71,8 +71,8 @@ class MirrorTarget(DeltaTarget):
             raise TargetError(
                 f"Table '{model.qualified_name}' has {_unusable_key(model)}: a mirror cannot tell its rows apart",
                 errno=er.REQUIRES_PRIMARY_KEY,
-                hint="give it a key of whole columns on the source; or leave it out (replicate_ignore_table), and keep its changes in "
-                "a lake with layer=changes",
+                hint="give it a key of whole columns on the source; or leave it out (replicate_ignore_table), and keep "
+                "its changes in a lake with layer=changes",
             )
 
     def takes_bags(self, model: TableModel) -> bool:

@@ -190,7 +190,8 @@ class Session:
     @contextmanager
     def own_commits(self, *, wanted: bool) -> Iterator[None]:
         """For DDL, which commits what is open: with autocommit off, MariaDB's EXCHANGE PARTITION and CONVERT TABLE
-        keep the locks of their check of the rows, and wait for themselves.
+        keep the locks of their check of the rows, and wait for themselves, and what SYSTEM VERSIONING notes in
+        mysql.transaction_registry is there twice (1062, 1292).
         """
         if wanted:
             self._send(b"SET autocommit=1")

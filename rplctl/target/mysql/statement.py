@@ -36,6 +36,7 @@ _CHANGES_ROWS = re.compile(
 _CREATES_OR_ALTERS, _NAMES_EVENT = re.compile(rb"(?:CREATE|ALTER)\b", re.I), re.compile(rb"\bEVENT\b", re.I)
 _BEFORE_EVENT = frozenset({"OR", "REPLACE", "DEFINER"})
 _EXCHANGE = re.compile(rb"ALTER\s+(?:IGNORE\s+|ONLINE\s+|OFFLINE\s+)*TABLE\b.*\b(?:EXCHANGE|CONVERT)\b", re.I | re.S)
+_VERSIONS = re.compile(rb"(?:ALTER|CREATE)\b.*\bSYSTEM\s+VERSIONING\b", re.I | re.S)
 _DATABASE = re.compile(rb"(?:CREATE|DROP)\s+(?:OR\s+REPLACE\s+)?(?:DATABASE|SCHEMA)\b", re.I)
 # MySQL logs CREATE TABLE … SELECT as CREATE TABLE … START TRANSACTION and rows; behind it no position could be set
 _START_TRANSACTION = re.compile(rb"\)\s*START\s+TRANSACTION\s*\Z", re.I)
@@ -95,11 +96,15 @@ def changes_only_rows(sql: bytes) -> bool:
     return _CHANGES_ROWS.match(_bare(sql)) is not None
 
 
-def exchanges(sql: bytes) -> bool:
-    """ALTER TABLE … EXCHANGE PARTITION or CONVERT TABLE … TO PARTITION, which look at rows themselves; also when the
-    words only stand in a string of another ALTER TABLE.
+def needs_autocommit(sql: bytes) -> bool:
+    """True if MariaDB carries the statement out only with autocommit=1, as its replicas have it. No such statement is
+    about a temporary table, which would not commit.
+
+    EXCHANGE PARTITION and CONVERT TABLE … TO PARTITION look at rows themselves; SYSTEM VERSIONING with transaction
+    precision writes into mysql.transaction_registry. Words in a string do not count.
     """
-    return _EXCHANGE.match(_bare(sql)) is not None
+    words = _QUOTED.sub(b"''", _bare(sql))
+    return _EXCHANGE.match(words) is not None or _VERSIONS.match(words) is not None
 
 
 def names_a_database(sql: bytes) -> bool:

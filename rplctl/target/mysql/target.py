@@ -434,7 +434,7 @@ class MysqlTarget(OneConnection):
                 except err.Error as error:
                     if error.args[0] != er.BAD_DB_ERROR or not mysql_statement.names_a_database(query.sql_bytes):
                         raise
-                with session.own_commits(wanted=mysql_statement.exchanges(query.sql_bytes)):
+                with session.own_commits(wanted=mysql_statement.needs_autocommit(query.sql_bytes)):
                     self._send(dropped or mysql_statement.text_of(text), statement.file or None)
         except (err.Error, OSError) as error:
             failure = target_error(error)

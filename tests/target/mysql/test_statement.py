@@ -15,9 +15,9 @@ from rplctl.target.mysql.statement import (
     as_executed,
     changes_only_rows,
     drop_of_those_there,
-    exchanges,
     judge,
     names_a_database,
+    needs_autocommit,
     text_of,
     with_near_collation,
 )
@@ -118,9 +118,11 @@ def test_statements_that_leave_every_definition_as_it_is(sql: bytes, only_rows: 
     assert changes_only_rows(sql) is only_rows
 
 
-def test_exchanges_and_databases() -> None:
-    assert exchanges(b"ALTER ONLINE TABLE t\nEXCHANGE PARTITION p WITH TABLE u")
-    assert not exchanges(b"ALTER TABLE t ADD exchanged INT") and not exchanges(b"DROP TABLE exchange")
+def test_statements_that_need_autocommit_and_databases() -> None:
+    assert needs_autocommit(b"ALTER ONLINE TABLE t\nEXCHANGE PARTITION p WITH TABLE u")
+    assert needs_autocommit(b"ALTER TABLE t ADD a INT,\nADD SYSTEM VERSIONING")
+    assert not needs_autocommit(b"ALTER TABLE t COMMENT 'WITH SYSTEM VERSIONING, EXCHANGE'")
+    assert not needs_autocommit(b"ALTER TABLE t ADD exchanged INT") and not needs_autocommit(b"DROP TABLE exchange")
     assert names_a_database(b"CREATE OR REPLACE SCHEMA d") and not names_a_database(b"CREATE TABLE database_ (a INT)")
 
 
