@@ -23,7 +23,7 @@ from rplctl.durable import is_readable_by_others, private_folder, replace_file
 from rplctl.errors import ConfigError, RplError, error_numbers
 from rplctl.plain_file import UnfitFile, read_plain
 from rplctl.secret import reveal
-from rplctl.target_url import authority, has_password, url_with_password
+from rplctl.target_url import authority, has_password, url_with_nul_rule, url_with_password
 
 ENVIRONMENT_PREFIX = "RPLCTL_"
 DATADIR_VARIABLE = "RPLCTL_DATADIR"
@@ -184,6 +184,7 @@ class Config:
         "statements that the target cannot execute: skip_objects skips views, triggers, routines, events and users",
         choices=("skip_objects", "skip", "stop", "stop_all"),
     )
+    nul_in_text: str = option("stop", "NUL in PostgreSQL's text; replace stores U+FFFD", choices=("stop", "replace"))
     on_error: str = option("", "command that is told of each new error, as JSON on its standard input")
     on_recovery: str = option("", "command that is told when a thread that on_error was told of works again")
     lower_case_table_names: int = option(0, "the source's; 1: it stores names of tables in lower case", high=1)
@@ -205,9 +206,10 @@ class Config:
     @property
     def target_url(self) -> str:
         """The URL to connect with. It may hold the password in clear text: never show or pass it on."""
-        if not self.target_password:
-            return self.target_place
-        return url_with_password(self.target_place, reveal(self.target_password, self.datadir))
+        url = self.target_place
+        if self.target_password:
+            url = url_with_password(url, reveal(self.target_password, self.datadir))
+        return url_with_nul_rule(url, self.nul_in_text)
 
 
 def _option_table() -> dict[str, Option]:

@@ -32,6 +32,16 @@ def url_with_password(url: str, password: str) -> str:
     return f"{scheme}{separator}{user}:{quote(password, safe='')}{rest[len(user) :]}"
 
 
+NUL_IN_TEXT = "rplctl_nul_in_text"  # of a PostgreSQL target, whose driver never sees it
+
+
+def url_with_nul_rule(url: str, rule: str) -> str:
+    """The URL of a PostgreSQL target with the option nul_in_text, unless that is the default; any other as it is."""
+    if rule == "stop" or not url.startswith("postgres"):
+        return url
+    return f"{url}{'&' if '?' in url else '?'}{NUL_IN_TEXT}={rule}"
+
+
 def url_without_password(url: str) -> str:
     """For people to read: the same URL with `***` in place of a password."""
     user = _user_part(url)
@@ -42,7 +52,15 @@ def url_without_password(url: str) -> str:
     return path + mark + "&".join(shown)
 
 
-_HOW_NOT_WHERE = ("ssl", "tls_", "server_public_key", "get_server_public_key", "connect_timeout", "require_auth")
+_HOW_NOT_WHERE = (
+    "ssl",
+    "tls_",
+    "server_public_key",
+    "get_server_public_key",
+    "connect_timeout",
+    "require_auth",
+    NUL_IN_TEXT,
+)
 
 
 def is_same_target(url: str, other: str) -> bool:

@@ -26,7 +26,7 @@ KEEPERS = ("config.py", "info.py", "repository/", "command/change_", "command/sh
 # rows of repository/record.py name these; RelayLogInfo's and MasterInfo's files and tables look them up there
 BY_RECORD = {"sync_master_info", "sync_relay_log_info", "master_info_repository", "relay_log_info_repository"}
 # the read position is one property, and so is where the applier is
-BY_PROPERTY = {"master_log_name", "master_log_pos", "relay_log_name", "relay_log_pos", "target_password"}
+BY_PROPERTY = {"master_log_name", "master_log_pos", "relay_log_name", "relay_log_pos", "target_password", "nul_in_text"}
 
 
 def attributes(path: Path) -> set[str]:

@@ -9,9 +9,11 @@ import json
 import random
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from tests.command.test_clone import wait_cloned
 from tests.kit.neutral_state import state_of
 from tests.kit.postgresql_state import connect, differences, new_database
 from tests.kit.replica import Replica, wait_until
@@ -135,3 +137,45 @@ def test_a_statement_event_stops_with_its_way_out(
     failed = replica.run("start", "--until-synced", expect=1)
     assert "binlog_format=ROW" in failed.stderr
     assert "INSERT INTO shop.audit" in failed.stderr
+
+
+def test_nul_in_text_is_replaced_when_the_hint_is_followed(
+    mariadb: MariadbServer, postgresql: PostgresqlServer, tmp_path: Path
+) -> None:
+    """One by one, in bulk, in keys, in a copy and in rows without a key; a compared copy is equal then."""
+    url = new_database(postgresql)
+    shown = url.replace("rpl:rpl@", "rpl@").replace("+psycopg", "")
+    password = tmp_path / "password"
+    password.write_text("rpl\n")
+    password.chmod(0o600)
+    replica = Replica(tmp_path, spark=False)
+    mariadb.sql(
+        "DROP DATABASE IF EXISTS nuls; CREATE DATABASE nuls; USE nuls;"
+        "CREATE TABLE t (k VARCHAR(20) COLLATE utf8mb4_bin"
+        " PRIMARY KEY, v LONGTEXT, n INT) CHARSET utf8mb4; CREATE TABLE u (v VARCHAR(20) COLLATE utf8mb4_bin, n INT);"
+        "INSERT INTO t VALUES ('a\\0', 'b\\0c\\0\\0', 1), ('c', '\\\\0 \\\\', 2)"
+    )
+    try:
+        options = ("--target", shown, "--target-password-file", str(password), "--replicate-do-db", "nuls")
+        replica.run("init", *options)
+        replica.change_master(mariadb)
+        replica.run("clone")
+        wait_until(lambda: replica.status()["Last_SQL_Errno"] == 1366)
+        assert "rplctl init --nul-in-text replace; rplctl start" in replica.run("check", expect=None).stdout
+        replica.run("init", "--nul-in-text", "replace")
+        replica.run("start")
+        wait_cloned(replica)
+        mariadb.sql(
+            "USE nuls; UPDATE t SET n=n+1; INSERT INTO u SELECT CONCAT('x', CHAR(0), seq), seq FROM seq_1_to_500;"
+            "UPDATE u SET n=n+1; DELETE FROM u WHERE n=7; INSERT INTO t SELECT CONCAT('k', seq, CHAR(0)), CHAR(0), 3"
+            " FROM seq_1_to_500; UPDATE t SET v=CONCAT(v, '\\\\', CHAR(0)) WHERE n=3; DELETE FROM t WHERE k='k9\\0';"
+            "INSERT INTO t VALUES ('z', CONCAT(REPEAT('y', 2000000), CHAR(0)), 4)"
+        )
+        replica.wait_synced(mariadb, 120)
+        report = replica.run("verify")
+        assert "nuls\tt\t502\t502" in report.stdout
+        with connect(url) as connection:
+            found = connection.execute("SELECT v FROM nuls.t WHERE k IN ('a\ufffd', 'c') ORDER BY k").fetchall()
+        assert found == [("b\ufffdc\ufffd\ufffd",), ("\\0 \\\\\ufffd",)]
+    finally:
+        replica.close()

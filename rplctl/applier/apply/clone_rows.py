@@ -100,7 +100,8 @@ def _refused(rows: RowSet, model: TableModel, target: Target) -> TargetError | N
 def _refusal(error: TargetError, model: TableModel) -> TargetError:
     where = f" (row {error.position})" if error.position else ""
     again = copy_again(model.database, model.name)
-    hint = error.hint if "rplctl start" in error.hint else again  # skip is for transactions of the source
+    # skip is for transactions of the source
+    hint = f"{error.hint}; or {again}" if "rplctl start" in error.hint else again
     return TargetError(
         f"{model.database}.{model.name} is not copied: {error.message}{where}", errno=error.errno, hint=hint
     )

@@ -17,15 +17,18 @@ from rplctl.target.dialect import OWN_SCHEMA
 from rplctl.target.postgresql import rows as rows_sql
 from rplctl.target.postgresql.ddl_type import table
 from rplctl.target.postgresql.large import Parameters, has_large, in_pieces
-from rplctl.target.postgresql.values import copy_lines, parameters
+from rplctl.target.postgresql.values import NulInText, copy_lines, parameters, without_nul
 
 MOST_PATTERNS = 50  # of NULLs in the rows of a table without a key
 
 
 class RowWriter:
-    """`driver`: the connection of now. `may_stage`: whether it may make temporary tables."""
+    """`driver`: the connection of now. `may_stage`: whether it may make temporary tables. `nul`: in text."""
 
-    def __init__(self, driver: Callable[[], psycopg.Connection[Any]], may_stage: Callable[[], bool]) -> None:
+    def __init__(
+        self, driver: Callable[[], psycopg.Connection[Any]], may_stage: Callable[[], bool], nul: NulInText
+    ) -> None:
+        self._nul = nul
         self._driver = driver
         self._may_stage = may_stage
         self._is_temporary = True
@@ -137,7 +140,8 @@ class RowWriter:
 
     def insert_encoded(self, model: TableModel, rows: EncodedRows) -> None:
         if rows:
-            found = self._copy(table(model), rows_sql.select_list(model, rows.columns), rows.pieces)
+            lines = without_nul(rows.pieces, self._nul)
+            found = self._copy(table(model), rows_sql.select_list(model, rows.columns), lines)
             expect_rows(f"insert into {model.qualified_name}", found, len(rows))
 
     def run_change(self, change: RowChange, model: TableModel) -> int:
@@ -186,7 +190,7 @@ class RowWriter:
 
     def _parameters(self, model: TableModel, columns: Sequence[int], rows: Iterable[Row], first: int = 0) -> Parameters:
         kinds = [model.columns[c] for c in columns]
-        texts = (text for row in rows for text in parameters(row, kinds))
+        texts = (text for row in rows for text in parameters(row, kinds, self._nul))
         return {f"c{number}": text for number, text in enumerate(texts, first)}
 
     def _staged(self, model: TableModel, columns: tuple[int, ...], rows: Sequence[Row] | EncodedRows) -> str:
@@ -201,12 +205,16 @@ class RowWriter:
             self._stages[asked] = name
             self.run(rows_sql.stage(model, columns, name, is_temporary=self._is_temporary))
         names = ", ".join(f"c{i}" for i in range(len(columns)))
-        lines = rows.pieces if isinstance(rows, EncodedRows) else self._lines(model, RowSet(columns, list(rows)))
+        lines = (
+            without_nul(rows.pieces, self._nul)
+            if isinstance(rows, EncodedRows)
+            else self._lines(model, RowSet(columns, list(rows)))
+        )
         self._copy(name, names, lines)
         return name
 
     def _lines(self, model: TableModel, rows: RowSet) -> Iterator[bytes]:
-        return copy_lines([model.columns[c] for c in rows.columns], rows.rows)
+        return copy_lines([model.columns[c] for c in rows.columns], rows.rows, self._nul)
 
     def _copy(self, name: str, columns: str, lines: Iterable[bytes | memoryview]) -> int:
         """COPY's text lines into a table; the number of rows."""

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, Final
 
 from rplctl.schema.model import BINARY_TYPES, GEOMETRY_TYPES, INTEGER_BITS, Column, TableModel
 from rplctl.schema.plan import Catalog
 from rplctl.target.compared import Cells, Columns, ComparedRows, PlainRow, Rows, single, staged_model
 from rplctl.target.ddl_parts import quote
-from rplctl.target.postgresql.connection import mapped_errors
+from rplctl.target.postgresql.connection import mapped_errors, nul_in_text
 from rplctl.target.postgresql.ddl_table import create_table
 from rplctl.target.postgresql.ddl_type import ZERO_DATE, declared, is_zero_date, table
 from rplctl.target.postgresql.rows import where_keys
@@ -86,11 +87,13 @@ class PostgresqlRows(ComparedRows):
 
     def of_keys(self, model: TableModel, columns: Columns, key: Sequence[int], keys: Sequence[PlainRow]) -> Rows:
         select = _select(columns, table(model)).replace("%", "%%")
-        for at in range(0, len(keys), _KEYS_AT_ONCE):
-            some = keys[at : at + _KEYS_AT_ONCE]
-            flat = [parameter(value, columns[c]) for values in some for value, c in zip(values, key, strict=True)]
+        nul = nul_in_text(self.target.engine)
+        texts = (tuple(parameter(value, columns[c], nul) for value, c in zip(row, key, strict=True)) for row in keys)
+        different = list(dict.fromkeys(texts))  # two keys of the source may be one here
+        for at in range(0, len(different), _KEYS_AT_ONCE):
+            some = different[at : at + _KEYS_AT_ONCE]
             where = where_keys(model, len(some))
-            given = {f"c{number}": text for number, text in enumerate(flat)}
+            given = {f"c{number}": text for number, text in enumerate(chain.from_iterable(some))}
             yield from self._rows(columns, f"{select} WHERE {where}", given)
 
     def _rows(self, columns: Columns, sql: str, given: dict[str, str | None] | None = None) -> Rows:

@@ -21,8 +21,9 @@ from rplctl import mysql_errors as er
 from rplctl.errors import ConfigError, TargetError
 from rplctl.event.large_text import LargeText
 from rplctl.handshake import Protection
-from rplctl.target.postgresql.values import LargeBytes
+from rplctl.target.postgresql.values import LargeBytes, NulInText
 from rplctl.target.severed import watch_connections
+from rplctl.target_url import NUL_IN_TEXT
 
 _SETTINGS = {
     "timezone": "UTC",
@@ -118,10 +119,17 @@ class _LargeBytesDumper(psycopg.adapt.Dumper):
 def open_engine(url: str) -> Engine:
     """An engine whose sessions are set as above. Options of libpq go behind the question mark of the URL."""
     parsed = with_driver(make_url(url))
+    nul = NulInText.REPLACE if parsed.query.get(NUL_IN_TEXT) == NulInText.REPLACE.value else NulInText.STOP
+    parsed = parsed.difference_update_query([NUL_IN_TEXT])
     options: dict[str, Any] = {"connect_timeout": 10, "application_name": "rplctl", "client_encoding": "UTF8"}
     options |= {name: value for name, value in _KEEPALIVE.items() if name not in parsed.query} | _password_rule(parsed)
     engine = create_engine(  # who commits by sixteen connections needs more than the pool's own limit
-        parsed, connect_args=options, hide_parameters=True, pool_pre_ping=True, max_overflow=-1
+        parsed,
+        connect_args=options,
+        hide_parameters=True,
+        pool_pre_ping=True,
+        max_overflow=-1,
+        execution_options={NUL_IN_TEXT: nul},
     )
     watch_connections(engine)
 
@@ -134,6 +142,12 @@ def open_engine(url: str) -> Engine:
         connection.commit()
 
     return engine
+
+
+def nul_in_text(engine: Engine) -> NulInText:
+    """What the target's URL says of NUL."""
+    found: NulInText = engine.get_execution_options().get(NUL_IN_TEXT, NulInText.STOP)
+    return found
 
 
 def _password_rule(url: URL) -> dict[str, str]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from rplctl.schema.model import Column
 from rplctl.target.base import Value
-from rplctl.target.postgresql.values import parameter
+from rplctl.target.postgresql.values import NulInText, parameter
 from rplctl.target.value_form import ValueForm
 
 
 def _text(column: Column, value: Value) -> bytes:
-    return (parameter(value, column) or "").encode()
+    return (parameter(value, column, NulInText.KEEP) or "").encode()
 
 
 FORM = ValueForm(

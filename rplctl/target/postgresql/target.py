@@ -38,7 +38,7 @@ from rplctl.target.ddl_parts import quote
 from rplctl.target.one_connection import OneConnection
 from rplctl.target.postgresql import rows as rows_sql
 from rplctl.target.postgresql.bulk import RowWriter
-from rplctl.target.postgresql.connection import mapped_errors, target_error
+from rplctl.target.postgresql.connection import mapped_errors, nul_in_text, target_error
 from rplctl.target.postgresql.ddl import DDL
 from rplctl.target.postgresql.ddl_type import table
 from rplctl.target.postgresql.errors import change_error, ddl_error
@@ -71,7 +71,7 @@ class PostgresqlTarget(OneConnection):
         self._may_rest_foreign_keys = self._may_make_tables = False
         self.bulk_rows = 0
         self._foreign_keys_wanted = True
-        self._rows = RowWriter(lambda: self._driver, lambda: self._may_make_tables)
+        self._rows = RowWriter(lambda: self._driver, lambda: self._may_make_tables, nul_in_text(engine))
 
     # connection and transaction
 

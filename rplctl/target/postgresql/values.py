@@ -14,8 +14,10 @@ return are escaped. (Manual of PostgreSQL: COPY, Text Format.)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
@@ -33,6 +35,25 @@ _UNESCAPED = frozenset({*INTEGER_BITS, "year", "bit", "decimal", "float", "doubl
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
+_NO_NUL = "PostgreSQL's text cannot hold the character NUL"
+_SKIP_HINT = (
+    "correct the value on the source, then `rplctl skip`, which leaves the whole transaction out; or leave the table "
+    "out (replicate_ignore_table)"
+)
+_NUL_HINT = "to store U+FFFD in the place of each NUL, run: rplctl init --nul-in-text replace; rplctl start"
+_REPLACEMENT = "\ufffd"
+_MAY_BE_NUL = re.compile(rb"\\0")
+_NUL = re.compile(rb"((?<!\\)(?:\\\\)*)\\0")  # escaped in COPY's text; a backslash before it is escaped, too
+
+
+class NulInText(Enum):
+    """What becomes of the character NUL, which text of PostgreSQL cannot hold (the option nul_in_text)."""
+
+    STOP = "stop"
+    REPLACE = "replace"  # by U+FFFD
+    KEEP = "keep"  # by who does not know the option: `without_nul` decides
+
+
 @dataclass(frozen=True, slots=True)
 class LargeBytes:
     """Bytes that go as they are: in hex half of what PostgreSQL takes would fit, and memory would hold all twice."""
@@ -40,17 +61,34 @@ class LargeBytes:
     raw: bytes | memoryview | LargeText  # text only where it is more than LARGEST_PARAMETER
 
 
-def parameter(value: Value, column: Column) -> str | None:
+def parameter(value: Value, column: Column, nul: NulInText = NulInText.STOP) -> str | None:
     """One value as the text of a parameter, whose type PostgreSQL takes from where it stands. Raises TargetError."""
     if value is None:
         return None
-    text = _text_of(column)(value)
-    if "\0" in text or not _is_encodable(text):
+    return _storable(_text_of(column)(value), column, nul)
+
+
+def _storable(text: str, column: Column, nul: NulInText) -> str:
+    if "\0" in text and nul is NulInText.REPLACE:
+        text = text.replace("\0", _REPLACEMENT)
+    if ("\0" in text and nul is NulInText.STOP) or not _is_encodable(text):
         raise _unstorable(text, column)
     return text
 
 
-def parameters(values: Sequence[Value], columns: Sequence[Column]) -> Iterator[str | LargeBytes | None]:
+def without_nul(lines: Iterable[bytes | memoryview], nul: NulInText) -> Iterator[bytes | memoryview]:
+    """COPY's text of a task, whose escapes are whole in each piece. Raises TargetError 1366."""
+    for piece in lines:
+        if _MAY_BE_NUL.search(piece) is not None and _NUL.search(piece) is not None:
+            if nul is not NulInText.REPLACE:
+                raise TargetError(_NO_NUL, errno=er.TRUNCATED_WRONG_VALUE_FOR_FIELD, hint=_NUL_HINT)
+            piece = _NUL.sub(rb"\1" + _REPLACEMENT.encode(), bytes(piece))
+        yield piece
+
+
+def parameters(
+    values: Sequence[Value], columns: Sequence[Column], nul: NulInText = NulInText.STOP
+) -> Iterator[str | LargeBytes | None]:
     """As `parameter`, of a row; large values as bytes. Raises TargetError, 1153 for what no message holds."""
     sizes = (len(value) for value in values if isinstance(value, str | bytes | memoryview | LargeText))
     if sum(sizes) > MOST_MESSAGE_BYTES:
@@ -65,23 +103,25 @@ def parameters(values: Sequence[Value], columns: Sequence[Column]) -> Iterator[s
         elif isinstance(value, LargeText) and len(value) > LARGEST_PARAMETER:
             for piece in value:
                 if b"\0" in bytes(piece):
-                    raise _unstorable(str(piece, "utf-8"), column)
+                    value = checked_text(_storable(str(value), column, nul))
+                    break
             yield LargeBytes(value)
         else:
-            text = parameter(value, column)
+            text = parameter(value, column, nul)
             is_large = text is not None and len(text) > LARGEST_PARAMETER
             yield LargeBytes(checked_text(text)) if is_large and text is not None else text
 
 
-def copy_lines(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[bytes]:
+def copy_lines(columns: Sequence[Column], rows: Sequence[Row], nul: NulInText = NulInText.STOP) -> Iterator[bytes]:
     """Rows as COPY text, in pieces. Raises TargetError 1366 for text that PostgreSQL cannot hold."""
     for start in range(0, len(rows), ROWS_PER_PIECE):
         piece = rows[start : start + ROWS_PER_PIECE]
-        cells = [_cells(column, values) for column, values in zip(columns, zip(*piece, strict=True), strict=True)]
+        pairs = zip(columns, zip(*piece, strict=True), strict=True)
+        cells = [_cells(column, values, nul) for column, values in pairs]
         yield ("\n".join(map("\t".join, zip(*cells, strict=True))) + "\n").encode()
 
 
-def _cells(column: Column, values: Sequence[Value]) -> list[str]:
+def _cells(column: Column, values: Sequence[Value], nul: NulInText) -> list[str]:
     """One column of several rows, escaped."""
     to_text = _text_of(column)
     texts = ["\\N" if value is None else to_text(value) for value in values]
@@ -89,10 +129,11 @@ def _cells(column: Column, values: Sequence[Value]) -> list[str]:
         return texts
     joined = "".join(texts)
     if "\0" in joined or not _is_encodable(joined):
-        raise _unstorable(next(t for t in texts if "\0" in t or not _is_encodable(t)), column)
+        texts = [_storable(text, column, nul) for text in texts]
     if "\\" not in joined and not any(c in joined for c in "\t\n\r"):
         return texts
-    return ["\\N" if value is None else to_text(value).translate(_ESCAPES) for value in values]
+    escaped = zip(values, texts, strict=True)
+    return ["\\N" if value is None else text.translate(_ESCAPES) for value, text in escaped]
 
 
 def _text_of(column: Column) -> Callable[[Value], str]:
@@ -133,11 +174,11 @@ def _is_encodable(text: str) -> bool:
 
 
 def _unstorable(text: str, column: Column) -> TargetError:
-    what = "the character NUL" if "\0" in text else "half a surrogate pair"
+    shown = f"Incorrect string value: {text[:40]!r} for column '{column.name}'"
+    if "\0" in text:
+        return TargetError(f"{shown}: {_NO_NUL}", errno=er.TRUNCATED_WRONG_VALUE_FOR_FIELD, hint=_NUL_HINT)
     return TargetError(
-        f"Incorrect string value: {text[:40]!r} for column '{column.name}': PostgreSQL's text cannot hold {what}",
+        f"{shown}: PostgreSQL's text cannot hold half a surrogate pair",
         errno=er.TRUNCATED_WRONG_VALUE_FOR_FIELD,
-        hint="correct the value on the source, then `rplctl skip`, which leaves the whole transaction out; or "
-        "leave the table out "
-        "(replicate_ignore_table)",
+        hint=_SKIP_HINT,
     )

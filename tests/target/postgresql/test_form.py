@@ -29,10 +29,10 @@ def test_a_field_is_the_value(column: Column, value: Value, expected: bytes) -> 
 
 
 def test_text_that_postgresql_has_not_is_refused() -> None:
-    for text in ("a\0", "\ud800"):
-        with pytest.raises(TargetError) as caught:
-            FORM.field_text(Column("c", "text"), text)
-        assert caught.value.errno == 1366
+    with pytest.raises(TargetError) as caught:
+        FORM.field_text(Column("c", "text"), "\ud800")
+    assert caught.value.errno == 1366
+    assert FORM.field_text(Column("c", "text"), "a\0") == b"a\0"  # decided where the option is known
 
 
 def test_only_tables_without_computed_columns_are_encoded() -> None:

@@ -9,7 +9,7 @@ from rplctl.event.large_text import LargeText, checked_text
 from rplctl.schema.model import Column
 from rplctl.target.base import Value
 from rplctl.target.postgresql import values as postgresql_values
-from rplctl.target.postgresql.values import LargeBytes, copy_lines, parameter, parameters
+from rplctl.target.postgresql.values import LargeBytes, NulInText, copy_lines, parameter, parameters, without_nul
 
 
 @pytest.mark.parametrize(
@@ -82,3 +82,20 @@ def test_a_row_that_no_message_holds_is_refused(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(TargetError) as caught:
         list(parameters([b"abc", "abc", 1], columns))
     assert caught.value.errno == 1153
+
+
+@pytest.mark.parametrize(
+    ("text", "stored"),
+    [
+        (b"a\\0\\0b\n", b"a\xef\xbf\xbd\xef\xbf\xbdb\n"),
+        (b"\\\\0\n", b"\\\\0\n"),  # a backslash and the digit
+        (b"\\\\\\0\\t0\n", b"\\\\\xef\xbf\xbd\\t0\n"),
+    ],
+)
+def test_nul_in_the_text_of_a_task_is_told_from_a_backslash_before_a_digit(text: bytes, stored: bytes) -> None:
+    assert [bytes(piece) for piece in without_nul([memoryview(text)], NulInText.REPLACE)] == [stored]
+    if text == stored:
+        assert list(without_nul([text], NulInText.STOP)) == [text]
+    else:
+        with pytest.raises(TargetError, match="NUL"):
+            list(without_nul([text], NulInText.STOP))
