@@ -728,3 +728,40 @@ def test_a_generated_invisible_key_is_invisible_on_a_mariadb_too(mysql_beside: B
         for one in (mysql_beside.source, server)
     )
     assert (ended.errno, found) == (0, wanted)
+
+
+BEFORE_IMAGES = """
+SET binlog_row_image={image}; CREATE DATABASE d; USE d;
+CREATE TABLE p (id INT PRIMARY KEY, b VARCHAR(9), n INT); CREATE TABLE u (id INT NOT NULL UNIQUE, b VARCHAR(9), n INT);
+INSERT INTO p VALUES (1, 'old', 1), (2, 'old', 2), (3, 'old', 3), (4, 'old', 4); INSERT INTO u SELECT * FROM p;
+SET sql_log_bin=0; UPDATE p SET b='unseen'; UPDATE u SET b='unseen'; SET sql_log_bin=1;
+UPDATE p SET n=n+10 WHERE id < 3; DELETE FROM p WHERE id=2; UPDATE u SET n=n+10 WHERE id < 3; DELETE FROM u WHERE id=2;
+UPDATE p SET id=30 WHERE id=3
+"""
+
+
+@pytest.mark.parametrize("vendor", ["mariadb", "mysql"])
+@pytest.mark.parametrize("image", ["FULL", "MINIMAL"])
+def test_an_update_finds_its_row_by_the_key_alone_as_on_a_native_replica(
+    vendor: str, image: str, request: pytest.FixtureRequest
+) -> None:
+    """The other columns of the before image are compared by neither; the after image brings those that it holds."""
+    beside = request.getfixturevalue(f"{vendor}_beside")
+    assert_alike(beside, BEFORE_IMAGES.format(image=image).split(";"))
+    p = ("unseen", "unseen", "old") if image == "FULL" else ("old", "old", "old")
+    assert beside.native.sql("SELECT id, b, n FROM d.p ORDER BY id") == [(1, p[0], 11), (4, p[2], 4), (30, p[1], 3)]
+
+
+@pytest.mark.parametrize("vendor", ["mariadb", "mysql"])
+def test_a_row_without_a_key_is_found_by_its_whole_before_image_as_on_a_native_replica(
+    vendor: str, request: pytest.FixtureRequest
+) -> None:
+    beside = request.getfixturevalue(f"{vendor}_beside")
+    text = "CREATE DATABASE d; USE d; CREATE TABLE n (a INT, b VARCHAR(9)); INSERT INTO n VALUES (1, 'old')"
+    unseen = "SET sql_log_bin=0; UPDATE n SET b='unseen'; SET sql_log_bin=1; UPDATE n SET a=2"
+    with pytest.raises(AssertionError, match="the native replica stopped"):
+        beside.run([*text.split(";"), *unseen.split(";")])
+    assert beside.native_status()["Last_SQL_Errno"] == 1032
+    for kind in KINDS:
+        ended = beside.apply(kind)
+        assert (ended.errno, ended.state["d.n"]) == (1032, [("1", "old")]), kind
