@@ -121,7 +121,7 @@ class Config:
     sync_master_info: int = option(10_000, "events between syncs of MasterInfo; 0: only at rotation, change and stop")
     sync_relay_log: int = option(10_000, "events between syncs of the relay log; 0: left to the operating system")
     sync_relay_log_info: int = option(
-        10_000, "transactions between syncs of RelayLogInfo when it is a file; commit_mode=xa syncs each"
+        10_000, "transactions between syncs of RelayLogInfo in a file; with commit_mode=xa in one commit; 0: no limit"
     )
     relay_log_purge: bool = option(True, "remove relay logs once they are applied")
     relay_log_space_limit: int = option(0, "bytes of relay logs at which the receiver waits; 0: no limit", high=1 << 62)

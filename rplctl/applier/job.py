@@ -92,7 +92,7 @@ class Applier:
         self._ahead: Prefetch[RelayGroups | None] = Prefetch(RelayLogError)
         self._worked: Callable[[], None] = lambda: None  # told when the target took or answered something
         self._is_held = False
-        self._commit_group = CommitGroupSize(config.commit_group_transactions, config.commit_group_milliseconds)
+        self._commit_group = CommitGroupSize.from_config(config)
         self._by_gtid = False
         self._target: Target | None = None
         self._is_fenced = False

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rplctl.command.channel.context import Note, engine_of, files_may_change
 from rplctl.commit.resolve import verbs_for, wants_two_phases
-from rplctl.config import OPTIONS, Config, Value, load_config, read_file, store_options
+from rplctl.config import Config, Value, load_config, read_file, store_options
 from rplctl.durable import private_folder
 from rplctl.errors import RplError, UsageError
 from rplctl.event.kernel_cache import cache_folder, choose_folder, is_compiled
@@ -99,7 +99,7 @@ def _store(
     if uses_table:
         create_tables(engine_of(config)(), config.rep_engine)
     return InitResult(
-        datadir, path, config.target or f"sqlite:///{datadir / 'target.db'}", uses_table, tuple(_notes(planned, config))
+        datadir, path, config.target or f"sqlite:///{datadir / 'target.db'}", uses_table, tuple(_notes(planned))
     )
 
 
@@ -107,17 +107,12 @@ def _is_lake(config: Config) -> bool:
     return dialect_of(target_kind(config.target_place)).commits_per_table
 
 
-def _notes(planned: Config, config: Config) -> Iterator[Note]:
+def _notes(planned: Config) -> Iterator[Note]:
     if _is_lake(planned):
         yield Note("each table of a lake commits by itself, the position behind all of them (commit mode 'per-table')")
     elif planned.relay_log_info_repository == "FILE" and planned.commit_mode == "auto":
         text = "RelayLogInfo is a FILE; a marker row in the target keeps it crash-safe (commit mode 'marker')"
         yield Note(text)
-    if config.commit_mode == "xa" and config.sync_relay_log_info != OPTIONS["sync_relay_log_info"].default:
-        yield Note(
-            "sync_relay_log_info has no say in commit_mode=xa: the prepared position decides what becomes of the "
-            "transaction and is durable each time (commit_group_transactions makes fewer and larger ones)"
-        )
 
 
 def _refuse_stranding(config: Config, planned: Config) -> None:

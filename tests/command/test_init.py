@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -165,12 +164,3 @@ def test_a_statement_that_cannot_be_read_names_itself_and_loads_nothing(archive:
     with pytest.raises(RplError, match="FROBNICATE"):
         load_schema(archive, "", bad)
     assert not (archive.datadir / "target.db").exists()
-
-
-def test_a_sync_period_that_two_phase_commit_does_not_heed_is_told(tmp_path: Path) -> None:
-    """WL#3970's SYNC_RLI_PERIOD is "not very safe": in commit_mode=xa the prepared position is the decision."""
-    xa: dict[str, Any] = {"commit_mode": "xa", "target": "mysql://rpl@127.0.0.1:1/"}
-    several: list[tuple[str, dict[str, Any], bool]] = [("a", {"sync_relay_log_info": 10}, True), ("b", {}, False)]
-    for name, given, told in several:
-        notes = init(tmp_path / name, {**xa, **given}).notes
-        assert any("sync_relay_log_info has no say in commit_mode=xa" in note.text for note in notes) is told

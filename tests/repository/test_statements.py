@@ -239,7 +239,7 @@ WL3970: dict[int, tuple[str, ...]] = {
     13: ("relay_log/test_writer.py::test_mariadb_binlog_reads_every_header",),
     14: (
         "repository/test_triggers.py::test_relay_log_info_file_syncs_by_its_own_period",
-        "command/test_init.py::test_a_sync_period_that_two_phase_commit_does_not_heed_is_told",
+        "applier/feed/test_batch_size.py::test_in_two_phase_commit_the_position_is_synced_once_for_so_many_transactions",
     ),
     15: (
         "applier/apply/test_savepoint_groups.py::test_many_transactions_are_one_commit_and_a_logged_rollback_keeps_those_before_it",

@@ -9,6 +9,8 @@ more bytes than `max_batch_bytes`.
 
 from __future__ import annotations
 
+from rplctl.config import Config
+
 FIRST_BYTES_AS_TEXT, CHANGES_AS_TEXT = 64 << 20, 1_000_000  # of a target that takes them encoded
 FIRST_BYTES_AS_VALUES, CHANGES_AS_VALUES = 16 << 20, 200_000  # as Python's objects
 GROWTH = 16  # of a batch that was full
@@ -65,6 +67,16 @@ class CommitGroupSize:
         self._most = most
         self._seconds = milliseconds / 1000
         self._fitting = FIRST_TRANSACTIONS
+
+    @classmethod
+    def from_config(cls, config: Config) -> CommitGroupSize:
+        """In commit_mode=xa each commit syncs the position, which is the decision, so sync_relay_log_info (WL#3970's
+        SYNC_RLI_PERIOD) bounds the group: the position is synced once for so many transactions, and none is at risk.
+        """
+        bounds = [config.commit_group_transactions]
+        if config.commit_mode == "xa":
+            bounds.append(config.sync_relay_log_info)
+        return cls(min(filter(None, bounds), default=0), config.commit_group_milliseconds)
 
     def transactions(self) -> int:
         """Of the next group at most; 0: as many as there are."""

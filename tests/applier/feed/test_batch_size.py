@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from rplctl.applier.feed.batch_size import JOB_BYTES, BatchSize, CommitGroupSize
+from rplctl.config import Config
 
 FIRST_BYTES = 1 << 20
 MOST = 16 * FIRST_BYTES
@@ -66,6 +70,24 @@ def test_without_a_time_the_count_is_the_option(most: int) -> None:
     group = CommitGroupSize(most, 0)
     group.took(1_000_000, 100.0)
     assert group.transactions() == most
+
+
+@pytest.mark.parametrize(
+    ("options", "most"),
+    [
+        ({}, 0),
+        ({"sync_relay_log_info": 10}, 0),
+        ({"commit_mode": "xa", "sync_relay_log_info": 10}, 10),
+        ({"commit_mode": "xa", "sync_relay_log_info": 10, "commit_group_transactions": 3}, 3),
+        ({"commit_mode": "xa", "sync_relay_log_info": 0, "commit_group_transactions": 3}, 3),
+        ({"commit_mode": "xa", "sync_relay_log_info": 0}, 0),
+    ],
+)
+def test_in_two_phase_commit_the_position_is_synced_once_for_so_many_transactions(
+    options: dict[str, Any], most: int
+) -> None:
+    """WL#3970: SYNC_RLI_PERIOD=10 syncs at every 10th transaction; here those ten share the commit, so none is lost."""
+    assert CommitGroupSize.from_config(Config(Path(), **options)).transactions() == most
 
 
 @pytest.mark.parametrize("most", [0, 50])
