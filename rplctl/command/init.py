@@ -21,6 +21,7 @@ from rplctl.history import note_event
 from rplctl.instance_id import made_instance_id
 from rplctl.own_process import start_beside
 from rplctl.repository import create_tables, list_channels, refuse_held_table
+from rplctl.repository.layout import statements_for_readers
 from rplctl.secret import protect
 from rplctl.target import dialect_of, open_engine, target_kind
 from rplctl.target_url import has_password, is_same_target
@@ -96,11 +97,16 @@ def _store(
         store_options(datadir, "", moved, only_this_channel=True)
     config = load_config(datadir, config_file=config_file)
     uses_table = "TABLE" in (config.master_info_repository, config.relay_log_info_repository)
+    notes = list(_notes(planned))
     if uses_table:
-        create_tables(engine_of(config)(), config.rep_engine)
-    return InitResult(
-        datadir, path, config.target or f"sqlite:///{datadir / 'target.db'}", uses_table, tuple(_notes(planned))
-    )
+        create_tables(engine := engine_of(config)(), config.rep_engine)
+        with engine.connect() as connection:
+            if statements := statements_for_readers(connection):
+                text = (
+                    "so that any user can read the repository tables, but for the password, an administrator executes"
+                )
+                notes.append(Note(f"{text}: {'; '.join(statements)}"))
+    return InitResult(datadir, path, config.target or f"sqlite:///{datadir / 'target.db'}", uses_table, tuple(notes))
 
 
 def _is_lake(config: Config) -> bool:

@@ -13,7 +13,7 @@ caller's transaction; MySQL and MariaDB, whose DDL commits, fill a new table and
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import sqlalchemy as sa
@@ -69,15 +69,29 @@ def read_rows(connection: Connection, name: str) -> list[Row]:
 
 
 def create(connection: Connection, name: str, columns: Columns, rep_engine: str) -> Table:
-    """CREATE TABLE with the server's comment, in that engine; everybody may read all but the password on PostgreSQL."""
+    """CREATE TABLE with the server's comment, in that engine; everybody may read all but the password, where the target
+    can say so. A right does not follow RENAME TABLE.
+    """
     dialect = dialect_of(connection.dialect.name)
     options: dict[str, Any] = {"comment": COMMENTS[name.partition("__")[0]]}
     options |= dialect.table_options(rep_engine)
     table = Table(name, MetaData(schema=dialect.own_schema), *columns, **options)
     table.create(connection)
-    readable = [column.name for column in table.columns if column.name not in ("user_password", "password")]
-    dialect.let_everyone_read(connection, own_name(connection, name), readable)
+    if not name.endswith(_NEW):
+        dialect.let_everyone_read(connection, own_name(connection, name), _readable(column.name for column in columns))
     return table
+
+
+def statements_for_readers(connection: Connection) -> list[str]:
+    """What an administrator executes so that any user can read the tables (REQ-1); [] where nothing is left to do."""
+    dialect = dialect_of(connection.dialect.name)
+    found = {name: inspect(connection).get_columns(name, dialect.own_schema) for name in NAMES}
+    tables = {own_name(connection, name): _readable(str(c["name"]) for c in found[name]) for name in NAMES}
+    return dialect.statements_for_readers(connection, tables)
+
+
+def _readable(columns: Iterable[str]) -> list[str]:
+    return [name for name in columns if name.lower() not in ("user_password", "password")]
 
 
 def take_to(
@@ -102,6 +116,7 @@ def take_to(
     connection.execute(text("COMMIT"))
     connection.execute(text(f"RENAME TABLE {now} TO {old}, {new} TO {now}"))
     connection.execute(text(f"DROP TABLE {old}"))
+    dialect.let_everyone_read(connection, now, _readable(column.name for column in columns))
 
 
 def sweep(connection: Connection, name: str) -> None:

@@ -8,7 +8,7 @@ What most kinds have in common is said here. Invariant: who asks a dialect needs
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -154,7 +154,13 @@ class Dialect(ABC):
         return True
 
     def let_everyone_read(self, connection: Connection, table: str, columns: Sequence[str] = ()) -> None:
-        """REQ-1: any user can read; these columns of the table, or all. For kinds where SQL can say that once."""
+        """REQ-1: any user can read; these columns of the table, or all. Nothing where SQL cannot say that once, or the
+        account may not.
+        """
+
+    def statements_for_readers(self, connection: Connection, tables: Mapping[str, Sequence[str]]) -> list[str]:
+        """What an administrator executes for REQ-1 where `let_everyone_read` did nothing. `tables`: see there."""
+        return []
 
     def bytewise(self, column: str) -> str:
         """A text column of our tables as one that is compared byte by byte, whatever the table's charset."""

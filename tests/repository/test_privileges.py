@@ -14,6 +14,7 @@ from sqlalchemy.exc import DBAPIError
 from rplctl.channel import Channel
 from rplctl.own_tables.tables import create_own_tables
 from rplctl.repository import create_tables, open_master_info, open_relay_log_info
+from rplctl.repository.layout import statements_for_readers
 from rplctl.repository.record import MASTER_INFO
 from tests.repository.conftest import MASTER, RELAY, Target, config_of
 
@@ -90,3 +91,54 @@ def look(engine: Any, clean_up: Callable[[], object]) -> None:
             connection.rollback()
     engine.dispose()
     clean_up()
+
+
+READERS = [
+    pytest.param("mariadb", marks=pytest.mark.mariadb),
+    pytest.param("mysql", marks=[pytest.mark.mysql, pytest.mark.slow]),
+]
+
+
+@pytest.mark.parametrize("target", READERS, indirect=True)
+def test_any_user_reads_all_but_the_password_from_creation_on_or_as_it_is_printed(
+    target: Target, channel: Channel, request: pytest.FixtureRequest
+) -> None:
+    """MariaDB 10.11 has PUBLIC; MySQL 9 has a role that is mandatory instead, which only an administrator makes."""
+    server: Any = request.getfixturevalue(target.kind)
+    fill(target, channel)
+    with target.engine().connect() as connection:
+        printed = statements_for_readers(connection)
+    assert bool(printed) == (target.kind == "mysql")
+    server.sql("; ".join(["DROP USER IF EXISTS any_user@'%'", "CREATE USER any_user@'%' IDENTIFIED BY 'm'", *printed]))
+    reader = create_engine(f"mysql+pymysql://any_user:m@{server.host}:{server.port}/", poolclass=NullPool)
+    columns = ", ".join(f"`{f.column}`" for f in MASTER_INFO.fields if f.column != "User_password")
+    with reader.connect() as connection:
+        row = connection.execute(text(f"SELECT {columns} FROM rplctl.slave_master_info")).one()
+        assert MASTER.user_password not in map(str, row)
+        connection.execute(text("SELECT * FROM rplctl.slave_relay_log_info")).one()
+        for statement in FORBIDDEN:
+            with pytest.raises(DBAPIError, match="denied"):
+                connection.execute(text(statement))
+    server.sql("DROP USER any_user@'%'")
+    if printed:
+        server.sql(
+            "SET PERSIST mandatory_roles = ''; RESET PERSIST activate_all_roles_on_login;"
+            "SET GLOBAL activate_all_roles_on_login = OFF; DROP ROLE rplctl_reader"
+        )
+
+
+@pytest.mark.mariadb
+@pytest.mark.parametrize("target", ["mariadb"], indirect=True)
+def test_an_account_that_may_not_grant_makes_the_tables_and_prints_what_is_missing(
+    target: Target, channel: Channel, mariadb: Any
+) -> None:
+    mariadb.sql("DROP DATABASE IF EXISTS rplctl; DROP USER IF EXISTS maker@'%'")
+    mariadb.sql("CREATE USER maker@'%' IDENTIFIED BY 'm'; GRANT ALL ON rplctl.* TO maker@'%'")
+    maker = create_engine(f"mysql+pymysql://maker:m@{mariadb.host}:{mariadb.port}/", poolclass=NullPool)
+    create_tables(maker)
+    with maker.connect() as connection:
+        printed = statements_for_readers(connection)
+    assert [line.partition(" (")[0].partition(" ON ")[0] for line in printed] == ["GRANT SELECT", "GRANT SELECT"]
+    assert "User_password" not in printed[0]
+    mariadb.sql("; ".join(printed))
+    mariadb.sql("DROP USER maker@'%'; REVOKE SELECT ON rplctl.slave_relay_log_info FROM PUBLIC; DROP DATABASE rplctl")

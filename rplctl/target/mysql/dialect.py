@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -25,6 +26,20 @@ _UTF8: Final[dict[str, Any]] = {"charset": "utf8mb4", "collation": "utf8mb4_bin"
 _LOG_SYNCS = (
     "SHOW GLOBAL STATUS WHERE Variable_name IN"
     " ('Innodb_os_log_fsyncs', 'Innodb_data_fsyncs', 'Aria_transaction_log_syncs')"
+)
+
+
+_PUBLIC_SINCE: Final = (10, 11)
+_ROLE: Final = "rplctl_reader"
+_FOR_EVERYBODY: Final = (
+    f"SET PERSIST mandatory_roles = CONCAT_WS(',', NULLIF(@@GLOBAL.mandatory_roles, ''), '{_ROLE}')",
+    "SET PERSIST activate_all_roles_on_login = ON",
+)
+_GRANTABLE: Final = (
+    "SELECT COUNT(*) FROM (SELECT GRANTEE, IS_GRANTABLE, PRIVILEGE_TYPE FROM information_schema.USER_PRIVILEGES"
+    " UNION ALL SELECT GRANTEE, IS_GRANTABLE, PRIVILEGE_TYPE FROM information_schema.SCHEMA_PRIVILEGES"
+    " WHERE :schema LIKE TABLE_SCHEMA) g WHERE REPLACE(GRANTEE, CHAR(39), '') = CURRENT_USER()"
+    " AND PRIVILEGE_TYPE = 'SELECT' AND IS_GRANTABLE = 'YES'"
 )
 
 
@@ -100,6 +115,18 @@ class MysqlDialect(Dialect):
     def bytewise(self, column: str) -> str:
         return f"CONVERT({column} USING utf8mb4) COLLATE utf8mb4_bin"
 
+    def let_everyone_read(self, connection: Connection, table: str, columns: Sequence[str] = ()) -> None:
+        if _has_public(connection) and _may_grant(connection):
+            connection.execute(text(_grant(table, columns, "PUBLIC")))
+
+    def statements_for_readers(self, connection: Connection, tables: Mapping[str, Sequence[str]]) -> list[str]:
+        if not _has_public(connection):  # a role that everybody has
+            grants = [_grant(table, columns, _ROLE) for table, columns in tables.items()]
+            return [f"CREATE ROLE IF NOT EXISTS {_ROLE}", *grants, *_FOR_EVERYBODY]
+        if _may_grant(connection):
+            return []
+        return [_grant(table, columns, "PUBLIC") for table, columns in tables.items()]
+
     def lock_installation(self, connection: Connection) -> None:
         connection.detach()  # closed at the end, not pooled: the lock and env.py's sql_mode end with the session
         if connection.execute(text("SELECT GET_LOCK(:name, 60)"), {"name": f"{OWN_SCHEMA}.install"}).scalar() != 1:
@@ -114,6 +141,23 @@ class MysqlDialect(Dialect):
         connection.execute(text(f"CREATE DATABASE IF NOT EXISTS {OWN_SCHEMA} CHARACTER SET utf8mb4"))
         # an engine that the server lacks is an error, not silently another engine
         connection.execute(text("SET SESSION sql_mode = CONCAT(@@SESSION.sql_mode, ',NO_ENGINE_SUBSTITUTION')"))
+
+
+def _has_public(connection: Connection) -> bool:
+    """MariaDB 10.11 and later."""
+    version = str(connection.execute(text("SELECT VERSION()")).scalar())
+    return "MariaDB" in version and tuple(map(int, version.split("-")[0].split(".")[:2])) >= _PUBLIC_SINCE
+
+
+def _may_grant(connection: Connection) -> bool:
+    """Whether the account may give others the right to read our tables."""
+    found = connection.execute(text(_GRANTABLE), {"schema": OWN_SCHEMA}).scalar()
+    return bool(found)
+
+
+def _grant(table: str, columns: Sequence[str], whom: str) -> str:
+    some = f" ({', '.join(f'`{column}`' for column in columns)})" if columns else ""
+    return f"GRANT SELECT{some} ON {table} TO {whom}"
 
 
 def _in_both(options: dict[str, str]) -> dict[str, str]:
