@@ -8,6 +8,8 @@ columns.
 
 from __future__ import annotations
 
+from functools import partial
+
 from sqlalchemy import Engine, select
 
 from rplctl import mysql_errors as er
@@ -21,6 +23,7 @@ from rplctl.schema.plan import Catalog, CreateStep, DdlPlan
 from rplctl.schema.statement import TableName
 from rplctl.target import mapped_errors
 from rplctl.target.base import Target, committed
+from rplctl.target.lake import LakeTarget
 
 
 def load_catalog(target: Target, channel: str, position: BinlogPosition, catalog: Catalog) -> list[TableName]:
@@ -54,7 +57,8 @@ def adopt_tables(target: Target, channel: str, position: BinlogPosition, catalog
     names.
     """
     with committed(target):
-        there = {name: model for name, model in catalog.tables.items() if is_there(target, model)}
+        adopts = target.adopts if isinstance(target, LakeTarget) else partial(is_there, target)
+        there = {name: model for name, model in catalog.tables.items() if adopts(model)}
         if there:
             store_models(target.connection, channel, position, there, catalog.databases)
     return [model.qualified_name for model in there.values()]

@@ -92,6 +92,11 @@ class LakeTarget(Target, Protocol):
     writer: FileWriter
     keeps_changes: bool  # as rows; else its tables are those of the source
 
+    def adopts(self, model: TableModel) -> bool:
+        """Whether a channel that begins amid the source's log goes on with this table of the source. Raises
+        TargetError.
+        """
+
     def folder_of(self, model: TableModel, schema: Any) -> str:
         """Where rows of this definition go, relative to the lake. `schema`: Arrow's, of its changes. Raises
         TargetError.

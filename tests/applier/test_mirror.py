@@ -82,3 +82,38 @@ def test_a_mirror_is_what_the_source_has_whatever_is_killed(
     assert stopped.returncode and replica.status()["Last_SQL_Errno"] == 1032
     assert "id=7" in replica.status()["Last_SQL_Error"]
     compare(mariadb, lake, tables=("t2",))
+
+
+def test_a_mirror_begun_by_position_takes_the_tables_that_the_log_creates(
+    replica: Replica, mariadb: MariadbServer
+) -> None:
+    """The source has them by now; those from before the position have rows that the mirror would lack (1146)."""
+    mariadb.sql("DROP DATABASE IF EXISTS late; CREATE DATABASE late; CREATE TABLE late.old (id INT PRIMARY KEY)")
+    mariadb.sql("INSERT INTO late.old VALUES (1); CREATE TABLE late.keyless (v INT)")
+    name, position = mariadb.master_status()
+    lake = lake_of(replica)
+    replica.run("init", "--target", f"delta+file://{lake}?layer=mirror", "--replicate-do-db", "late")
+    replica.change_master(mariadb, "--master-log-file", name, "--master-log-pos", str(position))
+    mariadb.sql("USE late; CREATE TABLE new (id INT PRIMARY KEY, v INT); INSERT INTO new VALUES (1, 2), (3, 4)")
+    replica.run("start", "--until-synced")
+    mariadb.sql("USE late; ALTER TABLE new ADD w INT; UPDATE new SET v=5 WHERE id=1")
+    replica.run("start", "--until-synced")
+    rows = DeltaTable(str(lake / "late" / "new")).to_pyarrow_table().to_pylist()
+    assert sorted(tuple(row.values()) for row in rows) == [(1, 5, None), (3, 4, None)]
+    mariadb.sql("INSERT INTO late.old VALUES (2)")
+    replica.run("start", "--until-synced", expect=None)
+    assert replica.status()["Last_SQL_Errno"] == 1146
+
+
+def test_a_lake_of_changes_begun_by_position_takes_them_too(replica: Replica, mariadb: MariadbServer) -> None:
+    mariadb.sql("DROP DATABASE IF EXISTS late; CREATE DATABASE late; CREATE TABLE late.old (id INT, v INT)")
+    name, position = mariadb.master_status()
+    lake = lake_of(replica)
+    replica.run("init", "--target", f"delta+file://{lake}", "--replicate-do-db", "late")
+    replica.change_master(mariadb, "--master-log-file", name, "--master-log-pos", str(position))
+    mariadb.sql("USE late; CREATE TABLE new (id INT PRIMARY KEY, v INT); INSERT INTO new VALUES (1, 2)")
+    mariadb.sql("INSERT INTO late.old VALUES (1, 7)")
+    replica.run("start", "--until-synced")
+    for table, row in (("new", (1, 2)), ("old", (1, 7))):
+        found = DeltaTable(str(lake / "late" / table)).to_pyarrow_table().to_pylist()
+        assert [tuple(one["after"].values()) for one in found if one["op"] == "insert"] == [row]

@@ -75,6 +75,10 @@ class MirrorTarget(DeltaTarget):
                 "its changes in a lake with layer=changes",
             )
 
+    def adopts(self, model: TableModel) -> bool:
+        """Only a table that it has: the others are made by the log, or their rows from before would be missing."""
+        return DeltaTables(self.writer).open_table(folder_of(model)) is not None
+
     def takes_bags(self, model: TableModel) -> bool:
         return False
 

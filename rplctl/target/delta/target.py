@@ -100,6 +100,10 @@ class DeltaTarget(SqliteTarget):
     def check_table(self, model: TableModel) -> None:
         """The first of its changes makes it."""
 
+    def adopts(self, model: TableModel) -> bool:
+        """Always: it keeps what changes from there on."""
+        return True
+
     def takes_bags(self, model: TableModel) -> bool:
         return True
 
