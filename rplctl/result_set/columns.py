@@ -41,6 +41,7 @@ class Action(IntEnum):
     TIMESTAMP = 6
     TIME = 7
     UUID = 8
+    SHORT_YEAR = 9  # of YEAR(2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +163,8 @@ def _other(column: Column, name: Sql) -> SelectedColumn:
         fmt = ColumnFormat(ColumnType.BIT, bits & 7 | (bits >> 3) << 8, sql_type=kind)
         return SelectedColumn(name, fmt, size=cell_layout(fmt)[1])
     if kind == "year":
-        word = "year(2)" if column.length == 2 else "year"
-        return SelectedColumn(name, ColumnFormat(ColumnType.YEAR, unsigned=True, sql_type=word), Action.YEAR, 1)
+        word, action = ("year(2)", Action.SHORT_YEAR) if column.length == 2 else ("year", Action.YEAR)
+        return SelectedColumn(name, ColumnFormat(ColumnType.YEAR, unsigned=True, sql_type=word), action, 1)
     if kind == "date":
         return SelectedColumn(name, ColumnFormat(ColumnType.DATE, sql_type="date(0)"), Action.DATE, 3)
     if kind == "json":

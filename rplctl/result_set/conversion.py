@@ -85,17 +85,25 @@ def put_decimal(data: Any, start: Any, length: Any, precision: Any, scale: Any, 
 
 @lean_kernel
 def put_year(data: Any, start: Any, out: Any, at: Any) -> Any:
-    """Years since 1900, 0 as it is; of YEAR(2) 70 to 99 are those of the last century."""
+    """Years since 1900, 0 as it is."""
     year = u16(data, start)
-    if year == 0 or 70 <= year < 100:
-        out[at] = year
-    elif year < 70:
-        out[at] = year + 100
+    if year == 0:
+        out[at] = 0
     elif 1901 <= year <= 2155:
         out[at] = year - 1900
     else:
         return False
     return True
+
+
+@lean_kernel
+def put_short_year(data: Any, start: Any, out: Any, at: Any) -> Any:
+    """Years since 1900 of YEAR(2): 70 to 99 are those of the last century. MariaDB prints 00 for '0000', too; it is
+    2000 here, as MariaDB stores a 0 that is inserted.
+    """
+    year = u16(data, start)
+    out[at] = year if year >= 70 else year + 100
+    return year < 100
 
 
 @lean_kernel

@@ -178,6 +178,8 @@ def _convert(
         return c.put_decimal(data, start, length, more, scale, out, at, size)
     if action == 3:
         return length == 2 and size == 1 and c.put_year(data, start, out, at)
+    if action == 9:
+        return length == 2 and size == 1 and c.put_short_year(data, start, out, at)
     if action == 4:
         return size == 3 and c.put_date(data, start, length, out, at)
     if action == 5:

@@ -212,11 +212,15 @@ def test_a_copy_does_not_judge_what_the_source_stored(
         "CREATE TABLE g (id INT PRIMARY KEY, v VARCHAR(20), n INT AS (v) VIRTUAL, d DATE AS (v) VIRTUAL, KEY (n));"
         "INSERT INTO g (id, v) VALUES (1, 'abc'), (2, '2024-01-01'), (3, '99999999999')"
     )
+    if vendor == "mariadb":  # stores '0000' and '2000', and prints 00 for both
+        source.sql("USE edges; CREATE TABLE y (a YEAR(2) PRIMARY KEY, n INT); INSERT INTO y VALUES (0, 1), (77, 2)")
     replica.run("init", *replica.into(target))
     replica.change_master(source, *more)
     only(replica, "edges")
     replica.run("clone", "--databases", "edges")
     wait_cloned(replica)
+    if vendor == "mariadb":
+        source.sql("UPDATE edges.y SET n=n+1")
     replica.wait_synced(source, 120)
     assert source.dump("edges") == target.dump("edges")
 
