@@ -43,6 +43,7 @@ from rplctl.verify.target_side import open_side
 from rplctl.verify.undo import UndoFolder
 
 MOST_DIFFERING: Final = 0.2  # of a table's rows; beyond, a copy is the shorter way
+ALWAYS_REPAIRED: Final = 1000  # keys, one transaction's: no copy is shorter, whatever part of the table they are
 _GONE: Final = frozenset({er.NO_SUCH_TABLE, er.BAD_DB_ERROR, er.BAD_FIELD_ERROR, er.SLAVE_CONVERSION_FAILED})
 
 
@@ -192,7 +193,7 @@ class _Repair:
 
     def _why_not(self, totals: Totals) -> str:
         name = totals.database, totals.table
-        if totals.differences > MOST_DIFFERING * totals.rows:
+        if totals.differences > max(ALWAYS_REPAIRED, MOST_DIFFERING * totals.rows):
             return f"more than {MOST_DIFFERING:.0%} of it differ: {_clone(name)}"
         if name in self._away or not self._rules.accepts_rows(*name):
             return "its rows are not replicated now: rplctl show-clone"
