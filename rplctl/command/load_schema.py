@@ -3,7 +3,7 @@
 From a `mysqldump --no-data` / `mariadb-dump --no-data` file, for an archive of binary logs; or from the source itself.
 They count from the channel's executed position on. What the channel's filters leave out is not loaded. Invariant: a
 table that is made here is empty, and that is not hidden: it is said, and `check` tells of it until the source drops the
-table or the operator says that its rows are loaded.
+table, `verify` finds it equal, or the operator says that its rows are loaded.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """`verify`: is the copy right? Source and target are compared row by row while the channel runs (man rplctl-design).
 
 Which tables, by which models, is decided here; `rplctl.verify` compares. Invariants: nothing is paused, and nothing
-written but a temporary table of the target and the report in the channel's folder; no definition is told as different
+written but a temporary table of the target and the report in the channel's folder (and a table that `load-schema` made
+empty is no longer marked so once it was seen to be equal); no definition is told as different
 while a DDL statement of the source is under way. A comparison of nothing is never one that found all equal, and only
 one of every table that the channel replicates counts as a verification of the channel.
 """
@@ -44,7 +45,7 @@ from rplctl.errors import NotRunning, RplError, SourceError, TargetError, UsageE
 from rplctl.history import note_event
 from rplctl.info import MasterInfo
 from rplctl.own_tables.clones import LEFT_OUT, ClonedTable
-from rplctl.own_tables.models import load_models
+from rplctl.own_tables.models import load_models, rows_are_loaded, tables_made_empty
 from rplctl.position import BinlogPosition
 from rplctl.repository.base import RepositoryKind
 from rplctl.schema.definition import table_definition
@@ -135,6 +136,11 @@ class VerifyResult:
             (is_compared(table) or table.not_comparable in _OF_ONE_SIDE) and not table.differences and not table.drift
             for table in self.totals
         )
+
+
+def is_equal(table: Totals) -> bool:
+    """True if all rows of the table were compared, and found to be equal."""
+    return is_compared(table) and not (table.in_motion or table.differences or table.drift)
 
 
 def is_compared(table: Totals) -> bool:
@@ -239,7 +245,19 @@ class _Verify:
         paths = [channel.verify_report_path, *filter(None, [request.report])]
         result = VerifyResult(channel.name, tuple(progress.done.values()), paths[-1], resumed)
         progress.finish(paths, is_whole=self._is_whole(result))
+        self._forget_made_empty({(table.database, table.table) for table in result.totals if is_equal(table)})
         return result
+
+    def _forget_made_empty(self, equal: Collection[TableName]) -> None:
+        """The rows of these tables are there: `check` need not ask for a copy of them any more."""
+        if not self._repositories.target_has("rplctl_table_models"):
+            return
+        engine, name = self._repositories.engine(), self._channel.name
+        with mapped_errors(engine.dialect.name), engine.connect() as connection:
+            loaded = {*tables_made_empty(connection, name)}.intersection(equal)
+        if loaded:
+            with mapped_errors(engine.dialect.name), engine.begin() as connection:
+                rows_are_loaded(connection, name, loaded)
 
     def _is_whole(self, result: VerifyResult) -> bool:
         """True if every table that the channel replicates was compared with the source that it follows."""

@@ -103,10 +103,14 @@ def test_load_schema_says_what_it_made_empty_and_check_does_until_the_rows_are_t
             (tmp_path / "orders.csv").open() as rows,
         ):
             target.executemany("INSERT INTO emptied__orders VALUES (?, ?)", csv.reader(rows))
+            target.execute("UPDATE emptied__orders SET what = '' WHERE id = 2")
             target.commit()
-        replica.run("load-schema", "--rows-loaded", "all")
         replica.run("start")
         replica.wait_synced(mariadb)
+        replica.run("verify", expect=1)
+        assert "rows_never_copied" in replica.run("check", "--offline", expect=None).stdout, "a row of it differs"
+        replica.run("repair")
+        replica.run("verify")
         assert replica.query("SELECT id, what FROM emptied__orders ORDER BY id") == [
             (1, "after"), (2, "before"), (3, "after"),
         ]  # fmt: skip
