@@ -280,17 +280,21 @@ def _verified(channel: Channel) -> dict[str, object]:
 def seconds_behind(master: MasterInfo, relay: RelayLogInfo, threads: Threads, now: float) -> int | None:
     """MySQL's rule: NULL unless the applier runs; 0 when all is applied and the receiver runs, else by the clock.
 
-    What is not seen fresh is not said to be 0: NULL, or the time since the applier was last heard of.
+    What is not seen fresh is not said to be 0: NULL, or the time since the applier was last heard of. What was read
+    and what was executed are not always equal where all is applied: a source that refuses its connection has moved
+    neither.
     """
     receiver, applier = threads.receiver, threads.applier
     if not applier.runs:
         return None
-    if master.read_position == relay.exec_position:
-        return 0 if receiver.is_connected and applier.silent_since is None else None
-    since = applier.silent_since or now
-    if applier.status.last_event_timestamp:
-        since = min(since, applier.status.last_event_timestamp - receiver.status.clock_difference)
-    return max(0, int(now - since))
+    seconds = 0
+    if master.read_position != relay.exec_position:
+        since = applier.silent_since or now
+        if applier.status.last_event_timestamp:
+            since = min(since, applier.status.last_event_timestamp - receiver.status.clock_difference)
+        seconds = max(0, int(now - since))
+    is_fresh = receiver.is_connected and applier.silent_since is None
+    return seconds if seconds or is_fresh else None
 
 
 def _foreseen(master: MasterInfo, relay: RelayLogInfo, threads: Threads, now: float) -> dict[str, object]:

@@ -149,6 +149,19 @@ def test_seconds_behind_follows_mysqls_rule(
     assert row["Read_Master_Log_Pos"] == read
 
 
+def test_a_lag_of_0_needs_a_receiver_that_is_connected(configured: Program) -> None:
+    """More was read than is executed (a transaction without its end), and then an error stopped the receiver."""
+    ended = {"read_log_name": "binlog.000003", "read_log_pos": 2000, "last_errno": 1236, "last_error": "purged"}
+    configured("change-master", "--master-log-file", "binlog.000003", "--master-log-pos", "2000")
+    configured("change-master", "--relay-log-file", "relay-bin.000001", "--relay-log-pos", "4")
+    say(configured, "receiver", connected=False, **ended)
+    say(configured, "applier")
+    with hold_lock(Channel("", configured.datadir), "applier"):
+        row = json.loads(configured("show-status", "--json").out)[0]
+        assert (row["Slave_SQL_Running"], row["Seconds_Behind_Master"]) == ("Yes", None)
+        assert "lag" not in configured("check").out
+
+
 def test_two_channels_are_two_rows_and_other_commands_ask_which(configured: Program) -> None:
     assert configured("change-source", "--for-channel", "East", "--source-host", "db2").code == 0
     assert [r["Channel_Name"] for r in json.loads(configured("show-status", "--json").out)] == ["", "East"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 
 import pytest
@@ -79,3 +80,35 @@ def test_the_hint_after_a_purge_leads_to_a_verified_copy(
     wait_until(lambda: "done" in replica.run("show-clone").stdout and replica.status()["Clone_Tables"] == 0)
     replica.run("verify")
     assert replica.query("SELECT count(*) FROM shop__t") == source.sql("SELECT count(*) FROM shop.t")
+
+
+@pytest.mark.long(
+    "tests/cli/test_show.py::test_seconds_behind_follows_mysqls_rule holds the rule; this asks a native replica."
+)
+def test_the_lag_of_a_receiver_that_an_error_stopped_is_unknown_as_on_a_native_replica(
+    replica: Replica, source: MariadbServer, mariadb_factory: Callable[..., MariadbServer]
+) -> None:
+    begun(replica, source, "--master-use-gtid", "slave_pos")
+    native = mariadb_factory("--server-id=77")
+    native.follow(source)
+    assert native.sql(f"SELECT MASTER_GTID_WAIT('{source.sql('SELECT @@gtid_binlog_pos')[0][0]}', 60)") == [(0,)]
+    replica.run("stop")
+    native.sql("STOP SLAVE")
+    new_log(source)
+    source.sql("INSERT INTO t VALUES (300, 300)", "shop")
+    purge_logs(source, new_log(source))
+    native.sql("START SLAVE")
+    replica.run("start", expect=None)
+    wait_until(lambda: replica.status()["Last_IO_Errno"] == 1236 and native_status(native)["Last_IO_Errno"] == 1236)
+    ours, theirs = replica.status(), native_status(native)
+    seen = ("Slave_SQL_Running", "Seconds_Behind_Master")
+    assert [ours[name] for name in seen] == [theirs[name] for name in seen] == ["Yes", None]
+    assert "lag" not in replica.run("check", expect=2).stdout
+    assert "seconds_behind_master{" not in replica.run("metrics").stdout
+
+
+def native_status(server: MariadbServer) -> dict[str, object]:
+    with closing(server.connect()) as connection, connection.cursor() as cursor:
+        cursor.execute("SHOW SLAVE STATUS")
+        assert cursor.description is not None
+        return dict(zip((column[0] for column in cursor.description), cursor.fetchone() or (), strict=True))
