@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rplctl.command.channel.context import Note, engine_of, files_may_change
+from rplctl.command.instance.takes_effect import notes_of_running
 from rplctl.commit.resolve import verbs_for, wants_two_phases
 from rplctl.config import Config, Value, load_config, read_file, store_options
 from rplctl.durable import private_folder
@@ -88,6 +89,7 @@ def _store(
     if target_password is not None:
         given["target_password"] = protect(target_password, datadir)
     made_instance_id(datadir)
+    before = load_config(datadir, config_file=config_file)
     path = store_options(datadir, "", given)
     if given:
         shown = (f"{name}={value}" for name, value in given.items() if name != "target_password")
@@ -106,6 +108,8 @@ def _store(
                     "so that any user can read the repository tables, but for the password, an administrator executes"
                 )
                 notes.append(Note(f"{text}: {'; '.join(statements)}"))
+    changed = [name for name in given if getattr(config, name) != getattr(before, name)]
+    notes += notes_of_running(datadir, changed)
     return InitResult(datadir, path, config.target or f"sqlite:///{datadir / 'target.db'}", uses_table, tuple(notes))
 
 
