@@ -64,6 +64,16 @@ EXPORT_POINTS = frozenset(  # of one kind of target: tests/target/duckdb/test_ex
         "crash_export_after_rename",
     }
 )
+RENAME_POINTS = frozenset(  # of a command, which needs no thread: tests/test_renaming.py
+    {
+        "rename_after_journal",
+        "rename_after_rows",
+        "rename_after_relay_logs",
+        "rename_after_records",
+        "rename_after_options",
+        "rename_after_folder",
+    }
+)
 CRASH_POINTS = frozenset(
     {
         # commit (WL#3970), and its recovery
@@ -96,7 +106,7 @@ CRASH_POINTS = frozenset(
     }
 )
 
-_KNOWN = CRASH_POINTS | CLONE_POINTS | REPAIR_POINTS | EXPORT_POINTS
+_KNOWN = CRASH_POINTS | CLONE_POINTS | REPAIR_POINTS | EXPORT_POINTS | RENAME_POINTS
 _armed: dict[str, int] | None = None  # point → passes left until it kills
 _watched: tuple[Path, ...] = ()  # what may arm more while we run
 _seen: dict[Path, int | None] = {}  # their times of change when they were last read

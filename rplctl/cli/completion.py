@@ -59,7 +59,7 @@ def _offer(parameter: Any, verb: str) -> None:
 
 def _source_of(parameter: Any, verb: str) -> Callable[[Any], Iterable[str]] | None:
     name, metavar = parameter.name, getattr(parameter, "metavar", None) or ""
-    if name == "channel":
+    if name == "channel" or (verb, name) == ("rename-channel", "old"):
         return _channels
     if name in _RELAY_LOGS or (verb, name) == ("show-relaylog-events", "log"):
         return _relay_logs

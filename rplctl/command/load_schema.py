@@ -8,7 +8,7 @@ table, `verify` finds it equal, or the operator says that its rows are loaded.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -97,6 +97,13 @@ def rows_loaded(config: Config, channel_name: str, names: str) -> RowsLoadedResu
             )
         _keep_marks(repositories.engine(), channel_name, {known[name] for name in wanted})
         return RowsLoadedResult(tuple(wanted))
+
+
+def forget_made_empty(repositories: Repositories, equal: Collection[TableName]) -> None:
+    """The rows of these tables are there: `check` need not ask for a copy of them any more."""
+    if repositories.target_has("rplctl_table_models"):
+        loaded = {*_made_empty(repositories).values()}.intersection(equal)
+        _keep_marks(repositories.engine(), repositories.channel.name, loaded)
 
 
 def _made_empty(repositories: Repositories) -> dict[str, TableName]:

@@ -142,7 +142,7 @@ def _report_of(channel: Channel, path: Path | None) -> Report:
         raise UsageError(text, hint="rplctl verify writes one") from None
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}", hint="rplctl verify writes one") from error
-    if found.header.channel != channel.name:
+    if path is not None and found.header.channel != channel.name:  # its own says the name of before a rename, too
         raise UsageError(f"{found.path} is a report of channel '{found.header.channel}'")
     return found
 

@@ -37,6 +37,7 @@ from rplctl.command.channel.context import (
 )
 from rplctl.command.channel.position_applied import is_applied
 from rplctl.command.cloning.choice import Choice, refusal_of_rights, wanted
+from rplctl.command.load_schema import forget_made_empty
 from rplctl.command.process.brought_up import BroughtUp, brought_up
 from rplctl.command.show_clone import cloned
 from rplctl.commit.resolve import refuse_half_committed
@@ -45,7 +46,7 @@ from rplctl.errors import NotRunning, RplError, SourceError, TargetError, UsageE
 from rplctl.history import note_event
 from rplctl.info import MasterInfo
 from rplctl.own_tables.clones import LEFT_OUT, ClonedTable
-from rplctl.own_tables.models import load_models, rows_are_loaded, tables_made_empty
+from rplctl.own_tables.models import load_models
 from rplctl.position import BinlogPosition
 from rplctl.repository.base import RepositoryKind
 from rplctl.schema.definition import table_definition
@@ -245,19 +246,8 @@ class _Verify:
         paths = [channel.verify_report_path, *filter(None, [request.report])]
         result = VerifyResult(channel.name, tuple(progress.done.values()), paths[-1], resumed)
         progress.finish(paths, is_whole=self._is_whole(result))
-        self._forget_made_empty({(table.database, table.table) for table in result.totals if is_equal(table)})
+        forget_made_empty(self._repositories, {(one.database, one.table) for one in result.totals if is_equal(one)})
         return result
-
-    def _forget_made_empty(self, equal: Collection[TableName]) -> None:
-        """The rows of these tables are there: `check` need not ask for a copy of them any more."""
-        if not self._repositories.target_has("rplctl_table_models"):
-            return
-        engine, name = self._repositories.engine(), self._channel.name
-        with mapped_errors(engine.dialect.name), engine.connect() as connection:
-            loaded = {*tables_made_empty(connection, name)}.intersection(equal)
-        if loaded:
-            with mapped_errors(engine.dialect.name), engine.begin() as connection:
-                rows_are_loaded(connection, name, loaded)
 
     def _is_whole(self, result: VerifyResult) -> bool:
         """True if every table that the channel replicates was compared with the source that it follows."""

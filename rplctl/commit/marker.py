@@ -12,6 +12,7 @@ that is ahead is told. Where this says file, a table without transactions is mea
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -26,6 +27,7 @@ from rplctl.own_tables.owner import claim_channel
 from rplctl.own_tables.tables import commit_marker
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.repository.base import InfoRepository, RepositoryKind
+from rplctl.repository.tables import own_table_exists
 from rplctl.target import dialect_of, mapped_errors
 
 CLOSE_PATIENCE_MS = 2000  # for SQLite's write lock at STOP
@@ -162,6 +164,15 @@ def has_gone_back(channel: str, engine: Engine, info: RelayLogInfo) -> bool:
         marker, in_step = read_marker(connection, channel)
     behind = marker is not None and marker.exec_position.is_before(info.exec_position)
     return behind and not file_counts(info, in_step)
+
+
+def rename_relay_logs(connection: Connection, channel: str, renamed: Callable[[str], str]) -> None:
+    """The marker names its relay log anew. The caller's transaction commits it."""
+    found = read_marker(connection, channel)[0] if own_table_exists(connection, "rplctl_commit_marker") else None
+    if found is not None:
+        marker = commit_marker(connection.dialect.name)
+        new = {"Relay_log_name": renamed(found.relay_log_name)}
+        connection.execute(update(marker).where(marker.c.Channel_name == channel).values(new))
 
 
 def remove_marker(channel: str, engine: Engine) -> None:

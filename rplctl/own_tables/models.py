@@ -87,8 +87,8 @@ def mark_made_empty(
 
 
 def tables_made_empty(connection: Connection, channel: str) -> list[TableName]:
-    """Tables whose rows were never copied: made empty by `load-schema` and since then neither dropped on the source, nor
-    seen to be equal, nor said to be loaded.
+    """Tables whose rows were never copied: made empty by `load-schema`, and since then neither dropped on the source,
+    nor seen to be equal, nor said to be loaded.
     """
     return [name for name, marks in _marks(connection, channel).items() if marks]
 

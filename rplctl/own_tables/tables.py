@@ -40,6 +40,7 @@ from sqlalchemy.schema import CreateSchema
 from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
 from rplctl.repository.next_event import create_next_event_view, lacks_next_event_view
+from rplctl.repository.tables import KEY, info_tables
 from rplctl.target import dialect_of, mapped_errors
 
 
@@ -205,6 +206,28 @@ def forget_channel(connection: Connection, channel: str) -> None:
     for table in (make(connection.dialect.name) for make in (*_ALL, lake_batch)):
         if inspector.has_table(table.name, table.schema):
             connection.execute(table.delete().where(table.c.Channel_name == channel))
+
+
+def rename_channel(connection: Connection, old: str, new: str) -> None:
+    """The channel's rows have another name, in all of these tables and in the repositories' that are there. The
+    caller's transaction commits it.
+    """
+    inspector, dialect = inspect(connection), connection.dialect.name
+    tables = [*(make(dialect) for make in (*_ALL, lake_batch)), *info_tables(dialect).values()]
+    for table in tables:
+        if inspector.has_table(table.name, table.schema):
+            name = table.c[KEY]
+            connection.execute(table.update().where(name == old).values({name: new}))
+
+
+def has_rows(connection: Connection, channel: str) -> bool:
+    """True if any of these tables has a row of the channel."""
+    inspector = inspect(connection)
+    for table in (make(connection.dialect.name) for make in (*_ALL, lake_batch)):
+        if inspector.has_table(table.name, table.schema):
+            if connection.execute(select(table.c[KEY]).where(table.c[KEY] == channel).limit(1)).first() is not None:
+                return True
+    return False
 
 
 def channels_in(connection: Connection, table: Table) -> frozenset[str]:

@@ -114,6 +114,7 @@ RUNS: dict[str, Prepare] = {
     "skip": ["skip", "1", "--yes"],
     "recover": ["recover"],
     "switch-repo": ["switch-repo", "--to", "table"],
+    "rename-channel": ["rename-channel", "", "east"],
     "load-schema": with_a_dump,
     "log-status": ["log-status"],
     "lock-instance": ["lock-instance"],

@@ -16,7 +16,7 @@ import pytest
 
 import rplctl.errors
 from rplctl.errors import RplError
-from rplctl.failpoint import CLONE_POINTS, CRASH_POINTS, EXPORT_POINTS, REPAIR_POINTS
+from rplctl.failpoint import CLONE_POINTS, CRASH_POINTS, EXPORT_POINTS, RENAME_POINTS, REPAIR_POINTS
 from tests.house.code import MODULES, PACKAGE, ROOT, imports, is_empty, loaded_by_name, name_of, nodes, short, tree
 
 MODULE_LINES = 500  # no size to sculpt by: a module has one reason to change, and half of them are short
@@ -210,7 +210,7 @@ def test_every_crash_point_is_passed_by_code_and_killed_in_a_test() -> None:
     code = "\n".join(path.read_text() for path in MODULES)
     tests = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("*.py"))
     passed = set(re.findall(r"""crash_point\(\s*["'](\w+)["']""", code))
-    points = CRASH_POINTS | CLONE_POINTS | REPAIR_POINTS | EXPORT_POINTS
+    points = CRASH_POINTS | CLONE_POINTS | REPAIR_POINTS | EXPORT_POINTS | RENAME_POINTS
     assert passed - points == set(), "not declared in failpoint.py"
     assert points - passed == set(), "declared, but no code passes them"
     assert {point for point in points if not re.search(rf"\b{point}\b", tests)} == set(), "no test names them"

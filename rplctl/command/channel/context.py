@@ -1,7 +1,8 @@
 """What every verb begins with: the channel's repositories, who runs, and the records as they are stored.
 
 Invariant: verbs that change something do it inside `administer`: no backup lock is held then (LOCK INSTANCE FOR
-BACKUP), nobody collects the state of the logs (WL#9452 F-2.3), and the channel's `admin` lock is theirs.
+BACKUP), nobody collects the state of the logs (WL#9452 F-2.3), no rename of the channel is cut off half-way, and the
+channel's `admin` lock is theirs.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from rplctl.config import INSTANCE_FILE, Config, load_config, read_options
 from rplctl.errors import NotConfigured, RplError, TargetError, UsageError, file_error, must_stop
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.locks import PATIENCE_S, InstanceLock, channel_map, lock_wait_timeout
+from rplctl.renaming import finish_rename
 from rplctl.repository import open_master_info, open_relay_log_info
 from rplctl.repository.base import InfoRepository, RepositoryKind
 from rplctl.repository.channels import channels_of_folder, find_channels
@@ -125,13 +127,20 @@ def administer(config: Config, channel_name: str, *, makes: bool = False) -> Ite
     try:
         if not makes and not datadir.exists():
             raise not_configured(channel)
-        with files_may_change(datadir), channels_stay(datadir), hold_lock(channel, ADMIN):
+        with files_may_change(datadir), channels_stay(datadir), _whole(config, channel_name), hold_lock(channel, ADMIN):
             yield open_repositories(kinds_now(config, channel_name), channel_name)
     except RplError as error:
         error.channel = error.channel or channel_name
         raise
     except OSError as error:
         raise file_error(error, channel_name) from error
+
+
+@contextmanager
+def _whole(config: Config, channel_name: str) -> Iterator[None]:
+    """A rename of the channel that was cut off is finished before the block. Raises LockBusy while one is under way."""
+    finish_rename(config, channel_name, engine_of)
+    yield
 
 
 def kinds_now(config: Config, channel: str) -> Config:

@@ -52,6 +52,7 @@ LEVELS: dict[str, int] = {
     "target_of_another": CRITICAL,
     "switch_interrupted": WARNING,
     "change_interrupted": WARNING,
+    "rename_interrupted": WARNING,
     "option_ignored": WARNING,
     # relay log and index
     "relay_log_missing": WARNING,

@@ -18,6 +18,7 @@ from rplctl.config import Config
 from rplctl.durable import is_readable_by_others
 from rplctl.errors import RplError, TargetError
 from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.renaming import is_of, pending_rename
 from rplctl.repository import open_repository
 from rplctl.repository.base import RepositoryKind
 from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO, Record
@@ -81,6 +82,9 @@ def _interrupted(channel: Channel) -> Iterator[Finding]:
             yield found("switch_interrupted", f"a switch of {record.name} was cut off", "rplctl start (finishes it)")
     if (channel.run_folder / "change_master.pending").exists():
         yield found("change_interrupted", "a CHANGE MASTER was cut off half-way", "rplctl start (finishes it)")
+    if (rename := pending_rename(channel.datadir)) is not None and is_of(rename, channel.name):
+        text = f"a rename of channel '{rename.old}' to '{rename.new}' was cut off half-way"
+        yield found("rename_interrupted", text, "rplctl start (finishes it)")
 
 
 def _ignored(channel: Channel, stored: Stored) -> Iterator[Finding]:

@@ -14,7 +14,15 @@ from contextlib import ExitStack, contextmanager
 
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel, hold_lock
-from rplctl.command.channel.context import ADMIN, APPLIER, RECEIVER, channels_stay, files_may_change, one_engine
+from rplctl.command.channel.context import (
+    ADMIN,
+    APPLIER,
+    RECEIVER,
+    channels_stay,
+    engine_of,
+    files_may_change,
+    one_engine,
+)
 from rplctl.command.process.child import (
     STOP_TIMEOUT_S,
     Child,
@@ -31,6 +39,7 @@ from rplctl.command.process.start_request import StartRequest, StartResult, Unti
 from rplctl.config import Config
 from rplctl.errors import RplError, UsageError, file_error
 from rplctl.own_process import signals_to
+from rplctl.renaming import finish_rename
 
 _LOOK_S = 0.5
 Outcome = dict[str, StartResult | RplError]
@@ -91,6 +100,7 @@ def _bring_up(
         for name in dict.fromkeys(names):
             with _told_in_its_place(name, outcome):
                 channel = Channel(name, datadir)
+                finish_rename(config_of(name), name, engine_of)
                 held.enter_context(hold_lock(channel, ADMIN))
                 ready[name] = prepare(config_of(name), channel, request)
         try:

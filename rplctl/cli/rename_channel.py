@@ -1,0 +1,25 @@
+"""`rename-channel`: two names."""
+
+from __future__ import annotations
+
+from rplctl.cli.globals import Globals
+from rplctl.cli.options import DRY_RUN, argument
+from rplctl.cli.output import say
+
+
+def rename_channel(
+    options: Globals,
+    old: str = argument("OLD", "The channel; '' is the default one.", ...),
+    new: str = argument("NEW", "Its new name.", ...),
+    dry_run: bool = DRY_RUN,
+) -> None:
+    """Give a stopped channel another name.
+
+    Position, relay logs, options and rows in the target stay what they are.
+    """
+    from rplctl.command.rename_channel import rename_channel as run
+
+    result = run(options.config(old), old, new, dry_run=dry_run)
+    done = "would be renamed" if dry_run else "is renamed"
+    lines = [f"channel '{result.old}' {done} to '{result.channel}'", *(result.steps if dry_run else ())]
+    say(options, "\n".join(lines), result)

@@ -1,0 +1,136 @@
+"""`rename-channel`: another name for a stopped channel; what moves, and in which steps, is in rplctl.renaming.
+
+Invariant: all that could refuse is looked at before anything moves. Under the new name the channel goes on from where
+it was: its position, what it received and what it has in the target are those of before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from rplctl import renaming
+from rplctl.channel import Channel, check_channel_name
+from rplctl.command.channel.change_store import after_pending_change, settle_position
+from rplctl.command.channel.context import (
+    Repositories,
+    channels_stay,
+    engine_of,
+    files_may_change,
+    known_channels,
+    not_configured,
+    open_repositories,
+    refuse_lake,
+    refuse_while_running,
+)
+from rplctl.config import INSTANCE_FILE, Config, channel_sections, load_config, read_file
+from rplctl.errors import UsageError
+from rplctl.history import note_event
+from rplctl.relay_log.index import RelayLogIndex
+from rplctl.repository.switch import may_have_target, resume_switch
+
+
+@dataclass(frozen=True, slots=True)
+class RenameResult:
+    """`steps`: what moves, for people."""
+
+    channel: str = field(metadata={"column": "Channel_Name"})  # the new one
+    old: str = field(metadata={"column": "Old_Channel_Name"})
+    steps: tuple[str, ...] = field(metadata={"column": "Steps"})
+    dry_run: bool = field(metadata={"column": "Dry_Run"})
+
+
+def rename_channel(config: Config, old: str, new: str, *, dry_run: bool = False) -> RenameResult:
+    """Raises NotConfigured, UsageError 3081 while a thread runs, UsageError for a name that is taken; TargetError."""
+    check_channel_name(new)
+    if old.casefold() == new.casefold():
+        raise UsageError(f"channel '{old}' has that name already", channel=old, hint="rplctl show-channels")
+    if not config.datadir.exists():
+        raise not_configured(Channel(old, config.datadir))
+    with files_may_change(config.datadir), channels_stay(config.datadir):
+        renaming.finish_rename(config, old, engine_of)
+        old = next((name for name in known_channels(config) if name.casefold() == old.casefold()), old)
+        with renaming.both_locked(config.datadir, old, new):
+            repositories = open_repositories(config, old)
+            refuse_while_running(repositories.channel)
+            _refuse(repositories, new)
+            steps = tuple(_steps(repositories, Channel(new, config.datadir)))
+            if not dry_run:
+                _settle(repositories)
+                renaming.begin(config, old, new, engine_of)
+    if not dry_run:
+        note_event(config.datadir, new, "rename-channel", f"rename-channel '{old}' '{new}'")
+    return RenameResult(channel=new, old=old, steps=steps, dry_run=dry_run)
+
+
+def _settle(repositories: Repositories) -> None:
+    """End what a crash has left half-way: it is found by the old name."""
+    from rplctl.commit.resolve import settle_prepared
+
+    config, channel = repositories.config, repositories.channel
+    after_pending_change(repositories, dry_run=False)
+    resume_switch(config, channel, repositories.engine)
+    repositories = open_repositories(
+        load_config(config.datadir, channel.name, config_file=config.config_file), channel.name
+    )
+    settle_position(repositories, dry_run=False)
+    if may_have_target(config):
+        settle_prepared(repositories.config, channel, repositories.engine)
+
+
+def _refuse(repositories: Repositories, new: str) -> None:
+    config, channel = repositories.config, repositories.channel
+    if not (repositories.master_info.exists() or repositories.relay_log_info.exists()):
+        raise not_configured(channel)
+    refuse_lake(config, "a lake knows its writer by the channel's name: begin a new channel with a new lake")
+    if config.log_bin:
+        raise UsageError(
+            "the binary log of applied transactions has the channel's name, and who reads it goes by that",
+            channel=channel.name,
+            hint="rplctl init --log-bin ''",
+        )
+    repositories.refuse_unfit_target()
+    there = Channel(new, config.datadir)
+    if taken := next(_taken(repositories, there), ""):
+        raise UsageError(f"the name '{new}' is taken: {taken}", channel=channel.name, hint="rplctl show-channels")
+    elsewhere = channel_sections(config.datadir, config.config_file)
+    own = {name.lower() for name in _own_sections(config)}
+    if channel.name.lower() in {name.lower() for name in elsewhere} - own:
+        text = f"an option file outside of {config.datadir} has a section for channel '{channel.name}'"
+        raise UsageError(text, channel=channel.name, hint="rename it there, too: man 5 rplctl.toml")
+
+
+def _own_sections(config: Config) -> list[str]:
+    path = config.datadir / INSTANCE_FILE
+    return [*read_file(path).get("channel", {})] if path.exists() else []
+
+
+def _taken(repositories: Repositories, there: Channel) -> Iterator[str]:
+    """What has the new name already."""
+    config = repositories.config
+    if there.name.casefold() in {name.casefold() for name in known_channels(config)}:
+        yield "there is such a channel"
+    if RelayLogIndex(there).names() or RelayLogIndex(there).files():
+        yield f"{there.relay_log_index_path} lists its relay logs"
+    if there.name.lower() in {name.lower() for name in channel_sections(config.datadir, config.config_file)}:
+        yield "an option file has a section for it"
+    if left := [path.name for path in there.run_folder.iterdir() if path.suffix != ".lock"]:
+        yield f"{there.run_folder} holds {', '.join(sorted(left)[:3])}"
+    if may_have_target(config):
+        from rplctl.own_tables.tables import has_rows
+
+        with repositories.engine().connect() as connection:
+            if has_rows(connection, there.name):
+                yield "the target holds rows of such a channel"
+
+
+def _steps(repositories: Repositories, there: Channel) -> Iterator[str]:
+    """What is going to move, in this order."""
+    here = repositories.channel
+    yield f"rows of channel '{here.name}' in the target become those of '{there.name}'"
+    count = len(RelayLogIndex(here).files())
+    yield f"{count} relay logs {here.relay_log_base}.* become {there.relay_log_base}.*"
+    yield f"{repositories.master_info.where} and {repositories.relay_log_info.where} have the new name"
+    if here.name.lower() in {name.lower() for name in _own_sections(repositories.config)}:
+        yield f"[channel.{here.name}] of {INSTANCE_FILE} becomes [channel.{there.name}]"
+    yield f"{here.run_folder} becomes {there.run_folder}"

@@ -1,0 +1,222 @@
+"""Another name for a channel: all that is keyed by the name moves, in steps that a crash may cut anywhere.
+
+    step        what moves                                                                      crash point behind it
+    journal     `run/rename-channel.json`: the two names, and how many steps are done           rename_after_journal
+    rows        the channel's rows in the target: repositories, marker, owner, models, copies   rename_after_rows
+    relay_logs  the files, the index, the register of a purge                                   rename_after_relay_logs
+    records     MasterInfo and RelayLogInfo, and the names of relay logs in them                rename_after_records
+    options     `[channel.NAME]` of rplctl.toml                                                 rename_after_options
+    folder      `run/CHAN/`, but for its locks and for what is made again when it is missing    rename_after_folder
+
+Invariant: nothing is applied or received under either name while the journal is there, and each step may be done twice.
+All that could refuse was looked at before the journal was written; so a rename that was cut off is finished by the next
+command that changes the channel, under either name, or starts it.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from rplctl.channel import Channel, hold_lock
+from rplctl.config import INSTANCE_FILE, Config, load_config, read_file, to_toml
+from rplctl.durable import private_folder, remove_file, rename, replace_file, sync_folder
+from rplctl.errors import RplError
+from rplctl.failpoint import crash_point
+from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.plain_file import parsed_json, read_plain
+from rplctl.relay_log.index import RelayLogIndex
+from rplctl.relay_log.purge import finish_purge
+from rplctl.repository import open_repository
+from rplctl.repository.base import RepositoryKind
+from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO
+from rplctl.repository.switch import may_have_table, may_have_target
+from rplctl.target import mapped_errors
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+LOCKS: Final = ("admin", "verify")  # a start takes the first, too
+_MADE_AGAIN: Final = frozenset({"spool", "clone", "verify", "verify-source", "java"})
+EngineOf = Callable[[Config], Callable[[], "Engine"]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Journal:
+    """`done`: how many of the steps."""
+
+    old: str
+    new: str
+    done: int = 0
+
+
+def journal_path(datadir: Path) -> Path:
+    return datadir / "run" / "rename-channel.json"
+
+
+def pending_rename(datadir: Path) -> Journal | None:
+    """One that was cut off, or is under way. Raises RplError for a journal that is damaged."""
+    path = journal_path(datadir)
+    if not path.exists():
+        return None
+    try:
+        found = Journal(**parsed_json(read_plain(path)))
+        if [type(value) for value in asdict(found).values()] != [str, str, int]:
+            raise ValueError("its values have other types")
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError) as error:
+        hint = f"restore {path} from a backup of the instance folder"
+        raise RplError(f"{path} is not the journal of a rename: {error}", hint=hint) from None
+    return found
+
+
+def is_of(journal: Journal, channel: str) -> bool:
+    return channel.casefold() in (journal.old.casefold(), journal.new.casefold())
+
+
+def finish_rename(config: Config, channel: str, engine_of: EngineOf) -> None:
+    """Finish a rename of this channel that was cut off; nothing where there is none. Raises LockBusy while it is under
+    way, TargetError where the target does not answer.
+    """
+    found = pending_rename(config.datadir)
+    if found is None or not is_of(found, channel):
+        return
+    with both_locked(config.datadir, found.old, found.new):
+        found = pending_rename(config.datadir)
+        if found is not None:
+            carry_out(config, found, engine_of)
+
+
+@contextmanager
+def both_locked(datadir: Path, old: str, new: str) -> Iterator[None]:
+    """Neither name is started, changed or verified for the length of the block. Raises LockBusy."""
+    with ExitStack() as held:
+        for role in LOCKS:
+            for name in sorted((old, new), key=str.casefold):
+                held.enter_context(hold_lock(Channel(name, datadir), role))
+        yield
+
+
+def begin(config: Config, old: str, new: str, engine_of: EngineOf) -> None:
+    """Write the journal, and do all of it. The caller holds `both_locked`, and has refused what may not be."""
+    journal = Journal(old=old, new=new)
+    _write(config.datadir, journal)
+    crash_point("rename_after_journal")
+    carry_out(config, journal, engine_of)
+
+
+def carry_out(config: Config, journal: Journal, engine_of: EngineOf) -> None:
+    """Do the steps that are not done yet."""
+    for number, step in enumerate(_STEPS[journal.done :], journal.done + 1):
+        step(_Renaming(config, journal, engine_of))
+        journal = replace(journal, done=number)
+        _write(config.datadir, journal)
+    remove_file(journal_path(config.datadir))
+
+
+def _write(datadir: Path, journal: Journal) -> None:
+    private_folder(datadir / "run")
+    replace_file(journal_path(datadir), json.dumps(asdict(journal)).encode() + b"\n")
+
+
+class _Renaming:
+    """What the steps need."""
+
+    def __init__(self, config: Config, journal: Journal, engine_of: EngineOf) -> None:
+        datadir = config.datadir
+        self.old, self.new = Channel(journal.old, datadir), Channel(journal.new, datadir)
+        name = journal.old if journal.done < _OPTIONS_ARE_STEP else journal.new
+        self.config = load_config(datadir, name, config_file=config.config_file)
+        self.engine = engine_of(self.config)
+
+    def rows(self) -> None:
+        """In one transaction, where the target has them."""
+        from rplctl.commit.marker import rename_relay_logs
+        from rplctl.own_tables.tables import rename_channel
+        from rplctl.repository.table import is_file_missing
+
+        if not may_have_target(self.config) or is_file_missing(engine := self.engine()):
+            return
+        with mapped_errors(engine.dialect.name), engine.begin() as connection:
+            rename_channel(connection, self.old.name, self.new.name)
+            rename_relay_logs(connection, self.new.name, self.relay_log)
+        crash_point("rename_after_rows")
+
+    def relay_log(self, name: str) -> str:
+        """Its name after the rename; '' and names that are not the channel's stay."""
+        base, dot, number = name.rpartition(".")
+        return f"{self.new.relay_log_base}{dot}{number}" if base == self.old.relay_log_base else name
+
+    def relay_logs(self) -> None:
+        """A file has its new name before the new index lists it."""
+        old, new = RelayLogIndex(self.old), RelayLogIndex(self.new)
+        with old.lock(), new.lock():
+            finish_purge(self.old)
+            for name in old.files():
+                rename(old.path(name), new.path(self.relay_log(name)))
+            sync_folder(self.old.datadir)
+            if self.old.relay_log_index_path.exists():
+                new.replace([self.relay_log(name) for name in old.names()])
+                remove_file(self.old.relay_log_index_path)
+        crash_point("rename_after_relay_logs")
+
+    def records(self) -> None:
+        """Those in files move; those in tables did so with the other rows, and now name their relay logs."""
+        for kind in RepositoryKind:
+            if kind is RepositoryKind.TABLE and not may_have_table(self.config):
+                continue
+            channels = (self.old, self.new) if kind is RepositoryKind.FILE else (self.new, self.new)
+            old, new = (open_repository(MASTER_INFO, kind, self.config, one, self.engine) for one in channels)
+            if (master := old.stored()) is not None:
+                new.flush(self._renamed_master(master), force=True)
+            before, after = (open_repository(RELAY_LOG_INFO, kind, self.config, one, self.engine) for one in channels)
+            if (relay := before.stored()) is not None:
+                after.flush(self._renamed_relay(relay), force=True)
+            if kind is RepositoryKind.FILE:
+                before.remove()
+                old.remove()
+        crash_point("rename_after_records")
+
+    def _renamed_master(self, info: MasterInfo) -> MasterInfo:
+        flushed = self.relay_log(info.flushed_relay_log_name)
+        return replace(info, channel_name=self.new.name, flushed_relay_log_name=flushed)
+
+    def _renamed_relay(self, info: RelayLogInfo) -> RelayLogInfo:
+        renamed = replace(info, channel_name=self.new.name, relay_log_name=self.relay_log(info.relay_log_name))
+        return replace(renamed, left_at=renamed.place) if info.left_at == info.place else renamed
+
+    def options(self) -> None:
+        path = self.old.datadir / INSTANCE_FILE
+        stored = read_file(path) if path.exists() else {}
+        sections = stored.get("channel", {})
+        if names := [name for name in sections if name.lower() == self.old.name.lower()]:
+            stored["channel"] = {self.new.name if one in names else one: values for one, values in sections.items()}
+            replace_file(path, to_toml(stored).encode())
+        crash_point("rename_after_options")
+
+    def folder(self) -> None:
+        private_folder(self.new.run_folder)
+        for path in sorted(self.old.run_folder.iterdir()):
+            if path.name in _MADE_AGAIN:
+                shutil.rmtree(path, ignore_errors=True)
+            elif path.suffix != ".lock":
+                rename(path, self.new.run_folder / path.name)
+        sync_folder(self.new.run_folder)
+        sync_folder(self.old.run_folder)
+        crash_point("rename_after_folder")
+
+
+_STEPS: Final = (
+    _Renaming.rows,
+    _Renaming.relay_logs,
+    _Renaming.records,
+    _Renaming.options,
+    _Renaming.folder,
+)
+_OPTIONS_ARE_STEP: Final = 1 + _STEPS.index(_Renaming.options)
