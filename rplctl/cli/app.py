@@ -46,10 +46,10 @@ ALIASES: dict[str, tuple[str, ...]] = {
 VERBS: dict[str, tuple[str, ...]] = {name: ALIASES.get(name, ()) for name in (
     "init", "change-master", "change-filter", "start", "stop", "reset", "show-status", "show-channels",
     "show-relaylog-events", "show-changes", "flush-relay-logs", "purge-relay-logs", "purge-binary-logs", "skip",
-    "recover", "switch-repo", "rename-channel", "load-schema", "clone", "show-clone", "verify", "repair", "log-status",
-    "lock-instance",
-    "unlock-instance", "lock-tables", "unlock-tables", "backup", "restore", "export-info", "import-info", "wait",
-    "check", "heartbeat", "history", "top", "metrics", "serve", "doctor", "fsync-report", "crash-test", "demo",
+    "recover", "switch-repo", "rename-channel", "change-target", "load-schema", "clone", "show-clone", "verify",
+    "repair", "log-status", "lock-instance", "unlock-instance", "lock-tables", "unlock-tables", "backup", "restore",
+    "export-info", "import-info", "wait", "check", "heartbeat", "history", "top", "metrics", "serve", "doctor",
+    "fsync-report", "crash-test", "demo",
 )}  # fmt: skip
 HELP = ("-h", "--help")
 TAB = "_RPLCTL_COMPLETE"  # in the environment when a shell asks through Typer

@@ -45,12 +45,7 @@ def init(
     datadir: Path, options: Mapping[str, Value], target_password: str | None = None, *, config_file: Path | None = None
 ) -> InitResult:
     """Raises UsageError, ConfigError, TargetError; nothing is written when an option is wrong."""
-    given = _from_root(options)
-    if has_password(str(given.get("target", ""))):
-        raise UsageError(
-            "a password in --target would be seen in the process list",
-            hint="leave it out of the URL and give --target-password-file FILE",
-        )
+    given = from_root(options)
     planned = load_config(datadir, "", given, config_file=config_file)
     if wants_two_phases(planned):
         verbs_for(planned, target_kind(planned.target_place))  # what a server refuses shows at start
@@ -71,9 +66,16 @@ def init(
         return _store(datadir, given, planned, target_password, config_file)
 
 
-def _from_root(options: Mapping[str, Value]) -> dict[str, Value]:
-    """Return the options with each path named from the root: the threads run in another folder than this command."""
+def from_root(options: Mapping[str, Value]) -> dict[str, Value]:
+    """Return the options with each path named from the root: the threads run in another folder than this command.
+    Raises UsageError for a target with a password.
+    """
     given = dict(options)
+    if has_password(str(given.get("target", ""))):
+        raise UsageError(
+            "a password in the target's URL would be seen in the process list",
+            hint="leave it out of the URL and give --target-password-file FILE",
+        )
     scheme, separator, rest = str(given.get("target", "")).partition(":///")
     path, mark, query = rest.partition("?")
     if path and dialect_of(target_kind(scheme)).is_one_file:
@@ -132,5 +134,5 @@ def _refuse_stranding(config: Config, planned: Config) -> None:
     if moves and list_channels(config, engine_of):
         raise UsageError(
             f"{', '.join(moves)} cannot be changed while channels exist",
-            hint="rplctl switch-repo --to table|file; for a new target: rplctl reset --all first",
+            hint="rplctl change-target URL" if moves == ["target"] else "rplctl switch-repo --to table|file",
         )

@@ -83,6 +83,10 @@ def with_a_binary_log(stage: Stage) -> list[str]:
     return ["purge-binary-logs", "--before", "2026-01-01 00:00:00"]
 
 
+def with_a_moved_target(stage: Stage) -> list[str]:
+    return ["change-target", f"sqlite:///{stage.path('moved.db')}"]
+
+
 def applying(stage: Stage) -> list[str]:
     stage.held.enter_context(hold_lock(Channel("", stage.program.datadir), "applier"))
     return ["crash-test", "--arm", "crash_commit_before=kill"]
@@ -114,6 +118,7 @@ RUNS: dict[str, Prepare] = {
     "skip": ["skip", "1", "--yes"],
     "recover": ["recover"],
     "switch-repo": ["switch-repo", "--to", "table"],
+    "change-target": with_a_moved_target,
     "rename-channel": ["rename-channel", "", "east"],
     "load-schema": with_a_dump,
     "log-status": ["log-status"],

@@ -92,10 +92,11 @@ def test_what_channels_stand_on_cannot_be_pulled_away(tmp_path: Path) -> None:
     init(tmp_path, {})
     change_master(load_config(tmp_path), "", MasterChanges(master_host="h"))
     before = files(tmp_path)
-    for options in ({"master_info_repository": "TABLE"}, {"target": f"sqlite:///{tmp_path / 'other.db'}"}):
+    other = {"target": f"sqlite:///{tmp_path / 'other.db'}"}
+    for options, way in (({"master_info_repository": "TABLE"}, "switch-repo"), (other, "change-target URL")):
         with pytest.raises(UsageError, match="cannot be changed while channels exist") as caught:
             init(tmp_path, options)
-        assert "rplctl switch-repo" in caught.value.hint
+        assert f"rplctl {way}" in caught.value.hint
     assert files(tmp_path) == before
     assert init(tmp_path, {"sync_relay_log": 7}).created_tables is False
     assert load_config(tmp_path).sync_relay_log == 7

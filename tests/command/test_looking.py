@@ -37,8 +37,8 @@ LOOKS: dict[str, list[tuple[str, ...]]] = {
 }
 MAY_MAKE_OR_STAY = {  # they write to the target, run until they are stopped, or have an instance of their own
     "init", "change-master", "change-filter", "start", "reset", "skip", "switch-repo", "load-schema", "clone",
-    "rename-channel", "restore", "import-info", "top", "serve", "fsync-report", "crash-test", "demo", "lock-tables",
-    "unlock-tables", "lock-instance", "unlock-instance",
+    "rename-channel", "change-target", "restore", "import-info", "top", "serve", "fsync-report", "crash-test", "demo",
+    "lock-tables", "unlock-tables", "lock-instance", "unlock-instance",
 }  # fmt: skip
 MASTER = ("--master-host", "127.0.0.1", "--master-port", "1", "--master-user", "r", "--master-log-file", "b.000001")
 
