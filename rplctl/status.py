@@ -5,8 +5,9 @@ the authority. Whether the thread runs is its lock (channel.py), not this file. 
 thread: on a full disk it is written over in place, which needs no space; else the log tells that it is out of date.
 
 Invariant: a live process gives it a new time every PULSE_S, whatever its thread is busy with, and writes it when
-something in it changed. So an old one is told apart from an old piece of news: its process is frozen, hangs, or is gone
-(design D22, `silent_since`, `was_killed`).
+something in it changed; but not for an applier that waits for work and does not come by any more. So an old one is told
+apart from an old piece of news: its process or thread is frozen, hangs, or is gone (design D22, `silent_since`,
+`was_killed`).
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ _told: set[Path] = set()  # files that could not be written last time
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 PULSE_S = 1.0
 SILENT_S = 5.0  # a few pulses: a process that lives has written by then
-HUNG_S = 30.0  # a thread that waits for work says so several times a second
+PATIENCE_S = 2.0  # with a thread that says each second that it waits, before its file is not kept fresh any more
+HUNG_S = 30.0  # of other threads, which wait for work and say so several times a second
 NO_EXECUTORS = "Waiting for executors"  # the applier's state begins so where Spark's cluster gives it none
 AWAY = "Waiting to reconnect to the target"  # the applier's state; its last error says why
 _BLOCK = 4096  # of every file system there is, or a multiple: what a file has of it can be written over
@@ -137,11 +139,15 @@ class ThreadStatus:
 
 
 class StatusFile:
-    """A running thread's status and its file. Within `pulse` it is kept fresh also while the thread is busy."""
+    """A running thread's status and its file. Within `pulse` it is kept fresh also while the thread is busy, and, where
+    there is a `patience_s`, as long as a thread that waits for work says so.
+    """
 
-    def __init__(self, path: Path, status: ThreadStatus) -> None:
+    def __init__(self, path: Path, status: ThreadStatus, patience_s: float = float("inf")) -> None:
         self.path = path
         self.status = status
+        self._patience_s = patience_s
+        self._alive = time.monotonic()  # when the thread itself last came by
         self._lock = threading.Lock()  # the pulse and the thread itself have one temporary file
         self._said = self._written = 0.0  # time.monotonic(), by the thread itself and by anyone
         self._content: object = None  # what was written last
@@ -149,16 +155,19 @@ class StatusFile:
     def write(self) -> None:
         """The thread's own word."""
         self.status.worked, self._said = time.time(), time.monotonic()
+        self._alive = self._said
         self._write()
 
     def write_if_changed(self) -> None:
         """The thread's own word, where the file does not say it yet."""
+        self._alive = time.monotonic()
         if _content_of(self.status) != self._content:
             self.write()
 
     def write_if_older(self, seconds: float) -> bool:
         """Whether the thread's own word was so old."""
-        if time.monotonic() - self._said < seconds:
+        self._alive = time.monotonic()
+        if self._alive - self._said < seconds:
             return False
         self.write()
         return True
@@ -174,13 +183,14 @@ class StatusFile:
 
     def beat(self) -> None:
         """What others have put into the status is written, else only the file's time is new."""
-        if time.monotonic() - self._written < PULSE_S:
+        now = time.monotonic()
+        if now - self._written < PULSE_S or (self.status.is_waiting and now - self._alive > self._patience_s):
             return
         if _content_of(self.status) != self._content:
             return self._write()
-        now = time.time()
+        moment = time.time()
         try:
-            os.utime(self.path, (now, now))
+            os.utime(self.path, (moment, moment))
         except OSError:
             self._write()
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from rplctl import status
 from rplctl.applier.options import Until
 from rplctl.applier.report import Report
 from rplctl.channel import Channel
@@ -118,3 +119,19 @@ def test_the_pulse_gives_the_file_a_new_time_and_writes_only_what_others_changed
     os.utime(file.path, (1000.0, 1000.0))
     time.sleep(2 * PULSE_S)
     assert file.path.stat().st_mtime == 1000.0, "behind the block nothing beats"
+
+
+def test_the_pulse_of_a_thread_that_waits_ends_with_its_own_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thread that is busy for long keeps its pulse; of one that is to come by each second, silence is seen."""
+    monkeypatch.setattr(status, "PULSE_S", 0.0)
+    ages = {}
+    for is_waiting in (True, False):
+        path = tmp_path / f"{is_waiting}.json"
+        file = StatusFile(path, ThreadStatus(state="x", is_waiting=is_waiting), patience_s=0.0)
+        file.write()
+        os.utime(path, (1, 1))
+        file.beat()
+        ages[is_waiting] = path.stat().st_mtime
+    assert ages[True] == 1 and ages[False] > 1

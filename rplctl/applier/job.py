@@ -28,7 +28,7 @@ from rplctl.applier.feed.until import groups_before, is_met
 from rplctl.applier.heartbeat import reading_heartbeats
 from rplctl.applier.interrupt import GRACE_SECONDS, Interrupter, Stopped
 from rplctl.applier.options import StartOptions, Until
-from rplctl.applier.outage import TargetPatience, is_away
+from rplctl.applier.outage import TargetLook, TargetPatience, is_away
 from rplctl.applier.report import LOCKED, Report
 from rplctl.applier.spark.cluster import Cluster, given_settings, is_on_this_machine, is_over
 from rplctl.applier.spark.failure import MEMORY_HINT, TasksFailed, in_words, memory_kills, words_of
@@ -302,7 +302,7 @@ class Applier:
         feed = RelayFeed(self._channel, self._config.replica_net_timeout, by_gtid=self._by_gtid)
         purged_to = work.info.relay_log_name
         orders = orders_seen(self._channel)  # first: what is asked meanwhile is seen the next time
-        clone = self._open_clone(work, ledger, target, opened)
+        clone, target_look = self._open_clone(work, ledger, target, opened), TargetLook(target, ledger)
 
         def read_ahead() -> None:
             self._ahead.begin(feed, lambda: self._read_ahead(feed, work))
@@ -321,6 +321,7 @@ class Applier:
             stands = clone is not None and clone.stands and self._options.until == Until()
             groups = self._ahead.take(feed) or (None if stands else feed.next(work.info, work.bulk.size.batch_bytes))
             if groups is None:
+                target_look.look(work.info)
                 self._worked()
             batch, wait = None, 0.0
             try:

@@ -12,15 +12,20 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from dataclasses import dataclass, field
 
 from rplctl.applier.apply.batch import KEEPS_CONNECTION, RETRY_PAUSE_SECONDS
 from rplctl.applier.interrupt import Stopped
 from rplctl.applier.report import Report
 from rplctl.commit.ambiguous_commit import InDoubt
+from rplctl.commit.step import Ledger, taken_over
 from rplctl.errors import TargetError
-from rplctl.info import MasterInfo
+from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.target import dialect_of
+from rplctl.target.base import Target
 
+LOOK_S = 2.0  # between looks at the target of an applier that has nothing to apply
 log = logging.getLogger(__name__)
 
 
@@ -29,6 +34,35 @@ def is_away(error: BaseException) -> bool:
     if isinstance(error, InDoubt):
         return True
     return isinstance(error, TargetError) and error.transient and error.errno not in KEEPS_CONNECTION
+
+
+class TargetLook:
+    """Looks at the target while there is nothing to apply, now and then: "0 seconds behind" is said only of a channel
+    that is still the target's committer, and of a target that answers (design D22, D4). Servers only: nobody takes a
+    file away from the process that has it open.
+    """
+
+    def __init__(self, target: Target, ledger: Ledger) -> None:
+        self._target, self._ledger = target, ledger
+        dialect = dialect_of(target.engine.dialect.name)
+        self._is_asked = not (dialect.is_one_file or dialect.commits_per_table)
+        self._due = time.monotonic() + LOOK_S
+
+    def look(self, info: RelayLogInfo) -> None:
+        """Raises TargetError for a connection that is lost, LockBusy where the position is not ours any more."""
+        if not self._is_asked or time.monotonic() < self._due:
+            return
+        target = self._target
+        target.begin(foreign_keys=True)
+        try:
+            with target.mapped_errors():
+                target.connection.exec_driver_sql("SELECT 1")
+            stored = self._ledger.stored(target.connection)
+        finally:
+            target.rollback()
+        if stored is not None and not stored.is_at(info):
+            raise taken_over(info)
+        self._due = time.monotonic() + LOOK_S
 
 
 @dataclass(slots=True)

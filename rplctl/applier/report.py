@@ -21,7 +21,7 @@ from rplctl.commit.belonging import UnfitTarget
 from rplctl.config import Config
 from rplctl.errors import RplError
 from rplctl.info import RelayLogInfo
-from rplctl.status import AWAY, StatusFile, ThreadStatus, read_status
+from rplctl.status import AWAY, PATIENCE_S, StatusFile, ThreadStatus, read_status
 from rplctl.trouble import Trouble
 
 INTERVAL = 0.2  # seconds
@@ -53,7 +53,7 @@ class Report:
         self._before_waiting = ""  # the state that Spark's waiting took the place of
         self._trouble = trouble
         self.status = status
-        self._file = StatusFile(channel.status_path("applier"), status)
+        self._file = StatusFile(channel.status_path("applier"), status, PATIENCE_S)
 
     @classmethod
     def open(cls, channel: Channel, until: Until, config: Config | None = None) -> Report:
