@@ -199,17 +199,25 @@ def told(error: RplError | OSError) -> RplError:
     return file_error(error) if isinstance(error, OSError) else error
 
 
-_COMMAND = re.compile(
-    r"\brplctl (?:change-filter|change-master|check|clone|load-schema|recover|repair|reset|show-clone|show-status|skip"
-    r"|start|stop|switch-repo|verify)\b"
+_OF_A_CHANNEL = (
+    "change-filter change-master check clone crash-test export-info flush-relay-logs heartbeat load-schema "
+    "purge-binary-logs purge-relay-logs recover repair reset show-changes show-clone show-relaylog-events show-status "
+    "skip start stop switch-repo verify wait"
 )
+_COMMAND = re.compile(rf"\brplctl ({'|'.join(_OF_A_CHANNEL.split())})(?![\w-])((?:(?!\brplctl )[^;&`\n])*)")
+_OF_ALL = re.compile(r"--channel|--for-channel|--group|(?<!reset )--all\b")  # `reset --all` is all of one channel
 
 
 def for_channel(hint: str, channel: str | None) -> str:
     """Its commands with `--channel`: without, where there are several channels, they mean none, or all of them."""
-    if not channel or "--channel" in hint or "--all" in hint:
-        return hint
-    return _COMMAND.sub(lambda found: f"{found[0]} --channel {shlex.quote(channel)}", hint)
+
+    def named(found: re.Match[str]) -> str:
+        verb, rest = found.groups()
+        if _OF_ALL.search(f"{verb}{rest}"):
+            return found[0]
+        return f"rplctl {verb} --channel {shlex.quote(channel or '')}{rest}"
+
+    return _COMMAND.sub(named, hint) if channel else hint
 
 
 _MUST_STOP = {  # role, '' of both → as MySQL calls the thread, and its number

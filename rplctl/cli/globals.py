@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,11 +33,26 @@ class Globals:
     color: str = "auto"
 
     def config(self, channel: str = "") -> Config:
+        """The options of the channel that the command is at work with from here on (`channel_at_work`)."""
+        _at_work.set(channel)
         return load_config(self.datadir, channel, config_file=self.config_file)
 
     @property
     def is_terminal(self) -> bool:
         return sys.stdout.isatty() and not is_dumb()
+
+
+_at_work: ContextVar[str] = ContextVar("_at_work", default="")
+
+
+def channel_at_work() -> str:
+    """Where an error does not name its channel, the hint is for this one."""
+    return _at_work.get()
+
+
+def leave_channel() -> None:
+    """Another command line begins."""
+    _at_work.set("")
 
 
 def make_globals(

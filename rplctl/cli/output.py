@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rplctl.cli.color import as_error, has_color
-from rplctl.cli.globals import Globals
+from rplctl.cli.globals import Globals, channel_at_work, leave_channel
 from rplctl.cli.text import Row, ascii_table, clean, shortened, shown, to_json, tsv, vertical
 from rplctl.command.channel.context import Note
-from rplctl.errors import LockBusy, RplError, UsageError
+from rplctl.errors import LockBusy, RplError, UsageError, for_channel
 from rplctl.position import BinlogPosition
 
 
@@ -199,6 +199,7 @@ class _Reporting:
 
     as_json: bool = False
     quiet: bool = False
+    is_under_way: bool = False  # a command line, which has a channel that it is at work with
 
 
 _reporting = _Reporting()
@@ -207,25 +208,27 @@ _reporting = _Reporting()
 @contextmanager
 def reporting(*, as_json: bool, quiet: bool) -> Iterator[None]:
     """Report errors of the block this way. `quiet` leaves out a lock of another process, so that cron sends no mail."""
-    _reporting.as_json, _reporting.quiet = as_json, quiet
+    leave_channel()
+    _reporting.as_json, _reporting.quiet, _reporting.is_under_way = as_json, quiet, True
     try:
         yield
     finally:
-        _reporting.as_json = _reporting.quiet = False
+        _reporting.as_json = _reporting.quiet = _reporting.is_under_way = False
 
 
 def report(error: RplError, channel: str | None = None) -> None:
     """`channel` when several were meant. With JSON the error is one object in one line."""
     if _reporting.quiet and isinstance(error, LockBusy):
         return
+    whose = channel if channel is not None else error.channel
+    hint = for_channel(error.hint, channel_at_work() if whose is None and _reporting.is_under_way else whose)
     if _reporting.as_json:
-        whose = channel if channel is not None else error.channel
         sys.stderr.write(
             to_json(
                 {
                     "Errno": error.errno,
                     "Error": error.message,
-                    "Hint": error.hint,
+                    "Hint": hint,
                     "Channel_Name": whose,
                     "Position": error.position,
                     "Exit_Code": error.exit_code,
@@ -239,6 +242,6 @@ def report(error: RplError, channel: str | None = None) -> None:
         lines.append(f"channel: '{channel}'")
     if error.position:
         lines.append(f"position: {error.position}")
-    if error.hint:
-        lines.append(f"hint: {error.hint}")
+    if hint:
+        lines.append(f"hint: {hint}")
     sys.stderr.write(head + "".join(clean(shortened(line)) + "\n" for line in lines))

@@ -18,6 +18,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -44,7 +45,7 @@ from rplctl.commit.resolve import two_phases_for, wants_two_phases
 from rplctl.config import INSTANCE_FILE, Config
 from rplctl.deadline import Deadline
 from rplctl.durable import is_readable_by_others
-from rplctl.errors import RplError, TargetError, told
+from rplctl.errors import RplError, TargetError, for_channel, told
 from rplctl.event.kernel_cache import cache_folder
 from rplctl.info import MasterInfo
 from rplctl.repository.channels import target_key
@@ -117,7 +118,7 @@ def _doctored(config: Config, name: str, deadline: Deadline) -> list[DoctorLine]
     told = [DoctorLine(f"channel '{name}' {f.code}", _result(f), f.text, f.repair) for f in verdict.findings]
     if not verdict.findings or verdict.level == UNKNOWN:
         told.append(DoctorLine(f"channel '{name}' check", FAIL if verdict.level else OK, verdict.text))
-    return [*seen, *told]
+    return [replace(line, Hint=for_channel(line.Hint, name)) for line in (*seen, *told)]
 
 
 def _result(finding: Finding) -> str:

@@ -32,7 +32,7 @@ from rplctl.command.check.verify import check_verify
 from rplctl.command.show_status import SlaveStatus, status_and_threads
 from rplctl.config import Config
 from rplctl.deadline import Deadline
-from rplctl.errors import RplError, SourceError, TargetError, told
+from rplctl.errors import RplError, SourceError, TargetError, for_channel, told
 from rplctl.info import MasterInfo
 from rplctl.repository.switch import may_have_target
 from rplctl.target_url import url_without_password
@@ -112,6 +112,7 @@ def check(
     if scope is Scope.ONLINE:  # who asked the source knows better than who heard of it
         last = {finding.code: finding for finding in findings}
         findings = [f for f in findings if f.code not in ASKED_TOO or last[f.code] is f]
+    findings = [replace(each, repair=for_channel(each.repair, channel_name)) for each in findings]
     findings = list(dict.fromkeys(findings))  # a thread that does not run is seen from two sides
     level = worst([verdict.level, *(finding.level for finding in findings)])
     serious = list(dict.fromkeys(finding.code for finding in findings if finding.level))

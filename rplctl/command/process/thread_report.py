@@ -13,6 +13,7 @@ from pathlib import Path
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel, lock_holder
 from rplctl.command.channel.context import APPLIER, RECEIVER
+from rplctl.errors import for_channel
 from rplctl.status import ThreadStatus, read_status, silent_since, was_killed
 
 ER_KILLED = {RECEIVER: er.SLAVE_FATAL_ERROR, APPLIER: er.UNKNOWN_ERROR}  # as of errors for which MySQL has no number
@@ -73,7 +74,7 @@ def report_of(channel: Channel, role: str, now: float | None = None) -> ThreadRe
     gone = replace(status, state="", connected=False, is_waiting=False, remaining_delay=None)
     if not was_killed(status):
         return ThreadReport(role, None, gone, has_run)
-    return ThreadReport(role, None, _killed(role, gone), has_run, killed_at=status.updated)
+    return ThreadReport(role, None, _killed(role, gone, channel.name), has_run, killed_at=status.updated)
 
 
 def _seen(channel: Channel, role: str) -> tuple[int | None, ThreadStatus]:
@@ -95,11 +96,11 @@ def _locked_at(channel: Channel, role: str) -> float:
         return 0.0
 
 
-def _killed(role: str, status: ThreadStatus) -> ThreadStatus:
+def _killed(role: str, status: ThreadStatus, channel: str) -> ThreadStatus:
     """The status, with the end that nobody wrote down as its error; what it had met before stays in the text."""
     text = (
         f"the {role} was killed at about {clock(status.updated)} (SIGKILL, out of memory or a crash of the machine): "
-        "it did not stop by itself (hint: rplctl start recovers and goes on)"
+        f"it did not stop by itself (hint: {for_channel('rplctl start', channel)} recovers and goes on)"
     )
     if status.last_errno:
         text += f"; its last error was {status.last_errno}: {status.last_error}"
