@@ -17,8 +17,8 @@ from tests.kit.servers import MariadbServer
 
 pytestmark = [
     pytest.mark.long(
-        "tests/test_status.py::test_the_pulse_of_a_thread_that_waits_ends_with_its_own_word holds the silence; to lose a "
-        "place takes a server ten seconds."
+        "tests/test_status.py::test_the_pulse_of_a_thread_that_waits_ends_with_its_own_word holds the silence; to "
+        "lose a place takes a server ten seconds."
     ),
     pytest.mark.slow,
     pytest.mark.mariadb,

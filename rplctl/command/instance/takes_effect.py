@@ -58,7 +58,8 @@ def notes_of_running(datadir: Path, changed: Collection[str]) -> Iterator[Note]:
         late = [(name, role) for name, pids in threads.items() for role in readers if role in pids]
         verb = "take effect" if len(options) > 1 else "takes effect"
         if not late:
-            yield Note(f"{', '.join(options)} {verb} at once")
+            when = f"at the next start of the {readers[-1]}" if readers else "at once"
+            yield Note(f"{', '.join(options)} {verb} {when}")
         for name, role in late:
             again = for_channel(f"rplctl stop --{role} && rplctl start --{role}", name)
             yield Note(f"{', '.join(options)} {verb} when the {role} of channel '{name}' starts again: {again}")

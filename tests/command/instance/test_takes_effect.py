@@ -10,7 +10,7 @@ from rplctl.command.change_master import change_master
 from rplctl.command.channel.change_options import MasterChanges
 from rplctl.command.init import init
 from rplctl.command.instance.takes_effect import AT_ONCE, OF_BOTH, OF_RECEIVER
-from rplctl.config import OPTIONS, load_config
+from rplctl.config import OPTIONS, Value, load_config
 
 AGAIN = "rplctl stop --channel East --{0} && rplctl start --channel East --{0}"
 
@@ -21,7 +21,7 @@ def test_each_changed_option_is_named_with_the_threads_that_must_start_again(tmp
     with ExitStack() as held:
         held.enter_context(hold_lock(Channel("east", tmp_path), "receiver"))
         held.enter_context(hold_lock(Channel("east", tmp_path), "applier"))
-        given = {
+        given: dict[str, Value] = {
             "max_batch_bytes": 1 << 20,
             "server_id": 7,
             "source_poll": 9,
