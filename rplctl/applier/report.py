@@ -22,6 +22,7 @@ from rplctl.config import Config
 from rplctl.errors import RplError
 from rplctl.info import RelayLogInfo
 from rplctl.status import AWAY, PATIENCE_S, StatusFile, ThreadStatus, read_status
+from rplctl.target.registry import dialect_of, target_kind
 from rplctl.trouble import Trouble
 
 INTERVAL = 0.2  # seconds
@@ -52,6 +53,7 @@ class Report:
         self.is_away = False
         self._before_waiting = ""  # the state that Spark's waiting took the place of
         self._trouble = trouble
+        self._copies = True
         self.status = status
         self._file = StatusFile(channel.status_path("applier"), status, PATIENCE_S)
 
@@ -73,6 +75,8 @@ class Report:
             until_log_pos=until.log_pos,
         )
         report = cls(channel, status, trouble)
+        if config is not None:
+            report._copies = not dialect_of(target_kind(config.target_place)).commits_per_table
         report.write()
         return report
 
@@ -176,7 +180,7 @@ class Report:
     def failed(self, error: RplError) -> None:
         """The error that ends it, with its way out."""
         error.channel = error.channel or self._channel
-        error.hint = way_out(error)
+        error.hint = way_out(error, copies=self._copies)
         self.status.target_state = error.state if isinstance(error, UnfitTarget) else ""
         self._error(error)
         self._trouble.ends(error, self.status, error.hint)

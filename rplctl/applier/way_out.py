@@ -36,12 +36,23 @@ _BY_NUMBER = {
     er.BINLOG_UNSAFE_STATEMENT: f"set binlog_format=ROW on the source, and load its tables again; {SKIP}",
     er.CONSTRAINT_FAILED: _CHECKED,
 }
+# the table is not what the log needs: its events are left out until the copy is there
+BY_COPY = frozenset({er.NO_SUCH_TABLE, er.SLAVE_CONVERSION_FAILED, er.TABLE_EXISTS_ERROR})
+COPY_TABLE = (
+    "to copy the table again, which replaces what the target has of it, run: "
+    "rplctl clone --tables DB.TABLE --replace --yes; rplctl start; rplctl wait --state synced; rplctl verify"
+)
 _OF_RELAY_LOG = "rplctl stop; rplctl recover --refetch; rplctl start (fetches the relay logs from the source again)"
 _OTHERWISE = f"mend what the error says, on the target or on the source, then rplctl start: it begins there; {SKIP}"
 
 
-def way_out(error: RplError) -> str:
-    """The hint of an error that ends the applier: its own, else by its number."""
+def way_out(error: RplError, *, copies: bool = True) -> str:
+    """The hint of an error that ends the applier: its own, else by its number. `copies`: False of a lake, which takes
+    no copy of a table.
+    """
+    if copies and error.errno in BY_COPY:
+        own = f"\nor {error.hint}" if error.hint else ""
+        return for_channel(f"{COPY_TABLE}{own}", error.channel or "")
     if error.hint:
         return for_channel(error.hint, error.channel or "")
     if isinstance(error, RelayLogError):

@@ -15,6 +15,7 @@ from itertools import groupby
 
 from sqlalchemy import Connection
 
+from rplctl import mysql_errors as er
 from rplctl.applier.decode.filter_rules import ReplicationFilter, filtered_catalog
 from rplctl.channel import Channel
 from rplctl.clone.families import families, together
@@ -35,6 +36,8 @@ from rplctl.command.channel.context import (
     refuse_while_running,
     running,
 )
+from rplctl.command.check.ends import check_source
+from rplctl.command.check.repository import Stored
 from rplctl.command.cloning.choice import DUMP, SNAPSHOT_ENGINE, Choice, ClonePlan, TableToClone, make_plan
 from rplctl.command.process.start_request import StartRequest
 from rplctl.command.start import start
@@ -54,6 +57,7 @@ from rplctl.schema.source_catalog import quote
 from rplctl.schema.statement import TableName
 from rplctl.secret import reveal
 from rplctl.skipped_objects import SkippedObjects, in_words
+from rplctl.source.base import COPY_AGAIN
 from rplctl.source.survey import survey
 from rplctl.sql_text import Sql, written
 from rplctl.target import dialect_of, mapped_errors, open_target, statement_target, target_kind
@@ -103,6 +107,8 @@ def clone(config: Config, channel_name: str, request: CloneRequest | None = None
         if is_new:
             refuse_while_running(channel)
         _refuse(config, master)
+        if not is_new:
+            _refuse_purged(config, channel, Stored(master, relay))
         try:
             plan = make_plan(repositories, master, request.choice, is_new=is_new)
         except SourceError as error:
@@ -202,6 +208,20 @@ def _refuse(config: Config, master: MasterInfo) -> None:
         raise UsageError(
             "a channel that goes by GTID and leaves out servers or domains is never where a copy is",
             hint="rplctl change-master --ignore-server-ids '' --do-domain-ids '' --ignore-domain-ids ''",
+        )
+
+
+def _refuse_purged(config: Config, channel: Channel, stored: Stored) -> None:
+    """The copy of a channel that has begun waits for what comes next. Raises SourceError where the source has purged
+    that.
+    """
+    findings = check_source(config, channel, stored)
+    if purged := next((finding for finding in findings if finding.code == "source_purged"), None):
+        raise SourceError(
+            f"{purged.text}; a copy would wait for it",
+            errno=er.MASTER_FATAL_ERROR_READING_BINLOG,
+            channel=channel.name,
+            hint=f"to copy all that the channel has, run: {COPY_AGAIN}",
         )
 
 

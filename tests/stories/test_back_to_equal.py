@@ -23,6 +23,18 @@ STOPS = {  # what is wrong in the target, and two changes of the source that mee
 }
 
 
+TABLE_STOPS = {  # a table, what is wrong with it in the target, and a change of the source that meets it
+    1146: ("shop.t", "DROP TABLE shop__t", "UPDATE t SET v = -1 WHERE id = 1"),
+    1677: ("shop.t", "ALTER TABLE shop__t DROP COLUMN v", "UPDATE t SET v = -2 WHERE id = 2"),
+    1050: ("shop.n", "CREATE TABLE shop__n (a)", "CREATE TABLE n (id INT PRIMARY KEY); INSERT INTO n VALUES (1), (2)"),
+    1235: (
+        "shop.t",
+        "SELECT 1",
+        "CREATE TRIGGER g BEFORE INSERT ON n FOR EACH ROW SET NEW.id = 9; INSERT INTO n VALUES (3)",
+    ),
+}
+
+
 def type_in(replica: Replica, commands: str) -> list[int | None]:
     """Their exit codes."""
     codes: list[int | None] = []
@@ -61,6 +73,28 @@ def test_the_hint_of_a_stop_at_a_row_leads_to_a_verified_copy(replica: Replica, 
     assert replica.query("SELECT v FROM shop__t WHERE id IN (7, 8, 201, 202, 203) ORDER BY id") == [(0,), (1,), (2,)]
 
 
+def test_the_hint_of_a_stop_at_a_table_leads_to_a_verified_copy(replica: Replica, source: MariadbServer) -> None:
+    """The table is missing, has other columns, or is there before its CREATE TABLE; or the statement has no meaning."""
+    begun(replica, source)
+    replica.run("stop")
+    replica.run("init", "--on-unsupported-ddl", "stop_all")
+    replica.run("start")
+    for errno, (table, fault, changes) in TABLE_STOPS.items():
+        with closing(sqlite3.connect(replica.datadir / "target.db", timeout=30)) as connection, connection:
+            connection.execute(fault)
+        source.sql(changes, "shop")
+        wait_until(lambda: replica.pid("applier") is None)
+        status = replica.status()
+        assert status["Last_SQL_Errno"] == errno
+        hint = status["Last_SQL_Error"].partition("run: ")[2].partition("; or ")[0].rstrip(")")
+        codes = type_in(replica, hint.replace("DB.TABLE", table))
+        assert {*codes} == {0}, (errno, hint, codes, replica.logs())
+        replica.wait_synced(source)
+        replica.run("verify")
+    for name in ("t", "n"):
+        assert replica.query(f"SELECT count(*) FROM shop__{name}") == source.sql(f"SELECT count(*) FROM shop.{name}")
+
+
 @pytest.mark.parametrize("change", [(), ("--master-use-gtid", "slave_pos")], ids=["position", "gtid"])
 def test_the_hint_after_a_purge_leads_to_a_verified_copy(
     replica: Replica, source: MariadbServer, change: tuple[str, ...]
@@ -76,6 +110,8 @@ def test_the_hint_after_a_purge_leads_to_a_verified_copy(
     wait_until(lambda: replica.status()["Last_IO_Errno"] == 1236)
     hint = replica.status()["Last_IO_Error"].partition("run: ")[2].rstrip(")")
     assert hint in replica.run("check", "--online", "-v", expect=2).stdout
+    refused = replica.run("clone", "--replace", "--databases", "shop", "--yes", expect=6).stderr
+    assert hint in refused, "a copy would wait for what the source has purged"
     assert type_in(replica, hint.replace("DB,...", "shop")) == [0, 0, 0]
     wait_until(lambda: "done" in replica.run("show-clone").stdout and replica.status()["Clone_Tables"] == 0)
     replica.run("verify")
@@ -112,3 +148,21 @@ def native_status(server: MariadbServer) -> dict[str, object]:
         cursor.execute("SHOW SLAVE STATUS")
         assert cursor.description is not None
         return dict(zip((column[0] for column in cursor.description), cursor.fetchone() or (), strict=True))
+
+
+def test_a_channel_that_never_began_is_copied_where_the_first_log_is_purged(
+    replica: Replica, source: MariadbServer
+) -> None:
+    new_log(source)
+    purge_logs(source, new_log(source))
+    replica.run("init")
+    options = replica.datadir / "rplctl.toml"
+    options.write_text(f'replicate_do_db = "shop"\n{options.read_text()}')
+    replica.run("change-master", "--channel", "east", "--master-host", source.host, "--master-port", str(source.port),
+                "--master-user", "rpl", "--password-stdin", password="rpl\n")  # fmt: skip
+    found = replica.run("check", "--online", "-v", "--channel", "east", expect=2).stdout
+    ways = {line.partition(": ")[0].split()[-1]: line.partition("; repair: ")[2] for line in found.splitlines()}
+    assert ways["never_started"] == ways["source_purged"] == "rplctl clone --channel east"
+    assert type_in(replica, ways["never_started"]) == [0]
+    replica.run("wait", "--state", "synced", "--channel", "east")
+    replica.run("verify", "--channel", "east")

@@ -112,6 +112,9 @@ def check(
     if scope is Scope.ONLINE:  # who asked the source knows better than who heard of it
         last = {finding.code: finding for finding in findings}
         findings = [f for f in findings if f.code not in ASKED_TOO or last[f.code] is f]
+    if purged := next((each for each in findings if each.code == "source_purged"), None):
+        # a start would end with 1236
+        findings = [replace(each, repair=purged.repair) if each.code == "never_started" else each for each in findings]
     findings = [replace(each, repair=for_channel(each.repair, channel_name)) for each in findings]
     findings = list(dict.fromkeys(findings))  # a thread that does not run is seen from two sides
     level = worst([verdict.level, *(finding.level for finding in findings)])
