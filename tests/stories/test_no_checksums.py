@@ -7,7 +7,6 @@ middle of each log, a relay log whose end is torn.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -87,7 +86,7 @@ def test_a_folder_that_grows_in_mid_log_is_followed(vendor: str, tmp_path: Path,
         replica.run("start", "--until-synced", "--max-time", "300")
         assert replica.query(QUERY) == ROWS[: PER_LOG * (number + 1) - 1]
         copy.write_bytes(whole[: ends[-1]])
-        receive_and_crash(replica, partial(tuple, (copy.name, ends[-1])))
+        receive_and_crash(replica, lambda name=copy.name, at=ends[-1]: (name, at))
     replica.run("start", "--until-synced", "--max-time", "300")
     assert replica.query(QUERY) == ROWS
 
