@@ -65,6 +65,10 @@ def receive_and_crash(replica: Replica, end: Callable[[], tuple[str, int]]) -> N
     path.write_bytes(path.read_bytes()[:-3])
 
 
+def fixed_end(log_name: str, position: int) -> Callable[[], tuple[str, int]]:
+    return lambda: (log_name, position)
+
+
 def transaction_ends(log: bytes) -> list[int]:
     scan = scan_groups(log, 4, BinlogPosition("binlog.000001", 4), len(log))
     return [int(scan.source_position(int(number)).log_pos) for number in np.flatnonzero(scan.kind != GroupKind.CONTROL)]
@@ -86,7 +90,7 @@ def test_a_folder_that_grows_in_mid_log_is_followed(vendor: str, tmp_path: Path,
         replica.run("start", "--until-synced", "--max-time", "300")
         assert replica.query(QUERY) == ROWS[: PER_LOG * (number + 1) - 1]
         copy.write_bytes(whole[: ends[-1]])
-        receive_and_crash(replica, lambda name=copy.name, at=ends[-1]: (name, at))
+        receive_and_crash(replica, fixed_end(copy.name, ends[-1]))
     replica.run("start", "--until-synced", "--max-time", "300")
     assert replica.query(QUERY) == ROWS
 
