@@ -11,7 +11,7 @@ import rplctl
 from rplctl.command.selftest.crash_cases import MODES, all_cases, check_names, outcomes
 from rplctl.demo.crash_log import KINDS
 from rplctl.errors import UsageError
-from rplctl.failpoint import CLONE_POINTS, CRASH_POINTS, EXPORT_POINTS, REPAIR_POINTS
+from rplctl.failpoint import CLONE_POINTS, CRASH_POINTS, EXPORT_POINTS, RENAME_POINTS, REPAIR_POINTS
 
 TARGETS = ("sqlite", "mysql", "postgresql")
 OF_LAKES = {point for point in CRASH_POINTS if "per_table" in point}
@@ -31,7 +31,7 @@ def test_a_lake_is_walked_through_its_own_points_with_every_kind_of_rows_and_ddl
 def test_the_registry_holds_exactly_the_points_that_the_program_passes() -> None:
     sources = (path.read_text() for path in Path(rplctl.__file__).parent.rglob("*.py"))
     passed = {name for text in sources for name in re.findall(r'crash_point\("(\w+)"\)', text)}
-    assert passed == CRASH_POINTS | CLONE_POINTS | REPAIR_POINTS | EXPORT_POINTS
+    assert passed == CRASH_POINTS | CLONE_POINTS | REPAIR_POINTS | EXPORT_POINTS | RENAME_POINTS
 
 
 @pytest.mark.parametrize("target", TARGETS)
