@@ -56,7 +56,6 @@ class Pull:
         self._algorithm = 1  # checksums: 1 CRC32, 0 none
         self._is_open = False
         self._left_out = False  # the position is past left-out events that the relay log does not know of
-        self._is_gapless = False  # the open relay log began with a log of the source, and lacks nothing since
         self.transactions = 0
 
     def begin(
@@ -111,7 +110,6 @@ class Pull:
             with self._flusher.guard():  # an unfinished transaction moves: the coordinates in MasterInfo must follow
                 self._writer.rotate()
                 self._flusher.force(self._position, self._writer)
-            self._is_gapless = False
 
     def finish(self, *, flush: bool) -> None:
         """The end of the connection; with `flush` relay log and MasterInfo are made durable (REQ-3 (iii))."""
@@ -161,7 +159,6 @@ class Pull:
             self._writer.append(run.data, run.kept)
         self._position = BinlogPosition(self._position.log_name, run.position)
         self._left_out = run.ends_dropped
-        self._is_gapless = self._is_gapless and run.kept == run.stop - first
         self.transactions += self._gtids.add(batch, first, run.stop, self._description)
         appended = run.kept
         if run.ends_dropped and int(batch.data[batch.offsets[run.stop - 1] + 4]) in _ENDS_TRANSACTION:
@@ -198,25 +195,14 @@ class Pull:
         if not self._is_open:
             refuse_log_begun_anew(self._known_log, event, self._position)
             self._open(event)
-        elif self._is_gapless:
-            self._writer.append(event, 1)
         else:
-            self._begin_with(event)
+            self._writer.append(event, 1)
         self._description = parse_format_description(event)
         self._algorithm = self._description.checksum_algorithm
         artificial = header.is_artificial or not header.end_log_pos
         log_pos = follow(self._position.log_pos, header.end_log_pos, header.event_length, artificial=artificial)
         self._position = BinlogPosition(self._position.log_name, log_pos)
         return 1
-
-    def _begin_with(self, format_description: bytes) -> None:
-        """Begin a relay log with the source's next log, as a server's receiver always does. MariaDB's tool takes the
-        list of GTIDs there for what the file must have brought until then, and else reads no further.
-        """
-        with self._flusher.guard():
-            self._writer.open_new(self._position, format_description)
-            self._flusher.force(self._position, self._writer)
-        self._is_gapless = True
 
     def _open(self, format_description: bytes) -> None:
         if not self._position.log_name:
@@ -228,7 +214,6 @@ class Pull:
         else:
             in_force = self._recovered.format_description
             algorithm = parse_format_description(in_force).checksum_algorithm if in_force else 1
-            self._is_gapless = False  # as far as is known
             self._writer.resume(self._recovered.relay_end)
             self._writer.append(artificial_rotate(self._server_id, self._position, algorithm) + format_description, 2)
         self._is_open = True
@@ -243,7 +228,6 @@ class Pull:
         if begins != self._position:
             algorithm = parse_format_description(format_description).checksum_algorithm
             self._writer.append(artificial_rotate(self._server_id, self._position, algorithm), 1)
-        self._is_gapless = self._position.log_pos == FIRST_EVENT_POSITION
 
     def _heartbeat(self, header: EventHeader) -> int:
         """Nothing more to send. When it is ahead of us, events were left out there: the relay log is told."""
@@ -251,7 +235,7 @@ class Pull:
         ahead = (header.end_log_pos - self._position.log_pos) & 0xFFFFFFFF
         if header.end_log_pos and 0 < ahead < 1 << 31:
             self._position = BinlogPosition(self._position.log_name, self._position.log_pos + ahead)
-            self._left_out, self._is_gapless = True, False
+            self._left_out = True
         if self._left_out and self._is_open:
             return self._mark_position()
         return 0

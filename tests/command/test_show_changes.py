@@ -71,7 +71,7 @@ def test_without_an_option_the_relay_logs_are_read(mariadb: MariadbServer, tmp_p
     try:
         mariadb.sql("CREATE OR REPLACE DATABASE told")
         name, offset = mariadb.master_status()
-        replica.run("init", "--relay-log-purge", "0")
+        replica.run("init")
         replica.change_master(mariadb, "--master-log-file", name, "--master-log-pos", str(offset))
         missing = replica.run("show-changes", "--table", "told.t", expect=2)
         assert "has no relay logs" in missing.stderr and "hint: --in FOLDER, or rplctl start" in missing.stderr
