@@ -52,7 +52,7 @@ class Run:
         if (as_text := _AS_TEXT.search(error.hint)) and error.errno == 1292:
             self.instance.execute(as_text[1])
             self.made_text.append(as_text[1])
-        elif (named := _TABLE.search(error.message)) and "replicate_ignore_table" in error.hint:
+        elif (named := _TABLE.search(error.message)) and "rplctl init --nul-in-text replace" in error.hint:
             self.ignored.add(named[1])
             ignored = ",".join(filter(None, (self.instance.config.replicate_ignore_table, named[1])))
             self.instance.config = replace(self.instance.config, replicate_ignore_table=ignored)

@@ -172,7 +172,10 @@ class MariadbServer(PrivateServer):
         deadline = time.monotonic() + CHECKPOINT_TIMEOUT_S
         while True:
             name = self._log_end()[0]
-            events = self.sql(f"SHOW BINLOG EVENTS IN '{name}' LIMIT {EVENTS_BEFORE_CHECKPOINT}")
+            try:
+                events = self.sql(f"SHOW BINLOG EVENTS IN '{name}' LIMIT {EVENTS_BEFORE_CHECKPOINT}")
+            except pymysql.err.OperationalError:  # an event is larger than a packet may be: the log is not new
+                return self._log_end()
             is_settled = len(events) == EVENTS_BEFORE_CHECKPOINT or any(
                 (kind, info) == ("Binlog_checkpoint", name) for _, _, kind, _, _, info in events
             )
