@@ -114,6 +114,7 @@ def applied_states(written: Written) -> list[int]:
     return sorted({0, min(1, count), min(3, count), count})
 
 
+@pytest.mark.long("The cases by GTID stay in make test.", keeps=r"by GTID")
 @pytest.mark.parametrize("by_gtid", [False, True], ids=["by position", "by GTID"])
 @pytest.mark.parametrize("earlier", [0, 1, 2])
 @pytest.mark.parametrize("step", [pytest.param(29, marks=pytest.mark.slow), pytest.param(1, marks=pytest.mark.torture)])

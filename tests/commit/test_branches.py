@@ -143,6 +143,7 @@ def test_tables_that_only_the_target_ties_together_are_applied_by_one_from_then_
     assert [rows(target, table) for table in TABLES] == [rows(source, table) for table in TABLES]
 
 
+@pytest.mark.long("test_killed_anywhere_all_branches_have_a_batch_or_none_has_on_mariadb commits by the same branches.")
 @pytest.mark.timeout(300)
 def test_who_holds_the_position_for_long_is_waited_for(
     source: MariadbServer, mariadb_factory: Callable[..., MariadbServer], tmp_path: Path

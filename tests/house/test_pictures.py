@@ -17,6 +17,7 @@ from tests.kit.programs import required_program
 README = (ROOT / "README.md").read_text()
 
 
+@pytest.mark.long("tests/command/watching/test_page.py opens the same page in a browser.")
 @pytest.mark.slow
 @pytest.mark.spark
 def test_the_tool_takes_each_picture_of_the_readme(tmp_path: Path) -> None:

@@ -115,6 +115,7 @@ def test_not_wanted():
 """
 
 
+@pytest.mark.long("The page is only printed by make torture; the other tests of this file hold its text.")
 @pytest.mark.slow
 def test_of_several_workers_there_is_one_page(tmp_path: Path) -> None:
     """What each of them counted, also the one that died, and every long test by its name."""

@@ -205,6 +205,7 @@ def test_single_bytes_give_the_same_relay_log(tmp_path: Path, proxy: Proxy, sour
     assert receiver.relayed() == log_events(source.binlog_files)
 
 
+@pytest.mark.long("tests/stories/test_replication.py kills receiver and applier under load.")
 @pytest.mark.parametrize("kills", [4, pytest.param(200, marks=LONG)])
 @pytest.mark.parametrize("gtid", [0, pytest.param(2, marks=LONG)])
 def test_dump_threads_killed_under_load_lose_and_repeat_nothing(

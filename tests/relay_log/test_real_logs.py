@@ -60,6 +60,7 @@ def test_every_transaction_of_a_real_log_comes_back_in_order(channel: Channel, c
         assert reader.source_position == position
 
 
+@pytest.mark.long("tests/receiver/test_network.py cuts a live one after its bytes.")
 @pytest.mark.parametrize(
     "case", [pytest.param(case, marks=[] if case in SMALL else pytest.mark.slow) for case in CASES]
 )

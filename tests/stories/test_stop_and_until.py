@@ -238,6 +238,7 @@ def relay_position(replica: Replica, source: Position) -> Position:
     raise AssertionError(source)
 
 
+@pytest.mark.long("tests/applier/test_job.py stops at a transaction, too; this repeats it by GTID on MySQL.")
 def test_until_gtids_of_mysql_and_a_skipped_gtid_become_part_of_the_executed_set(
     mysql: MysqlServer, make: Make
 ) -> None:

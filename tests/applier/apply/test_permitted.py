@@ -154,6 +154,7 @@ def test_a_statement_stops_a_channel_that_requires_row_format(
     assert target.rows("d", "t") == source.rows("d", "t")
 
 
+@pytest.mark.long("test_where_keys_are_required_no_table_is_left_without_one holds the rule without a server.")
 @pytest.mark.slow
 def test_ddl_without_a_key_stops_where_keys_are_required(source: MariadbServer, replica: Replica) -> None:
     replica.set_up(source, change=["--require-table-primary-key-check", "on"])
@@ -166,6 +167,7 @@ def test_ddl_without_a_key_stops_where_keys_are_required(source: MariadbServer, 
     assert replica.query("SELECT a FROM d__n") == []
 
 
+@pytest.mark.long("GENERATE is rare; test_where_keys_are_required_no_table_is_left_without_one holds the rule.")
 @pytest.mark.slow
 def test_keys_are_generated_on_a_mysql_target_that_demands_them(
     mariadb: MariadbServer, mysql_factory: Factory[MysqlServer], replica: Replica

@@ -84,6 +84,7 @@ def run_job(folder: Path, environment: dict[str, str]) -> dict[str, object]:
     return found
 
 
+@pytest.mark.long("A machine without Java is rare where tests run; other tests start Spark.")
 @pytest.mark.spark
 def test_a_job_runs_on_a_machine_without_java(tmp_path: Path) -> None:
     bin_folder = tmp_path / "bin"  # what Spark's start script needs, and no java

@@ -57,6 +57,7 @@ def datadir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield made
 
 
+@pytest.mark.long("test_prometheus_has_the_dashboards_values_and_fires_the_alerts watches as many channels.")
 def test_check_names_the_three_first_and_counts_the_others(datadir: Path) -> None:
     done = run_here(["--datadir", str(datadir), "check"])
     first, *others = done.stdout.splitlines()
