@@ -23,7 +23,7 @@ from rplctl.command.check.source_end import SourceEnd
 from rplctl.command.process.child import Child, error_of, terminate
 from rplctl.command.process.service import Service
 from rplctl.config import Config
-from rplctl.errors import NotRunning, RplError, StoppedEarly, TargetError, WaitTimeout
+from rplctl.errors import LockBusy, NotRunning, RplError, StoppedEarly, TargetError, WaitTimeout
 from rplctl.event.gtid import is_executed
 from rplctl.history import note_event
 from rplctl.hook import wait_for_hooks
@@ -128,10 +128,14 @@ def _ending(run: Run) -> Ending | None:
     is_own = any(child.role == APPLIER for child in run.children)
     if not is_own and APPLIER not in running(run.channel):
         status = read_status(run.channel.status_path(APPLIER))
-        raise NotRunning(
-            status.last_error or f"the applier of channel '{run.channel.name}' stopped",
-            errno=status.last_errno,
+        if status.last_error:
+            raise NotRunning(status.last_error, errno=status.last_errno, channel=run.channel.name)
+        if _is_synced(run, run.wanted):
+            return Ending.REACHED
+        raise LockBusy(  # a verify that had started it, for one: cron tries again a minute later
+            f"another command stopped the applier of channel '{run.channel.name}'",
             channel=run.channel.name,
+            hint="rplctl start --until-synced",
         )
     if run.wanted.is_comparable and is_own:
         return Ending.STOPPED if _cannot_come(run) else None  # it ends by itself once everything wanted is applied
