@@ -17,12 +17,14 @@ import ctypes
 import gc
 import json
 import os
+import queue
 import runpy
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import cache
@@ -40,6 +42,7 @@ CHANGES = {
 }  # variables that may differ from those that the server began with
 WITHOUT_SPARK = Path(__file__).parent / "without_spark"
 _MOST_BYTES = 1 << 18
+_starting = threading.Lock()
 _ROOM = "-" * 4096  # the kernel shows a program's arguments where those of the server stood
 
 
@@ -64,14 +67,16 @@ def os_environment() -> dict[str, str]:
     return dict(os.environ)
 
 
-@cache
 def _server() -> socket.socket:
-    """What takes requests, here and in the programs."""
+    """What takes requests, here and in the programs. Threads of a test may ask at once."""
+    with _starting:
+        return _begun()
+
+
+@cache
+def _begun() -> socket.socket:
     ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with its:
-        both = its.fileno(), ours.fileno()
-        command = [sys.executable, "-m", __name__, *map(str, both), _ROOM]
-        process = subprocess.Popen(command, env=os_environment(), stdin=subprocess.DEVNULL, pass_fds=both)
+    process = _begin_from_lasting_thread(ours, its)
 
     def end() -> None:
         process.kill()
@@ -99,6 +104,21 @@ def run(
         out.seek(0)
         err.seek(0)
         return subprocess.CompletedProcess(arguments, code, out.read(), err.read())
+
+
+def _begin_from_lasting_thread(ours: socket.socket, its: socket.socket) -> subprocess.Popen[bytes]:
+    """Start the server; the kernel kills it when the thread ends that started it (PR_SET_PDEATHSIG)."""
+    begun: queue.SimpleQueue[subprocess.Popen[bytes]] = queue.SimpleQueue()
+
+    def begin() -> None:
+        with its:
+            both = its.fileno(), ours.fileno()
+            command = [sys.executable, "-m", __name__, *map(str, both), _ROOM]
+            begun.put(subprocess.Popen(command, env=os_environment(), stdin=subprocess.DEVNULL, pass_fds=both))
+        threading.Event().wait()
+
+    threading.Thread(target=begin, name="fork server", daemon=True).start()
+    return begun.get()
 
 
 class Forked:
