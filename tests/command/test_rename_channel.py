@@ -96,6 +96,6 @@ def test_a_channel_of_a_server_goes_on_under_its_new_name(
     replica.run("rename-channel", "", "east")
     source.sql("DELETE FROM named.t WHERE a = 500")
     replica.run("start", "--until-synced", "--channel", "east")
-    replica.run("verify", "--channel", "east")
+    replica.run("verify", "--channel", "east", "--databases", "named")
     assert server.sql("SELECT SUM(b), COUNT(*) FROM named.t") == source.sql("SELECT SUM(b), COUNT(*) FROM named.t")
     assert server.sql("SELECT DISTINCT Channel_name FROM rplctl.rplctl_channel_owner") == [("east",)]
