@@ -29,7 +29,7 @@ from typing import Final
 
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel
-from rplctl.errors import BinlogFormatError, RelayLogError, file_errors
+from rplctl.errors import BinlogFormatError, RelayLogError, file_errors, for_channel
 from rplctl.failpoint import crash_point
 from rplctl.info import SET_BY_COMMAND, MasterInfo, RelayLogInfo
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, RelayLogPosition, log_number
@@ -314,12 +314,12 @@ def _unknown_start(channel: Channel, why: str, begun: BinlogPosition | None = No
 
 
 def _not_judged(channel: Channel, name: str) -> RelayLogError:
-    option = f" --channel {channel.name}" if channel.name else ""
+    again = for_channel("rplctl recover --refetch", channel.name)
     return RelayLogError(
         f"Relay log {name} is intact, but does not say where in the source's log it begins: another program wrote it",
         errno=er.SLAVE_RELAY_LOG_READ_FAILURE,
         channel=channel.name,
-        hint=f"To remove all relay logs and fetch again what is not executed, run: rplctl recover{option} --refetch",
+        hint=f"To remove all relay logs and fetch again what is not executed, run: {again}",
     )
 
 

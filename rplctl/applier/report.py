@@ -48,12 +48,12 @@ def log_error(error: RplError) -> int:
 class Report:
     """Keeps one ThreadStatus; a start clears the last error, as START REPLICA does."""
 
-    def __init__(self, channel: Channel, status: ThreadStatus, trouble: Trouble) -> None:
+    def __init__(self, channel: Channel, status: ThreadStatus, trouble: Trouble, *, copies: bool = True) -> None:
         self._channel = channel.name
         self.is_away = False
         self._before_waiting = ""  # the state that Spark's waiting took the place of
         self._trouble = trouble
-        self._copies = True
+        self._copies = copies
         self.status = status
         self._file = StatusFile(channel.status_path("applier"), status, PATIENCE_S)
 
@@ -74,9 +74,8 @@ class Report:
             until_log_name=until.log_name,
             until_log_pos=until.log_pos,
         )
-        report = cls(channel, status, trouble)
-        if config is not None:
-            report._copies = not dialect_of(target_kind(config.target_place)).commits_per_table
+        copies = config is None or not dialect_of(target_kind(config.target_place)).commits_per_table
+        report = cls(channel, status, trouble, copies=copies)
         report.write()
         return report
 

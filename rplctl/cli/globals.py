@@ -51,7 +51,7 @@ def channel_at_work() -> str:
 
 
 def leave_channel() -> None:
-    """Another command line begins."""
+    """The command line has ended: no channel is at work."""
     _at_work.set("")
 
 

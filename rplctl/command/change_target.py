@@ -8,7 +8,6 @@ is all that changes, so a kill leaves the old target or the new one.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
@@ -194,10 +193,5 @@ def _is_behind(there: RelayLogInfo, recorded: RelayLogInfo) -> bool:
 
 
 def _text(info: RelayLogInfo) -> str:
-    return " ".join(_words(info))
-
-
-def _words(info: RelayLogInfo) -> Iterator[str]:
-    yield str(info.exec_position)
-    if info.gtid_executed:
-        yield f"({info.gtid_executed[:200]})"
+    gtids = f" ({info.gtid_executed[:200]})" if info.gtid_executed else ""
+    return f"{info.exec_position}{gtids}"

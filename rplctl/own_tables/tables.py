@@ -18,6 +18,7 @@ revision in migrations/ where the repositories are tables, by `create_own_tables
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -202,32 +203,30 @@ _ALL = (
 
 def forget_channel(connection: Connection, channel: str) -> None:
     """RESET REPLICA ALL: the channel's rows go, in all of these tables that are there."""
-    inspector = inspect(connection)
-    for table in (make(connection.dialect.name) for make in (*_ALL, lake_batch)):
-        if inspector.has_table(table.name, table.schema):
-            connection.execute(table.delete().where(table.c.Channel_name == channel))
+    for table in _tables_there(connection):
+        connection.execute(table.delete().where(table.c[KEY] == channel))
 
 
 def rename_channel(connection: Connection, old: str, new: str) -> None:
     """The channel's rows have another name, in all of these tables and in the repositories' that are there. The
     caller's transaction commits it.
     """
-    inspector, dialect = inspect(connection), connection.dialect.name
-    tables = [*(make(dialect) for make in (*_ALL, lake_batch)), *info_tables(dialect).values()]
-    for table in tables:
-        if inspector.has_table(table.name, table.schema):
-            name = table.c[KEY]
-            connection.execute(table.update().where(name == old).values({name: new}))
+    for table in _tables_there(connection, *info_tables(connection.dialect.name).values()):
+        name = table.c[KEY]
+        connection.execute(table.update().where(name == old).values({name: new}))
 
 
 def has_rows(connection: Connection, channel: str) -> bool:
     """True if any of these tables has a row of the channel."""
+    asked = (select(table.c[KEY]).where(table.c[KEY] == channel).limit(1) for table in _tables_there(connection))
+    return any(connection.execute(question).first() is not None for question in asked)
+
+
+def _tables_there(connection: Connection, *others: Table) -> Iterator[Table]:
+    """The tables of channels that the target has, and those of the others that it has."""
     inspector = inspect(connection)
-    for table in (make(connection.dialect.name) for make in (*_ALL, lake_batch)):
-        if inspector.has_table(table.name, table.schema):
-            if connection.execute(select(table.c[KEY]).where(table.c[KEY] == channel).limit(1)).first() is not None:
-                return True
-    return False
+    tables = (*(make(connection.dialect.name) for make in (*_ALL, lake_batch)), *others)
+    return (table for table in tables if inspector.has_table(table.name, table.schema))
 
 
 def channels_in(connection: Connection, table: Table) -> frozenset[str]:

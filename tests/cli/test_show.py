@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -134,8 +135,6 @@ def test_an_applier_that_stopped_with_an_error_says_so(configured: Program) -> N
 def test_seconds_behind_follows_mysqls_rule(
     configured: Program, applier: bool, read: int, last: int, expected: int | None
 ) -> None:
-    import time
-
     now = int(time.time())
     say(configured, "receiver", connected=True, read_log_name="binlog.000003", read_log_pos=read)
     say(configured, "applier", last_event_timestamp=now + last if last else 0)
@@ -160,6 +159,14 @@ def test_a_lag_of_0_needs_a_receiver_that_is_connected(configured: Program) -> N
         row = json.loads(configured("show-status", "--json").out)[0]
         assert (row["Slave_SQL_Running"], row["Seconds_Behind_Master"]) == ("Yes", None)
         assert "lag" not in configured("check").out
+
+
+def test_an_event_of_this_second_is_no_lag_of_0_without_a_receiver(configured: Program) -> None:
+    say(configured, "receiver", read_log_name="binlog.000003", read_log_pos=2000, last_errno=1236, last_error="purged")
+    say(configured, "applier", last_event_timestamp=int(time.time()) + 100)
+    with hold_lock(Channel("", configured.datadir), "applier"):
+        row = json.loads(configured("show-status", "--json").out)[0]
+    assert (row["Slave_SQL_Running"], row["Seconds_Behind_Master"]) == ("Yes", None)
 
 
 def test_two_channels_are_two_rows_and_other_commands_ask_which(configured: Program) -> None:

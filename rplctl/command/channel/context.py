@@ -126,22 +126,17 @@ def administer(config: Config, channel_name: str, *, makes: bool = False) -> Ite
     try:
         if not makes and not datadir.exists():
             raise not_configured(channel)
-        with files_may_change(datadir), channels_stay(datadir), _whole(config, channel_name), hold_lock(channel, ADMIN):
-            yield open_repositories(kinds_now(config, channel_name), channel_name)
+        with files_may_change(datadir), channels_stay(datadir):
+            from rplctl.renaming import finish_rename  # what only looks needs none of it
+
+            finish_rename(config, channel_name, engine_of)
+            with hold_lock(channel, ADMIN):
+                yield open_repositories(kinds_now(config, channel_name), channel_name)
     except RplError as error:
         error.channel = error.channel or channel_name
         raise
     except OSError as error:
         raise file_error(error, channel_name) from error
-
-
-@contextmanager
-def _whole(config: Config, channel_name: str) -> Iterator[None]:
-    """A rename of the channel that was cut off is finished before the block. Raises LockBusy while one is under way."""
-    from rplctl.renaming import finish_rename  # what only looks needs none of it
-
-    finish_rename(config, channel_name, engine_of)
-    yield
 
 
 def kinds_now(config: Config, channel: str) -> Config:

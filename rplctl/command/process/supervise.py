@@ -113,7 +113,9 @@ def _stay(run: Run, deadline: float | None, progress: Progress | None, caught: l
 
 
 def _ending(run: Run) -> Ending | None:
-    """None while it goes on. Raises the error of a thread that ended with one."""
+    """None while it goes on. Raises the error of a thread that ended with one, LockBusy where another command stopped
+    the applier that this one had found running.
+    """
     for child in run.children:
         code = child.exit_code()
         if code:

@@ -44,11 +44,6 @@ from rplctl.target.mysql.connection import LoadingConnection
 from rplctl.target.mysql.rows import implicit_zeros, kept_times, table_name
 from rplctl.target.mysql.values import is_equal, literal, quote
 
-# out of range, truncated, incorrect, too long
-VALUE_ERRORS = frozenset({
-    er.WARN_DATA_OUT_OF_RANGE, er.WARN_DATA_TRUNCATED, er.TRUNCATED_WRONG_VALUE, er.TRUNCATED_WRONG_VALUE_FOR_FIELD,
-    er.DATA_TOO_LONG,
-})  # fmt: skip
 _STAGE = b"`rplctl`.`rplctl_stage`"  # beside our own tables: a database we have rights in
 _STAGES = frozenset({_STAGE, STAGE})
 _NUMBERED = frozenset({"bit", "enum", "set"})  # LOAD DATA would take digits for text

@@ -25,7 +25,7 @@ from rplctl.schema.statement import AddColumn, AlterTable, ChangeColumn, TableNa
 from rplctl.sql_text import Sql, proven_statement
 from rplctl.target.ddl_parts import clustered_key
 from rplctl.target.mysql.session import ServerKind
-from rplctl.target.mysql.values import quote
+from rplctl.target.mysql.values import VALUE_ERRORS, quote
 
 _MAY_BE_EXECUTED = re.compile(rb"/\*(?:M?!|\+)")
 _HINT_WITH_VARIABLES = re.compile(rb"/\*\+[^*]*\bSET_VAR\b", re.I)
@@ -60,11 +60,10 @@ _NEAR_COLLATIONS = (
 )
 # these numbers mean something else of a row event, and have another hint there
 _HINTS = dict.fromkeys(
-    (er.DUP_ENTRY, er.WARN_DATA_OUT_OF_RANGE, er.WARN_DATA_TRUNCATED, er.TRUNCATED_WRONG_VALUE,
-     er.TRUNCATED_WRONG_VALUE_FOR_FIELD, er.DATA_TOO_LONG),
+    (er.DUP_ENTRY, *VALUE_ERRORS),
     "the rows that the statement meets on the target are not the source's. Correct them there, then rplctl start; or "
     "`rplctl skip`, which leaves the whole transaction out: all its changes are lost here",
-)  # fmt: skip
+)
 _DROP_HINT = (
     "replica_ddl_exec_mode=IDEMPOTENT (MariaDB source) or replica_skip_errors=1051 drop those tables or sequences of "
     "the list that are there; `rplctl skip` leaves the whole transaction out: drop them on the target first, it would "

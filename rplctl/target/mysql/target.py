@@ -46,14 +46,14 @@ from rplctl.target.base import (
 )
 from rplctl.target.mysql import fence as mysql_fence, rows as rows_sql, statement as mysql_statement
 from rplctl.target.mysql.bag import compares
-from rplctl.target.mysql.bulk import VALUE_ERRORS, BulkLoader
+from rplctl.target.mysql.bulk import BulkLoader
 from rplctl.target.mysql.connection import LoadingConnection, mapped_errors, target_error
 from rplctl.target.mysql.definitions import read_definitions, read_row_states
 from rplctl.target.mysql.kill import Killer
 from rplctl.target.mysql.large import SingleChanges
 from rplctl.target.mysql.session import ServerKind, Session, collations_sql
 from rplctl.target.mysql.table_facts import TableFacts, without_generated_key
-from rplctl.target.mysql.values import quote
+from rplctl.target.mysql.values import VALUE_ERRORS, quote
 from rplctl.target.one_connection import OneConnection
 
 BULK_ROWS = 200  # net changes of a table that are worth a bulk load's temporary tables

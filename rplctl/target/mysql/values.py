@@ -15,11 +15,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rplctl import mysql_errors as er
 from rplctl.event.large_text import LargeText
 from rplctl.schema.model import CHARACTER_TYPES, GEOMETRY_TYPES, TEMPORAL_TYPES, Column
 from rplctl.sql_text import Grammar, matched, word
 from rplctl.target.base import Value
 
+# out of range, truncated, incorrect, too long
+VALUE_ERRORS = frozenset({
+    er.WARN_DATA_OUT_OF_RANGE, er.WARN_DATA_TRUNCATED, er.TRUNCATED_WRONG_VALUE, er.TRUNCATED_WRONG_VALUE_FOR_FIELD,
+    er.DATA_TOO_LONG,
+})  # fmt: skip
 LONGEST_HEX = 64 << 10  # bytes of a value; longer ones are escaped: hex doubles them, and max_allowed_packet counts
 
 _NUMERIC = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint", "float", "double", "decimal", "bit", "year"})

@@ -303,6 +303,16 @@ def test_waiting_for_an_applier_that_is_not_there_fails_with_its_last_error(
     assert caught.value.errno == 1062
 
 
+def test_an_applier_that_another_command_stopped_in_good_order_is_a_lock_that_cron_comes_back_to(
+    config: Config, channel: Channel, children: list[Child]
+) -> None:
+    ThreadStatus(exec_log_name="binlog.000001", exec_log_pos=500).write(channel.status_path("applier"))
+    child = run(channel, "import time; time.sleep(600)", children)
+    with pytest.raises(LockBusy, match="another command stopped the applier") as caught:
+        supervise.supervise(Run(config, channel, [child], END), 180, None)
+    assert caught.value.exit_code == 75 and caught.value.hint == "rplctl start --until-synced"
+
+
 @pytest.mark.parametrize(("number", "is_error"), [(signal.SIGTERM, False), (signal.SIGINT, True)])
 def test_a_signal_stops_what_was_started_and_puts_the_handlers_back(
     config: Config, channel: Channel, children: list[Child], number: signal.Signals, is_error: bool
