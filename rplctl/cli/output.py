@@ -159,14 +159,16 @@ def row_of(result: Any) -> dict[str, object]:
 _USUAL = {"channel": "Channel_Name", "notes": ""}
 
 
-def say(options: Globals, text: str, result: Any) -> None:
-    """What a changing command did: its notes, then one line, or with json the whole result."""
+def say(options: Globals, text: str, result: Any, *steps: str) -> None:
+    """What a changing command did: its notes, then one line, or with json the whole result. The steps of a dry run
+    are lines of their own.
+    """
     say_notes(options, getattr(result, "notes", ()))
     if options.format == "json":
         said = row_of(result)
         write(to_json([said])) if _gathered is None else _gathered.append(said)
     elif not options.quiet:
-        write(clean(text) + "\n")
+        write("".join(clean(line) + "\n" for line in (text, *steps)))
 
 
 def say_notes(options: Globals, notes: Iterable[Note]) -> None:

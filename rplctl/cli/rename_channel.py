@@ -21,5 +21,5 @@ def rename_channel(
 
     result = run(options.config(old), old, new, dry_run=dry_run)
     done = "would be renamed" if dry_run else "is renamed"
-    lines = [f"channel '{result.old}' {done} to '{result.channel}'", *(result.steps if dry_run else ())]
-    say(options, "\n".join(lines), result)
+    steps = result.steps if dry_run else ()
+    say(options, f"channel '{result.old}' {done} to '{result.channel}'", result, *steps)

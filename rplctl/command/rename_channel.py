@@ -129,7 +129,7 @@ def _steps(repositories: Repositories, there: Channel) -> Iterator[str]:
     here = repositories.channel
     yield f"rows of channel '{here.name}' in the target become those of '{there.name}'"
     count = len(RelayLogIndex(here).files())
-    yield f"{count} relay logs {here.relay_log_base}.* become {there.relay_log_base}.*"
+    yield f"relay logs {here.relay_log_base}.* ({count}) become {there.relay_log_base}.*"
     yield f"{repositories.master_info.where} and {repositories.relay_log_info.where} have the new name"
     if here.name.lower() in {name.lower() for name in _own_sections(repositories.config)}:
         yield f"[channel.{here.name}] of {INSTANCE_FILE} becomes [channel.{there.name}]"

@@ -157,3 +157,9 @@ def test_every_layout_shows_the_same_values(configured: Program) -> None:
         out = configured("show-channels", *flags).out
         for name, value in rows[0].items():
             assert name in out and (value is None or str(value) in out)
+
+
+def test_the_steps_of_a_dry_run_are_lines_of_their_own(configured: Program) -> None:
+    done = configured("rename-channel", "", "shop", "--dry-run")
+    first, *steps = done.out.splitlines()
+    assert first == "channel '' would be renamed to 'shop'" and len(steps) > 3 and "\\n" not in done.out
