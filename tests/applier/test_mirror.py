@@ -84,16 +84,24 @@ def test_a_mirror_is_what_the_source_has_whatever_is_killed(
     compare(mariadb, lake, tables=("t2",))
 
 
+def begun_by_position(replica: Replica, mariadb: MariadbServer, before: str, layer: str = "") -> Path:
+    """The lake of a channel that begins after the statements `before`."""
+    mariadb.sql(f"DROP DATABASE IF EXISTS late; CREATE DATABASE late; {before}")
+    name, position = mariadb.master_status()
+    lake = lake_of(replica)
+    replica.run("init", "--target", f"delta+file://{lake}{layer}", "--replicate-do-db", "late")
+    replica.change_master(mariadb, "--master-log-file", name, "--master-log-pos", str(position))
+    return lake
+
+
 def test_a_mirror_begun_by_position_takes_the_tables_that_the_log_creates(
     replica: Replica, mariadb: MariadbServer
 ) -> None:
     """The source has them by now; those from before the position have rows that the mirror would lack (1146)."""
-    mariadb.sql("DROP DATABASE IF EXISTS late; CREATE DATABASE late; CREATE TABLE late.old (id INT PRIMARY KEY)")
-    mariadb.sql("INSERT INTO late.old VALUES (1); CREATE TABLE late.keyless (v INT)")
-    name, position = mariadb.master_status()
-    lake = lake_of(replica)
-    replica.run("init", "--target", f"delta+file://{lake}?layer=mirror", "--replicate-do-db", "late")
-    replica.change_master(mariadb, "--master-log-file", name, "--master-log-pos", str(position))
+    before = (
+        "CREATE TABLE late.old (id INT PRIMARY KEY); INSERT INTO late.old VALUES (1); CREATE TABLE late.keyless (v INT)"
+    )
+    lake = begun_by_position(replica, mariadb, before, "?layer=mirror")
     mariadb.sql("USE late; CREATE TABLE new (id INT PRIMARY KEY, v INT); INSERT INTO new VALUES (1, 2), (3, 4)")
     replica.run("start", "--until-synced")
     mariadb.sql("USE late; ALTER TABLE new ADD w INT; UPDATE new SET v=5 WHERE id=1")
@@ -106,11 +114,7 @@ def test_a_mirror_begun_by_position_takes_the_tables_that_the_log_creates(
 
 
 def test_a_lake_of_changes_begun_by_position_takes_them_too(replica: Replica, mariadb: MariadbServer) -> None:
-    mariadb.sql("DROP DATABASE IF EXISTS late; CREATE DATABASE late; CREATE TABLE late.old (id INT, v INT)")
-    name, position = mariadb.master_status()
-    lake = lake_of(replica)
-    replica.run("init", "--target", f"delta+file://{lake}", "--replicate-do-db", "late")
-    replica.change_master(mariadb, "--master-log-file", name, "--master-log-pos", str(position))
+    lake = begun_by_position(replica, mariadb, "CREATE TABLE late.old (id INT, v INT)")
     mariadb.sql("USE late; CREATE TABLE new (id INT PRIMARY KEY, v INT); INSERT INTO new VALUES (1, 2)")
     mariadb.sql("INSERT INTO late.old VALUES (1, 7)")
     replica.run("start", "--until-synced")
