@@ -51,7 +51,7 @@ def channel_at_work() -> str:
 
 
 def leave_channel() -> None:
-    """The command line has ended: no channel is at work."""
+    """Another command line begins."""
     _at_work.set("")
 
 

@@ -201,6 +201,7 @@ class _Reporting:
 
     as_json: bool = False
     quiet: bool = False
+    is_under_way: bool = False  # a command line, which has a channel that it is at work with
 
 
 _reporting = _Reporting()
@@ -209,12 +210,12 @@ _reporting = _Reporting()
 @contextmanager
 def reporting(*, as_json: bool, quiet: bool) -> Iterator[None]:
     """Report errors of the block this way. `quiet` leaves out a lock of another process, so that cron sends no mail."""
-    _reporting.as_json, _reporting.quiet = as_json, quiet
+    leave_channel()
+    _reporting.as_json, _reporting.quiet, _reporting.is_under_way = as_json, quiet, True
     try:
         yield
     finally:
-        _reporting.as_json = _reporting.quiet = False
-        leave_channel()
+        _reporting.as_json = _reporting.quiet = _reporting.is_under_way = False
 
 
 def report(error: RplError, channel: str | None = None) -> None:
@@ -222,7 +223,7 @@ def report(error: RplError, channel: str | None = None) -> None:
     if _reporting.quiet and isinstance(error, LockBusy):
         return
     whose = channel if channel is not None else error.channel
-    hint = for_channel(error.hint, channel_at_work() if whose is None else whose)
+    hint = for_channel(error.hint, channel_at_work() if whose is None and _reporting.is_under_way else whose)
     if _reporting.as_json:
         sys.stderr.write(
             to_json(
