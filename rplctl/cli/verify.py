@@ -18,6 +18,7 @@ from rplctl.cli.text import clean, clock_time, short
 from rplctl.command.channel.context import Note
 from rplctl.errors import UsageError
 from rplctl.position import BinlogPosition
+from rplctl.verify.report_file import first_differences, read_report
 
 if TYPE_CHECKING:
     from rplctl.command.verify import VerifyProgress
@@ -52,7 +53,7 @@ def verify(
     could not be compared or is not copied yet, or when there is nothing to compare.
     """
     from rplctl.command.cloning.choice import Choice
-    from rplctl.command.verify import VerifyRequest, first_differences, verify as run
+    from rplctl.command.verify import VerifyRequest, verify as run
 
     name, config = the_channel(options, channel)
     count = number(show, "--show", 0, 10**6)
@@ -70,7 +71,7 @@ def verify(
     with _saying(silent=options.quiet or options.format == "json") as says:
         result = run(config, name, request, says)
     rows = [dict(zip(_COLUMNS, _figures(totals), strict=True)) for totals in result.totals]
-    shown = list(first_differences(result, count)) if count else []
+    shown = list(first_differences(read_report(result.path), count)) if count else []
     if options.format == "json":
         drift = {(t.database, t.table): list(t.drift) for t in result.totals}
         for row in rows:

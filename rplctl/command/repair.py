@@ -20,6 +20,7 @@ from rplctl.applier.decode.filter_rules import ReplicationFilter
 from rplctl.channel import Channel, hold_lock
 from rplctl.clone.received import Received
 from rplctl.command.channel.context import one_engine, open_repositories, refuse_lake
+from rplctl.command.channel.peers import refuse_silent_peers
 from rplctl.command.process.brought_up import brought_up
 from rplctl.command.show_clone import cloned
 from rplctl.command.verify import Applied, is_copied, why_not
@@ -94,6 +95,7 @@ def repair(
     Raises UsageError, SourceError, TargetError, NotRunning, LockBusy; WaitTimeout for an applier that stands still.
     """
     refuse_lake(config, "rplctl show-changes --table DB.TABLE tells a table's changes; a mirror is begun anew")
+    refuse_silent_peers(config, channel_name)
     repositories = open_repositories(config, channel_name)
     channel, master = repositories.channel, repositories.master()
     if master.master_binlog_dir:

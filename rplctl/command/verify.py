@@ -13,7 +13,7 @@ import json
 import queue
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import asdict, dataclass, field, replace
@@ -35,6 +35,7 @@ from rplctl.command.channel.context import (
     refuse_changes,
     running,
 )
+from rplctl.command.channel.peers import refuse_silent_peers
 from rplctl.command.channel.position_applied import is_applied
 from rplctl.command.cloning.choice import Choice, refusal_of_rights, wanted
 from rplctl.command.load_schema import forget_made_empty
@@ -59,8 +60,8 @@ from rplctl.target import mapped_errors, statement_target
 from rplctl.verify.offline_source import offline_source, place_of
 from rplctl.verify.pair import Pair
 from rplctl.verify.progress import Progress
-from rplctl.verify.report_file import Header, Totals, read_report
-from rplctl.verify.settle import Altered, Settler
+from rplctl.verify.report_file import Header, Totals
+from rplctl.verify.settle import Altered, Settler, Unjudged
 from rplctl.verify.source_side import Source, open_source
 from rplctl.verify.table import verify_table
 from rplctl.verify.target_side import TargetSide, open_side
@@ -76,6 +77,9 @@ _AWAY: Final = "it is not copied yet: rplctl show-clone"
 _CANCELLED: Final = "its copy was cancelled: rplctl clone copies it"
 _LATER: Final = "it is defined otherwise, perhaps since the target was brought up to date: rplctl verify"
 _AHEAD: Final = "it is defined otherwise, perhaps since then: the target is ahead of the stopped source"
+_UNJUDGED: Final = (
+    "rows differ, and the relay logs that would tell whether they were changed since then are purged: rplctl verify"
+)
 _OF_ONE_SIDE: Final = (_GONE, _ONLY_HERE)
 _RESTART_S: Final = 20.0  # for an applier that was killed
 
@@ -161,6 +165,7 @@ def verify(
     """
     request = request or VerifyRequest()
     refuse_changes(config)
+    refuse_silent_peers(config, channel_name, asks_source=request.offline is None)
     repositories = open_repositories(config, channel_name)
     channel, master = repositories.channel, repositories.master()
     if master.master_binlog_dir:
@@ -366,6 +371,8 @@ class _Verify:
                 return replace(found, drift=totals.drift)
             except Altered:
                 pass
+            except Unjudged:
+                return replace(totals, not_comparable=_UNJUDGED)
             except Ahead:
                 return replace(totals, not_comparable=_LATER if self._holds_still else _AHEAD)
             except TargetError as error:
@@ -484,17 +491,3 @@ class Applied:
         engine = self._repositories.engine()
         with mapped_errors(engine.dialect.name), engine.connect() as connection:
             return load_models(connection, self._repositories.channel.name, self.executed()).tables
-
-
-def first_differences(result: VerifyResult, count: int) -> Iterator[str]:
-    """As text, so many of each table."""
-    left = {(table.database, table.table): min(count, table.differences) for table in result.totals}
-    differences = read_report(result.path).differences()
-    while any(left.values()) and (found := next(differences, None)):
-        name = found.database, found.table
-        if left[name] > 0:
-            left[name] -= 1
-            key = ", ".join(
-                f"{column}={value['hex'] if isinstance(value, dict) else value}" for column, value in found.key.items()
-            )
-            yield f"{'.'.join(name)}: {found.kind} {key}{' in ' + ', '.join(found.columns) if found.columns else ''}"

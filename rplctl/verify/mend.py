@@ -43,7 +43,7 @@ from rplctl.verify.log_keys import TouchedKeys
 from rplctl.verify.log_rows import NOT_KNOWN, moved_rows
 from rplctl.verify.pair import Pair, keys_of_images
 from rplctl.verify.report_file import Kind
-from rplctl.verify.settle import Settler, by_key
+from rplctl.verify.settle import Settler, Unjudged, by_key
 from rplctl.verify.shown import shown_statement
 from rplctl.verify.source_side import rows_of_keys
 from rplctl.verify.undo import NoUndo, UndoFolder, UndoText
@@ -161,11 +161,14 @@ class Mender:
                 images.append(some)
                 yield some
 
-        with self.settler.staged(pair, rows, keys) as touched:
-            staged = _Staged(pair, keys, source_rows(pair, images, self.target.kind), touched, apart)
-            if self.settler.holds_still:  # at a place before the one of the source's rows
-                staged.unknown.update(touched.keys)
-            return self._mended(staged, dict(keys), out)
+        try:
+            with self.settler.staged(pair, rows, keys) as touched:
+                staged = _Staged(pair, keys, source_rows(pair, images, self.target.kind), touched, apart)
+                if self.settler.holds_still:  # at a place before the one of the source's rows
+                    staged.unknown.update(touched.keys)
+                return self._mended(staged, dict(keys), out)
+        except Unjudged:
+            return keys
 
     def _mended(self, staged: _Staged, left: dict[Key, Kind], out: Outcome) -> Suspects:
         tries = 0

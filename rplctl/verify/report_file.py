@@ -97,6 +97,20 @@ class Report:
                 yield of_record(Difference, record)
 
 
+def first_differences(report: Report, count: int) -> Iterator[str]:
+    """As text, so many of each table."""
+    left = {(table.database, table.table): min(count, table.differences) for table in report.totals}
+    differences = report.differences()
+    while any(left.values()) and (found := next(differences, None)):
+        name = found.database, found.table
+        if left[name] > 0:
+            left[name] -= 1
+            key = ", ".join(
+                f"{column}={value['hex'] if isinstance(value, dict) else value}" for column, value in found.key.items()
+            )
+            yield f"{'.'.join(name)}: {found.kind} {key}{' in ' + ', '.join(found.columns) if found.columns else ''}"
+
+
 def write_report(path: Path, header: Header, differences: Iterable[Difference], totals: Sequence[Totals]) -> None:
     """Raises OSError."""
     with replacing(path) as descriptor:

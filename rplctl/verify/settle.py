@@ -44,6 +44,10 @@ class Altered(Exception):
     """The table's definition is another one than it was when the table was begun."""
 
 
+class Unjudged(Exception):
+    """The relay logs between the places of both sides are purged, so nobody knows which rows were under way."""
+
+
 class Applied(Protocol):
     """What the channel has applied."""
 
@@ -80,7 +84,7 @@ class Settler:
         return 1 if self.holds_still else MOST_ROUNDS
 
     def settle(self, pair: Pair, keys: list[Key]) -> Settlement:
-        """All of them. Raises Altered, SourceError, TargetError, WaitTimeout, NotRunning."""
+        """All of them. Raises Altered, Unjudged, SourceError, TargetError, WaitTimeout, NotRunning."""
         found: list[Difference] = []
         for _ in range(self.rounds):
             if not keys:
@@ -105,14 +109,16 @@ class Settler:
         return 0, 0, True
 
     def look(self, touched: TouchedKeys) -> BinlogPosition:
-        """At all up to the target's place."""
+        """At all up to the target's place. Raises Unjudged."""
         place, at = self.applied.executed(), self.source.at
         if self.holds_still:  # `staged` has looked at all behind it
             return place
         if at is None or place != at:
             if at is not None and not self.received.begin_behind(at):
-                touched.is_all = True
+                raise Unjudged
             touched.look_until(place, _SOURCE_S, self.stopped)
+            if at is not None and self.received.is_lost:
+                raise Unjudged
         return place
 
     @contextmanager
@@ -132,7 +138,10 @@ class Settler:
             yield TouchedKeys(self.received, pair, at, MysqlGtidSet.parse(""))
             return
         still = self.applied.executed() if self.holds_still else None
-        is_known = self.received.begin_behind(still) if still else self._begin()
+        if still is None:
+            self._begin()
+        elif not self.received.begin_behind(still):
+            raise Unjudged
         source = self.source
         is_exact = source.step is Step.EXACT
         least = LogPlace(self.received.place if is_exact else None)  # delivered comes before visible
@@ -151,19 +160,16 @@ class Settler:
         assert high is not None
         if still:
             touched = TouchedKeys(self.received, pair, still, MysqlGtidSet.parse(""), keeps)
-            touched.is_all = not is_known
-            if is_known:
-                touched.look_until(high, _SOURCE_S, self.stopped)
+            touched.look_until(high, _SOURCE_S, self.stopped)
         else:
             touched = TouchedKeys(self.received, pair, held.low.position, seen, keeps)
             self._wait(high, touched, keys)
         yield touched
 
-    def _begin(self) -> bool:
+    def _begin(self) -> None:
         while not self.received.begin():
             if self.stopped(_POLL_S) or not self.applied.runs():
                 raise _not_running("nothing is received from the source")
-        return True
 
     def catch_up(self) -> None:
         """Until the target has what the source has logged by now, if it moves at all. Raises SourceError, NotRunning,

@@ -59,3 +59,29 @@ def test_what_only_looks_ends_when_the_target_hangs(
         assert time.monotonic() - began < 10, verb
         assert "did not answer within" in done.out + done.err, (verb, done)
         assert done.code == code, (verb, done)
+
+
+@pytest.mark.parametrize("verb", ["verify", "clone --databases shop", "clone --dry-run", "repair"])
+def test_what_compares_or_copies_names_the_source_that_hangs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], silent: int, verb: str
+) -> None:
+    program = configured(tmp_path / "instance", capsys, silent)
+    began = time.monotonic()
+    done = program(*verb.split())
+    assert time.monotonic() - began < 5
+    assert f"the source 127.0.0.1:{silent} did not answer within 0.5 s" in done.err, done
+    assert done.code == 6, done
+
+
+@pytest.mark.parametrize("verb", ["verify", "clone --databases shop", "repair"])
+def test_what_compares_or_copies_names_the_target_that_hangs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], silent: int, verb: str
+) -> None:
+    program = configured(tmp_path / "instance", capsys, silent)
+    with (tmp_path / "instance" / "rplctl.toml").open("a") as file:
+        file.write(f'target = "postgresql+psycopg://u@127.0.0.1:{silent}/d"\n')
+    began = time.monotonic()
+    done = program(*verb.split())
+    assert time.monotonic() - began < 5
+    assert f"the target postgresql+psycopg://u@127.0.0.1:{silent}/d did not answer within 0.5 s" in done.err, done
+    assert done.code == 7, done

@@ -262,6 +262,15 @@ def test_a_stopped_source_is_what_its_folder_says(
     replica.wait_synced(source)
     found = verified(replica, "--offline-source", str(cold), expect=1)
     assert (found["plain"]["Different"], found["plain"]["In_motion"], found["plain"]["Equal"]) == (1, 100, 2899)
+    replica.run("flush-relay-logs")
+    source.sql("UPDATE plain SET v = 'last' WHERE id > 2900", "living")
+    replica.wait_synced(source)
+    replica.run("purge-relay-logs")
+    found = verified(replica, "--offline-source", str(cold), expect=1)
+    assert "the relay logs that would tell" in found["plain"]["Note"], (
+        "no difference is taken for one that is under way"
+    )
+    assert (found["words"]["Equal"], found["words"]["Note"]) == (300, "")
     refused = replica.run("verify", "--offline-source", str(cold), "--at", "binlog.000099:400", expect=3)
     assert "rplctl start --until-master-log-file binlog.000099" in refused.stderr
     (cold / "ibdata1").unlink()

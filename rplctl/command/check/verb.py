@@ -15,10 +15,11 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any
 
 from rplctl.channel import Channel
 from rplctl.command.channel.context import is_held_by_applier, one_look, running
+from rplctl.command.channel.peers import Peers
 from rplctl.command.check.ahead import check_ahead
 from rplctl.command.check.ends import UNFIT, check_belonging, check_source, check_target
 from rplctl.command.check.findings import Finding, found
@@ -35,11 +36,9 @@ from rplctl.deadline import Deadline
 from rplctl.errors import RplError, SourceError, TargetError, for_channel, told
 from rplctl.info import MasterInfo
 from rplctl.repository.switch import may_have_target
-from rplctl.target_url import url_without_password
 
 __all__ = ["Limits", "Scope", "Verdict", "check", "check_each", "limits_of", "worst", "worst_first"]
 
-T = TypeVar("T")
 WORDS = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
 UNKNOWN = 3
 ASKED_TOO = ("clock_skew", "source_purges_soon", "source_purges_now")
@@ -156,18 +155,8 @@ def worst_first(level: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _Peers:
-    """The servers that a check asks, all within one deadline. A late one raises TargetError or SourceError."""
-
-    config: Config
-    deadline: Deadline
-
-    def ask_target(self, question: Callable[[], T]) -> T:
-        return self.deadline.ask(f"the target {url_without_password(self.config.target_place)}", TargetError, question)
-
-    def ask_source(self, master: MasterInfo, question: Callable[[], T]) -> T:
-        where = master.master_binlog_dir or f"{master.host}:{master.port}"
-        return self.deadline.ask(f"the source {where}", SourceError, question)
+class _Peers(Peers):
+    """Also looks: each question yields findings."""
 
     def of_target(self, look: Callable[[], Iterator[Finding]]) -> list[Finding]:
         return self.ask_target(lambda: list(_told(look)))

@@ -1,0 +1,62 @@
+"""The source and the target of a channel, asked within one deadline.
+
+A server that SIGSTOP froze, or a firewall that drops packets, accepts a question and never answers it. Invariant: a
+question here changes nothing, so one that is abandoned has no effect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from rplctl.command.channel.context import ask_source, engine_of, open_repositories
+from rplctl.config import Config
+from rplctl.deadline import Deadline
+from rplctl.errors import RplError, SourceError, TargetError
+from rplctl.info import MasterInfo
+from rplctl.sql_text import written
+from rplctl.target_url import authority, url_without_password
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Peers:
+    """The servers that a command asks, all within one deadline. A late one raises TargetError or SourceError."""
+
+    config: Config
+    deadline: Deadline = field(default_factory=Deadline)
+
+    def ask_target(self, question: Callable[[], T]) -> T:
+        return self.deadline.ask(f"the target {url_without_password(self.config.target_place)}", TargetError, question)
+
+    def ask_source(self, master: MasterInfo, question: Callable[[], T]) -> T:
+        where = master.master_binlog_dir or f"{master.host}:{master.port}"
+        return self.deadline.ask(f"the source {where}", SourceError, question)
+
+
+def refuse_silent_peers(config: Config, channel_name: str, *, asks_source: bool = True) -> None:
+    """Raise TargetError or SourceError where a server accepts a connection and does not answer within the deadline.
+
+    What a server that answers says, a refused sign-in for example, is left to the command that needs it.
+    """
+    peers = Peers(config)
+    if authority(config.target_place):  # files do not hang
+        peers.ask_target(lambda: _reach_target(config))
+    master = open_repositories(config, channel_name).master()
+    if asks_source and not master.master_binlog_dir:
+        peers.ask_source(master, lambda: _reach_source(config, master))
+
+
+def _reach_target(config: Config) -> None:
+    from sqlalchemy.exc import SQLAlchemyError
+
+    with suppress(RplError, SQLAlchemyError, OSError), engine_of(config)().connect() as connection:
+        connection.exec_driver_sql("SELECT 1")
+
+
+def _reach_source(config: Config, master: MasterInfo) -> None:
+    with suppress(RplError, OSError), ask_source(config, master) as query:
+        query(written("SELECT 1"))
