@@ -2,7 +2,8 @@
 
 Position rule (64-bit, ours; the header's field is 32-bit): an event with end_log_pos moves to the smallest position
 not before the current one with those low 32 bits; one without it, unless artificial, moves by its length (MariaDB >=
-11.4 in a group). ROTATE, FORMAT_DESCRIPTION and heartbeats end a run: the receiver looks at those itself.
+11.4 in a group). ROTATE, FORMAT_DESCRIPTION and heartbeats end a run: the receiver looks at those itself. A GTID_LIST,
+which says what was logged before a log of the source, is left out: mariadb-binlog refuses one amid a file.
 """
 
 from __future__ import annotations
@@ -131,7 +132,7 @@ def _run(  # noqa: PLR0913
             skipping = _contains(ignored_domains, domain) or (len(do_domains) > 0 and not _contains(do_domains, domain))
         elif kind == _GTID_LIST or kind == _CHECKPOINT or kind == _STOP:
             skipping = False
-        drop = skipping or _contains(servers, int(u32(data, at + 5)))
+        drop = skipping or kind == _GTID_LIST or _contains(servers, int(u32(data, at + 5)))
         keep[i - first] = 0 if drop else 1
         dropped += 1 if drop else 0
         i += 1
