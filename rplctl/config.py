@@ -21,6 +21,7 @@ from typing import Any, TypeVar, get_type_hints
 from rplctl import mysql_errors as er
 from rplctl.durable import is_readable_by_others, private_folder, replace_file
 from rplctl.errors import ConfigError, RplError, error_numbers
+from rplctl.option_text import integer, is_clean, is_rule, joined
 from rplctl.plain_file import UnfitFile, read_plain
 from rplctl.secret import reveal
 from rplctl.target_url import authority, has_password, url_with_nul_rule, url_with_password
@@ -43,7 +44,6 @@ _LISTS = {
     "rewrites": "from->to,...",
     "settings": "spark.NAME=VALUE,...",
 }
-_SIZE_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +289,7 @@ def check_value(name: str, value: object, where: str) -> Value:
     if o is None:
         raise ConfigError(f"{where}: unknown option '{name}'{_did_you_mean(name)}", hint="man 5 rplctl.toml")
     if o.holds or o.is_error_list:
-        value = _joined(value)
+        value = joined(value)
         if o.holds == "patterns" and isinstance(value, str) and not all("." in rule for rule in split_list(value)):
             raise ConfigError(
                 f"{where}: {name} = {value!r}: Supplied filter list contains a value which is not in the required "
@@ -298,7 +298,7 @@ def check_value(name: str, value: object, where: str) -> Value:
                 hint="man 5 rplctl.toml",
             )
     converted = _convert(o, value)
-    if converted is None or (isinstance(converted, str) and not _is_clean(converted)):
+    if converted is None or (isinstance(converted, str) and not is_clean(converted)):
         shown = "(not shown)" if name in ("target", "target_password") else repr(value)
         raise ConfigError(f"{where}: {name} = {shown}: expected {o.range_text}", hint="man 5 rplctl.toml")
     return converted
@@ -310,7 +310,7 @@ def _convert(o: Option, value: object) -> Value | None:
         words = {"1": True, "on": True, "true": True, "0": False, "off": False, "false": False}
         return words.get(str(value).lower()) if isinstance(value, str | int) else None
     if o.type is int:
-        number = _integer(value)
+        number = integer(value)
         return number if number is not None and o.low <= number <= o.high else None
     if not isinstance(value, str):
         return None
@@ -318,7 +318,7 @@ def _convert(o: Option, value: object) -> Value | None:
         return value if all("=" in setting for setting in split_settings(value)) else None
     if o.holds:
         rules = split_list(value)
-        return ",".join(rules) if all(_is_rule(o.holds, rule) for rule in rules) else None
+        return ",".join(rules) if all(is_rule(o.holds, rule) for rule in rules) else None
     if o.is_error_list:
         try:
             error_numbers(value)
@@ -351,35 +351,6 @@ def spark_conf_of(value: str) -> dict[str, str]:
             )
         found[name.strip()] = given.strip()
     return found
-
-
-def _joined(value: object) -> object:
-    """A TOML array of texts, or an option given several times, as one text."""
-    is_list = isinstance(value, list | tuple) and all(isinstance(part, str) for part in value)
-    return ",".join(value) if is_list else value  # type: ignore[arg-type]  # is_list says so
-
-
-def _is_rule(holds: str, rule: str) -> bool:
-    separator = {"databases": "", "rewrites": "->"}.get(holds, ".")
-    if not separator:
-        return True
-    first, _, second = rule.partition(separator)
-    return bool(first.strip() and second.strip())
-
-
-def _integer(value: object) -> int | None:
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int):
-        return value
-    if not isinstance(value, str) or not value:
-        return None
-    digits, unit = (value[:-1], value[-1].upper()) if value[-1].upper() in _SIZE_UNITS else (value, "")
-    return int(digits) * _SIZE_UNITS.get(unit, 1) if digits.isascii() and digits.isdecimal() else None
-
-
-def _is_clean(text: str) -> bool:
-    return all(ord(c) >= 0x20 and ord(c) != 0x7F for c in text)
 
 
 def _did_you_mean(name: str) -> str:
@@ -472,7 +443,7 @@ def _toml_value(value: Value | list[str]) -> str:
     if isinstance(value, int):
         return str(value)
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + "".join(c if _is_clean(c) else f"\\u{ord(c):04x}" for c in escaped) + '"'
+    return '"' + "".join(c if is_clean(c) else f"\\u{ord(c):04x}" for c in escaped) + '"'
 
 
 def default_datadir(config_file: Path | None = None) -> Path:
