@@ -184,6 +184,11 @@ class Config:
         "statements that the target cannot execute: skip_objects skips views, triggers, routines, events and users",
         choices=("skip_objects", "skip", "stop", "stop_all"),
     )
+    on_uncomputable_ddl: str = option(
+        "stop",
+        "statements that give stored rows values which only the source knows; recopy copies their tables again",
+        choices=("stop", "recopy"),
+    )
     nul_in_text: str = option("stop", "NUL in PostgreSQL's text; replace stores U+FFFD", choices=("stop", "replace"))
     on_error: str = option("", "command that is told of each new error, as JSON on its standard input")
     on_recovery: str = option("", "command that is told when a thread that on_error was told of works again")

@@ -309,11 +309,11 @@ class Applier:
 
         while not self.stop.is_set() and not self._is_finished(work, clone):
             self._woken.clear()
-            if (now := orders_seen(self._channel)) != orders:
+            if is_asked := (now := orders_seen(self._channel)) != orders:
                 orders = now
                 if clone is not None:
                     clone.look()
-                clone = clone or self._open_clone(work, ledger, target, opened)
+            clone = clone or (self._open_clone(work, ledger, target, opened) if is_asked or work.left_out else None)
             if clone is not None and self._loads(clone):
                 continue
             if clone is None or not clone.is_open:  # its rows need none, and the start of one takes a core for seconds

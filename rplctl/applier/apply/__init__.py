@@ -6,6 +6,7 @@ bulk.py                net changes, job after job
 in_order.py            a range event by event;  savepoint_groups.py  several transactions of the source in one
 permitted.py           what REQUIRE_ROW_FORMAT and the like let through
 unsupported_ddl.py     which statements about views, triggers and other objects are skipped (on_unsupported_ddl)
+recopy.py              which tables are copied again after DDL that cannot be computed (on_uncomputable_ddl)
 tolerance.py           what may be passed over (replica_exec_mode, replica_skip_errors)
 cascade_refresh.py     generated columns of rows that foreign keys changed
 live_tables.py         the source's own statements on a server;  target_catalog.py  its tables as they are

@@ -22,6 +22,7 @@ from rplctl.applier.apply.bulk import LARGEST_UNFOLDED, BulkApplier
 from rplctl.applier.apply.in_order import OrderedRange, wants_foreign_keys
 from rplctl.applier.apply.live_tables import LiveTables, NotTransactional, TableSource
 from rplctl.applier.apply.permitted import check_permitted, refuse_generated_keys
+from rplctl.applier.apply.recopy import copied_anew
 from rplctl.applier.apply.table_groups import Entangled
 from rplctl.applier.apply.table_source import StoredModels
 from rplctl.applier.apply.tolerance import Tolerance
@@ -97,10 +98,11 @@ class BatchApplier:
         lake = cast("LakeTarget", self._target) if self._ledger.mode is CommitMode.PER_TABLE else None
         self._lake = lake if lake is not None and lake.keeps_changes else None
         kind = BulkApplier
+        self._lake_changes: Callable[[Batch], LakeChanges | None] = lambda _: None
         if self._lake is not None:
-            from rplctl.applier.apply.lake import LakeApplier
+            from rplctl.applier.apply.lake import LakeApplier, LakeChanges
 
-            kind = LakeApplier
+            kind, self._lake_changes = LakeApplier, partial(LakeChanges, self._lake)
         parts = (self._config, self._channel, self._target, self._tables, self._pipeline, self.interrupter)
         self.bulk = kind(*parts, in_xa=self._in_xa, branches=self._ledger.branches)
 
@@ -381,11 +383,17 @@ class BatchApplier:
                 return self._draw_in(batch, names)
             is_kept = (run.types == EventType.XA_PREPARE).any()  # tables may be copied by its COMMIT
             rules = replace(self._rules, waiting=frozenset()) if is_kept else self._rules
-            return self._ordered_run(batch, filtered(run, rules))
+            try:
+                return self._ordered_run(batch, filtered(run, rules))
+            except TargetError as error:
+                known = self._rules, self.catalog, self._target, self._config, self._channel
+                if not is_statement or not (names := copied_anew(error, run, *known)):
+                    raise
+            return self._draw_in(batch, names)
 
     def _draw_in(self, batch: Batch, names: list[TableName]) -> int:
-        """A statement about tables that wait and others (a swap by RENAME) is not carried out: the others are copied
-        as it leaves them, too.
+        """A statement about tables that wait and others (a swap by RENAME), or of which only the source knows what it
+        does to rows, is not carried out: these tables are copied as it leaves them.
         """
         log.info("%s: copied anew, by a statement at %s", ", ".join(map(".".join, names)), batch.source_position)
         found = [(name, self._rules.original(name[0])) for name in names]
@@ -432,13 +440,6 @@ class BatchApplier:
                 raise
             self._commit(batch, apply, foreign_keys=foreign_keys, after=True)
         return self._applied(work)
-
-    def _lake_changes(self, batch: Batch) -> LakeChanges | None:
-        if self._lake is None:
-            return None
-        from rplctl.applier.apply.lake import LakeChanges
-
-        return LakeChanges(self._lake, batch)
 
     def _range(self, cascades_lost: Collection[TableName] = (), changes: LakeChanges | None = None) -> OrderedRange:
         return OrderedRange(

@@ -1,0 +1,84 @@
+"""What `on_uncomputable_ddl=recopy` does at a statement whose effect on stored rows only the source knows (error 1846).
+
+The statement is not carried out. Its tables, and those that foreign keys link with them, become tables of a copy, as
+after `rplctl clone --tables … --replace`: their definition and rows are read from the source without a lock while the
+channel goes on. Invariant: nothing of the statement was done before, and the ledger's rows commit with the position
+behind it, so a crash leaves both or neither.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable, Iterator
+from typing import Final
+
+import numpy as np
+
+from rplctl import mysql_errors as er
+from rplctl.applier.decode.ddl_context import ddl_context
+from rplctl.applier.decode.filter_rules import ReplicationFilter
+from rplctl.applier.decode.row_stream import EventRun
+from rplctl.channel import Channel
+from rplctl.clone.families import families
+from rplctl.config import Config
+from rplctl.errors import TargetError
+from rplctl.event.query import parse_query
+from rplctl.event.types import EventType
+from rplctl.history import note_event
+from rplctl.repository import open_master_info
+from rplctl.schema.plan import Catalog
+from rplctl.schema.statement import TableName
+from rplctl.schema.updated_names import named_tables
+from rplctl.target import dialect_of
+from rplctl.target.base import Target
+
+RECOPY: Final = "recopy"
+_HINT: Final = (
+    "to copy the statement's tables again from the source, run: rplctl init --on-uncomputable-ddl recopy; rplctl start"
+)
+log = logging.getLogger(__name__)
+
+
+def copied_anew(  # noqa: PLR0913 - what surrounds a statement
+    error: TargetError,
+    run: EventRun,
+    rules: ReplicationFilter,
+    catalog: Catalog,
+    target: Target,
+    config: Config,
+    channel: Channel,
+) -> list[TableName]:
+    """Return the tables that are copied anew because of the statement of `run`, by our names; [] where it stops the
+    channel: without the option, after another error, or where the source is a folder or the target a lake.
+    """
+    if error.errno != er.ALTER_OPERATION_NOT_SUPPORTED_REASON or dialect_of(target.kind).commits_per_table:
+        return []
+    stored = open_master_info(config, channel, lambda: target.engine)
+    if not stored.exists() or stored.read().master_binlog_dir:
+        return []
+    if config.on_uncomputable_ddl != RECOPY:
+        error.hint = _HINT
+        return []
+    names = list(dict.fromkeys(_with_linked(_updated(run, rules), catalog)))
+    if names:
+        text = f"{', '.join(map('.'.join, names))}: copied again from the source. {error.message}"
+        log.warning("%s", text)
+        note_event(config.datadir, channel.name, "recopy", text)
+    return names
+
+
+def _updated(run: EventRun, rules: ReplicationFilter) -> Iterator[TableName]:
+    for number in np.flatnonzero(run.types == EventType.QUERY).tolist():
+        query = parse_query(run.event(number), run.description)
+        context = ddl_context(query, run.description, rules.lower_case)
+        updated, _ = named_tables(query.sql, rules.rewritten(query.database), context)
+        yield from (name for name in updated if rules.accepts_rows(*name))
+
+
+def _with_linked(names: Iterable[TableName], catalog: Catalog) -> Iterator[TableName]:
+    """The names, and the tables that foreign keys link with them as far as they are known."""
+    linked: dict[TableName, Collection[TableName]] = {
+        name: family for family in families(catalog.tables) if len(family) > 1 for name in family
+    }
+    for name in names:
+        yield from (name, *linked.get(name, ()))
