@@ -96,89 +96,83 @@ class Config:
     """One instance's options, already merged for one channel."""
 
     datadir: Path
-    target: str = option("", "target database as an SQLAlchemy URL; empty: sqlite:///<datadir>/target.db")
+    target: str = option("", "target database as an SQLAlchemy URL; empty = sqlite:///<datadir>/target.db")
     target_password: str = option("", "password of the target as stored: env:NAME, file:PATH, or encrypted by init")
-    master_info_repository: str = option("FILE", "where MasterInfo is kept", choices=("FILE", "TABLE"))
-    relay_log_info_repository: str = option("FILE", "where RelayLogInfo is kept", choices=("FILE", "TABLE"))
+    master_info_repository: str = option("FILE", "where MasterInfo is stored", choices=("FILE", "TABLE"))
+    relay_log_info_repository: str = option("FILE", "where RelayLogInfo is stored", choices=("FILE", "TABLE"))
     commit_mode: str = option(
         "auto",
-        "with xa a position outside the target's transactions joins them in two-phase commit",
+        "commit mode; xa = two-phase commit for a position that is outside the target's transactions",
         choices=("auto", "xa"),
     )
     prepared_position: str = option(
         "line",
-        "where commit_mode=xa prepares: in relay-log.info itself, in a shadow-page file, or in the binary log alone",
+        "where commit_mode=xa prepares: relay-log.info (line), a shadow-page file, or the binary log only",
         choices=("line", "pages", "binlog"),
     )
     commit_group_transactions: int = option(
-        0, "transactions of the source per commit at most; 0: rows as max_batch_bytes allows, statements 100"
+        0, "maximum source transactions per commit; 0 = limited by max_batch_bytes, and 100 for statements"
     )
     commit_group_milliseconds: int = option(
-        0, "time from BEGIN to COMMIT that groups of transactions are kept to, learned from those before; 0: any"
+        0, "target duration of a commit group, in milliseconds; the group size adapts to it; 0 = no limit"
     )
-    rep_engine: str = option("", "engine of the repository tables; empty: the target's transactional default")
-    server_id: int = option(0, "our server id, unique among the source's replicas; 0: derived from the datadir")
-    sync_master_info: int = option(10_000, "events between syncs of MasterInfo; 0: only at rotation, change and stop")
-    sync_relay_log: int = option(10_000, "events between syncs of the relay log; 0: left to the operating system")
+    rep_engine: str = option("", "storage engine of the repository tables; empty = the target's transactional default")
+    server_id: int = option(0, "server id of this replica, unique at the source; 0 = derived from the datadir")
+    sync_master_info: int = option(10_000, "events between syncs of MasterInfo; 0 = only at rotation, change and stop")
+    sync_relay_log: int = option(10_000, "events between syncs of the relay log; 0 = when the operating system does it")
     sync_relay_log_info: int = option(
-        10_000, "transactions between syncs of RelayLogInfo in a file; with commit_mode=xa in one commit; 0: no limit"
+        10_000, "transactions between syncs of a RelayLogInfo file; with commit_mode=xa, per commit; 0 = no limit"
     )
-    relay_log_purge: bool = option(True, "remove relay logs once they are applied")
-    relay_log_space_limit: int = option(0, "bytes of relay logs at which the receiver waits; 0: no limit", high=1 << 62)
-    max_relay_log_size: int = option(1 << 30, "bytes at which a relay log is rotated", low=4096, high=1 << 40)
-    log_bin: str = option("", "name or path of the binary log of applied transactions; empty: none is written")
-    log_replica_updates: bool = option(
-        True, "write what is applied to the binary log; false: none, whatever log_bin says"
+    relay_log_purge: bool = option(True, "remove relay logs after they are applied")
+    relay_log_space_limit: int = option(
+        0, "bytes of relay logs at which the receiver waits; 0 = no limit", high=1 << 62
     )
-    max_binlog_size: int = option(1 << 30, "bytes at which a binary log is rotated", low=4096, high=1 << 30)
-    sync_binlog: int = option(1, "commits between syncs of the binary log; 0: left to the operating system")
-    binlog_expire_logs_seconds: int = option(2_592_000, "age at which binary logs are removed; 0: never")
+    max_relay_log_size: int = option(1 << 30, "size in bytes at which a relay log is rotated", low=4096, high=1 << 40)
+    log_bin: str = option("", "name or path of the binary log of applied transactions; empty = no binary log")
+    log_replica_updates: bool = option(True, "write applied transactions to the binary log; false turns log_bin off")
+    max_binlog_size: int = option(1 << 30, "size in bytes at which a binary log is rotated", low=4096, high=1 << 30)
+    sync_binlog: int = option(1, "commits between syncs of the binary log; 0 = when the operating system does it")
+    binlog_expire_logs_seconds: int = option(2_592_000, "age in seconds at which binary logs are removed; 0 = never")
     replica_net_timeout: int = option(
-        60, "seconds without a byte until the source counts as gone", low=1, high=31536000
+        60, "seconds without a byte after which the connection to the source counts as lost", low=1, high=31536000
     )
-    source_poll: int = option(
-        60, "seconds between looks of the receiver at the source's clock, end and purging; 0: none"
-    )
+    source_poll: int = option(60, "seconds between polls of the source's clock, end of log and purge state; 0 = never")
     heartbeat_table: str = option(
-        "heartbeat.heartbeat", "table with the rows of pt-heartbeat, as the target names it; empty: none is read"
+        "heartbeat.heartbeat", "table with the rows of pt-heartbeat, as named in the target; empty = no table"
     )
-    heartbeat_utc: bool = option(True, "its times are UTC (pt-heartbeat --utc); false: of this machine's time zone")
-    replica_transaction_retries: int = option(10, "times a batch is tried again after a transient error")
+    heartbeat_utc: bool = option(True, "heartbeats are in UTC (pt-heartbeat --utc); false = this host's time zone")
+    replica_transaction_retries: int = option(10, "how often a batch is retried after a transient error")
     replica_parallel_workers: int = option(
-        0, "connections that commit a batch, each its own tables; 0 or 1: one for all", high=16
+        0, "connections that commit a batch in parallel, each its own tables; 0 or 1 = one", high=16
     )
-    replica_preserve_commit_order: bool = option(
-        False, "nobody sees a transaction before one that the source committed earlier: one connection commits"
-    )
+    replica_preserve_commit_order: bool = option(False, "commit in the source's order, on one connection")
     run_mode: str = option(
         "auto",
-        "how check judges threads that do not run: always is an alarm, cron is in order while the channel was synced "
-        "of late, auto goes by how it was started last",
+        "how check judges threads that do not run: always = an error; cron = no error while max_sync_age is kept; "
+        "auto = as the channel was last started",
         choices=("auto", "always", "cron"),
     )
     max_sync_age: int = option(
-        3600, "seconds since the last good start --until-synced that check takes for good; twice as many are critical"
+        3600, "seconds since the last full start --until-synced after which check warns; critical after twice as many"
     )
-    max_verify_age: int = option(0, "seconds since the last verify, beyond which check warns; 0: no limit")
+    max_verify_age: int = option(0, "seconds since the last verify after which check warns; 0 = no limit")
     replica_exec_mode: str = option(
         "STRICT",
-        "IDEMPOTENT overwrites rows that are there and passes over missing ones",
+        "IDEMPOTENT overwrites rows that already exist and ignores missing rows",
         choices=("STRICT", "IDEMPOTENT"),
     )
     replica_ddl_exec_mode: str = option(
         "IDEMPOTENT",
-        "IDEMPOTENT passes over what a MariaDB source's DROP TABLE or SEQUENCE names and is not there",
+        "IDEMPOTENT ignores a MariaDB source's DROP of a table or sequence that does not exist",
         choices=("IDEMPOTENT", "STRICT"),
     )
-    replica_skip_errors: str = option("off", "errors of the target that are passed over", is_error_list=True)
-    max_batch_bytes: int = option(512 << 20, "bytes of relay log per Spark job at most", low=1 << 16, high=1 << 40)
-    spark_master: str = option("", "Spark master; empty: local[number of cores]")
-    spark_conf: str = option("", "properties of Spark", holds="settings")
-    insecure_cluster: bool = option(False, "use a cluster of Spark that neither authenticates nor encrypts")
-    channel_group: str = option(
-        "", "channels of one group share a process for their receivers and one for their appliers"
-    )
-    java_home: str = option("", "folder of the Java to start Spark with")
+    replica_skip_errors: str = option("off", "errors of the target that are ignored", is_error_list=True)
+    max_batch_bytes: int = option(512 << 20, "maximum bytes of relay log per Spark job", low=1 << 16, high=1 << 40)
+    spark_master: str = option("", "URL of the Spark master; empty = local[number of cores]")
+    spark_conf: str = option("", "Spark properties", holds="settings")
+    insecure_cluster: bool = option(False, "use a Spark cluster that neither authenticates nor encrypts")
+    channel_group: str = option("", "name of a group whose channels share one receiver process and one applier process")
+    java_home: str = option("", "folder of the Java installation that starts Spark")
     on_unsupported_ddl: str = option(
         "skip_objects",
         "statements that the target cannot execute: skip_objects skips views, triggers, routines, events and users",
@@ -186,21 +180,21 @@ class Config:
     )
     on_uncomputable_ddl: str = option(
         "stop",
-        "statements that give stored rows values which only the source knows; recopy copies their tables again",
+        "statements that give stored rows values which only the source knows: stop, or copy their tables again",
         choices=("stop", "recopy"),
     )
-    nul_in_text: str = option("stop", "NUL in PostgreSQL's text; replace stores U+FFFD", choices=("stop", "replace"))
-    on_error: str = option("", "command that is told of each new error, as JSON on its standard input")
-    on_recovery: str = option("", "command that is told when a thread that on_error was told of works again")
-    lower_case_table_names: int = option(0, "the source's; 1: it stores names of tables in lower case", high=1)
-    replicate_do_db: str = option("", "replicate these databases only", holds="databases")
-    replicate_ignore_db: str = option("", "leave these databases out", holds="databases")
-    replicate_do_table: str = option("", "replicate these tables only", holds="tables")
-    replicate_ignore_table: str = option("", "leave these tables out", holds="tables")
-    replicate_wild_do_table: str = option("", "replicate tables like these (% and _) only", holds="patterns")
-    replicate_wild_ignore_table: str = option("", "leave tables like these (% and _) out", holds="patterns")
-    replicate_rewrite_db: str = option("", "databases that have another name here", holds="rewrites")
-    replicate_same_server_id: bool = option(False, "keep events that carry our own server id")
+    nul_in_text: str = option("stop", "NUL in text for PostgreSQL; replace stores U+FFFD", choices=("stop", "replace"))
+    on_error: str = option("", "shell command to run for each new error; it reads the error as JSON on standard input")
+    on_recovery: str = option("", "shell command to run when a thread works again after an error")
+    lower_case_table_names: int = option(0, "as on the source; 1 = table names are stored in lower case", high=1)
+    replicate_do_db: str = option("", "replicate only these databases", holds="databases")
+    replicate_ignore_db: str = option("", "do not replicate these databases", holds="databases")
+    replicate_do_table: str = option("", "replicate only these tables", holds="tables")
+    replicate_ignore_table: str = option("", "do not replicate these tables", holds="tables")
+    replicate_wild_do_table: str = option("", "replicate only tables like these (% and _)", holds="patterns")
+    replicate_wild_ignore_table: str = option("", "do not replicate tables like these (% and _)", holds="patterns")
+    replicate_rewrite_db: str = option("", "databases that have another name in the target", holds="rewrites")
+    replicate_same_server_id: bool = option(False, "apply events that carry this replica's own server id")
     config_file: Path | None = field(default=None, kw_only=True, compare=False)  # --config, to read the options again
 
     @property

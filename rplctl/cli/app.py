@@ -1,7 +1,8 @@
 """The Typer app: global options, every verb with its aliases.
 
-`VERBS` is the one list of commands: name → aliases. Aliases are hidden, and work alike. `rplctl show-status` is
-`show_status` in show_status.py here, which asks `show_status` in rplctl/command/show_status.py.
+`GROUPS` is the one list of commands, by task. `VERBS` maps each command to its aliases. Aliases are hidden and work
+alike. `rplctl show-status` is `show_status` in show_status.py here, which calls `show_status` in
+rplctl/command/show_status.py.
 
 How verbs are lazy: a command line that names its verb imports that verb's file only; help, completion and mistakes
 import them all. A verb's function imports its command when it runs, and what a TAB is offered is imported when a shell
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from typer.core import TyperGroup
 from typer.main import get_command
 
 from rplctl import __version__
@@ -43,14 +45,22 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "lock-instance": ("lock-instance-for-backup",),
     "lock-tables": ("flush-tables-with-read-lock",),
 }
-VERBS: dict[str, tuple[str, ...]] = {name: ALIASES.get(name, ()) for name in (
-    "init", "change-master", "change-filter", "start", "stop", "reset", "show-status", "show-channels",
-    "show-relaylog-events", "show-changes", "flush-relay-logs", "purge-relay-logs", "purge-binary-logs", "skip",
-    "recover", "switch-repo", "rename-channel", "change-target", "load-schema", "clone", "show-clone", "verify",
-    "repair", "log-status", "lock-instance", "unlock-instance", "lock-tables", "unlock-tables", "backup", "restore",
-    "export-info", "import-info", "wait", "check", "heartbeat", "history", "top", "metrics", "serve", "doctor",
-    "fsync-report", "crash-test", "demo",
-)}  # fmt: skip
+GROUPS: dict[str, tuple[str, ...]] = {  # by the task of an operator, as --help and rplctl(1) list the verbs
+    "Set up": ("init", "change-master", "change-filter", "clone", "load-schema", "rename-channel", "change-target"),
+    "Run": ("start", "stop", "wait", "skip", "reset"),
+    "Look": ("show-status", "show-channels", "show-clone", "show-changes", "history", "top"),
+    "Compare data": ("verify", "repair"),
+    "Positions and logs": (
+        *("show-relaylog-events", "flush-relay-logs", "purge-relay-logs", "purge-binary-logs", "recover"),
+        *("switch-repo", "import-info", "export-info"),
+    ),
+    "Back up": (
+        *("backup", "restore", "log-status", "lock-instance", "unlock-instance", "lock-tables", "unlock-tables"),
+    ),
+    "Monitor": ("check", "doctor", "metrics", "serve", "heartbeat"),
+    "Self-test": ("demo", "crash-test", "fsync-report"),
+}
+VERBS: dict[str, tuple[str, ...]] = {name: ALIASES.get(name, ()) for names in GROUPS.values() for name in names}
 HELP = ("-h", "--help")
 TAB = "_RPLCTL_COMPLETE"  # in the environment when a shell asks through Typer
 _USAGE_ERROR: Any = typer.BadParameter.__bases__[0]  # of every mistake in a command line
@@ -108,11 +118,23 @@ def _verbs_of(arguments: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name, aliases in VERBS.items() if verb in (name, *aliases)) or tuple(VERBS)
 
 
+class _GroupedHelp(TyperGroup):
+    """The program's help, which lists the commands by task."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        width = max(map(len, VERBS))
+        for group, names in GROUPS.items():
+            rows = [(name.ljust(width), str(self.commands[name].help).partition("\n")[0]) for name in names]
+            with formatter.section(group):
+                formatter.write_dl(rows)
+
+
 def _built(verbs: Iterable[str]) -> Any:
     app = typer.Typer(
         name="rplctl",
+        cls=_GroupedHelp,
         help="A crash-safe MySQL/MariaDB replica for any SQL database, run like a MySQL replica.",
-        epilog="See rplctl(1). Options of every command may stand before or after it.",
+        epilog="The options above may be written before or after a command. For details, see rplctl(1).",
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         no_args_is_help=True,
@@ -186,9 +208,9 @@ def _global_options(
     format: str = option(("--format", "-f"), "table|vertical|tsv|json", "Layout of the result.", ""),
     json: bool = switch("--json", "Same as --format json."),
     vertical: bool = switch(("--vertical", "-E"), "Same as --format vertical."),
-    quiet: bool = switch(("--quiet", "-q"), "Print errors and asked-for results only."),
+    quiet: bool = switch(("--quiet", "-q"), "Print only errors and results."),
     verbose: bool = switch(("--verbose", "-v"), "Show more columns."),
-    color: str = option("--color", "auto|always|never", "Colour on a terminal.", "auto"),
+    color: str = option("--color", "auto|always|never", "Use colour in the output.", "auto"),
     version: bool = typer.Option(False, "--version", help="Print the version.", callback=_version, is_eager=True),
 ) -> None:
     if context.resilient_parsing:

@@ -12,12 +12,14 @@ from rplctl.cli.output import many, say
 
 def backup(
     options: Globals,
-    folder: Path = argument("DIR", "A folder that is empty, or not there yet.", ...),
-    without_key: bool = switch("--without-key", "Leave out rplctl.key: stored passwords cannot be read then."),
+    folder: Path = argument("DIR", "Folder for the backup; it must be empty or not exist.", ...),
+    without_key: bool = switch(
+        "--without-key", "Do not copy rplctl.key; the backup's passwords cannot be read without it."
+    ),
 ) -> None:
-    """Copy the instance while it runs.
+    """Back up the instance while it runs.
 
-    Repositories, relay logs and a SQLite target, all of one moment.
+    The backup holds the repositories, the relay logs and a SQLite target, all from the same moment.
     """
     from rplctl.command.backup import backup as run
 

@@ -14,9 +14,9 @@ from rplctl.command.instance.backup_lock import (
 )
 from rplctl.errors import UsageError
 
-WAIT = option("--wait", "S", "Wait for the lock at most so many seconds.", "50")
-TIMEOUT = option("--timeout", "S", "Give it back after so many seconds; 1h without it.")
-COMMAND = argument("[-- COMMAND ...]", "Run this, and hold the lock as long as it runs.")
+WAIT = option("--wait", "S", "Wait for the lock at most this many seconds.", "50")
+TIMEOUT = option("--timeout", "S", "Release the lock after this many seconds; default: 1h.")
+COMMAND = argument("[-- COMMAND ...]", "Hold the lock while this command runs.")
 
 
 def lock(options: Globals, chosen: BackupLock, command: list[str] | None, wait: str, timeout: str | None) -> None:

@@ -18,7 +18,7 @@ from rplctl.config import OPTIONS
 def change_filter(options: Globals, channel: str | None, dry_run: bool, **given: Any) -> None:
     """Set which databases and tables a channel applies.
 
-    CHANGE REPLICATION FILTER: a list that is given replaces the one before.
+    As in CHANGE REPLICATION FILTER, a list replaces the previous list.
     """
     from rplctl.command.change_filter import change_filter as run
 

@@ -16,17 +16,17 @@ _STDIN = switch("--target-password-stdin", "Read the target's password from stan
 
 def change_target(
     options: Globals,
-    url: str = argument("URL", "Where the target is now, as for init --target.", ...),
+    url: str = argument("URL", "New address of the target, as for init --target.", ...),
     channel: str | None = option(
-        ("--channel", "--for-channel"), "NAME", "Only the target of this channel; without it that of the instance."
+        ("--channel", "--for-channel"), "NAME", "Change the target of this channel only; default: that of the instance."
     ),
     target_password_file: Path | None = _FILE,
     target_password_stdin: bool = _STDIN,
     dry_run: bool = DRY_RUN,
 ) -> None:
-    """Follow a target that was moved to another place.
+    """Set the new address of a target that was moved.
 
-    The new place is checked first: it must hold what belongs to each channel.
+    rplctl first checks that the new target holds the data of each channel.
     """
     from rplctl.command.change_target import change_target as run
 

@@ -27,20 +27,22 @@ _MOST_NAMED: Final = 5  # channels that are in order
 def check(
     options: Globals,
     channel: str | None = CHANNELS,
-    lag_warning: str = option("--lag-warning", "SECONDS", "Lag that is a warning.", "60"),
-    lag_critical: str = option("--lag-critical", "SECONDS", "Lag that is critical.", "300"),
-    offline: bool = switch("--offline", "Judge what is stored, not threads and lag; read every relay log byte."),
-    online: bool = switch("--online", "Ask the source, too."),
+    lag_warning: str = option("--lag-warning", "SECONDS", "Lag in seconds at which check warns.", "60"),
+    lag_critical: str = option("--lag-critical", "SECONDS", "Lag in seconds at which check is critical.", "300"),
+    offline: bool = switch(
+        "--offline", "Check stored files only, not threads and lag; read every relay log completely."
+    ),
+    online: bool = switch("--online", "Also connect to the source and check it."),
     max_sync_age: str | None = option(
-        "--max-sync-age", "SECONDS", "Of a channel run from cron; instead of the option."
+        "--max-sync-age", "SECONDS", "Replaces the option max_sync_age, for channels that cron runs."
     ),
     max_verify_age: str | None = option(
-        "--max-verify-age", "SECONDS", "Of the last verify; older is a warning; as the option."
+        "--max-verify-age", "SECONDS", "Replaces the option max_verify_age: warn if the last verify is older."
     ),
 ) -> None:
-    """Print a verdict for monitoring systems, and why.
+    """Print a verdict for a monitoring system, with reasons.
 
-    Exit code 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.
+    The exit code is 0 for OK, 1 for WARNING, 2 for CRITICAL, 3 for UNKNOWN.
     """
     from rplctl.command.channel.context import one_engine
     from rplctl.command.check.verb import UNKNOWN, WORDS, Scope, Verdict, check_each, limits_of, worst, worst_first

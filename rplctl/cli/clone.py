@@ -23,23 +23,34 @@ _MOST_THREADS = 8  # an engine has 15 connections
 def clone(
     options: Globals,
     channel: str | None = CHANNEL,
-    databases: str = option("--databases", "DB,...", "Only tables of these databases.", ""),
-    tables: str = option("--tables", "DB.TABLE,...", "Only these tables.", ""),
-    replace: bool = switch("--replace", "Also those that the target has: drop them first."),
-    max_load: str | None = option("--max-load", "N", "Wait while Threads_running of the source is above it."),
-    max_rate: str | None = option("--max-rate", "MB/s", "Read at most that much from the source."),
-    load_threads: str | None = option("--load-threads", "N", "Connections to the target that load rows."),
-    read_from: str | None = option("--read-from", "HOST[:PORT]", "Read rows from this replica of the source."),
-    max_history: str | None = option("--max-history", "N", "Open no snapshot while InnoDB has more old rows."),
-    lag_of: str | None = option("--lag-of", "HOST[:PORT],...", "Wait for these replicas of the source."),
-    max_lag: str | None = option("--max-lag", "SECONDS", "Of each of them, at most; 10 if never given."),
-    cancel: bool = switch("--cancel", "Instead: take back what is not copied yet."),
+    databases: str = option("--databases", "DB,...", "Copy only tables of these databases.", ""),
+    tables: str = option("--tables", "DB.TABLE,...", "Copy only these tables.", ""),
+    replace: bool = switch("--replace", "Also copy tables that exist in the target; they are dropped first."),
+    max_load: str | None = option(
+        "--max-load", "N", "Pause while the source's Threads_running is above N; default: 25."
+    ),
+    max_rate: str | None = option(
+        "--max-rate", "MB/s", "Read at most this many MB per second from the source; default: no limit."
+    ),
+    load_threads: str | None = option(
+        "--load-threads", "N", "Number of target connections that load rows; default: 2."
+    ),
+    read_from: str | None = option("--read-from", "HOST[:PORT]", "Read the rows from this replica of the source."),
+    max_history: str | None = option(
+        "--max-history", "N", "Open no snapshot while InnoDB's history list is longer than N."
+    ),
+    lag_of: str | None = option("--lag-of", "HOST[:PORT],...", "Pause while one of these replicas of the source lags."),
+    max_lag: str | None = option(
+        "--max-lag", "SECONDS", "Lag of those replicas at which the copy pauses; default: 10."
+    ),
+    cancel: bool = switch("--cancel", "Cancel the copy of tables that are not yet copied."),
     dry_run: bool = DRY_RUN,
     yes: bool = YES,
 ) -> None:
-    """Copy tables of a living source, then replicate them.
+    """Copy tables from the source, then replicate them.
 
-    Those that the target lacks, or those that are named, without a lock; show-clone tells how far it is.
+    clone copies the tables that are missing in the target, or the tables that are named. It takes no table locks.
+    show-clone shows its progress.
     """
     from rplctl.command.clone import Choice, CloneRequest, clone as run
 

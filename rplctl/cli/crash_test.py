@@ -13,23 +13,25 @@ from rplctl.target_url import has_password
 
 def crash_test(
     options: Globals,
-    target: str = option("--target", "URL", "A server for a scratch database, not a SQLite file.", ""),
-    target_password_file: Path | None = option("--target-password-file", "FILE", "Read the target's password here."),
-    points: str = option("--points", "NAME,...", "Only these crash points.", ""),
-    mode: str = option("--mode", "MODE,...", "Only these commit modes.", ""),
-    kinds: str = option("--kinds", "KIND,...", "Only these kinds of groups.", ""),
-    clone: str = option("--clone", "DB.TABLE,...", "Instead: copy these tables of --channel's source, killed.", ""),
-    arm: str | None = option("--arm", "NAME=kill[@N],...", "Kill a running thread of --channel there instead."),
+    target: str = option("--target", "URL", "Server for a scratch database; default: a SQLite file.", ""),
+    target_password_file: Path | None = option(
+        "--target-password-file", "FILE", "Read the target's password from this file."
+    ),
+    points: str = option("--points", "NAME,...", "Test only these crash points.", ""),
+    mode: str = option("--mode", "MODE,...", "Test only these commit modes.", ""),
+    kinds: str = option("--kinds", "KIND,...", "Test only these kinds of commit groups.", ""),
+    clone: str = option("--clone", "DB.TABLE,...", "Test a copy of these tables of --channel's source.", ""),
+    arm: str | None = option("--arm", "NAME=kill[@N],...", "Kill a running thread of --channel at this point."),
     channel: str | None = CHANNEL,
 ) -> None:
-    """Kill at each crash point and compare (WL#3970).
+    """Kill rplctl at each crash point and check the data.
 
-    On a scratch instance with a recorded log. The applier runs without Spark, whose part is pure: it writes nothing.
-    Modes are transaction, marker, xa, xa-pages, each also with "+log" (log_bin), and xa-binlog; of a lake (--target
-    delta+file:// or parquet+file://) per-table and per-table-file; of DuckDB (--target duckdb:///) marker and
-    marker+log; "-" is what commits nothing. Kinds of groups are transaction, batch, ddl, keyless, non-transactional and
-    statement; besides there are receiver, recovery, purge, to table and to file. With --clone the source is the
-    channel's, and what is killed is a copy. Exit code 1 when an outcome is not the expected one.
+    crash-test uses a scratch instance and a recorded log. The applier runs without Spark, because Spark writes nothing.
+    The commit modes are transaction, marker, xa and xa-pages, each also with "+log" (log_bin), and xa-binlog. A lake
+    (--target delta+file:// or parquet+file://) has per-table and per-table-file; DuckDB (--target duckdb:///) has
+    marker and marker+log. The mode "-" commits nothing. The kinds of groups are transaction, batch, ddl, keyless,
+    non-transactional and statement, and also receiver, recovery, purge, to table and to file. With --clone, a copy from
+    the channel's source is killed. The exit code is 1 if a result is not the expected one.
     """
     if arm is not None:
         from rplctl.command.crash_test import arm as run_arm

@@ -16,9 +16,9 @@ from rplctl.errors import RplError
 
 
 def demo(
-    options: Globals, folder: Path | None = argument("DIR", "Instance folder to make; without it a temporary one.")
+    options: Globals, folder: Path | None = argument("DIR", "Instance folder to create; default: a temporary folder.")
 ) -> None:
-    """Replicate recorded binary logs, and compare."""
+    """Replicate recorded binary logs and compare checksums."""
     from rplctl.command.demo import DemoTable, demo as run
     from rplctl.command.show_status import WORKLOG_COLUMNS
 

@@ -10,9 +10,9 @@ from rplctl.errors import RplError, told
 
 
 def doctor(options: Globals, channel: str | None = CHANNEL) -> None:
-    """Look whether all that replication needs is there.
+    """Check that everything replication needs is in place.
 
-    Says, too, what a power cut would take. Exit code 1 with a warning, 2 with a failure.
+    doctor also reports what a power failure could lose. The exit code is 1 for a warning and 2 for a failure.
     """
     from rplctl.command.doctor import FAIL, WARN, DoctorLine, doctor as run
 

@@ -11,15 +11,17 @@ from rplctl.cli.output import say
 
 def export_info(
     options: Globals,
-    folder: Path = argument("DIR", "Folder to write the files into.", ...),
-    server: str = option("--server", "mysql-5.6|mysql-5.7|mysql-8.0|mariadb", "Whose files to write.", ...),
+    folder: Path = argument("DIR", "Folder that receives the files.", ...),
+    server: str = option(
+        "--server", "mysql-5.6|mysql-5.7|mysql-8.0|mariadb", "Server for which the files are written.", ...
+    ),
     channel: str | None = CHANNEL,
     dry_run: bool = DRY_RUN,
     yes: bool = YES,
 ) -> None:
-    """Write a server's own info files.
+    """Write the position as a server's own info files.
 
-    Position and connection, the password in clear text.
+    The files hold the position, the connection, and the password in clear text.
     """
     from rplctl.command.export_info import Destination, export_info as run
 

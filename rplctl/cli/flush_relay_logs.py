@@ -9,7 +9,7 @@ from rplctl.config import Config
 
 
 def flush_relay_logs(options: Globals, channel: str | None = CHANNELS) -> None:
-    """Begin a new relay log (FLUSH RELAY LOGS)."""
+    """Start a new relay log (FLUSH RELAY LOGS)."""
     from rplctl.command.flush_relay_logs import flush_relay_logs as run
 
     def flush(name: str, config: Config) -> None:

@@ -9,12 +9,12 @@ from rplctl.cli.output import show_records
 
 def fsync_report(
     options: Globals,
-    transactions: int = option("--transactions", "N", "Transactions per variant.", 50),
+    transactions: int = option("--transactions", "N", "Number of transactions per variant.", 50),
     on_target: bool = switch("--on-target", "Measure on the configured target, not on a SQLite file of its own."),
 ) -> None:
-    """Count the fsyncs that a position costs (WL#5125).
+    """Count the fsyncs that a committed position costs.
 
-    Exit code 1 when one is off.
+    The exit code is 1 if a count differs from the expected one.
     """
     from rplctl.command.fsync_report import FsyncLine, fsync_report as run
 

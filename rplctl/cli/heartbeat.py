@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 def heartbeat(
     options: Globals,
     channel: str | None = CHANNELS,
-    update: bool = switch("--update", "Write the time at the source until Ctrl-C, of one channel."),
-    create_table: bool = switch("--create-table", "With --update: make the table when it is missing."),
-    monitor: bool = switch("--monitor", "Show again and again until Ctrl-C."),
-    interval: str = option("--interval", "SECONDS", "Between two rows, or two looks.", "1"),
-    run_time: str | None = option("--run-time", "SECONDS", "End then."),
+    update: bool = switch("--update", "Write heartbeats of one channel at the source until Ctrl-C."),
+    create_table: bool = switch("--create-table", "With --update, create the table if it is missing."),
+    monitor: bool = switch("--monitor", "Print the lag repeatedly until Ctrl-C."),
+    interval: str = option("--interval", "SECONDS", "Seconds between two heartbeats or two lines.", "1"),
+    run_time: str | None = option("--run-time", "SECONDS", "Exit after this many seconds."),
 ) -> None:
-    """Tell the true lag, or write a heartbeat."""
+    """Measure the true lag, or write heartbeats."""
     from rplctl.command.heartbeat import Heartbeat, heartbeat as look, update as beat_at_source
 
     pause, limit = seconds(interval, "--interval") or 1.0, seconds(run_time, "--run-time")

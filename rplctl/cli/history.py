@@ -15,10 +15,10 @@ from rplctl.history import Event
 def history(
     options: Globals,
     channel: str | None = CHANNELS,
-    since: str | None = option("--since", "SECONDS", "Only what is not older: 90, 30m, 12h, 7d."),
-    last: int = option("--last", "N", "Only the last so many; 0: all that is kept.", 25),
+    since: str | None = option("--since", "SECONDS", "Only entries of the last SECONDS, or 30m, 12h, 7d."),
+    last: int = option("--last", "N", "Only the last N entries; 0 = all.", 25),
 ) -> None:
-    """Print what happened to the channels, and who did it."""
+    """List what happened to the channels, and who did it."""
     from rplctl.command.history import history as run
 
     if last < 0:

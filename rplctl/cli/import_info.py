@@ -16,19 +16,19 @@ def import_info(
     folder: Path | None = argument("DIR", "Data folder of a server, or a copy of its two info files."),
     channel: str | None = CHANNEL,
     mysql_tables: Path | None = option(
-        "--mysql-tables", "FILE", "Rows of MySQL's two tables, as its client prints them with -E or -B."
+        "--mysql-tables", "FILE", "Rows of MySQL's two info tables, printed by the mysql client with -E or -B."
     ),
-    maxwell: Path | None = option("--maxwell", "FILE", "A row of maxwell.positions."),
-    debezium: Path | None = option("--debezium", "FILE", "The connector's offset, JSON."),
-    canal: Path | None = option("--canal", "FILE", "Canal's meta.dat."),
-    tungsten: Path | None = option("--tungsten", "FILE", "A row of trep_commit_seqno."),
-    gtid: str = option("--gtid", "SET", "GTIDs applied so far: gtid_slave_pos or gtid_executed.", ""),
+    maxwell: Path | None = option("--maxwell", "FILE", "Output with a row of maxwell.positions."),
+    debezium: Path | None = option("--debezium", "FILE", "Offset of the Debezium connector, as JSON."),
+    canal: Path | None = option("--canal", "FILE", "File meta.dat of Canal."),
+    tungsten: Path | None = option("--tungsten", "FILE", "Output with a row of trep_commit_seqno."),
+    gtid: str = option("--gtid", "SET", "GTIDs that are applied: gtid_slave_pos or gtid_executed.", ""),
     dry_run: bool = DRY_RUN,
     yes: bool = YES,
 ) -> None:
-    """Take over a position from another replica or tool.
+    """Import the position of another replica or tool.
 
-    From a server also its connection settings.
+    From a server, rplctl also imports the connection settings.
     """
     from rplctl.command.import_info import FOLDER, ROWS, Origin, import_info as run, is_configured
 

@@ -17,7 +17,7 @@ from rplctl.secret import find_password
 
 _FILE = option("--target-password-file", "FILE", "Read the target's password from a file.")
 _STDIN = switch("--target-password-stdin", "Read the target's password from standard input.")
-_SYSTEMD = switch("--systemd", "Write units and timers for systemd, and tell what to type next.")
+_SYSTEMD = switch("--systemd", "Write units and timers for systemd and print the next command.")
 
 
 @takes(
@@ -25,12 +25,12 @@ _SYSTEMD = switch("--systemd", "Write units and timers for systemd, and tell wha
     parameter("target_password_file", Path | None, _FILE),
     parameter("target_password_stdin", bool, _STDIN),
     parameter("systemd", bool, _SYSTEMD),
-    parameter("systemd_dir", Path | None, option("--systemd-dir", "DIR", "Write them there.")),
-    parameter("force", bool, switch("--force", "Write over units that somebody changed.")),
+    parameter("systemd_dir", Path | None, option("--systemd-dir", "DIR", "Folder for the systemd units.")),
+    parameter("force", bool, switch("--force", "Overwrite systemd units that were edited.")),
     parameter("password_on_argv", str | None, typer.Option(None, "--target-password", hidden=True)),
 )
 def init(options: Globals, **given: Any) -> None:
-    """Make an instance folder, or change its options."""
+    """Create an instance, or change its options."""
     from rplctl.command.init import init as run
     from rplctl.command.instance.units import unit_folder, write_units
 

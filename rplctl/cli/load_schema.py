@@ -15,13 +15,15 @@ def load_schema(
     options: Globals,
     file: Path | None = argument("FILE", "Output of mysqldump --no-data."),
     channel: str | None = CHANNEL,
-    from_source: bool = switch("--from-source", "Ask the source instead of reading a file."),
-    loaded: str | None = option("--rows-loaded", "DB.TABLE,...|all", "Instead: say that the rows are copied by now."),
+    from_source: bool = switch("--from-source", "Read the definitions from the source, not from a file."),
+    loaded: str | None = option(
+        "--rows-loaded", "DB.TABLE,...|all", "Declare that the rows of these tables are copied."
+    ),
     dry_run: bool = DRY_RUN,
 ) -> None:
-    """Tell a channel the definitions of its tables.
+    """Load table definitions for a channel.
 
-    Row events do not carry them. Tables that the target lacks are made empty.
+    Row events do not carry definitions. Tables that are missing in the target are created empty.
     """
     from rplctl.command.load_schema import load_schema as run, rows_loaded
 

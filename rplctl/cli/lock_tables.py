@@ -9,7 +9,7 @@ from rplctl.cli.globals import Globals
 def lock_tables(
     options: Globals, command: list[str] | None = COMMAND, wait: str = WAIT, timeout: str | None = TIMEOUT
 ) -> None:
-    """Hold appliers (FLUSH TABLES WITH READ LOCK)."""
+    """Pause appliers (FLUSH TABLES WITH READ LOCK)."""
     from rplctl.command.lock_tables import TABLES
 
     lock(options, TABLES, command, wait, timeout)

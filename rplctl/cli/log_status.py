@@ -13,11 +13,11 @@ from rplctl.cli.output import show_rows
 
 def log_status(
     options: Globals,
-    layout: str = option("--format", "seed|mysql8", "Names of columns and keys: WL#9452's text, or MySQL 8's.", ""),
+    layout: str = option("--format", "seed|mysql8", "Names of columns and keys: those of WL#9452 or of MySQL 8.", ""),
 ) -> None:
-    """Show where a backup would begin (WL#9452).
+    """Show the coordinates for a backup (WL#9452).
 
-    All are of one moment: coordinates for a backup.
+    All coordinates are from the same moment.
     """
     from rplctl.command.log_status import log_status as run
 

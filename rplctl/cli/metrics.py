@@ -14,10 +14,10 @@ from rplctl.cli.text import to_json
 def metrics(
     options: Globals,
     channel: str | None = CHANNELS,
-    textfile: Path | None = option("--textfile", "FILE.prom", "Replace this file at once instead of printing."),
-    alerts: bool = switch("--alerts", "Print rules that alert on these metrics instead."),
+    textfile: Path | None = option("--textfile", "FILE.prom", "Write to this file, atomically, instead of printing."),
+    alerts: bool = switch("--alerts", "Print alert rules for these metrics."),
 ) -> None:
-    """Print the state of every channel for Prometheus."""
+    """Print the state of all channels for Prometheus."""
     from rplctl.command.channel.context import one_engine
     from rplctl.command.metrics import alert_rules, metrics as run, samples, write_textfile
     from rplctl.command.watching.seen import seen

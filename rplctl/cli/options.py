@@ -41,14 +41,14 @@ def _channel(help: str) -> Any:
     return option(("--channel", "--for-channel"), "NAME", f"Replication channel{help}")
 
 
-CHANNEL = _channel("; without it the default channel '' or the only one there is.")
-CHANNELS = _channel("; without it every channel.")
-SEVERAL_CHANNELS = _channel(", or several, each with the option; without it every channel.")
-ALL_CHANNELS = switch("--all", "Every channel, as without --channel.")
-DRY_RUN = switch("--dry-run", "Check and show what would be done; change nothing.")
+CHANNEL = _channel("; default: '', or the only channel that exists.")
+CHANNELS = _channel("; default: every channel.")
+SEVERAL_CHANNELS = _channel("; may be repeated; default: every channel.")
+ALL_CHANNELS = switch("--all", "Act on every channel, as without --channel.")
+DRY_RUN = switch("--dry-run", "Check and print what would be done; change nothing.")
 YES = switch(("--yes", "-y"), "Do not ask for confirmation.")
-ONLY_RECEIVER = switch(("--receiver", "--io-thread"), "Only the receiver (I/O thread).")
-ONLY_APPLIER = switch(("--applier", "--sql-thread"), "Only the applier (SQL thread).")
+ONLY_RECEIVER = switch(("--receiver", "--io-thread"), "Act on the receiver (I/O thread) only.")
+ONLY_APPLIER = switch(("--applier", "--sql-thread"), "Act on the applier (SQL thread) only.")
 
 
 def names_of(options: Globals, given: str | Sequence[str] | None, *, every: bool = False) -> list[str]:
@@ -167,7 +167,9 @@ def option_parameter(o: Option) -> Parameter:
     """The parameter of a row of the option table; a list may be given several times."""
     flags = tuple(f"--{name.replace('_', '-')}" for name in (o.name, o.old_name) if name)
     kind = list[str] | None if o.holds else str | None
-    return parameter(o.name, kind, option(flags, o.range_text, sentence(o.help)))
+    known = str(o.default).lower() if isinstance(o.default, bool) else str(o.default)
+    text = sentence(o.help) + (f"  [default: {known}]" if known else "")
+    return parameter(o.name, kind, option(flags, o.range_text, text))
 
 
 def sentence(text: str) -> str:

@@ -9,7 +9,7 @@ from rplctl.config import Config
 
 
 def purge_relay_logs(options: Globals, channel: str | None = CHANNELS, dry_run: bool = DRY_RUN) -> None:
-    """Remove relay logs that are applied as a whole."""
+    """Remove relay logs that are completely applied."""
     from rplctl.command.purge_relay_logs import purge_relay_logs as run
 
     def purge(name: str, config: Config) -> None:

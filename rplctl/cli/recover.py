@@ -10,12 +10,12 @@ from rplctl.cli.output import show_records
 def recover(
     options: Globals,
     channel: str | None = CHANNELS,
-    refetch: bool = switch("--refetch", "Remove all relay logs: the next start fetches what is not executed."),
+    refetch: bool = switch("--refetch", "Remove all relay logs; the next start fetches unapplied events again."),
     dry_run: bool = DRY_RUN,
 ) -> None:
-    """Repair the relay log, as every start does (WL#4621).
+    """Repair the relay log, as every start does.
 
-    The torn tail is cut and the next event computed.
+    recover cuts an incomplete last event and finds the next position.
     """
     from rplctl.command.recover import RecoverResult, recover as run
 

@@ -9,13 +9,13 @@ from rplctl.cli.output import say
 
 def rename_channel(
     options: Globals,
-    old: str = argument("OLD", "The channel; '' is the default one.", ...),
-    new: str = argument("NEW", "Its new name.", ...),
+    old: str = argument("OLD", "Name of the channel; '' is the default channel.", ...),
+    new: str = argument("NEW", "New name of the channel.", ...),
     dry_run: bool = DRY_RUN,
 ) -> None:
     """Give a stopped channel another name.
 
-    Position, relay logs, options and rows in the target stay what they are.
+    The position, relay logs, options and rows of the channel stay the same.
     """
     from rplctl.command.rename_channel import rename_channel as run
 

@@ -16,13 +16,13 @@ from rplctl.errors import for_channel
 def repair(
     options: Globals,
     channel: str | None = CHANNEL,
-    report: Path | None = option("--report", "FILE", "What verify --report wrote; without it what it wrote last."),
+    report: Path | None = option("--report", "FILE", "Report of verify --report; default: the last one."),
     dry_run: bool = DRY_RUN,
-    show: str = option("--show", "N", "With --dry-run so many statements of each table.", "10"),
+    show: str = option("--show", "N", "With --dry-run, print at most N statements per table.", "10"),
 ) -> None:
-    """Mend the rows that verify found to differ.
+    """Repair the rows that verify found to differ.
 
-    A channel that is stopped runs for as long as that takes. Exit code 0 when all are mended, 1 when some are left.
+    A stopped channel runs during the repair. The exit code is 0 if all rows were repaired, otherwise 1.
     """
     from rplctl.command.repair import RepairedTable, repair as run
 

@@ -11,13 +11,13 @@ from rplctl.config import Config
 def reset(
     options: Globals,
     channel: str | None = CHANNELS,
-    everything: bool = switch("--all", "Forget the connection and the channel, too."),
+    everything: bool = switch("--all", "Also remove the connection settings and the channel."),
     dry_run: bool = DRY_RUN,
     yes: bool = YES,
 ) -> None:
-    """Forget position and relay logs (RESET SLAVE).
+    """Remove position and relay logs (RESET SLAVE).
 
-    The replicated tables stay.
+    The replicated tables are not changed.
     """
     from rplctl.command.reset import reset as run
 

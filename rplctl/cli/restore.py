@@ -11,12 +11,12 @@ from rplctl.cli.output import many, say
 
 def restore(
     options: Globals,
-    folder: Path = argument("DIR", "What backup made.", ...),
+    folder: Path = argument("DIR", "Folder that backup wrote.", ...),
     binary_log_dir: list[Path] | None = option(
-        "--binary-log-dir", "DIR", "Put a binary log back that was in this folder."
+        "--binary-log-dir", "DIR", "Also restore the binary log that was in this folder; may be repeated."
     ),
 ) -> None:
-    """Make an instance folder from a backup."""
+    """Create an instance folder from a backup."""
     from rplctl.command.restore import restore as run
 
     result = run(folder.absolute(), options.datadir, [place.absolute() for place in binary_log_dir or []])

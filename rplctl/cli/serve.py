@@ -16,14 +16,14 @@ from rplctl.secret import read_secret_file
 def serve(
     options: Globals,
     channel: str | None = CHANNELS,
-    listen: str = option("--listen", "HOST:PORT", "Where to answer.", "127.0.0.1:9104"),
+    listen: str = option("--listen", "HOST:PORT", "Address and port to listen on.", "127.0.0.1:9104"),
     token_file: Path | None = option(
-        "--token-file", "FILE", "Readers must show the token in it, which only you can read."
+        "--token-file", "FILE", "File with the token that clients must send; only its owner may read it."
     ),
-    tls_cert: Path | None = option("--tls-cert", "FILE", "Answer with TLS: the certificate, PEM."),
-    tls_key: Path | None = option("--tls-key", "FILE", "Its key, when that is another file."),
+    tls_cert: Path | None = option("--tls-cert", "FILE", "Certificate for TLS, as PEM."),
+    tls_key: Path | None = option("--tls-key", "FILE", "Private key of the certificate, if in another file."),
 ) -> None:
-    """Serve metrics, health and a page over HTTP."""
+    """Serve metrics, health and a status page over HTTP."""
     from rplctl.command.serve import Request, is_local, serve as run
     from rplctl.command.watching.watch import Watch
 

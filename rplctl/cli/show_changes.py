@@ -21,15 +21,17 @@ _COLUMNS = ("Time", "Op", "Gtid", "Log_name", "Pos", "Change")
 def show_changes(
     options: Globals,
     channel: str | None = CHANNEL,
-    table: str = option("--table", "DB.TABLE", "The table, as the source names it.", ""),
-    key: str = option("--key", "COLUMN=VALUE,...", "Only rows that have these values.", ""),
-    path: Path | None = option("--in", "PATH", "Folder of binary logs, index file, or log."),
-    schema_file: Path | None = option("--schema-file", "FILE", "mysqldump --no-data of where they begin."),
-    start_time: str = option("--start-time", "TIME", "Transactions from then on.", ""),
-    end_time: str = option("--end-time", "TIME", "Transactions before then.", ""),
-    limit: str = option("--limit", "N", "At most so many changes.", ""),
+    table: str = option("--table", "DB.TABLE", "Table, as named on the source.", ""),
+    key: str = option("--key", "COLUMN=VALUE,...", "Show only rows with these values.", ""),
+    path: Path | None = option("--in", "PATH", "Folder of binary logs, index file, or one log."),
+    schema_file: Path | None = option(
+        "--schema-file", "FILE", "Definitions at the first log: output of mysqldump --no-data."
+    ),
+    start_time: str = option("--start-time", "TIME", "Show transactions from this time on.", ""),
+    end_time: str = option("--end-time", "TIME", "Show transactions before this time.", ""),
+    limit: str = option("--limit", "N", "Show at most N changes.", ""),
 ) -> None:
-    """List what happened to a table or a row."""
+    """List the changes of a table or a row."""
     from rplctl.command.show_changes import ShownChange, show_changes as run
 
     if not table:

@@ -12,7 +12,7 @@ _SHORT = ("Database_name", "Table_name", "State", "Row_count", "Byte_count", "Ex
 
 
 def show_clone(options: Globals, channel: str | None = CHANNEL) -> None:
-    """Show how far the copy of each table is."""
+    """Show the progress of a copy, table by table."""
     from rplctl.command.show_clone import progress, show_clone as run
     from rplctl.own_tables.clones import ClonedTable
 

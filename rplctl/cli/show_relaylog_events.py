@@ -11,11 +11,11 @@ from rplctl.errors import UsageError
 def show_relaylog_events(
     options: Globals,
     channel: str | None = CHANNEL,
-    log: str = option("--in", "FILE", "Relay log; without it the oldest.", ""),
-    position: int = option("--from", "POS", "Begin with the event at this position.", 4),
-    limit: int | None = option("--limit", "N", "At most so many events."),
+    log: str = option("--in", "FILE", "Relay log to list; default: the oldest.", ""),
+    position: int = option("--from", "POS", "Position of the first event to list.", 4),
+    limit: int | None = option("--limit", "N", "List at most N events."),
 ) -> None:
-    """List a relay log's events (SHOW RELAYLOG EVENTS)."""
+    """List the events of a relay log."""
     from rplctl.command.show_relaylog_events import RelayLogEvent, show_relaylog_events as run
 
     if limit is not None and limit < 0:

@@ -26,12 +26,12 @@ def show_status(
     channel: str | None = CHANNELS,
     every: bool = ALL_CHANNELS,
     terminology: str = option(
-        "--terminology", "master|source", "Column names of MySQL up to 8.0.21, or since 8.0.22.", "master"
+        "--terminology", "master|source", "Column names: master up to MySQL 8.0.21, source since 8.0.22.", "master"
     ),
-    field: str | None = option("--field", "COLUMN", "Print the bare value of one column per channel."),
-    exit_code: bool = switch("--exit-code", "Exit 3 unless both threads of every channel run."),
-    brief: bool = switch("--brief", "Three lines a channel."),
-    watch: str | None = option("--watch", "SECONDS", "Show again every so many seconds until Ctrl-C."),
+    field: str | None = option("--field", "COLUMN", "Print only the value of this column, one line per channel."),
+    exit_code: bool = switch("--exit-code", "Exit with 3 if a thread of a channel does not run."),
+    brief: bool = switch("--brief", "Print three lines per channel."),
+    watch: str | None = option("--watch", "SECONDS", "Print the status every N seconds until Ctrl-C."),
 ) -> None:
     """Show the state of each channel (SHOW SLAVE STATUS)."""
     if terminology not in ("master", "source"):

@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 def skip(
     options: Globals,
-    number: int | None = argument("N", "Transactions, 1 if not given; 0: none."),
-    count: int | None = option("--count", "N", "The same as N."),
-    gtid: str = option("--gtid", "GTID,...", "Instead: the transactions with these GTIDs.", ""),
+    number: int | None = argument("N", "Number of transactions to skip; default: 1; 0 = none."),
+    count: int | None = option("--count", "N", "Same as N."),
+    gtid: str = option("--gtid", "GTID,...", "Skip the transactions with these GTIDs.", ""),
     channel: str | None = CHANNEL,
     dry_run: bool = DRY_RUN,
     yes: bool = YES,
 ) -> None:
-    """Pass over transactions.
+    """Skip transactions (sql_slave_skip_counter).
 
-    N of them at the next start (sql_slave_skip_counter), or each GTID's when it is reached.
+    The next start skips N transactions. A transaction that is named by GTID is skipped when the applier reaches it.
     """
     from rplctl.command.skip import skip as run
 

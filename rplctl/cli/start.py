@@ -39,30 +39,42 @@ def start(
     every: bool = ALL_CHANNELS,
     receiver: bool = ONLY_RECEIVER,
     applier: bool = ONLY_APPLIER,
-    foreground: bool = switch("--foreground", "Stay until a thread ends or SIGTERM comes (systemd, containers)."),
-    until_synced: bool = switch("--until-synced", "Apply all that the source has now, stop what was started, exit 0."),
-    max_time: str | None = option("--max-time", "SECONDS", "With --foreground or --until-synced: stop then."),
+    foreground: bool = switch("--foreground", "Run until a thread ends or SIGTERM arrives (systemd, containers)."),
+    until_synced: bool = switch("--until-synced", "Apply everything the source has now, stop, and exit 0."),
+    max_time: str | None = option(
+        "--max-time", "SECONDS", "With --foreground or --until-synced, stop after this many seconds."
+    ),
     until_master_log_file: str | None = option(
-        ("--until-master-log-file", "--until-source-log-file"), "FILE", "Stop at this log of the source,"
+        ("--until-master-log-file", "--until-source-log-file"),
+        "FILE",
+        "Stop at this binary log of the source and the position below.",
     ),
     until_master_log_pos: int | None = option(
-        ("--until-master-log-pos", "--until-source-log-pos"), "N", "and at this position in it."
+        ("--until-master-log-pos", "--until-source-log-pos"), "N", "Position in that binary log."
     ),
-    until_relay_log_file: str | None = option("--until-relay-log-file", "FILE", "Stop at this relay log,"),
-    until_relay_log_pos: int | None = option("--until-relay-log-pos", "N", "and at this position in it."),
+    until_relay_log_file: str | None = option(
+        "--until-relay-log-file", "FILE", "Stop at this relay log and the position below."
+    ),
+    until_relay_log_pos: int | None = option("--until-relay-log-pos", "N", "Position in that relay log."),
     until_sql_before_gtids: str | None = option(
         "--until-sql-before-gtids", "SET", "Stop before the first of these GTIDs."
     ),
-    until_sql_after_gtids: str | None = option("--until-sql-after-gtids", "SET", "Stop when all of these are applied."),
-    shared_session: bool = switch("--shared-session", "One process for these receivers, one for the appliers."),
-    group: str = option("--group", "NAME", "The channels whose channel_group is NAME, with --shared-session.", ""),
-    spark_master: str = option("--spark-master", "URL", "local[N], spark://..., yarn or k8s://....", ""),
-    spark_conf: list[str] | None = option("--spark-conf", "NAME=VALUE", "A property of Spark; may be repeated."),
-    insecure_cluster: bool = switch("--insecure-cluster", "Use a cluster that neither authenticates nor encrypts."),
+    until_sql_after_gtids: str | None = option(
+        "--until-sql-after-gtids", "SET", "Stop after all of these GTIDs are applied."
+    ),
+    shared_session: bool = switch("--shared-session", "Run all receivers in one process and all appliers in another."),
+    group: str = option("--group", "NAME", "With --shared-session, start the channels of this channel_group.", ""),
+    spark_master: str = option("--spark-master", "URL", "Spark master: local[N], spark://..., yarn or k8s://...", ""),
+    spark_conf: list[str] | None = option("--spark-conf", "NAME=VALUE", "Spark property; may be repeated."),
+    insecure_cluster: bool = switch(
+        "--insecure-cluster", "Use a Spark cluster that neither authenticates nor encrypts."
+    ),
     take_over_target: bool = switch("--take-over-target", "Use a target whose rows belong to another instance."),
-    crash_points: str = option("--crash-points", "NAME=kill[@N],...", "For tests: die at the Nth pass there.", ""),
+    crash_points: str = option(
+        "--crash-points", "NAME=kill[@N],...", "For tests: exit at the Nth pass of this point.", ""
+    ),
 ) -> None:
-    """Start receiver and applier (START SLAVE)."""
+    """Start the receiver and the applier (START SLAVE)."""
     from rplctl.command.process.start_request import StartRequest, Until
     from rplctl.command.start import start as run
 

@@ -26,10 +26,10 @@ def stop(
     every: bool = ALL_CHANNELS,
     receiver: bool = ONLY_RECEIVER,
     applier: bool = ONLY_APPLIER,
-    group: str = option("--group", "NAME", "The channels whose channel_group is NAME.", ""),
-    timeout: str = option("--timeout", "SECONDS", "Wait this long for a transaction end, then kill.", "60"),
+    group: str = option("--group", "NAME", "Stop the channels of this channel_group.", ""),
+    timeout: str = option("--timeout", "SECONDS", "Seconds to wait for the end of a transaction, then kill.", "60"),
 ) -> None:
-    """Stop both at a transaction end (STOP SLAVE)."""
+    """Stop after the current transaction (STOP SLAVE)."""
     from rplctl.command.process.child import ServesOthers
     from rplctl.command.stop import stop as run
 

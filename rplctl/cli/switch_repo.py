@@ -9,12 +9,12 @@ from rplctl.cli.output import show_records
 
 def switch_repo(
     options: Globals,
-    to: str = option("--to", "table|file", "Where the records are to be kept.", ...),
+    to: str = option("--to", "table|file", "Where the positions are stored from now on.", ...),
     channel: str | None = CHANNELS,
-    repository: str = option("--repository", "master-info|relay-log-info|both", "Which of the two.", "both"),
+    repository: str = option("--repository", "master-info|relay-log-info|both", "Repository to move.", "both"),
     dry_run: bool = DRY_RUN,
 ) -> None:
-    """Move repositories between FILE and TABLE (WL#2775)."""
+    """Move the positions between files and tables."""
     from rplctl.command.switch_repo import SwitchStep, switch_repo as run
 
     steps: list[SwitchStep] = []

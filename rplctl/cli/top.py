@@ -38,10 +38,10 @@ _NUMBERS = {"LAG", "ROWS/S", "RELAY"}
 def top(
     options: Globals,
     channel: str | None = CHANNELS,
-    interval: str = option("--interval", "SECONDS", "Draw again so often.", "1"),
-    sort: str = option("--sort", "state|lag|rows|name", "What comes first.", "state"),
+    interval: str = option("--interval", "SECONDS", "Seconds between two updates.", "1"),
+    sort: str = option("--sort", "state|lag|rows|name", "Order of the channels.", "state"),
 ) -> None:
-    """Watch all channels: s, l, r, b, n sort, q quits."""
+    """Watch all channels; s, l, r, b, n sort, q quits."""
     from rich.console import Console
     from rich.live import Live
 

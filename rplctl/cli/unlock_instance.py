@@ -7,7 +7,7 @@ from rplctl.cli.globals import Globals
 
 
 def unlock_instance(options: Globals) -> None:
-    """Give back what lock-instance took (UNLOCK INSTANCE)."""
+    """Release the lock of lock-instance."""
     from rplctl.command.unlock_instance import unlock_instance as run
 
     say_unlocked(options, run(options.config()))

@@ -7,7 +7,7 @@ from rplctl.cli.globals import Globals
 
 
 def unlock_tables(options: Globals) -> None:
-    """Give back what lock-tables took (UNLOCK TABLES)."""
+    """Release the lock of lock-tables (UNLOCK TABLES)."""
     from rplctl.command.unlock_tables import unlock_tables as run
 
     say_unlocked(options, run(options.config()))

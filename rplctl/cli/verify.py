@@ -33,24 +33,24 @@ _MOST_THREADS = 64
 def verify(
     options: Globals,
     channel: str | None = CHANNEL,
-    databases: str = option("--databases", "DB,...", "Only tables of these databases.", ""),
-    tables: str = option("--tables", "DB.TABLE,...", "Only these tables.", ""),
-    threads: str = option("--threads", "N", "Tables that are compared at the same time.", "2"),
+    databases: str = option("--databases", "DB,...", "Compare only tables of these databases.", ""),
+    tables: str = option("--tables", "DB.TABLE,...", "Compare only these tables.", ""),
+    threads: str = option("--threads", "N", "Number of tables to compare at the same time.", "2"),
     max_load: str = option(
-        "--max-load", "N", "Wait while Threads_running of the source is above it; 0 is no limit.", "25"
+        "--max-load", "N", "Pause while the source's Threads_running is above N; 0 = no limit.", "25"
     ),
-    show: str = option("--show", "N", "Name so many differing keys of each table.", "0"),
-    report: Path | None = option("--report", "FILE", "Write what differs there, too."),
+    show: str = option("--show", "N", "Print at most N differing keys per table.", "0"),
+    report: Path | None = option("--report", "FILE", "Also write the differences to this file."),
     offline_source: Path | None = option(
-        "--offline-source", "DIR", "Compare with a stopped server's data folder or a backup."
+        "--offline-source", "DIR", "Compare with the data folder of a stopped server, or a backup of it."
     ),
-    at: str = option("--at", "FILE:POS", "Of which place of the source's log that is.", ""),
-    restart: bool = switch("--restart", "Begin anew what was interrupted."),
+    at: str = option("--at", "FILE:POS", "Position of the --offline-source in the source's log.", ""),
+    restart: bool = switch("--restart", "Start again instead of resuming an interrupted verify."),
 ) -> None:
-    """Compare source and target by row while both go on.
+    """Compare every row with the source while both run.
 
-    A channel that is stopped runs for as long as that takes. Exit code 0 when all is equal, 1 when something differs,
-    could not be compared or is not copied yet, or when there is nothing to compare.
+    A stopped channel runs during the comparison. The exit code is 0 if all rows are equal. It is 1 if rows differ, if a
+    table is not yet copied or cannot be compared, or if there is nothing to compare.
     """
     from rplctl.command.cloning.choice import Choice
     from rplctl.command.verify import VerifyRequest, verify as run

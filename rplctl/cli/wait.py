@@ -12,8 +12,8 @@ def wait(
     options: Globals,
     channel: str | None = CHANNEL,
     state: str = option("--state", "running|synced|stopped", "State to wait for.", ""),
-    pos: str | None = option("--pos", "FILE:POS", "Source position that must be applied."),
-    timeout: str | None = option("--timeout", "SECONDS", "Give up then, exit 9."),
+    pos: str | None = option("--pos", "FILE:POS", "Position of the source to wait for."),
+    timeout: str | None = option("--timeout", "SECONDS", "Give up after this many seconds; the exit code is 9."),
 ) -> None:
     """Wait for a state or a position (MASTER_POS_WAIT)."""
     from rplctl.command.wait import wait as run

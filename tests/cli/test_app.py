@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from rplctl.cli import app
-from rplctl.cli.app import VERBS, command_for
+from rplctl.cli.app import GROUPS, VERBS, command_for
 from rplctl.cli.plain_values import PlainValue, use_plain_values
 from tests.cli.program import Program
 
@@ -38,10 +38,17 @@ def test_help_of_every_verb_is_a_usage_line_a_sentence_and_all_its_options(progr
 
 
 def test_the_list_of_commands_shows_whole_sentences(program: Program) -> None:
-    lines = program("--help").out.partition("Commands:\n")[2].splitlines()
+    lines = program("--help").out.splitlines()
     shown = {line.split()[0]: line for line in lines if line.startswith("  ") and line.split()[0] in NAMES}
     assert list(shown) == NAMES, "aliases are not listed"
     assert [line for line in shown.values() if line.endswith("...") or len(line) > 80] == []
+
+
+def test_help_lists_the_verbs_of_each_task_one_line_each(program: Program) -> None:
+    text = program("--help").out
+    for group, names in GROUPS.items():
+        block = text.partition(f"\n{group}:\n")[2].partition("\n\n")[0].splitlines()
+        assert [line.split()[0] for line in block] == list(names)
 
 
 @pytest.mark.parametrize(("verb", "alias"), ALIASES)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rplctl import errors
-from rplctl.cli.app import VERBS
+from rplctl.cli.app import GROUPS, VERBS
 from rplctl.command.show_status import COLUMNS
 from rplctl.config import OPTIONS
 from rplctl.schema.model import (
@@ -69,6 +69,12 @@ def test_the_page_has_the_usual_sections_in_order() -> None:
 
 def test_every_verb_has_its_section_and_the_reverse() -> None:
     assert list(SUBSECTIONS) == list(VERBS)
+
+
+def test_the_page_lists_the_verbs_by_task_as_help_does() -> None:
+    lead = sections(plain("rplctl.1"), "SH")["COMMANDS"].partition("\n.PP\n")[0]
+    items = re.findall(r"^\.TP\n\.B (.+)\n((?:(?!\.).+\n?)+)", lead, flags=re.MULTILINE)
+    assert {group: tuple(re.findall(r"[\w-]+", names)) for group, names in items} == GROUPS
 
 
 @pytest.mark.parametrize(("name", "aliases"), list(VERBS.items()))

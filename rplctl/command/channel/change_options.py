@@ -74,53 +74,68 @@ class MasterChanges:
 
     master_host: str | None = _row("text", "master.host", "host name or address of the source")
     master_port: int | None = _row("number", "master.port", "TCP port of the source", high=65535)
-    master_user: str | None = _row("text", "master.user_name", "account with REPLICATION SLAVE")
-    master_log_file: str | None = _row("text", "master.master_log_name", "binary log to read from")
-    master_log_pos: int | None = _row("number", "master.master_log_pos", "position to read from", high=(1 << 63) - 1)
-    master_binlog_dir: str | None = _row(
-        "folder", "master.master_binlog_dir", "folder of binary logs to read instead of a server; '' for a server"
+    master_user: str | None = _row("text", "master.user_name", "account on the source; it needs REPLICATION SLAVE")
+    master_log_file: str | None = _row("text", "master.master_log_name", "binary log of the source to read from")
+    master_log_pos: int | None = _row(
+        "number", "master.master_log_pos", "position in that log to read from", high=(1 << 63) - 1
     )
-    master_connect_retry: int | None = _row("number", "master.connect_retry", "seconds between attempts to connect")
+    master_binlog_dir: str | None = _row(
+        "folder",
+        "master.master_binlog_dir",
+        "folder of binary logs to read instead of a server; '' = read from a server",
+    )
+    master_connect_retry: int | None = _row(
+        "number", "master.connect_retry", "seconds between attempts to connect, default 60"
+    )
     master_retry_count: int | None = _row(
-        "number", "master.retry_count", "attempts to connect; 0: without end", high=(1 << 63) - 1
+        "number",
+        "master.retry_count",
+        "attempts to connect before an error, default 86400; 0 = no limit",
+        high=(1 << 63) - 1,
     )
     master_heartbeat_period: float | None = _row(
-        "seconds", "master.heartbeat", "seconds without an event until the source sends a heartbeat; 0: never"
+        "seconds",
+        "master.heartbeat",
+        "seconds without an event after which the source sends a heartbeat, default 30; 0 = never",
     )
     ignore_server_ids: tuple[int, ...] | None = _row(
-        "ids", "master.ignored_server_ids", "drop events of these servers; '' for none"
+        "ids", "master.ignored_server_ids", "ignore events of these server ids; '' = ignore none"
     )
     master_bind: str | None = _row("text", "master.bind", "local address to connect from")
-    master_ssl: bool | None = _row("switch", "master.enabled_ssl", "connect with TLS")
-    master_ssl_ca: str | None = _row("file", "master.ssl_ca", "file of the trusted authorities")
-    master_ssl_capath: str | None = _row("folder", "master.ssl_capath", "folder of the trusted authorities")
-    master_ssl_cert: str | None = _row("file", "master.ssl_cert", "our certificate")
-    master_ssl_key: str | None = _row("file", "master.ssl_key", "key of our certificate")
-    master_ssl_cipher: str | None = _row("text", "master.ssl_cipher", "permitted ciphers up to TLS 1.2")
-    master_ssl_crl: str | None = _row("file", "master.ssl_crl", "file of revoked certificates")
-    master_ssl_crlpath: str | None = _row("folder", "master.ssl_crlpath", "folder of revoked certificates")
+    master_ssl: bool | None = _row("switch", "master.enabled_ssl", "encrypt the connection with TLS, default 0")
+    master_ssl_ca: str | None = _row("file", "master.ssl_ca", "file with the certificates of trusted authorities")
+    master_ssl_capath: str | None = _row(
+        "folder", "master.ssl_capath", "folder with the certificates of trusted authorities"
+    )
+    master_ssl_cert: str | None = _row("file", "master.ssl_cert", "file with the certificate of this replica")
+    master_ssl_key: str | None = _row("file", "master.ssl_key", "file with the private key of that certificate")
+    master_ssl_cipher: str | None = _row("text", "master.ssl_cipher", "permitted ciphers for TLS 1.2 and older")
+    master_ssl_crl: str | None = _row("file", "master.ssl_crl", "file with revoked certificates")
+    master_ssl_crlpath: str | None = _row("folder", "master.ssl_crlpath", "folder with revoked certificates")
     master_ssl_verify_server_cert: bool | None = _row(
         "switch", "master.ssl_verify_server_cert", "check the host name in the source's certificate"
     )
-    master_tls_version: str | None = _row("text", "master.tls_version", "versions of TLS to allow: TLSv1.2,TLSv1.3")
-    master_tls_ciphersuites: str | None = _row("text", "master.tls_ciphersuites", "permitted suites of TLS 1.3")
+    master_tls_version: str | None = _row(
+        "text", "master.tls_version", "permitted TLS versions, for example TLSv1.2,TLSv1.3"
+    )
+    master_tls_ciphersuites: str | None = _row("text", "master.tls_ciphersuites", "permitted cipher suites for TLS 1.3")
     master_public_key_path: str | None = _row(
-        "file", "master.public_key_path", "RSA key of the source for caching_sha2_password"
+        "file", "master.public_key_path", "file with the source's RSA public key, for caching_sha2_password"
     )
     get_master_public_key: bool | None = _row(
-        "switch", "master.get_public_key", "ask the source for its RSA key (trusts whoever answers)"
+        "switch", "master.get_public_key", "request the RSA public key from the source; the answer is trusted"
     )
     master_compression_algorithms: str | None = _row(
         "text",
         "master.master_compression_algorithm",
-        "a list with uncompressed in it: nothing else is spoken",
+        "must include uncompressed; compressed connections are not supported",
         refused="the connection to the source is not compressed",
         instead="--master-compression-algorithms uncompressed; compress below it where the line is slow (a tunnel)",
     )
     master_zstd_compression_level: int | None = _row(
         "number",
         "master.master_zstd_compression_level",
-        "only 3, the default: the connection is not compressed",
+        "only 3, the default; compressed connections are not supported",
         low=1,
         high=22,
         refused="the connection to the source is not compressed",
@@ -129,44 +144,53 @@ class MasterChanges:
     network_namespace: str | None = _row(
         "text",
         "master.network_namespace",
-        "network namespace (/var/run/netns/NAME) to connect in; needs CAP_SYS_ADMIN; '' for our own",
+        "network namespace (/var/run/netns/NAME) to connect in; needs CAP_SYS_ADMIN; '' = none",
     )
-    do_domain_ids: tuple[int, ...] | None = _row("ids", "master.do_domain_ids", "MariaDB: take only these domains")
+    do_domain_ids: tuple[int, ...] | None = _row(
+        "ids", "master.do_domain_ids", "MariaDB: replicate only these GTID domains"
+    )
     ignore_domain_ids: tuple[int, ...] | None = _row(
-        "ids", "master.ignore_domain_ids", "MariaDB: leave these domains out"
+        "ids", "master.ignore_domain_ids", "MariaDB: do not replicate these GTID domains"
     )
     relay_log_file: str | None = _row("text", "relay.relay_log_name", "relay log to apply from")
-    relay_log_pos: int | None = _row("number", "relay.relay_log_pos", "position in it", low=4, high=(1 << 63) - 1)
-    master_delay: int | None = _row("number", "relay.sql_delay", "seconds to stay behind the source", high=MAX_DELAY)
+    relay_log_pos: int | None = _row(
+        "number", "relay.relay_log_pos", "position in that relay log", low=4, high=(1 << 63) - 1
+    )
+    master_delay: int | None = _row(
+        "number", "relay.sql_delay", "seconds by which the applier stays behind the source, default 0", high=MAX_DELAY
+    )
     privilege_checks_user: str | None = _row(
         "text",
         "relay.privilege_checks_username",
-        "only '': no target checks one account's privileges for another's session",
+        "only '': privilege checks for another account are not supported",
         refused="a target checks the privileges of the account that is connected, and of no other",
         instead="name an account with those privileges only in the target's URL: rplctl init --target URL",
     )
     require_row_format: bool | None = _row(
-        "switch", "relay.require_row_format", "stop at rows changed by a statement, at temporary tables"
+        "switch", "relay.require_row_format", "stop at changes logged as statements and at temporary tables, default 0"
     )
     require_table_primary_key_check: str | None = _row(
         "choice",
         "relay.require_table_primary_key_check",
-        "tables without a primary key: as the source has it, refuse, let pass, give them one (MySQL targets)",
+        "tables without a primary key: as the source, refuse, accept, or add one (MySQL targets)",
         choices=PRIMARY_KEY_CHECKS,
     )
     master_auto_position: bool | None = _row(
-        "switch", "master.enabled_auto_position", "MySQL: find the position by GTID", concerns=BOTH
+        "switch", "master.enabled_auto_position", "MySQL: find the position by GTID, default 0", concerns=BOTH
     )
     master_use_gtid: str | None = _row(
-        "choice", "master.using_gtid", "MariaDB: find the position by GTID", choices=USE_GTID, concerns=BOTH
+        "choice", "master.using_gtid", "MariaDB: find the position by GTID, default no", choices=USE_GTID, concerns=BOTH
     )
     assign_gtids_to_anonymous_transactions: str | None = _row(
-        "text", "relay.assign_gtids_to_anonymous_transactions_type", "OFF, LOCAL or a UUID", concerns=BOTH
+        "text",
+        "relay.assign_gtids_to_anonymous_transactions_type",
+        "GTIDs for transactions without one: OFF, LOCAL or a UUID",
+        concerns=BOTH,
     )
     source_connection_auto_failover: bool | None = _row(
         "switch",
         "master.source_connection_auto_failover",
-        "only 0: there is no list of sources to change to",
+        "only 0: automatic failover of the source is not supported",
         refused="there is no list of sources to change to",
         instead="with GTIDs another source is one command: rplctl change-master --master-host HOST",
         concerns=BOTH,
@@ -174,7 +198,7 @@ class MasterChanges:
     gtid_only: bool | None = _row(
         "switch",
         "master.gtid_only",
-        "only 0: positions are committed with the rows, and keep two appliers apart",
+        "only 0: positions are always committed with the rows",
         refused="positions are committed with the rows, and keep two appliers apart",
         instead="rplctl change-master --master-auto-position 1 (the source is asked by GTID alone)",
         concerns=BOTH,
