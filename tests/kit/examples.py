@@ -45,7 +45,7 @@ def _of(path: Path) -> Iterator[Example]:
             command = SCHEDULE.sub("", line)
             if re.match(r"(rplctl|mariadb|mariadb-dump|sqlite3|grep) ", command):
                 words = shlex.split(command, comments=True)
-                yield Example(path.name, headings[-1], number, tuple(words), line.partition(" #")[2].strip())
+                yield Example(path.name, (headings or [""])[-1], number, tuple(words), line.partition(" #")[2].strip())
 
 
 def _plain(text: str) -> str:
