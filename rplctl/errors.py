@@ -17,7 +17,8 @@
 An error says what failed; `channel` and `position` say where; `hint` names the next command; `errno` is MySQL's
 number where MySQL has one; `transient` means that trying again by itself may help (Connect_Retry). None of it holds a
 password, whoever wrote it (mask.py).
-Raise, never log and go on. Only `cli.main` and the two thread boundaries (receiver, applier) catch RplError.
+Raise an error; never log it and continue. Code below catches an RplError only to add context, to clean up, or to choose
+another way. `cli.app.run` and the two thread boundaries (receiver, applier) report the rest.
 """
 
 from __future__ import annotations

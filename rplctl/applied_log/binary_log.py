@@ -3,7 +3,7 @@
     mode xa                      target prepared → [position prepared] → events and record, durable → target committed;
                                  in the log → commit, not in it → roll back
     mode transaction, marker     COMMIT → events and record: the log follows, and what it lacks after a crash is
-                                 appended from the relay logs (applier.logged)
+                                 appended from the relay logs (applier/log_bin)
     no change of data            record → COMMIT: which transactions were passed over is in no relay log
 
 Invariant: the log's last record and the target's committed position are equal whenever the applier is between two

@@ -1,7 +1,7 @@
 """MySQL's DDL → table models → the plan of what a target does, whatever kind it is (design D10, D18).
 
     context                             session and server that a statement's meaning hangs on
-    lexer → cursor                      text → tokens, and the questions that a grammar asks of them
+    lexer → token_stream                text → tokens, and the questions that a grammar asks of them
     parse                               statement → actions (`statement`), by way of
         table_definition, column_definition, data_type, alter_clause, partition
     structure → model                   actions → tables: names and keys that the server gives, charsets

@@ -59,7 +59,7 @@ class DumpStart:
     """Where to begin: a position, or with GTIDs the set that we have (everything else is sent)."""
 
     position: BinlogPosition  # log_name '' = from the first log there is
-    mysql_gtid_set: Any | None = None  # binlog.gtid.MysqlGtidSet; None = by position
+    mysql_gtid_set: Any | None = None  # event.gtid.MysqlGtidSet; None = by position
     mariadb_gtid: str | None = None  # `@slave_connect_state`, '' = from the very beginning; None = by position
 
     @property

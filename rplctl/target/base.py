@@ -100,7 +100,7 @@ class Pieces(Protocol):
 @dataclass(frozen=True, slots=True)
 class EncodedRows:
     """Rows as text (`event.fields`: delimited, framed). `columns` as in RowSet; in updates the key is last. `text` is
-    pieces where it is made. `keys`: 8 bytes of each row that others may make good (`applier.superseded`), or none.
+    pieces where it is made. `keys`: 8 bytes of each row that a later change may overwrite, or none.
     """
 
     columns: tuple[int, ...]

@@ -114,7 +114,7 @@ def test_a_killed_receiver_goes_on_and_every_transaction_is_there_once(
 
 @pytest.mark.slow
 def test_the_record_never_claims_what_the_relay_log_has_not(channel: Channel) -> None:
-    """Invariant of flush.py: the relay log is synced before MasterInfo says so."""
+    """Invariant: the relay log is synced before MasterInfo says so."""
     killed_at(channel, "crash_before_flush_master_info=kill@5")
     stored = master_info(channel).read()
     path = channel.datadir / stored.flushed_relay_log_name
