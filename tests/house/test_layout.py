@@ -52,7 +52,10 @@ def test_tests_and_kit_import_no_tool_but_the_one_under_test() -> None:
         for name in imports(path)
         if name.startswith("tests.tools.") and (TESTS / f"{name.removeprefix('tests.').replace('.', '/')}.py").exists()
     }
-    assert users == {"demo/test_demo.py: tests.tools.record_demo"}  # it tests the recording
+    assert users == {  # what tests a recording, or a page
+        "demo/test_demo.py: tests.tools.record_demo",
+        "house/test_messages.py: tests.tools.write_messages",
+    }
 
 
 def test_a_skipped_test_gives_its_reason() -> None:

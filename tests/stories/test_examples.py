@@ -108,7 +108,7 @@ def test_the_lines_of_the_readme_work_as_they_stand(
         assert (tmp_path / "backup").is_dir() and orders(replica) == ROWS
         replica.run("stop")
         source.sql("INSERT INTO shop.orders VALUES (3, 'salt')")
-        by_itself = shown("README.md", "by itself")
+        by_itself = shown("README.md", "Unattended")
         verbs = type_them(by_itself, replica, put | {"/var/lib/node_exporter/rplctl.prom": str(metrics)})
         assert verbs == ["start", "check", "verify", "metrics"]
         assert orders(replica) == [*ROWS, (3, "salt")]
