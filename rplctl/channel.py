@@ -152,7 +152,7 @@ def check_channel_name(name: str) -> None:
 
 
 def asked_of_us(channel: Channel, role: str, what: str = "stop") -> list[str]:
-    """What the channel's file says to this process: its pid, and what stands behind it; [] for nothing. Once only."""
+    """Return, once only, the words after this process's pid in the channel's file; [] if there are none."""
     path = channel.asked_path(role, what)
     try:
         asked = read_plain(path).decode(errors="replace").split()

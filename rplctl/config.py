@@ -70,7 +70,7 @@ class Option:
 
     @property
     def old_name(self) -> str:
-        """As mysqld spelled it before 8.0.26; '' when that is the same."""
+        """The name that mysqld used before 8.0.26; '' if it is the same."""
         return self.name.replace("replica_", "slave_", 1) if "replica_" in self.name else ""
 
     @property
@@ -374,7 +374,7 @@ def read_file(path: Path) -> dict[str, Any]:
 
 
 def read_options(path: Path, channel: str | None) -> tuple[dict[str, Value], dict[str, Value]]:
-    """Of the file's top, and of the channel's section. Other channels' sections are checked too. Raises ConfigError."""
+    """Read the file's top and the channel's section; check the other sections, too. Raises ConfigError."""
     top, _, of = _options(path)
     return top, {} if channel is None else of.get(channel.lower(), {})
 

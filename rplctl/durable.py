@@ -27,7 +27,7 @@ sync_count: Counter[str] = Counter()  # file name → fsyncs by this process
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """What fails in the block is about this path."""
+    """Name this path in each OSError of the block."""
     try:
         yield
     except OSError as error:
@@ -92,7 +92,7 @@ def replace_file(
 
 
 def put_in_place(made: Path, path: Path) -> None:
-    """What others wrote beside `path`, whole, takes its name at once and durably. Raises OSError."""
+    """Give a complete file next to `path` its name, atomically and durably. Raises OSError."""
     with naming(path):
         with made.open("rb") as file:
             sync(file.fileno(), path.name)
@@ -101,7 +101,7 @@ def put_in_place(made: Path, path: Path) -> None:
 
 
 def rename(made: Path, path: Path) -> None:
-    """What is synced takes its name at once; the caller syncs the folder above. Raises OSError: FileExistsError where
+    """Rename a synced file atomically; the caller syncs the folder above. Raises OSError: FileExistsError where
     a folder has the name and files in it, which stays.
     """
     with naming(path):

@@ -188,7 +188,7 @@ def _next_step(code: int, folder: str) -> str:
 
 @contextmanager
 def file_errors(channel: str | None = None) -> Iterator[None]:
-    """What the system refuses in the block is one of ours."""
+    """Raise an OSError of the block as an RplError."""
     try:
         yield
     except OSError as error:
@@ -196,7 +196,7 @@ def file_errors(channel: str | None = None) -> Iterator[None]:
 
 
 def told(error: RplError | OSError) -> RplError:
-    """As it is, or what the system refused as one of ours."""
+    """Return the error as an RplError; an OSError is converted."""
     return file_error(error) if isinstance(error, OSError) else error
 
 

@@ -64,7 +64,7 @@ def note_event(  # noqa: PLR0913 - the columns
 
 
 def append_line(path: Path, line: bytes) -> None:
-    """Raises OSError, UnfitFile."""
+    """Append one line to the history. Raises OSError, UnfitFile."""
     with closing_descriptor(open_plain(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, follow=False)) as descriptor:
         turn_over(path, LARGEST)
         deadline = time.monotonic() + PATIENCE_S

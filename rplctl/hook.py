@@ -86,7 +86,7 @@ def main(arguments: list[str]) -> int:
 
 
 def run_command(command: str, document: bytes) -> str:
-    """What went wrong; ''."""
+    """Run the command; return what went wrong, or ''."""
     reading, writing = os.pipe()
     process = subprocess.Popen(
         ["/bin/sh", "-c", command],

@@ -17,7 +17,7 @@ DEFAULT_HEARTBEAT_PERIOD = 30.0  # seconds: half of replica_net_timeout
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MasterInfo:
-    """What the receiver needs: how to connect, and what to read next (`slave_master_info`)."""
+    """Record of the receiver: how to connect, and the next position to read (`slave_master_info`)."""
 
     master_log_name: str = ""
     master_log_pos: int = FIRST_EVENT_POSITION
@@ -95,7 +95,7 @@ class PreparedPosition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelayLogInfo:
-    """What the applier needs: where it is, in both logs (`slave_relay_log_info`)."""
+    """Record of the applier: its position in both logs (`slave_relay_log_info`)."""
 
     relay_log_name: str = ""  # base name; files write it as ./name
     relay_log_pos: int = 0

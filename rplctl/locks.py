@@ -51,7 +51,7 @@ def unlock(descriptor: int) -> None:
 
 
 def is_in_use(path: Path) -> bool:
-    """Whether a process holds a lock of the other kind, as database servers do, on the file. Raises OSError."""
+    """True if a process holds a lock of the other kind on the file, as database servers do. Raises OSError."""
     with path.open("rb") as file:
         try:
             fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -106,7 +106,7 @@ class FileLock:
 
     @property
     def descriptor(self) -> int:
-        """For a child process that is to hold the lock from now on: it does, once we `close`."""
+        """A descriptor for a child process, which holds the lock after our `close`."""
         return self._descriptor
 
     def note(self, text: str) -> None:
@@ -114,7 +114,7 @@ class FileLock:
         note(self._descriptor, self.path, text)
 
     def noted(self) -> str:
-        """What its holder wrote last; '' when there never was one."""
+        """Return the last text of a holder of the lock; '' if there was none."""
         return read_if_there(self.path, follow=False).decode("utf-8", "replace")
 
     @contextmanager
@@ -156,7 +156,7 @@ class RwLock:
 
     @contextmanager
     def shared(self, patience_s: float | None = None, stop: Stop = lambda: False) -> Iterator[bool]:
-        """Whether it was to be had; the block runs either way."""
+        """Yield True if the lock was taken; the block runs either way."""
         is_held = self.acquire_shared(patience_s, stop)
         try:
             yield is_held
@@ -193,7 +193,7 @@ class InstanceLock:
             lock.close()
 
     def descriptors(self) -> tuple[int, ...]:
-        """Of the backup lock that is held."""
+        """Descriptors of the backup lock that is held."""
         return (self._backups.descriptor,)
 
     def _enter(self, mine: FileLock, theirs: FileLock, patience_s: float) -> bool:

@@ -46,7 +46,7 @@ def _one_line(text: str) -> str:
 
 
 def log_on_stderr(form: str, path: Path) -> None:
-    """For a process whose stderr is (perhaps) the log at `path`, which is kept small from now on."""
+    """Log on stderr. If stderr is the log at `path`, keep that file small from now on."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(LineFormatter(form))
     root = logging.getLogger()
@@ -61,7 +61,7 @@ def log_on_stderr(form: str, path: Path) -> None:
 
 
 def log_by_thread(role: str, paths: Mapping[str, Path]) -> None:
-    """What is logged within `logging_as` goes to that channel's log, as in a process of its own; all else to stderr."""
+    """Send lines within `logging_as` to that channel's log, as in a process of its own, and others to stderr."""
     root = logging.getLogger()
     root.setLevel(logging.INFO)
     for name, path in [(None, None), *paths.items()]:
@@ -75,7 +75,7 @@ def log_by_thread(role: str, paths: Mapping[str, Path]) -> None:
 
 @contextmanager
 def logging_as(channel: str) -> Iterator[None]:
-    """What this thread logs in the block is the channel's."""
+    """Log this thread's lines of the block to the channel's log."""
     _here.channel = channel
     try:
         yield

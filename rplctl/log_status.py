@@ -52,8 +52,8 @@ Document = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class LogResource:
-    """What takes part (the worklog's Instance_log_resource). `lock`: whether it was to be had in that time. `collect`
-    raises RplError.
+    """A participant of log_status (the worklog's Instance_log_resource). `lock` is True if the lock was taken in that
+    time. `collect` raises RplError.
     """
 
     column: str

@@ -45,7 +45,7 @@ def read_plain(path: Path, largest: int = LARGEST, *, follow: bool = True) -> by
 
 
 def read_if_there(path: Path, largest: int = LARGEST, *, follow: bool = True) -> bytes:
-    """As `read_plain`; b'' where there is no file."""
+    """Read a file like `read_plain`; b'' if there is no file."""
     try:
         return read_plain(path, largest, follow=follow)
     except FileNotFoundError:

@@ -55,7 +55,7 @@ _NOWHERE: Final = BinlogPosition("", FIRST_EVENT_POSITION)
 
 @dataclass(frozen=True, slots=True)
 class RecoveryResult:
-    """What recovery did, or with `dry_run` would do."""
+    """Result of a recovery, or with `dry_run` its plan."""
 
     next_event: BinlogPosition  # WL#4621's e' or e'': what to ask the source for
     relay_end: RelayLogPosition  # where to append (`RelayLogWriter.resume`); the empty position without a relay log
@@ -116,7 +116,7 @@ def recover_relay_log(
 def plan_recovery(
     channel: Channel, master_info: MasterInfo, relay_log_info: RelayLogInfo, *, thorough: bool = True
 ) -> RecoveryResult:
-    """What recovery will do; reads only."""
+    """Plan the recovery without changing anything."""
     index = RelayLogIndex(channel)
     purged = set(registered_names(channel))
     listed = [name for name in index.names() if name not in purged]

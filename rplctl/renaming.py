@@ -126,7 +126,7 @@ def _write(datadir: Path, journal: Journal) -> None:
 
 
 class _Renaming:
-    """What the steps need."""
+    """Values that the steps of a rename need."""
 
     def __init__(self, config: Config, journal: Journal, engine_of: EngineOf) -> None:
         datadir = config.datadir

@@ -35,7 +35,7 @@ MAX_SECRET_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class PasswordSources:
-    """What the operator gave on the command line; everything else is looked up."""
+    """Sources of a password on the command line; all other sources are looked up."""
 
     password_file: Path | None = None
     password_stdin: bool = False

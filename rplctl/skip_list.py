@@ -1,4 +1,4 @@
-"""What the operator told the applier to pass over: a number and GTIDs, one small file each in the channel's run folder.
+"""Transactions that the applier must skip: a number and GTIDs, one small file each in the channel's run folder.
 
     skip_counter   N                    transactions, taken by the next start (sql_slave_skip_counter)
     skip_gtids     one GTID in a line   each until it is reached
@@ -36,6 +36,6 @@ def write_gtids(run_folder: Path, gtids: Sequence[str]) -> None:
 
 
 def clear(run_folder: Path) -> None:
-    """RESET SLAVE."""
+    """Clear the list, as RESET SLAVE does."""
     for name in ("skip_counter", "skip_gtids"):
         (run_folder / name).unlink(missing_ok=True)

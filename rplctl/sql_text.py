@@ -39,7 +39,7 @@ NOTHING: Final = Sql()  # where a clause may stand
 
 
 class Grammar(Enum):
-    """What a foreign word may be, character by character. None of them lets a quote, a blank but the one between a
+    """Grammars of foreign words, character by character. None of them lets a quote, a blank but the one between a
     date and its time, or the beginning of a comment through.
     """
 
@@ -144,11 +144,11 @@ def utf8_literal(text: str) -> Sql:
 
 
 def float_literal(value: float) -> Sql:
-    """For MySQL and MariaDB: a DOUBLE, never a DECIMAL."""
+    """Return a number that MySQL and MariaDB read as DOUBLE, never as DECIMAL."""
     text = repr(float(value))
     return Sql(text if "e" in text else text + "e0")
 
 
 def proven_statement(text: str) -> Sql:
-    """For who has read every token of it, and found one statement (or one clause) of the kind that it must be."""
+    """Mark a text as SQL: the caller has read every token, and it is one statement (or clause) of the right kind."""
     return Sql(text)

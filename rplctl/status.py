@@ -1,4 +1,4 @@
-"""What a running receiver or applier says of itself: one small JSON file per thread, replaced atomically.
+"""Status of a running receiver or applier: one small JSON file per thread, replaced atomically.
 
 It feeds `show-status` (states, errors, lag) and never holds a position that anything starts from: the repositories are
 the authority. Whether the thread runs is its lock (channel.py), not this file. So one that cannot be written stops no
@@ -165,7 +165,7 @@ class StatusFile:
             self.write()
 
     def write_if_older(self, seconds: float) -> bool:
-        """Whether the thread's own word was so old."""
+        """Write only if the thread's own status is older; return True if it was."""
         self._alive = time.monotonic()
         if self._alive - self._said < seconds:
             return False
@@ -182,7 +182,7 @@ class StatusFile:
             _pulse.remove(self)
 
     def beat(self) -> None:
-        """What others have put into the status is written, else only the file's time is new."""
+        """Write the changed status, or only renew the file's time."""
         now = time.monotonic()
         if now - self._written < PULSE_S or (self.status.is_waiting and now - self._alive > self._patience_s):
             return
@@ -265,7 +265,7 @@ def read_status(path: Path) -> ThreadStatus:
 
 
 def _is_fit(name: str, value: object) -> bool:
-    """Whether it is a field, and the value is one that we write there."""
+    """True if the name is a field and the value has the field's type."""
     if name not in _BLANK:
         return False
     example = _BLANK[name]
@@ -293,5 +293,5 @@ def silent_since(status: ThreadStatus, started: float, now: float) -> float | No
 
 
 def was_killed(status: ThreadStatus) -> bool:
-    """Of a thread that does not run: it never said that it stops, as each does that ends by itself."""
+    """True if a thread that does not run ended without a stop message, which a normal end writes."""
     return bool(status.state)

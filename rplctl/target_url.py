@@ -43,7 +43,7 @@ def url_with_nul_rule(url: str, rule: str) -> str:
 
 
 def url_without_password(url: str) -> str:
-    """For people to read: the same URL with `***` in place of a password."""
+    """Return the URL for people to read, with `***` in place of a password."""
     user = _user_part(url)
     if ":" in user:
         url = url.replace(user, user.partition(":")[0] + ":***", 1)

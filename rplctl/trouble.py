@@ -1,4 +1,4 @@
-"""What is wrong with one thread of a channel, from its first error until it is well again.
+"""The incident of one thread of a channel, from its first error until it works again.
 
 One trouble is told once, however often the thread tries again or is started again (cron, systemd): in the history at
 once; to on_error when the thread stops with it, or has tried again for LASTS_S; to on_recovery if on_error was told.
@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Known:
-    """What was told of it."""
+    """The part of an incident that was already reported."""
 
     since: float  # Unix seconds
     errno: int

@@ -1,4 +1,4 @@
-"""What the two locks of a backup share: held by a command, or by a process of their own."""
+"""Options and output that both locks of a backup share. A command or a process of its own holds the lock."""
 
 from __future__ import annotations
 

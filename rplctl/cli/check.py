@@ -93,7 +93,7 @@ def check(
 
 
 def _laid_out(options: Globals, line: str, level: str) -> str:
-    """For a person folded to the terminal's width, with the level in colour; for a monitoring system one line."""
+    """Fold the text to the terminal's width, with the level in colour; a monitoring system gets one line."""
     line = clean(line)
     if options.is_terminal:
         width = get_terminal_size().columns

@@ -15,7 +15,7 @@ _ERROR, _PLAIN = "\x1b[1;31m", "\x1b[0m"
 
 
 def choose(color: str) -> None:
-    """What --color says, for the rest of the process."""
+    """Set the value of --color for the rest of the process."""
     global _chosen
     _chosen = color
 

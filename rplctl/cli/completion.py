@@ -1,4 +1,4 @@
-"""What a shell is offered on TAB: names of channels and relay logs, values of options; files are the shell's own work.
+"""Values that a shell offers on TAB: names of channels and relay logs, values of options. The shell itself names files.
 
 Typer asks through `_RPLCTL_COMPLETE` (app.TAB). Invariant: an answer comes from names in the instance folder alone; no
 database, no lock, nothing heavy is loaded (design D16), and a folder that cannot be read offers nothing. Options of
@@ -81,7 +81,7 @@ def _matching(values: Iterable[str], incomplete: str) -> list[str]:
 
 
 def _datadir(context: Any) -> Path:
-    """As typed, before or behind the verb; else as every command finds it."""
+    """Return the typed --datadir, before or after the verb, or the default one."""
     given: dict[str, Any] = {}
     while context is not None:
         given = {**context.params, **{name: value for name, value in given.items() if value is not None}}

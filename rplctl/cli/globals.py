@@ -58,7 +58,7 @@ def leave_channel() -> None:
 def make_globals(
     datadir: Path | None, config_file: Path | None, format: str, quiet: bool, verbose: bool, color: str
 ) -> Globals:
-    """Raises UsageError, ConfigError."""
+    """Check the options of every command. Raises UsageError, ConfigError."""
     for value, choices, flag in ((format, FORMATS, "--format"), (color, COLORS, "--color")):
         if value and value not in choices:
             also = f"; log-status also takes {', '.join(LOG_FORMATS)}" if flag == "--format" else ""
@@ -70,7 +70,7 @@ def make_globals(
 
 
 def asks_for_json(arguments: Sequence[str]) -> bool:
-    """Whether the result is to be JSON, also of a command line that is wrong elsewhere."""
+    """True if the result must be JSON, even if the command line has other mistakes."""
     pairs = zip(arguments, arguments[1:], strict=False)
     return not {"--json", "--format=json"}.isdisjoint(arguments) or any(
         flag in ("-f", "--format") and value == "json" for flag, value in pairs

@@ -33,7 +33,7 @@ def history(
 
 
 def _line(event: Event) -> str:
-    """What somebody looks for first comes first; the end may be cut."""
+    """Return one line with the most important words first; the end may be cut."""
     where = "instance" if event.Channel_Name is None else f"'{event.Channel_Name}'"
     what = f"{event.Thread} {event.Event}".strip() + (f" {event.Errno}" if event.Errno else "")
     at = f" at {event.Position}" if event.Position else ""

@@ -23,17 +23,17 @@ Flags = str | tuple[str, ...]  # of one option
 
 
 def option(flags: Flags, metavar: str, help: str, default: Any = None) -> Any:
-    """What Typer is told of an option with a value; `...` is no default: it must be given."""
+    """Declare an option with a value for Typer. The default `...` makes the option mandatory."""
     return typer.Option(default, *([flags] if isinstance(flags, str) else flags), metavar=metavar, help=help)
 
 
 def argument(metavar: str, help: str, default: Any = None) -> Any:
-    """What Typer is told of a word that is no option."""
+    """Declare a positional argument for Typer."""
     return typer.Argument(default, metavar=metavar, help=help)
 
 
 def switch(flags: Flags, help: str, default: Any = False) -> Any:
-    """What Typer is told of one without."""
+    """Declare an option without a value for Typer."""
     return typer.Option(default, *([flags] if isinstance(flags, str) else flags), help=help)
 
 
@@ -76,7 +76,7 @@ def members(options: Globals, group: str, given: Sequence[str] | None, *, every:
 
 
 def each_channel(options: Globals, given: str | None) -> list[tuple[str, Config]]:
-    """As `names_of`, with the options of each."""
+    """Return the channels of `names_of`, each with its options."""
     return [(name, options.config(name)) for name in names_of(options, given)]
 
 
@@ -101,7 +101,7 @@ def for_each(
 
 
 def in_time(question: Callable[[], T]) -> T:
-    """What a command that only looks finds out in targets. Raises TargetError when one does not answer in time."""
+    """Ask targets for a command that only looks. Raises TargetError if one does not answer in time."""
     return Deadline().ask("the target", TargetError, question)
 
 

@@ -160,8 +160,8 @@ _USUAL = {"channel": "Channel_Name", "notes": ""}
 
 
 def say(options: Globals, text: str, result: Any, *steps: str) -> None:
-    """What a changing command did: its notes, then one line, or with json the whole result. The steps of a dry run
-    are lines of their own.
+    """Print the result of a command that changes something: its notes, then one line. With json the whole result is
+    printed. The steps of a dry run are lines of their own.
     """
     say_notes(options, getattr(result, "notes", ()))
     if options.format == "json":

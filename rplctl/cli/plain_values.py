@@ -54,7 +54,7 @@ _PLAIN = {
 
 
 def use_plain_values(command: Any) -> None:
-    """For every parameter of a command, its help option included, and of the commands below it."""
+    """Convert every parameter of a command, its help option included, and of its subcommands."""
     all_parameters = command.get_params
 
     def get_params(context: Any) -> list[Any]:

@@ -63,7 +63,7 @@ def live_text(*, silent: bool) -> Iterator[Callable[[str], None] | None]:
 
 @contextmanager
 def _live(*, has_bar: bool = False) -> Iterator[Callable[..., None]]:
-    """What changes the line, as rich's Progress.update."""
+    """Yield a function that changes the line, like rich's Progress.update."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 

@@ -1,4 +1,4 @@
-"""`rename-channel`: two names."""
+"""Options of `rename-channel`: the old and the new name."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def short(number: float, unit: str = "") -> str:
 
 
 def clock_time(seconds: float) -> str:
-    """`0:07`, `12:30`, `3:05:00`."""
+    """Format seconds as `0:07`, `12:30`, `3:05:00`."""
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -111,7 +111,7 @@ def _key(patience: float) -> str:
 
 
 def picture(moment: Moment, sort: str, console: Console, height: int | None) -> RenderableType:
-    """As many channels as there are lines; without `height` all of them."""
+    """Return the picture of as many channels as fit; without `height`, of all channels."""
     from rich.console import Group
     from rich.text import Text
 

@@ -1,4 +1,4 @@
-"""`unlock-instance`: UNLOCK INSTANCE."""
+"""Options of `unlock-instance`, which is UNLOCK INSTANCE."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`unlock-tables`: UNLOCK TABLES."""
+"""Options of `unlock-tables`, which is UNLOCK TABLES."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class SourceState:
 
 
 def source_state() -> SourceState:
-    """What the recording leaves behind."""
+    """Return the rows at the end of the recording."""
     stored = json.loads(STATE_FILE.read_text())
     tables = tuple(
         TableState(**{**table, "columns": tuple(table["columns"]), "primary_key": tuple(table["primary_key"])})

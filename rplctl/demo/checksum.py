@@ -29,7 +29,7 @@ _SPECIAL = re.compile("[\\\\\x1e\x1f]")
 
 
 def neutral_text(value: Value) -> str:
-    """One field."""
+    """Return the neutral text of one field."""
     if value is None:
         return r"\N"
     if isinstance(value, bytes):

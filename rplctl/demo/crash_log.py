@@ -36,12 +36,12 @@ def states() -> list[State]:
 
 
 def states_without_statements() -> list[State]:
-    """As far as a target comes that takes rows and planned DDL only."""
+    """Return the states that a target without statements reaches."""
     found = states()
     return found[: next(n for n, state in enumerate(found) if state.kind == "statement")]
 
 
 def digest_of(rows: Mapping[str, Sequence[Sequence[Any]]]) -> str:
-    """Of all rows by table, in whatever order they come; tables that are not there are left out."""
+    """Return the digest of all rows by table, in any order; missing tables are skipped."""
     text = {name: sorted(json.dumps(list(row)) for row in found) for name, found in sorted(rows.items())}
     return hashlib.sha256(json.dumps(text).encode()).hexdigest()[:16]

@@ -48,7 +48,7 @@ def warm_up() -> None:
 
 
 def run_kernels() -> None:
-    """What a receiver and a task do, over the first transactions of the recording."""
+    """Run a receiver's and a task's kernels over the first transactions of the recording."""
     data = np.fromfile(BINLOG_FOLDER / "binlog.000001", np.uint8)[: 1 << 15]
     scan = scan_groups(data, 4, BinlogPosition("binlog.000001", 4), 1 << 14)
     end = int(scan.end[-1])

@@ -18,10 +18,10 @@ from tests.cli.program import whole_program
 from tests.house.code import MODULES, ROOT, nodes
 
 LIMITS = {
-    "docstring that is no sentence": 672,
-    "docstring below four words": 86,
-    "private phrase in a text of the program": 52,
-    "private phrase in a manual page": 80,
+    "docstring that is no sentence": 614,
+    "docstring below four words": 78,
+    "private phrase in a text of the program": 51,
+    "private phrase in a manual page": 0,
     "private phrase in a document or help": 0,
     "private word in a name": 190,
     "hint inside an error text": 8,
