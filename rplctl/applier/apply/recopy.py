@@ -1,4 +1,4 @@
-"""What `on_uncomputable_ddl=recopy` does at a statement whose effect on stored rows only the source knows (error 1846).
+"""`on_uncomputable_ddl=recopy`: copy tables again at a statement whose effect on their rows only the source knows (1846).
 
 The statement is not carried out. Its tables, and those that foreign keys link with them, become tables of a copy, as
 after `rplctl clone --tables … --replace`: their definition and rows are read from the source without a lock while the
@@ -78,7 +78,7 @@ def _updated(run: EventRun, rules: ReplicationFilter) -> Iterator[TableName]:
 def _with_linked(names: Iterable[TableName], catalog: Catalog) -> Iterator[TableName]:
     """The names, and the tables that foreign keys link with them as far as they are known."""
     linked: dict[TableName, Collection[TableName]] = {
-        name: family for family in families(catalog.tables) if len(family) > 1 for name in family
+        name: members for members in families(catalog.tables) if len(members) > 1 for name in members
     }
     for name in names:
         yield from (name, *linked.get(name, ()))
