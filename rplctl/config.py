@@ -345,7 +345,7 @@ def spark_conf_of(value: str) -> dict[str, str]:
         name, _, given = setting.partition("=")
         if not name.startswith("spark."):
             raise ConfigError(
-                f"spark_conf: '{name}' is no property of Spark: they begin with spark.",
+                f"spark_conf: '{name}' is not a Spark property: names start with 'spark.'",
                 hint="--spark-conf spark.executor.memory=2g, for example; see man 7 rplctl-cluster",
             )
         found[name.strip()] = given.strip()

@@ -303,7 +303,7 @@ def _unknown_start(channel: Channel, why: str, begun: BinlogPosition | None = No
     else:
         hint = (
             f"rplctl reset{name}; rplctl start{name}: from the source's first log, as it began; if the source has "
-            "purged it since, rows are missing then: provision the target anew"
+            "purged it since, rows are missing then: copy the tables again"
         )
     return RelayLogError(
         f"{why} nothing was applied yet: {f'all began at {begun}' if begun else 'where to fetch again is unknown'}",

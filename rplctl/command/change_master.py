@@ -128,7 +128,7 @@ def _applier_stays(changes: MasterChanges, master: MasterInfo, error: TargetErro
     if not error.transient or moved or (is_other and not master.uses_gtid):
         what = ", ".join(name.upper() for name in moved) or "another source without GTIDs"
         raise TargetError(
-            f"{error.message.rstrip('.')}: only the target knows up to where its rows go, and {what} moves the applier",
+            f"{error.message.rstrip('.')}: only the target knows its position, and {what} moves the applier",
             errno=error.errno,
             hint="when the target is there again; without it: connection options, or with GTIDs another source",
         ) from None

@@ -208,7 +208,7 @@ def _refuse(config: Config, master: MasterInfo) -> None:
         raise UsageError("log_bin is on, and copied rows would not be in that log", hint=DUMP)
     if master.uses_gtid and (master.ignored_server_ids or master.do_domain_ids or master.ignore_domain_ids):
         raise UsageError(
-            "a channel that goes by GTID and leaves out servers or domains is never where a copy is",
+            "clone needs every GTID: this channel ignores some servers or domains, so it never reaches the copy",
             hint="rplctl change-master --ignore-server-ids '' --do-domain-ids '' --ignore-domain-ids ''",
         )
 

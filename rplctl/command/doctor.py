@@ -186,7 +186,7 @@ def _compiled_code(datadir: Path) -> DoctorLine:
     if folder is not None:
         return DoctorLine("compiled code", OK, f"kept in {folder}")
     hint = f"make {datadir} a folder that you alone can write to, or set NUMBA_CACHE_DIR to one"
-    return DoctorLine("compiled code", WARN, "kept nowhere: each process compiles anew for some seconds", hint)
+    return DoctorLine("compiled code", WARN, "stored nowhere: each process compiles for some seconds", hint)
 
 
 def _secrets(datadir: Path) -> Iterator[DoctorLine]:

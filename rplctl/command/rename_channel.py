@@ -85,7 +85,7 @@ def _refuse(repositories: Repositories, new: str) -> None:
     refuse_lake(config, "a lake knows its writer by the channel's name: begin a new channel with a new lake")
     if config.log_bin:
         raise UsageError(
-            "the binary log of applied transactions has the channel's name, and who reads it goes by that",
+            "the binary log of applied transactions has the channel's name, and its readers use that name",
             channel=channel.name,
             hint="rplctl init --log-bin ''",
         )

@@ -94,7 +94,7 @@ def repair(
     """`report`: without, the last verify's. `dry_run`: nothing is written, and so many statements of each table told.
     Raises UsageError, SourceError, TargetError, NotRunning, LockBusy; WaitTimeout for an applier that stands still.
     """
-    refuse_lake(config, "rplctl show-changes --table DB.TABLE tells a table's changes; a mirror is begun anew")
+    refuse_lake(config, "rplctl show-changes --table DB.TABLE tells a table's changes; a mirror must be created again")
     refuse_silent_peers(config, channel_name)
     repositories = open_repositories(config, channel_name)
     channel, master = repositories.channel, repositories.master()
@@ -131,7 +131,9 @@ def repair(
         if undo.is_used:
             mended = sum(table.Inserted + table.Deleted + table.Updated for table in tables)
             left = sum(table.Left_over for table in tables)
-            note_event(config.datadir, channel_name, "repair", f"{mended} rows mended, {left} left; undo: {undo.path}")
+            note_event(
+                config.datadir, channel_name, "repair", f"{mended} rows repaired, {left} left; undo: {undo.path}"
+            )
         return RepairResult(channel_name, tables, undo.path if undo.is_used else None)
 
 
@@ -182,7 +184,7 @@ class _Repair:
                 return _left(totals, pair)
             self._mend(pair, found, out)
         except (Altered, SourceError, TargetError) as error:
-            why = "not mended, for the table was altered: rplctl verify"
+            why = "not repaired, because the table was altered: rplctl verify"
             if not isinstance(error, Altered) and error.errno not in _GONE:
                 if error.errno != er.TABLEACCESS_DENIED_ERROR:
                     raise
@@ -212,11 +214,10 @@ class _Repair:
         server = statement_target(settler.side.target)
         if server is None and self._acts_on_others(name):
             return (
-                "foreign keys act on what hangs on its rows: GRANT SET ON PARAMETER session_replication_role TO the "
-                "target's user"
+                "foreign keys act on other rows: GRANT SET ON PARAMETER session_replication_role TO the target's user"
             )
         if server is not None and server.wants_replay(known):
-            return "triggers, or a history of its own, would act on what is mended"
+            return "triggers, or a history of its own, would act on the repaired rows"
         if server is not None and not server.is_transactional(known):
             return f"its engine takes nothing back: {_clone(name)}"
         pair = Pair.of(model, known, settler.side.target.kind)

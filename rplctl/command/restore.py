@@ -84,7 +84,7 @@ def _refuse_taken(places: list[Path]) -> None:
         if taken:
             raise UsageError(
                 f"{taken[0]} exists: a binary log from outside of the instance folder cannot be put back there",
-                hint="move what is there away, or restore on another machine",
+                hint="move the existing files away, or restore on another machine",
             )
 
 

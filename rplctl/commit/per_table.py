@@ -77,7 +77,7 @@ class PerTableLedger(Ledger):
                 f"batch {last.number} of channel '{self._channel}', from {last.before.exec_position} to "
                 f"{last.after.exec_position}, is not in all its tables yet, and the position is {info.exec_position}",
                 channel=self._channel,
-                hint="the position was moved by hand: put it back where it was, or begin anew in another folder, with "
+                hint="the position was moved by hand: put it back where it was, or begin again in another folder, with "
                 "rplctl reset --all",
             )
         log.info("batch %d, which ends at %s, is taken by the tables that lack it", last.number, last.after.place)

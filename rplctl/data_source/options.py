@@ -66,7 +66,7 @@ class Options:
         path = options.get("path")
         if not path:
             raise UsageError(
-                "format binlog wants the option path: a folder of binary logs, its index, one log, or mysql://USER@HOST:PORT"
+                "format binlog needs the option path: a folder of binary logs, its index, one log, or mysql://USER@HOST:PORT"
             )
         server = live_server(path, options) if path.startswith(SCHEMES) else None
         found = {name: _read(name, text) for name, text in options.items() if name in _READ and text}

@@ -157,7 +157,7 @@ class Walk:
             raise SourceError(
                 f"behind {name} comes {later[0]}: a log is missing",
                 errno=er.MASTER_FATAL_ERROR_READING_BINLOG,
-                hint="put it into the folder, or begin behind it (option start, with schema_file)",
+                hint="put it into the folder, or begin after it (option start, with schema_file)",
             )
         return later[0] if later and self._path(later[0]).stat().st_size >= _LEAST_BYTES else None
 
@@ -206,7 +206,7 @@ class Walk:
         at = f"{self.place.log_name}:{start}"
         if kind in (GroupKind.INCIDENT, GroupKind.UNKNOWN) and is_wanted:
             what = "the source says that its log lacks events" if kind is GroupKind.INCIDENT else "unknown event type"
-            raise BinlogFormatError(what, errno=er.SLAVE_INCIDENT, position=at, hint="option start: go on behind it")
+            raise BinlogFormatError(what, errno=er.SLAVE_INCIDENT, position=at, hint="option start: continue after it")
         if kind in (GroupKind.INCIDENT, GroupKind.UNKNOWN, GroupKind.ROLLED_BACK):
             return
         run = read_run(data, start, end, description)
@@ -267,7 +267,7 @@ class Walk:
             if error.errno == er.BINLOG_UNSAFE_STATEMENT:
                 return False
             if error.errno not in _UNKNOWN_OBJECT:
-                error.position, error.hint = at, "option start, with a schema_file of behind it"
+                error.position, error.hint = at, "option start, with a schema_file of a position after it"
                 raise
             return True
         self.catalog = self.catalog.after(plan)

@@ -143,7 +143,7 @@ def position_of(info: Any) -> str:
 
 def keep_one(file: str, table: str) -> str:
     return (
-        f"keep the record whose position is that of the target's rows, as a rule the later one: mv {file} elsewhere, "
+        f"keep the record whose position is that of the target's rows, usually the later one: mv {file} elsewhere, "
         f"or DELETE the channel's row from {table}; from the other rows would be applied twice or left out"
     )
 

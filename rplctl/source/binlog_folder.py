@@ -246,7 +246,7 @@ def first_log_for_gtids(folder: Path, names: list[str], start: DumpStart) -> str
     raise fatal_reading_binlog(
         "Could not find GTID state requested by slave in any binlog files. "
         "Probably the slave state is too old and required binlog files have been purged.",
-        hint="put the older logs into the folder, or provision the target anew and change-master",
+        hint="put the older logs into the folder, or copy the tables again and change-master",
     )
 
 

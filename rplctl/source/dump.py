@@ -195,7 +195,7 @@ def end_of_dump(payload: bytes) -> SourceError:
 def _hint(text: str) -> str:
     lowered = text.lower()
     if "not in the master's binlog" in lowered or "more gtids than the" in lowered:
-        return "this channel applied what the source lacks: rplctl change-master to one that has it, or provision anew"
+        return "this channel is ahead of the source: rplctl change-master to another source, or copy the tables again"
     if "purged" in lowered or "could not find first log" in lowered or "gtid state" in lowered:
         return f"the source purged what this channel needs. To copy its tables again, run: {COPY_AGAIN}"
     if "same server_uuid/server_id" in lowered or "same server_id" in lowered:

@@ -278,5 +278,5 @@ def _owned(query: Query) -> MysqlGtidSet:
 def _too_late(applied: LogPlace) -> WaitTimeout:
     return WaitTimeout(
         f"the source does not show {applied.gtids or applied.position}, which the replica has applied",
-        hint="is the server that is read from the source, or a replica that is behind it?",
+        hint="is the server that is read the source itself, or a replica that lags?",
     )

@@ -31,7 +31,7 @@ def watch_connections(engine: Engine) -> None:
     def refuse(*_: object) -> None:
         if engine in _severed:
             raise TargetError(
-                "cut off from the target: what was in work did not end within the patience of STOP",
+                "cut off from the target: the running work did not end within the timeout of STOP",
                 errno=er.CONNECTION_KILLED,
                 hint="rplctl start, once the target answers: it goes on from the position that is stored there",
             )

@@ -193,8 +193,8 @@ class Settler:
                 raise NotRunning("the verify was ended")
             if time.monotonic() - moved > _STILL_S:
                 raise WaitTimeout(
-                    f"the applier stands still at {now}, and rows of {position} are to be compared",
-                    hint="rplctl show-status says why; then this again, which goes on behind the tables that are done",
+                    f"the applier has made no progress from {now}; verify needs it to reach {position}",
+                    hint="rplctl show-status shows the reason; then run rplctl verify again, which resumes",
                 )
             if time.monotonic() - began > _TOLD_S:
                 self.tells(f"waits for the applier to come from {now} to {position}")

@@ -39,5 +39,5 @@ def test_an_option_that_cannot_be_read_is_named(name: str, text: str, says: str)
 
 
 def test_the_path_must_be_given() -> None:
-    with pytest.raises(UsageError, match="wants the option path"):
+    with pytest.raises(UsageError, match="needs the option path"):
         Options.parse({})

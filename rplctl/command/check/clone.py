@@ -44,7 +44,7 @@ def check_clone(config: Config, channel: Channel) -> Iterator[Finding]:
         yield _open(rows, threads, reader)
         if reader.last_errno:
             text = f"the copy cannot read since {clock(reader.last_error_timestamp)}: {reader.last_error}"
-            yield found("clone_reader_error", text, "mend that: it is tried again every few seconds")
+            yield found("clone_reader_error", text, "repair that; rplctl tries again every few seconds")
 
 
 def _channels(repositories: Repositories) -> frozenset[str]:

@@ -82,7 +82,7 @@ def _position(index: RelayLogIndex, names: list[str], relay: RelayLogInfo, *, by
     path = index.path(relay.relay_log_name)
     if not path.exists():
         return
-    goes_by = f"rplctl start (goes by Exec_Master_Log_Pos {executed})"
+    goes_by = f"rplctl start (uses Exec_Master_Log_Pos {executed})"
     if relay.relay_log_pos > path.stat().st_size:
         yield found("relay_position_past_end", f"Relay_Log_Pos {position} is past the end of the file", goes_by)
         return

@@ -166,12 +166,14 @@ def _marker(repositories: Repositories, relay: RelayLogInfo) -> Iterator[Finding
     if file_counts(relay, in_step):
         yield found(
             "edited_by_hand",
-            f"{where} says {relay.exec_position}, applied is {marker.exec_position}: the next start goes by {where}",
+            f"{where} says {relay.exec_position}, applied is {marker.exec_position}: the next start uses {where}",
             f"rplctl change-master --master-log-file {marker.master_log_name} --master-log-pos {marker.master_log_pos}",
         )
     elif is_ahead or in_step:
         text = f"{where} says {relay.exec_position} and nobody edited it, the target {marker.exec_position}"
-        yield found("target_gone_back", f"{text}: one is from a backup", "rplctl start (goes by the target)")
+        yield found(
+            "target_gone_back", f"{text}: one is from a backup", "rplctl start (uses the position in the target)"
+        )
     else:
         text = f"{where} is behind what was committed before a crash, {marker.exec_position}"
         yield found("file_behind_marker", text, "rplctl start (moves it forward)")

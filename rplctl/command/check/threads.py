@@ -95,7 +95,7 @@ def _thread(thread: ThreadReport) -> Iterator[Finding]:
         yield found(f"{role}_killed", status.last_error, "rplctl start (recovers and goes on)")
     elif status.last_errno:
         text = f"the {role} does not run since {clock(status.updated)}; its last error: {status.last_error}"
-        yield found(f"{role}_error", text, "mend that, then rplctl start")
+        yield found(f"{role}_error", text, "repair that, then rplctl start")
 
 
 def _silent(thread: ThreadReport, since: float) -> Finding:

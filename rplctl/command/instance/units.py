@@ -100,7 +100,7 @@ def write_units(config: Config, folder: Path, *, force: bool) -> Units:
         if changed and not force:
             raise UsageError(
                 f"{folder} has others than would be written: {', '.join(changed)}",
-                hint="--force writes them anew; systemctl edit NAME keeps changes beside them",
+                hint="--force overwrites them; systemctl edit NAME keeps changes in a file of their own",
             )
         names = tuple(name for name in wanted if there.get(name) != wanted[name])
         for name in names:

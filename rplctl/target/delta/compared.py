@@ -41,7 +41,7 @@ class MirrorRows(ComparedRows):
     def drift(self, model: TableModel) -> list[str]:
         found = DeltaTables(self._mirror.writer).snapshot(folder_of(model))
         if found is None:
-            return [f"-- {model.qualified_name}: it is not in the lake; begin the mirror anew in another folder"]
+            return [f"-- {model.qualified_name}: it is not in the lake; create the mirror again in another folder"]
         there, wanted = _types(found[0]), _types(columns_of(row_schema(model)))
         return [
             f"-- {model.qualified_name}: {name} is {there.get(name, 'not there')}, not {kind}"

@@ -42,7 +42,7 @@ class Cursor:
         if (found := _SAVEPOINT.match(sql)) is not None:
             if found[1].upper().startswith("ROLLBACK"):
                 raise TargetError(
-                    "DuckDB has no savepoints: an error ends its transaction, and cannot be passed over",
+                    "DuckDB has no savepoints: an error ends its transaction and cannot be ignored",
                     errno=er.NOT_SUPPORTED_YET,
                     hint="`rplctl skip` leaves the source's whole transaction out",
                 )

@@ -56,7 +56,7 @@ def connection_options(url: URL) -> tuple[Security, dict[str, Any]]:
     key = words.get("server_public_key_path", "")
     timeout = words.get("connect_timeout", str(CONNECT_TIMEOUT_S))
     if not timeout.isascii() or not timeout.isdecimal() or not int(timeout):
-        raise ConfigError(f"connect_timeout={timeout} in the target's URL is no number of seconds")
+        raise ConfigError(f"connect_timeout={timeout} in the target's URL is not a number of seconds")
     options = {"connect_timeout": int(timeout), "unix_socket": words.get("unix_socket")}
     return Security(tls, key, switches.get("get_server_public_key", False)), options
 

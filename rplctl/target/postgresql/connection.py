@@ -51,7 +51,7 @@ _VERIFYING = ("verify-ca", "verify-full")
 _GRANT = "grant the target's user the right; see PRIVILEGES in rplctl(1)"
 _DATE = "PostgreSQL has no such date: correct it on the source, or give the column the type text on the target"
 _LONG_KEY = "drop that index on the target, then rplctl start: rplctl goes on without it"
-_IN_USE = (er.NOT_SUPPORTED_YET, False, "something of the target's own hangs on it (a view?): drop that, then rplctl "
+_IN_USE = (er.NOT_SUPPORTED_YET, False, "an object of the target depends on it (a view?): drop that, then rplctl "
            "start")  # fmt: skip
 
 # SQLSTATE, or its class → (MySQL's number, worth trying again, hint)

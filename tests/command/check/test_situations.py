@@ -391,7 +391,7 @@ ROWS = [
     Row("relay log torn", halted(lambda s: relay_log(s).write_bytes(relay_log(s).read_bytes() + b"half an event")),
         CRITICAL, (*BOTH_STOPPED, "relay_log_torn"), "13 bytes", doctor=1),
     Row("relay log's head damaged", halted(lambda s: damage(relay_log(s), 0)), CRITICAL,
-        (*BOTH_STOPPED, "relay_position_inside_event", "relay_log_torn"), "goes by Exec_Master_Log_Pos", doctor=1),
+        (*BOTH_STOPPED, "relay_position_inside_event", "relay_log_torn"), "uses Exec_Master_Log_Pos", doctor=1),
     Row("position past the end", halted(lambda s: s.relay(relay_log_pos=1 << 30)), CRITICAL,
         (*BOTH_STOPPED, "relay_position_past_end"), doctor=1),
     Row("position inside an event", halted(lambda s: s.relay(relay_log_pos=369_290)), CRITICAL,

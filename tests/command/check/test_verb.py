@@ -225,7 +225,7 @@ def test_a_file_edited_by_hand_is_told_with_what_it_was(in_file: Instance) -> No
     applied(in_file, orderly=True)
     in_file.set_positions(in_file.relay, in_file.source.ends[1], in_file.source.ends[2])
     applied_at = f"--master-log-pos {in_file.source.ends[2].log_pos}"
-    in_file.expect("edited_by_hand", "the next start goes by", repair=applied_at)
+    in_file.expect("edited_by_hand", "the next start uses", repair=applied_at)
 
 
 def test_a_target_from_an_older_backup_is_told(in_file: Instance) -> None:
@@ -235,7 +235,7 @@ def test_a_target_from_an_older_backup_is_told(in_file: Instance) -> None:
     place = f"{in_file.end} {in_file.source.ends[2]}"
     assert place in path.read_text()
     path.write_text(path.read_text().replace(place, place.rpartition(":")[0] + ":99999"))
-    in_file.expect("target_gone_back", "nobody edited it", repair="rplctl start (goes by the target)")
+    in_file.expect("target_gone_back", "nobody edited it", repair="rplctl start (uses the position in the target)")
 
 
 def test_an_interrupted_switch_or_change_is_told(in_file: Instance) -> None:
