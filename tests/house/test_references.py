@@ -133,3 +133,12 @@ def test_a_fault_that_a_text_names_is_in_the_map() -> None:
         if path.suffix == ".py" and path.is_relative_to(ROOT / "tests") and number not in known
     ]
     assert unknown == []
+
+
+def test_every_list_of_commit_modes_has_the_same_modes() -> None:
+    design = plain(ROOT / "man/rplctl-design.7").partition(".SS D3 ")[2].partition(".SS ")[0]
+    modes = set(re.findall(r"^\.TP\n\.B ([\w-]+)$", design, re.MULTILINE))
+    assert {"transaction", "marker", "xa"} < modes
+    for page, heading in (("README.md", "Why it is crash-safe"), ("docs/architecture.md", "Commit modes")):
+        table = (ROOT / page).read_text().partition(f"## {heading}\n")[2].partition("\n## ")[0]
+        assert set(re.findall(r"^\| `([\w-]+)` \|", table, re.MULTILINE)) == modes, page
