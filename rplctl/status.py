@@ -72,11 +72,12 @@ class ThreadStatus:
     source_purge_at: float = 0.0  # when it purges what is read next, by our clock; 0: not in sight
     relay_disk_full_at: float = 0.0  # at the rate of the last minutes; 0: not in sight
     received_heartbeats: int = 0
+    transfer_timestamp: int = 0  # of the first event of the transaction in transfer, source's clock; 0: there is none
     # applier
     last_applied_timestamp: int = 0  # of the last transaction that was applied, source's clock
     last_event_timestamp: int = 0  # of the transaction in work or delayed, source's clock; 0 when there is none
     heartbeats: str = ""  # SERVER_ID:SECONDS,... as the target has them (heartbeat.py); Unix seconds, source's clock
-    relay_log_name: str = ""
+    relay_log_name: str = ""  # how far it is in the relay log: the applier; the receiver with its read position
     relay_log_pos: int = 0
     exec_log_name: str = ""
     exec_log_pos: int = 0

@@ -2,13 +2,14 @@
 
 Positions are the repositories' (the authority); what only a thread knows (state, error, lag) is in its status file;
 whether it runs is its lock, and what it says counts while it is fresh (process/thread_report.py). While the receiver
-runs, its own word on the read position is newer than the repository's.
+runs, its own word on the read position is newer than the repository's; where the applier is past the relay log that it
+speaks of, the applier's is newer still, so nothing is shown as executed that is not shown as read.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from rplctl import skip_list
@@ -19,7 +20,9 @@ from rplctl.command.check.sync_record import read_sync_record
 from rplctl.command.process.thread_report import ThreadReport, Threads, threads_of
 from rplctl.config import Config, split_list
 from rplctl.errors import NotConfigured, UsageError
+from rplctl.event.gtid import as_far_as
 from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.position import RelayLogPosition
 from rplctl.relay_log.purge import relay_log_space
 from rplctl.repository.base import InfoRepository, RepositoryKind
 from rplctl.repository.record import RELAY_LOG_INFO
@@ -179,7 +182,14 @@ def _status_at(config: Config, channel_name: str, now: float) -> tuple[SlaveStat
     receiver, synced = threads.receiver, read_sync_record(channel)
     said = receiver.status
     if said.connected and said.read_log_name:
-        master = master.with_read_position(said.read_position)
+        master = replace(
+            master.with_read_position(said.read_position),
+            flushed_relay_log_name=said.relay_log_name,
+            flushed_relay_log_pos=said.relay_log_pos,
+        )
+    if is_executed_further(master, relay):
+        master = master.with_read_position(relay.exec_position)
+        said = replace(said, retrieved_gtid_set=as_far_as(said.retrieved_gtid_set, relay.gtid_executed))
     applier = threads.applier
     reader = read_status(channel.status_path("cloner")) if applier.status.clone_tables else ThreadStatus()
     sources = {"master": master, "relay": relay, "config": config, "io": said, "sql": applier.status, "clone": reader}
@@ -277,24 +287,33 @@ def _verified(channel: Channel) -> dict[str, object]:
     }
 
 
+def is_executed_further(master: MasterInfo, relay: RelayLogInfo) -> bool:
+    """True if the applier is past the end of the relay log that goes with the read position: that one is older."""
+    known = RelayLogPosition(master.flushed_relay_log_name, master.flushed_relay_log_pos)
+    return bool(known.log_name and relay.master_log_name) and known.is_before(relay.relay_log_position)
+
+
 def seconds_behind(master: MasterInfo, relay: RelayLogInfo, threads: Threads, now: float) -> int | None:
     """MySQL's rule: NULL unless the applier runs; 0 when all is applied and the receiver runs, else by the clock.
 
-    What is not seen fresh is not said to be 0: NULL, or the time since the applier was last heard of. What was read
-    and what was executed are not always equal where all is applied: a source that refuses its connection has moved
-    neither.
+    What is not seen fresh is not said to be 0: NULL, or the time since the applier was last heard of. More was read
+    than is executed: the age of the transaction in work, else of the one in transfer, else of what was read last; NULL
+    where none of them is known.
     """
     receiver, applier = threads.receiver, threads.applier
+    said = receiver.status
     if not applier.runs:
         return None
-    seconds = 0
-    if master.read_position != relay.exec_position:
-        since = applier.silent_since or now
-        if applier.status.last_event_timestamp:
-            since = min(since, applier.status.last_event_timestamp - receiver.status.clock_difference)
-        seconds = max(0, int(now - since))
     is_fresh = receiver.is_connected and applier.silent_since is None
-    return seconds if seconds or is_fresh else None
+    if master.read_position == relay.exec_position:
+        return 0 if is_fresh else None
+    in_transfer = said.transfer_timestamp or said.read_timestamp if receiver.is_connected else 0
+    began = applier.status.last_event_timestamp or in_transfer
+    known = [began - said.clock_difference] if began else []
+    if applier.silent_since is not None:
+        known.append(applier.silent_since)
+    seconds = max(0, int(now - min(known))) if known else 0
+    return seconds if seconds or (is_fresh and known) else None
 
 
 def _foreseen(master: MasterInfo, relay: RelayLogInfo, threads: Threads, now: float) -> dict[str, object]:

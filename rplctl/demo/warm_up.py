@@ -23,6 +23,7 @@ from rplctl.event.jit import byte_view
 from rplctl.event.kernel_cache import LOCK_FILE, STAMP_FILE, is_compiled, made_folder
 from rplctl.event.maps_in_force import maps_in_force
 from rplctl.event.net_change import net_changes
+from rplctl.event.open_group import OpenGroup
 from rplctl.event.packets import deframe
 from rplctl.event.relocate import relocated
 from rplctl.event.rows import parse_rows_events
@@ -56,6 +57,7 @@ def run_kernels() -> None:
     assert description is not None
     index = scan_events(data[4:end])
     verify_events(data[4:end], index.offsets)
+    OpenGroup().follow(data[4:end], index.offsets, description.checksum_length)
     deframe(np.zeros(1 << 10, np.uint8), 0, 0)
     starts, lengths = index.offsets[:-1] + 4, np.diff(index.offsets)
     relocated(data, starts[-1:], lengths[-1:], 4, has_checksum=True)

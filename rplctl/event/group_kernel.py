@@ -58,7 +58,7 @@ TRANSACTION: Final = 2
 IN_XA: Final = 3
 
 _GOES_ON: Final = 0
-_ENDS: Final = 1
+ENDS: Final = 1
 _NESTED: Final = 2
 _SHORT: Final = 3
 
@@ -144,12 +144,12 @@ def _query(data: ByteArray, registers: NDArray[np.int64], at: int, end: int) -> 
         return _GOES_ON
     if word == words.WORD_XA_FINISH:
         registers[FLAGS] |= FLAG_XA
-        return _ENDS
+        return ENDS
     if word == words.WORD_COMMIT:
-        return _ENDS
+        return ENDS
     if word == words.WORD_ROLLBACK:
         registers[FLAGS] |= FLAG_ROLLBACK
-        return _ENDS
+        return ENDS
     if word == words.WORD_SAVEPOINT and registers[PHASE] != PENDING:
         registers[FLAGS] |= FLAG_SAVEPOINT
         return _GOES_ON
@@ -160,13 +160,13 @@ def _query(data: ByteArray, registers: NDArray[np.int64], at: int, end: int) -> 
 def _statement(registers: NDArray[np.int64]) -> int:
     if registers[PHASE] == PENDING:
         registers[FLAGS] |= FLAG_QUERY
-        return _ENDS
+        return ENDS
     registers[FLAGS] |= FLAG_STATEMENT
     return _GOES_ON
 
 
 @lean_kernel
-def _step(data: ByteArray, registers: NDArray[np.int64], at: int, end: int, event_class: int) -> int:
+def step(data: ByteArray, registers: NDArray[np.int64], at: int, end: int, event_class: int) -> int:
     """One event of a group; `end` is before its checksum. Control events do not come here unless a group is open."""
     if event_class == c.GTID or event_class == c.MARIADB_GTID:
         if registers[PHASE] != IDLE:
@@ -186,14 +186,14 @@ def _step(data: ByteArray, registers: NDArray[np.int64], at: int, end: int, even
             registers[PHASE] = TRANSACTION
         return _GOES_ON
     if event_class == c.XID:
-        return _ENDS
+        return ENDS
     if event_class == c.XA_PREPARE:
         if end - at <= HEADER_LENGTH:
             return _SHORT
         registers[FLAGS] |= FLAG_XA
         if data[at + HEADER_LENGTH] != 0:  # one phase: a commit like any other
             registers[FLAGS] &= ~FLAG_XA
-        return _ENDS
+        return ENDS
     return _rare_step(registers, event_class)
 
 
@@ -206,17 +206,17 @@ def _rare_step(registers: NDArray[np.int64], event_class: int) -> int:
         registers[FLAGS] |= FLAG_STATEMENT
     elif event_class == c.STATEMENT_END:
         registers[FLAGS] |= FLAG_STATEMENT
-        return _ENDS if registers[PHASE] == PENDING else _GOES_ON
+        return ENDS if registers[PHASE] == PENDING else _GOES_ON
     elif event_class == c.INCIDENT:
         registers[FLAGS] |= FLAG_INCIDENT
-        return _ENDS if registers[PHASE] == PENDING else _GOES_ON
+        return ENDS if registers[PHASE] == PENDING else _GOES_ON
     elif event_class == c.PAYLOAD:
         registers[FLAGS] |= FLAG_PAYLOAD | FLAG_ROWS
         registers[ROW_EVENTS] += 1
-        return _ENDS if registers[PHASE] == PENDING else _GOES_ON
+        return ENDS if registers[PHASE] == PENDING else _GOES_ON
     elif event_class == c.UNKNOWN:
         registers[FLAGS] |= FLAG_UNKNOWN
-        return _ENDS
+        return ENDS
     return _GOES_ON
 
 
@@ -264,17 +264,17 @@ def _check(data: ByteArray, registers: NDArray[np.int64], at: int, event_class: 
 def _cuts_open_group(
     data: ByteArray, registers: NDArray[np.int64], at: int, end: int, event_class: int, log_name: ByteArray
 ) -> int:
-    """Whether the open transaction was cut short by the source (_ENDS), or by a reconnect (_NESTED)."""
+    """Whether the open transaction was cut short by the source (ENDS), or by a reconnect (_NESTED)."""
     flags = u16(data, at + 17)
     if registers[PHASE] == IDLE or flags & FLAG_RELAY_LOG != 0:
         return _GOES_ON
     if event_class == c.DESCRIPTION or event_class == c.STOP:
-        return _ENDS
+        return ENDS
     if event_class != c.ROTATE:
         return _GOES_ON
     if flags & FLAG_ARTIFICIAL != 0 and _same_bytes(data[at + HEADER_LENGTH + 8 : end], log_name):
         return _NESTED
-    return _ENDS
+    return ENDS
 
 
 @lean_kernel
@@ -312,7 +312,7 @@ def run_groups(
         cut = _cuts_open_group(data, registers, at, body_end, event_class, log_name)
         if cut == _NESTED:
             return count, mark_count, PARTIAL_BEFORE_RECONNECT, at
-        if cut == _ENDS:
+        if cut == ENDS:
             registers[GTID_AT], registers[ROW_EVENTS], registers[FLAGS] = -1, 0, 0
             _emit(table, count, registers, at, 0, log_index)
             count += 1
@@ -325,18 +325,18 @@ def run_groups(
                 marks[mark_count, 1] = len(log_name)
                 log_index += 1
             mark_count += 1
-        outcome = _ENDS
+        outcome = ENDS
         if registers[PHASE] == IDLE and (
             c.CONTROL <= event_class <= c.DESCRIPTION or event_class in (c.STOP, c.NEUTRAL)
         ):
             _open(registers, IDLE, at, u32(data, at))
             kind = 0
         else:
-            outcome = _step(data, registers, at, body_end, event_class)
+            outcome = step(data, registers, at, body_end, event_class)
             kind = _kind(registers[FLAGS])
         if outcome >= _NESTED:
             return count, mark_count, NESTED if outcome == _NESTED else SHORT_EVENT, at
-        if outcome == _ENDS:
+        if outcome == ENDS:
             _emit(table, count, registers, end, kind, log_index)
             count += 1
             if kind == _UNKNOWN_KIND or end - begin >= limit:

@@ -249,3 +249,20 @@ def is_executed(gtid: str, executed: str) -> bool:
     if ":" in gtid:
         return MysqlGtidSet.parse(gtid).is_subset_of(MysqlGtidSet.parse(executed))
     return MariadbGtidState.parse(gtid).is_subset_of(MariadbGtidState.parse(executed))
+
+
+def as_far_as(retrieved: str, executed: str) -> str:
+    """The retrieved set, with what was executed since it was noted: later numbers of its sources, or of its domains."""
+    if (":" in retrieved) != (":" in executed):
+        return retrieved
+    if ":" not in retrieved:
+        here, there = MariadbGtidState.parse(retrieved), MariadbGtidState.parse(executed)
+        later = {domain: last for domain, last in there.domains.items() if domain in here.domains}
+        return str(here.union(MariadbGtidState(later)))
+    known, done = MysqlGtidSet.parse(retrieved), MysqlGtidSet.parse(executed)
+    newer = {
+        source: tuple((max(first, parts[-1][1] + 1), last) for first, last in done.intervals.get(source, ())
+                      if last > parts[-1][1])
+        for source, parts in known.intervals.items()
+    }  # fmt: skip
+    return str(known.union(MysqlGtidSet(newer)))

@@ -40,6 +40,7 @@ _ROTATE_FIXED: Final = 8
 _CONTROL: Final = frozenset(
     {EventType.ROTATE, EventType.FORMAT_DESCRIPTION, EventType.HEARTBEAT, EventType.HEARTBEAT_V2}
 )
+SILENT_S: Final = 0.05  # a source that sent nothing for so long pauses: what is read of it is told
 _ENDS_TRANSACTION: Final = frozenset({EventType.XID, EventType.XA_PREPARE, EventType.TRANSACTION_PAYLOAD})
 
 
@@ -80,9 +81,9 @@ class Pull:
 
     def step(self, stream: SourceStream, timeout_s: float) -> None:
         """Wait for a batch and queue it. Raises SourceError, RelayLogError."""
-        batch = stream.read_batch(timeout_s)
+        batch = stream.read_batch(min(timeout_s, SILENT_S) if self._reporter.has_news else timeout_s)
         if batch is None:
-            self._reporter.tick()
+            self._reporter.silent()
             return
         self._verify(batch)
         queued, i = 0, 0
@@ -99,10 +100,7 @@ class Pull:
             self._flusher.after_events(self._position, self._writer, queued)
             if self._writer.should_rotate:
                 self.rotate()
-        last = int(batch.offsets[-2])
-        self._reporter.received(
-            self._position, self._gtids.text, int.from_bytes(batch.data[last : last + 4].tobytes(), "little")
-        )
+        self._reporter.received(self._position, self._gtids, _last_timestamp(batch), self._writer.end)
 
     def rotate(self) -> None:
         """Begin the next relay log (size, FLUSH RELAY LOGS, space limit); REQ-3 (i): MasterInfo is written."""
@@ -185,6 +183,7 @@ class Pull:
                 errno=er.SLAVE_RELAY_LOG_WRITE_FAILURE,
             )
         self._left_out = False
+        self._gtids.cut()
         self._position = BinlogPosition(name, position)
         if not self._is_open:
             return 0  # the new relay log begins with it
@@ -192,6 +191,7 @@ class Pull:
         return 1
 
     def _format_description(self, event: bytes, header: EventHeader) -> int:
+        self._gtids.cut()
         if not self._is_open:
             refuse_log_begun_anew(self._known_log, event, self._position)
             self._open(event)
@@ -245,6 +245,14 @@ class Pull:
         self._writer.append(artificial_rotate(self._server_id, self._position, self._algorithm), 1)
         self._left_out = False
         return 1
+
+
+def _last_timestamp(batch: EventBatch) -> int:
+    """By the source's clock; 0 where a control event ends the batch: it may have the time at which a log began."""
+    last = int(batch.offsets[-2])
+    if int(batch.data[last + 4]) in _CONTROL:
+        return 0
+    return int.from_bytes(batch.data[last : last + 4].tobytes(), "little")
 
 
 class MasterInfoFlusher:

@@ -183,7 +183,7 @@ class Receiver:
             is_same = self._connections > 0 and (info.uuid, info.master_server_id) == (found.uuid, found.server_id)
             pull.begin(info, self.master_info, found, recovered, resume=is_same)
             self._connections += 1
-            self._reporter.connected(stream.identity())
+            self._reporter.connected(found, recovered.retrieved_gtid_set)
             self._observer.info = info
             log.info("connected to master, replication started at %s", start.position)
             while not self._stopping:

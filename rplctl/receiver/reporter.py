@@ -13,7 +13,8 @@ from rplctl import mysql_errors as er
 from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.errors import RplError, for_channel
-from rplctl.position import BinlogPosition
+from rplctl.position import BinlogPosition, RelayLogPosition
+from rplctl.receiver.retrieved_gtids import RetrievedGtids
 from rplctl.source import SourceIdentity
 from rplctl.status import StatusFile, ThreadStatus, read_status
 from rplctl.trouble import Trouble
@@ -42,7 +43,7 @@ class Reporter:
         self._channel = channel.name
         self._trouble = Trouble(channel, "receiver", config)
         self._connected_at = 0.0  # time.monotonic()
-        self._has_news = False
+        self.has_news = False  # what was read is not in the file yet
         self._path = channel.status_path("receiver")
         self.status = ThreadStatus()
         self._file = StatusFile(self._path, self.status)
@@ -59,10 +60,12 @@ class Reporter:
     def state(self, text: str) -> None:
         self.status.state = text
         self._file.write()
+        self.has_news = False
 
-    def connected(self, identity: SourceIdentity) -> None:
-        """A connection stands: MySQL forgets the last error here."""
+    def connected(self, identity: SourceIdentity, retrieved: str = "") -> None:
+        """A connection stands: MySQL forgets the last error here. `retrieved`: what the relay log has whole."""
         status = self.status
+        status.retrieved_gtid_set, status.transfer_timestamp = retrieved, 0
         status.connected, status.is_waiting, status.lost = True, True, 0.0
         status.last_errno, status.last_error, status.last_error_timestamp = 0, "", 0.0
         status.master_server_id, status.master_uuid = identity.server_id, identity.uuid
@@ -70,13 +73,16 @@ class Reporter:
         self._connected_at = time.monotonic()
         self.state(WAITING)
 
-    def received(self, position: BinlogPosition, gtids: str, timestamp: int) -> None:
-        """`timestamp`: of the last event, by the source's clock; 0 for one that has none."""
+    def received(
+        self, position: BinlogPosition, gtids: RetrievedGtids, timestamp: int, relay_end: RelayLogPosition
+    ) -> None:
+        """`timestamp`: of the last event, by the source's clock, or 0. `relay_end`: what was received is before it."""
         self.status.read_timestamp = float(timestamp) or self.status.read_timestamp
         self.status.read_log_name, self.status.read_log_pos = position.log_name, position.log_pos
-        self.status.retrieved_gtid_set = gtids
+        self.status.relay_log_name, self.status.relay_log_pos = relay_end.log_name, relay_end.log_pos
+        self.status.retrieved_gtid_set, self.status.transfer_timestamp = gtids.text, gtids.open_since
         self.status.state = WAITING
-        self._has_news = True
+        self.has_news = True
         self.tick()
 
     def heartbeat(self) -> None:
@@ -108,8 +114,14 @@ class Reporter:
     def tick(self) -> None:
         if self._trouble.is_known and self.status.connected and time.monotonic() - self._connected_at > STEADY_S:
             self._trouble.gone()
-        if self._file.write_if_older(INTERVAL_S if self._has_news else IDLE_S):
-            self._has_news = False
+        if self._file.write_if_older(INTERVAL_S if self.has_news else IDLE_S):
+            self.has_news = False
+
+    def silent(self) -> None:
+        """The source sends nothing at the moment: what it sent is shown now, not with what comes next."""
+        if self.has_news:
+            self.state(self.status.state)
+        self.tick()
 
     def _error(self, error: RplError) -> None:
         self.status.last_errno = error.errno or er.SLAVE_FATAL_ERROR

@@ -1,5 +1,7 @@
 """`Retrieved_Gtid_Set` / `Gtid_IO_Pos` as it grows: for show-status only; what a connection asks for comes from
 recovery.
+
+Invariant: a GTID counts at the end of its transaction, as in the servers.
 """
 
 from __future__ import annotations
@@ -13,24 +15,35 @@ from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
 from rplctl.event.gtid_arrays import NUMBER, gtids_at
 from rplctl.event.gtid_event import MARIADB_LENGTH, parse_gtid
 from rplctl.event.header import HEADER_LENGTH
+from rplctl.event.open_group import OpenGroup
+from rplctl.event.rows import Ints
 from rplctl.event.types import GTIDS, EventType
 from rplctl.source import EventBatch
+from rplctl.source.base import Bytes
 
 _NAMED: Final = sorted(GTIDS - {EventType.ANONYMOUS_GTID})
 _COUNTED: Final = sorted(GTIDS | {EventType.XID})
+_NOTHING: Final = np.empty(0, np.uint8)
 
 
 class RetrievedGtids:
-    """GTIDs fetched so far, those of recovery included."""
+    """GTIDs of the transactions that are here whole, those of recovery included."""
 
     def __init__(self, known: str, *, is_mariadb: bool) -> None:
         self._mysql = MysqlGtidSet() if is_mariadb else MysqlGtidSet.parse(known)
         self._mariadb = MariadbGtidState.parse(known) if is_mariadb else MariadbGtidState()
+        self._group = OpenGroup()
+        self._awaited = _NOTHING  # the GTID event of the open transaction
 
     @property
     def text(self) -> str:
         """In the vendor's notation."""
         return str(self._mysql or self._mariadb)
+
+    @property
+    def open_since(self) -> int:
+        """The time of the first event of the transaction that is not here whole; 0 if there is none."""
+        return self._group.timestamp
 
     def add(self, batch: EventBatch, first: int, stop: int, description: FormatDescription) -> int:
         """Note the GTIDs of events `first … stop - 1`; transactions that begin or end there (anonymous too).
@@ -44,9 +57,26 @@ class RetrievedGtids:
         least = np.where(codes == EventType.MARIADB_GTID, HEADER_LENGTH + MARIADB_LENGTH, NUMBER.stop)
         for short in np.flatnonzero(is_named & (lengths < least)).tolist():
             parse_gtid(batch.event(first + short), description)
-        mysql, mariadb = gtids_at(batch.data, starts[is_named], lambda _: description)
+        gtid_at, has_ended = self._group.follow(
+            batch.data, batch.offsets[first : stop + 1], description.checksum_length
+        )
+        if has_ended:
+            self._count(self._awaited, np.arange(min(1, len(self._awaited))), description)
+        self._count(batch.data, starts[is_named & (starts != gtid_at)], description)
+        if gtid_at >= 0:
+            self._awaited = batch.data[gtid_at : int(batch.offsets[np.searchsorted(batch.offsets, gtid_at) + 1])].copy()
+        elif has_ended:
+            self._awaited = _NOTHING
+        return int(np.isin(codes, _COUNTED).sum())
+
+    def cut(self) -> None:
+        """The source's next log begins: what is open there has no end and never counts."""
+        self._group.cut()
+        self._awaited = _NOTHING
+
+    def _count(self, data: Bytes, offsets: Ints, description: FormatDescription) -> None:
+        mysql, mariadb = gtids_at(data, offsets, lambda _: description)
         if mariadb:
             self._mariadb = self._mariadb.add_last(mariadb.domains)
         if mysql:
             self._mysql = self._mysql.union(mysql)
-        return int(np.isin(codes, _COUNTED).sum())

@@ -11,8 +11,12 @@ from pathlib import Path
 import pytest
 
 from rplctl.channel import Channel, hold_lock
+from rplctl.command.channel.context import one_engine, open_repositories
 from rplctl.command.show_status import COLUMNS, WORKLOG_COLUMNS
+from rplctl.config import load_config
 from rplctl.durable import private_folder
+from rplctl.info import RelayLogInfo
+from rplctl.position import BinlogPosition
 from rplctl.status import ThreadStatus
 from tests.cli.program import Program
 
@@ -123,20 +127,23 @@ def test_an_applier_that_stopped_with_an_error_says_so(configured: Program) -> N
 
 
 @pytest.mark.parametrize(
-    ("applier", "read", "last", "expected"),
+    ("applier", "read", "receiver", "last", "expected"),
     [
-        (False, 1170, 0, None),
-        (True, 1170, 0, 0),  # everything applied
-        (True, 2000, 0, 0),  # nothing applied yet
-        (True, 2000, -100, 100),
-        (True, 2000, 100, 0),  # clocks differ: never negative
+        (False, 1170, {}, 0, None),
+        (True, 1170, {}, 0, 0),  # everything applied
+        (True, 2000, {}, 0, None),  # more was read, and nothing is known of it
+        (True, 2000, {"read_timestamp": -30}, 0, 30),
+        (True, 2000, {"read_timestamp": 0, "transfer_timestamp": -50}, 0, 50),
+        (True, 2000, {"read_timestamp": 0, "transfer_timestamp": -50}, -100, 100),
+        (True, 2000, {}, 100, 0),  # clocks differ: never negative
     ],
 )
 def test_seconds_behind_follows_mysqls_rule(
-    configured: Program, applier: bool, read: int, last: int, expected: int | None
+    configured: Program, applier: bool, read: int, receiver: dict[str, int], last: int, expected: int | None
 ) -> None:
     now = int(time.time())
-    say(configured, "receiver", connected=True, read_log_name="binlog.000003", read_log_pos=read)
+    times = {name: now + offset for name, offset in receiver.items()}
+    say(configured, "receiver", connected=True, read_log_name="binlog.000003", read_log_pos=read, **times)
     say(configured, "applier", last_event_timestamp=now + last if last else 0)
     with ExitStack() as held:
         held.enter_context(hold_lock(Channel("", configured.datadir), "receiver"))
@@ -146,6 +153,21 @@ def test_seconds_behind_follows_mysqls_rule(
     seen = row["Seconds_Behind_Master"]
     assert seen == expected or (expected and 0 <= seen - expected <= time.time() - now)
     assert row["Read_Master_Log_Pos"] == read
+
+
+def test_nothing_is_shown_as_executed_that_is_not_shown_as_read(configured: Program) -> None:
+    """The receiver's word is a moment older than the record of an applier that is past the relay log it speaks of."""
+    place = RelayLogInfo(relay_log_name="relay-bin.000002", relay_log_pos=900)
+    with one_engine():
+        relay = open_repositories(load_config(configured.datadir, ""), "").relay_log_info
+        relay.flush(place.at(place.relay_log_position, BinlogPosition("binlog.000003", 1170)), force=True)
+    word = {"read_log_name": "binlog.000003", "read_log_pos": 400, "relay_log_name": "relay-bin.000002"}
+    say(configured, "receiver", connected=True, **word, relay_log_pos=500)
+    with hold_lock(Channel("", configured.datadir), "receiver"):
+        row = json.loads(configured("show-status", "--json").out)[0]
+        assert row["Read_Master_Log_Pos"] == row["Exec_Master_Log_Pos"] == 1170
+        say(configured, "receiver", connected=True, **word, relay_log_pos=900)
+        assert json.loads(configured("show-status", "--json").out)[0]["Read_Master_Log_Pos"] == 400
 
 
 def test_a_lag_of_0_needs_a_receiver_that_is_connected(configured: Program) -> None:

@@ -45,6 +45,7 @@ class Proxy:
         self.dump_requests: list[bytes] = []
         self.hold_dumps = threading.Event()  # set: the second dump and later ones wait
         self.answered = 0  # bytes of counted answers
+        self.hold_at = 0  # once so many have come, they wait until it is 0 again
         self.is_cut = threading.Event()  # some fate has come true
         self.cuts = 0
         self.lock = threading.Lock()
@@ -63,6 +64,7 @@ class Proxy:
 
     def __exit__(self, *_: object) -> None:
         self.open.set()
+        self.hold_at = 0
         self.hold_dumps.clear()
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
@@ -148,6 +150,8 @@ class _Link:
                 if self._counting:
                     data, self._left = data[: max(0, self._left)], self._left - len(data)
                     self._proxy.answered += len(data)
+                    while 0 < self._proxy.hold_at <= self._proxy.answered:
+                        time.sleep(0.002)
                 self._forward(data)
                 if self._counting and self._left <= 0:
                     self._end()

@@ -189,10 +189,10 @@ class MariadbServer(PrivateServer):
         row = self.sql("SHOW MASTER STATUS")[0]
         return row[0], int(row[1])
 
-    def follow(self, source: MariadbServer) -> None:
-        """Replicate it by GTID from the start of its history."""
+    def follow(self, source: MariadbServer, port: int = 0) -> None:
+        """Replicate it by GTID from the start of its history; `port`: of a proxy."""
         self.sql(
-            f"CHANGE MASTER TO MASTER_HOST='{source.host}', MASTER_PORT={source.port}, MASTER_USER='{USER}', "
+            f"CHANGE MASTER TO MASTER_HOST='{source.host}', MASTER_PORT={port or source.port}, MASTER_USER='{USER}', "
             f"MASTER_PASSWORD='{PASSWORD}', MASTER_USE_GTID=slave_pos, MASTER_CONNECT_RETRY=1; START SLAVE"
         )
 
@@ -281,9 +281,9 @@ class MysqlServer(MariadbServer):
         row = self.sql("SHOW BINARY LOG STATUS")[0]
         return row[0], int(row[1])
 
-    def follow(self, source: MariadbServer) -> None:
+    def follow(self, source: MariadbServer, port: int = 0) -> None:
         self.sql(
-            f"CHANGE REPLICATION SOURCE TO SOURCE_HOST='{source.host}', SOURCE_PORT={source.port}, "
+            f"CHANGE REPLICATION SOURCE TO SOURCE_HOST='{source.host}', SOURCE_PORT={port or source.port}, "
             f"SOURCE_USER='{USER}', SOURCE_PASSWORD='{PASSWORD}', SOURCE_AUTO_POSITION=1, SOURCE_CONNECT_RETRY=1, "
             "GET_SOURCE_PUBLIC_KEY=1; START REPLICA"
         )

@@ -11,13 +11,19 @@ import pytest
 import rplctl.status
 from rplctl.channel import Channel
 from rplctl.errors import RplError, SourceError
-from rplctl.position import BinlogPosition
+from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.receiver.reporter import WAITING, Reporter
+from rplctl.receiver.retrieved_gtids import RetrievedGtids
 from rplctl.source import SourceIdentity
 from rplctl.status import ThreadStatus, read_status
 
 SOURCE = SourceIdentity(server_id=4711, uuid="a-b-c", version="8.4.3", is_mariadb=False, clock_difference=1.5)
+RELAY_END = RelayLogPosition("relay-bin.000001", 4)
 AWAY = SourceError("error connecting to master", errno=2003, transient=True)
+
+
+def gtids(number: int) -> RetrievedGtids:
+    return RetrievedGtids(f"{'0' * 8}-0000-0000-0000-{'0' * 12}:1-{number}" if number else "", is_mariadb=False)
 
 
 def reporter(folder: Path) -> tuple[Reporter, Path]:
@@ -47,12 +53,16 @@ def test_progress_is_written_a_few_times_a_second_not_for_every_batch(
     report.connected(SOURCE)
     written = path.stat().st_mtime_ns  # an inode's number comes again
     for at in range(1000):
-        report.received(BinlogPosition("b.000001", at), f"u:1-{at}", at)
+        report.received(BinlogPosition("b.000001", at), gtids(at), at, RELAY_END)
     assert path.stat().st_mtime_ns == written, "the file was replaced within its interval"
     now += 1
-    report.received(BinlogPosition("b.000001", 5000), "u:1-5000", 0)
+    report.received(BinlogPosition("b.000001", 5000), gtids(5000), 0, RELAY_END)
     status = read_status(path)
-    assert (status.read_log_pos, status.retrieved_gtid_set) == (5000, "u:1-5000")
+    assert (status.read_log_pos, status.retrieved_gtid_set) == (5000, gtids(5000).text)
+    report.received(BinlogPosition("b.000001", 6000), gtids(6000), 0, RELAY_END)
+    assert read_status(path).read_log_pos == 5000
+    report.silent()
+    assert read_status(path).read_log_pos == 6000, "a source that pauses is shown as far as it was read"
 
 
 def test_an_error_is_kept_with_its_time_until_a_connection_stands(tmp_path: Path) -> None:

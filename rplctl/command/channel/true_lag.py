@@ -5,7 +5,8 @@ Both are what its threads said last; nobody is asked.
     heartbeat   the age of the newest row of pt-heartbeat in the target: whatever is between its writer and us counts,
                 also an applier that does not run. As fine as the writer's interval
     source      the receiver looked at the source: all of what it had then is applied, or the age of the transaction in
-                work; a receiver that cannot keep up is seen, which Seconds_Behind_Master takes for no lag
+                work or in transfer; a receiver that cannot keep up is seen, which Seconds_Behind_Master takes for no
+                lag. In whole seconds, as the log's timestamps are
 
 Invariant: a difference of the two clocks is measured and taken off, and no lag is negative.
 """
@@ -40,15 +41,21 @@ def true_lag(master: MasterInfo, relay: RelayLogInfo, threads: Threads, now: flo
         return TrueLag(None, "")
     if threads.applier.silent_since is not None:
         return TrueLag(None, "")
-    if master.read_position != relay.exec_position and applied.last_event_timestamp:
-        return TrueLag(_seconds(there - applied.last_event_timestamp), "source")
+    began = applied.last_event_timestamp or said.transfer_timestamp
+    if master.read_position != relay.exec_position and began:
+        return TrueLag(_whole_seconds(there - began), "source")
     if relay.exec_position.is_before(BinlogPosition(said.source_log_name, said.source_log_pos)):
-        return TrueLag(_seconds(there - said.read_timestamp), "source")
+        return TrueLag(_whole_seconds(there - said.read_timestamp), "source")
     return TrueLag(0.0, "source")
 
 
 def _seconds(value: float) -> float:
     return round(max(0.0, value), 3)
+
+
+def _whole_seconds(value: float) -> float:
+    """The log's timestamps have no more digits."""
+    return float(max(0, int(value)))
 
 
 def heartbeats(text: str) -> dict[int, float]:

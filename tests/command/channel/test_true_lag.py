@@ -42,6 +42,8 @@ def test_without_heartbeats_the_last_look_at_the_source_counts_while_it_is_fresh
     assert lag() == TrueLag(0.0, "source")
     assert lag(applier=ThreadStatus(last_event_timestamp=998), at=400) == TrueLag(5.0, "source")
     assert lag(replace(RECEIVER, source_log_pos=900)) == TrueLag(7.0, "source"), "the receiver does not keep up"
+    assert lag(replace(RECEIVER, transfer_timestamp=990), at=400) == TrueLag(13.0, "source"), "in transfer"
+    assert lag(replace(RECEIVER, source_log_pos=900, read_timestamp=NOW - 3.55)) == TrueLag(6.0, "source")
     for unknown in (replace(RECEIVER, source_seen=NOW - 500), replace(RECEIVER, connected=False)):
         assert lag(unknown) == TrueLag(None, "")
     assert lag(runs=False) == TrueLag(None, "")

@@ -1,0 +1,76 @@
+"""The transaction whose end has not been received yet, followed from batch to batch.
+
+It is the state machine of `group_kernel`, over events that come in pieces: a piece may begin and end anywhere between
+two events. Nothing is looked at twice, so a transaction of gigabytes costs what its events do.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rplctl.event import event_classes as c
+from rplctl.event.bytes_at import u16
+from rplctl.event.group_kernel import ENDS, GTID_AT, IDLE, PHASE, REGISTERS, TIMESTAMP, step
+from rplctl.event.header import FLAG_IGNORABLE, HEADER_LENGTH
+from rplctl.event.jit import Buffer, ByteArray, byte_view, lean_kernel
+from rplctl.event.types import CLASS_TABLE
+
+
+class OpenGroup:
+    """Tells after each piece whether a transaction is open, and which one."""
+
+    def __init__(self) -> None:
+        self._registers = np.zeros(REGISTERS, np.int64)
+
+    @property
+    def is_open(self) -> bool:
+        """True if the last event so far does not end its transaction."""
+        return bool(self._registers[PHASE] != IDLE)
+
+    @property
+    def timestamp(self) -> int:
+        """The time of its first event, by the source's clock; 0 while none is open."""
+        return int(self._registers[TIMESTAMP]) if self.is_open else 0
+
+    def follow(self, data: Buffer, offsets: NDArray[np.int64], checksum_length: int) -> tuple[int, bool]:
+        """Walk whole events; (offset in `data` of the open transaction's GTID event or -1, the one that was open before
+        has ended).
+        """
+        self._registers[GTID_AT] = -1  # that of an earlier piece is not in these bytes
+        was_open = self.is_open
+        has_ended = _follow(byte_view(data), offsets, checksum_length, self._registers, CLASS_TABLE)
+        return int(self._registers[GTID_AT]) if self.is_open else -1, was_open and bool(has_ended)
+
+    def cut(self) -> None:
+        """The source left it without an end: its next log follows."""
+        self._registers[PHASE] = IDLE
+
+
+@lean_kernel
+def _follow(
+    data: ByteArray,
+    offsets: NDArray[np.int64],
+    checksum_length: int,
+    registers: NDArray[np.int64],
+    class_table: ByteArray,
+) -> bool:
+    has_ended = False
+    for i in range(len(offsets) - 1):
+        at = int(offsets[i])
+        end = int(offsets[i + 1]) - checksum_length
+        event_class = int(class_table[data[at + 4]])
+        if event_class == c.UNKNOWN and u16(data, at + 17) & FLAG_IGNORABLE:
+            event_class = c.NEUTRAL
+        if end - at < HEADER_LENGTH or event_class == c.ENCRYPTION:
+            continue
+        is_of_log = c.CONTROL <= event_class <= c.DESCRIPTION or event_class == c.STOP
+        if is_of_log or (registers[PHASE] == IDLE and event_class == c.NEUTRAL):
+            continue
+        if event_class == c.GTID or event_class == c.MARIADB_GTID:
+            has_ended = has_ended or registers[PHASE] != IDLE
+            registers[PHASE] = IDLE
+        if step(data, registers, at, end, event_class) == ENDS:
+            registers[PHASE] = IDLE
+            has_ended = True
+    return has_ended
