@@ -56,7 +56,7 @@ def change_master(options: Globals, channel: str | None, dry_run: bool, **given:
     name = one_channel(options.config(), channel)  # the default one unless several exist (3079)
     result = run(options.config(name), name, changes, dry_run=dry_run)
     where = result.master_info.master_binlog_dir or f"{result.master_info.host}:{result.master_info.port}"
-    start = result.master_info.read_position
-    text = f"channel '{name}' reads from {where}, {start.or_else('the first binary log')}"
+    begins = "where its GTIDs lead" if result.master_info.uses_gtid else "the first binary log"
+    text = f"channel '{name}' reads from {where}, {result.master_info.read_position.or_else(begins)}"
     purge = "; relay logs are removed" if result.purges_relay_logs and not result.created else ""
     say(options, f"{'would change: ' if dry_run else ''}{text}{purge}", result)

@@ -19,7 +19,14 @@ from dataclasses import replace
 
 from rplctl.channel import Channel, check_channel_name
 from rplctl.command.channel import change_plan as plan
-from rplctl.command.channel.change_options import BOTH, EXECUTE, RECEIVE, MasterChanges, check_changes
+from rplctl.command.channel.change_options import (
+    BOTH,
+    EXECUTE,
+    RECEIVE,
+    MasterChanges,
+    check_changes,
+    without_zeros,
+)
 from rplctl.command.channel.change_store import (
     ChangeResult,
     after_pending_change,
@@ -41,6 +48,7 @@ _POSITION = ("master_log_file", "master_log_pos")
 def change_master(config: Config, channel_name: str, changes: MasterChanges, *, dry_run: bool = False) -> ChangeResult:
     """Raises UsageError, RplError with MySQL's numbers, ConfigError, TargetError."""
     check_channel_name(channel_name)
+    changes = without_zeros(changes)
     with administer(config, channel_name, makes=True) as repositories:
         config, channel = repositories.config, repositories.channel
         repositories, finished = after_pending_change(repositories, dry_run=dry_run)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 from dataclasses import dataclass, replace
 
-from rplctl import skip_list
+from rplctl import mysql_errors as er, skip_list
 from rplctl.command.channel.change_store import after_pending_change, settle_position
 from rplctl.command.channel.context import ROLES, Note, Repositories, administer, not_configured, refuse_while_running
 from rplctl.command.check.sync_record import forget_sync
@@ -46,7 +46,10 @@ def reset(config: Config, channel_name: str, *, everything: bool = False, dry_ru
         refuse_while_running(channel)
         repositories, finished = after_pending_change(repositories, dry_run=dry_run)
         if not (repositories.master_info.exists() or repositories.relay_log_info.exists()):
-            raise not_configured(channel)
+            if channel_name:
+                raise not_configured(channel)
+            note = Note("there is no channel to reset", er.BAD_SLAVE)  # an error in no server, for the one without name
+            return ResetResult(channel_name, (), False, dry_run, (*finished, note))
         index = RelayLogIndex(channel)
         names = tuple(sorted({*index.names(), *index.files()}))
         is_fit = repositories.target_is_fit()  # else its rows are not ours

@@ -20,7 +20,6 @@ from rplctl.command.check.sync_record import read_sync_record
 from rplctl.command.process.thread_report import ThreadReport, Threads, threads_of
 from rplctl.config import Config, split_list
 from rplctl.errors import NotConfigured, UsageError
-from rplctl.event.gtid import as_far_as
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import RelayLogPosition
 from rplctl.relay_log.purge import relay_log_space
@@ -188,6 +187,8 @@ def _status_at(config: Config, channel_name: str, now: float) -> tuple[SlaveStat
             flushed_relay_log_pos=said.relay_log_pos,
         )
     if is_executed_further(master, relay):
+        from rplctl.event.gtid import as_far_as
+
         master = master.with_read_position(relay.exec_position)
         said = replace(said, retrieved_gtid_set=as_far_as(said.retrieved_gtid_set, relay.gtid_executed))
     applier = threads.applier

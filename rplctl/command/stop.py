@@ -50,7 +50,11 @@ def stop(
 
 
 def _refuse_unknown(config: Config, channel: Channel) -> None:
-    """A channel whose records are in a target that is away has a folder here: that it does not run is known."""
+    """A channel whose records are in a target that is away has a folder here: that it does not run is known. The
+    channel without a name is always known, as in the servers: what prepares a machine can be repeated.
+    """
+    if not channel.name and config.datadir.exists():
+        return
     try:
         refuse_unknown(config, channel.name)
     except TargetError as error:

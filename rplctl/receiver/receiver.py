@@ -160,7 +160,7 @@ class Receiver:
         """
         if self._worked:
             return TICK_S
-        return TARGET_PAUSE_S if isinstance(error, TargetError) else info.connect_retry
+        return TARGET_PAUSE_S if isinstance(error, TargetError) else max(TICK_S, info.connect_retry)
 
     def _session(self, info: MasterInfo) -> None:
         """One connection, from recovery to its end. Returns when told to stop."""

@@ -7,6 +7,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,9 @@ import pytest
 from rplctl import demo
 from rplctl.channel import Channel, lock_holder
 from rplctl.cli.start import Turns
+from rplctl.command.channel.context import one_engine, open_repositories
 from rplctl.command.process.start_request import StartRequest
+from rplctl.config import load_config
 from rplctl.errors import StoppedEarly, WaitTimeout
 from rplctl.history import read_history
 from tests.cli.program import Program
@@ -178,3 +181,12 @@ def test_on_error_is_called_once_until_the_thread_is_well(program: Program, tmp_
     assert (recovery["event"], recovery["state"], recovery["message"]) == ("recovery", "running", error["message"])
     events = [event.Event for event in read_history(program.datadir)]
     assert events.count("error") == 1 and events[-1] == "well"
+
+
+def test_gtids_of_the_other_vendor_start_nothing(configured: Program) -> None:
+    with one_engine():
+        stored = open_repositories(load_config(configured.datadir, ""), "").relay_log_info
+        stored.flush(replace(stored.read(), gtid_executed="0-1-5"), force=True)
+    done = configured("start", "--until-sql-after-gtids", "00010203-0405-0607-0809-0a0b0c0d0e0f:7")
+    assert done.code == 2 and done.err.startswith("ERROR 1277:") and "like 0-1-5" in done.err
+    assert lock_holder(Channel("", configured.datadir), "applier") is None

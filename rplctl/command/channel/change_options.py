@@ -8,7 +8,7 @@ given".
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar, cast
 from uuid import UUID
 
@@ -23,6 +23,7 @@ MAX_DELAY = 2_147_483_647  # seconds
 MAX_HOST, MAX_USER, MAX_PASSWORD = 255, 32, 32  # characters
 COMPRESSION_ALGORITHMS = ("zlib", "zstd", "uncompressed")
 PRIMARY_KEY_CHECKS = ("STREAM", "ON", "OFF", "GENERATE")
+ZERO_IS_NOT_GIVEN = ("master_port", "master_connect_retry")
 USE_GTID = ("no", "current_pos", "slave_pos")  # index = MasterInfo.using_gtid
 
 T = TypeVar("T")
@@ -73,7 +74,7 @@ class MasterChanges:
     """What the operator gave: typed values, None where nothing was given."""
 
     master_host: str | None = _row("text", "master.host", "host name or address of the source")
-    master_port: int | None = _row("number", "master.port", "TCP port of the source", high=65535)
+    master_port: int | None = _row("number", "master.port", "TCP port of the source; 0 = not given", high=65535)
     master_user: str | None = _row("text", "master.user_name", "account on the source; it needs REPLICATION SLAVE")
     master_log_file: str | None = _row("text", "master.master_log_name", "binary log of the source to read from")
     master_log_pos: int | None = _row(
@@ -85,7 +86,7 @@ class MasterChanges:
         "folder of binary logs to read instead of a server; '' = read from a server",
     )
     master_connect_retry: int | None = _row(
-        "number", "master.connect_retry", "seconds between attempts to connect, default 60"
+        "number", "master.connect_retry", "seconds between attempts to connect, default 60; 0 = not given"
     )
     master_retry_count: int | None = _row(
         "number",
@@ -274,6 +275,11 @@ def incorrect(row: ChangeOption, why: str) -> UsageError:
     return UsageError(
         f"Incorrect arguments to {row.sql_name}: {why}", errno=er.WRONG_ARGUMENTS, hint="rplctl change-master --help"
     )
+
+
+def without_zeros(changes: MasterChanges) -> MasterChanges:
+    """A port or a pause of 0 is not given, as in MySQL and MariaDB: what is stored stays."""
+    return replace(changes, **{name: None for name in ZERO_IS_NOT_GIVEN if getattr(changes, name) == 0})
 
 
 def check_changes(changes: MasterChanges) -> None:

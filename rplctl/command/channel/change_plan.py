@@ -47,6 +47,13 @@ def default_heartbeat(config: Config) -> float:
 def check_dependencies(changes: MasterChanges, master: MasterInfo, relay: RelayLogInfo) -> None:
     """What was given against the rest of it and against what is stored, in MySQL's order. Raises UsageError."""
     _check_gtid_options(changes, master, relay)
+    do, ignore = changes.do_domain_ids, changes.ignore_domain_ids
+    if (master.do_domain_ids if do is None else do) and (master.ignore_domain_ids if ignore is None else ignore):
+        raise UsageError(
+            "DO_DOMAIN_IDS and IGNORE_DOMAIN_IDS can not both be set",
+            errno=er.MASTER_INFO,
+            hint=f"add --{'do' if ignore else 'ignore'}-domain-ids ''",
+        )
     if changes.master_binlog_dir and changes.master_host:
         raise UsageError(
             "MASTER_HOST and MASTER_BINLOG_DIR are two sources: give one of them", errno=er.WRONG_ARGUMENTS

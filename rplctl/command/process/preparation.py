@@ -92,7 +92,9 @@ def prepare(config: Config, channel: Channel, request: StartRequest) -> Prepared
     taken = _settle_belonging(config, channel, request)
     master = _prepare(config, channel)
     if "gtids" in until:
-        _refuse_assigned_gtids(open_repositories(config, channel.name).relay_log_info.read(), channel.name)
+        stored = open_repositories(config, channel.name).relay_log_info.read()
+        _refuse_assigned_gtids(stored, channel.name)
+        _refuse_other_vendors(until["gtids"], stored.gtid_executed)
     gone_back: tuple[Note, ...] = ()
     if APPLIER in request.roles and not running(channel):
         gone_back = _follow_restored_target(config, channel)
@@ -143,6 +145,17 @@ def _refuse_assigned_gtids(stored: RelayLogInfo, channel: str) -> None:
             "channel is configured with ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS = LOCAL|<UUID>.",
             errno=er.CANT_SET_SQL_AFTER_OR_BEFORE_GTIDS_WITH_ANONYMOUS_TO_GTID,
             hint="name a position: --until-master-log-file with --until-master-log-pos",
+        )
+
+
+def _refuse_other_vendors(gtids: str, executed: str) -> None:
+    """A set that the applier could never compare with its own."""
+    if executed and (":" in gtids) != (":" in executed):
+        vendor = "MySQL" if ":" in executed else "MariaDB"
+        raise UsageError(
+            er.BAD_SLAVE_UNTIL_COND_TEXT,
+            errno=er.BAD_SLAVE_UNTIL_COND,
+            hint=f"the source is a {vendor}: name GTIDs in its notation, like {executed[:60]}",
         )
 
 

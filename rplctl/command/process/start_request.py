@@ -11,6 +11,7 @@ from rplctl import failpoint, mysql_errors as er
 from rplctl.command.channel.context import APPLIER, ROLES, Note
 from rplctl.config import CONFIG_VARIABLE, Config
 from rplctl.errors import UsageError
+from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
 from rplctl.position import BinlogPosition, is_log_name
 from rplctl.secret import PASSWORD_VARIABLE
 
@@ -39,6 +40,7 @@ class Until:
         if len(given) > 1 or (kind in gtids and not gtids[kind]):
             raise _wrong_until()
         if kind in gtids:
+            _check_gtids(str(gtids[kind]))
             return {"kind": kind, "gtids": gtids[kind]}
         name, offset = master if kind == "master_pos" else relay
         if not name or not offset or offset < 4 or not is_log_name(name):
@@ -48,6 +50,12 @@ class Until:
     @property
     def shown(self) -> str:
         return " ".join(str(value) for value in astuple(self) if value is not None)
+
+
+def _check_gtids(text: str) -> None:
+    """Raises UsageError: 1772 or 1941 for what is no set of either vendor, 1277 for a set of no transaction."""
+    if not (MysqlGtidSet.parse(text) if ":" in text else MariadbGtidState.parse(text)):
+        raise _wrong_until()
 
 
 def _wrong_until() -> UsageError:
