@@ -168,6 +168,7 @@ class Config:
     )
     replica_skip_errors: str = option("off", "errors of the target that are ignored", is_error_list=True)
     max_batch_bytes: int = option(512 << 20, "maximum bytes of relay log per Spark job", low=1 << 16, high=1 << 40)
+    spark: str = option("auto", "rows that tasks of Spark decode: all, or large batches", choices=("always", "auto"))
     spark_master: str = option("", "URL of the Spark master; empty = local[number of cores]")
     spark_conf: str = option("", "Spark properties", holds="settings")
     insecure_cluster: bool = option(False, "use a Spark cluster that neither authenticates nor encrypts")
@@ -215,9 +216,8 @@ def _option_table() -> dict[str, Option]:
     types = get_type_hints(Config)
     table = {}
     for f in fields(Config):
-        row: Mapping[str, Any] = f.metadata
-        if row and f.default is not MISSING:
-            table[f.name] = Option(f.name, types[f.name], f.default, **row)
+        if f.metadata and f.default is not MISSING:
+            table[f.name] = Option(f.name, types[f.name], f.default, **f.metadata)
     return table
 
 

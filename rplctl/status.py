@@ -89,6 +89,9 @@ class ThreadStatus:
     batches: int = 0
     spark_jobs: int = 0
     small_jobs: int = 0  # decoded in the applier's own process, sooner than a job of Spark begins
+    rows_by_spark: int = 0  # of row_changes
+    spark_workers: int = 0
+    spark_job: str = ""
     retried_transactions: int = 0
     passed_over_errors: int = 0
     until_condition: str = "None"
@@ -105,6 +108,11 @@ class ThreadStatus:
     clone_moved: float = 0.0  # when rows last went on their way
     clone_trouble: str = ""  # a chunk that is read again, how often and why
     clone_step: str = ""  # how its snapshots know their place
+
+    @property
+    def rows_by_driver(self) -> int:
+        """Row changes that the applier's own process decoded."""
+        return self.row_changes - self.rows_by_spark
 
     @property
     def cloning(self) -> str:

@@ -31,10 +31,10 @@ from rplctl.applier.options import StartOptions, Until
 from rplctl.applier.outage import TargetLook, TargetPatience, is_away
 from rplctl.applier.report import LOCKED, Report
 from rplctl.applier.spark.cluster import Cluster, given_settings, is_on_this_machine, is_over
-from rplctl.applier.spark.failure import MEMORY_HINT, TasksFailed, in_words, memory_kills, words_of
+from rplctl.applier.spark.failure import TasksFailed, failure_of, memory_kills
 from rplctl.applier.spark.java import find_java
 from rplctl.applier.spark.pipeline import Pipeline, is_worth_a_job
-from rplctl.applier.spark.session import ChannelSpark, OwnSpark
+from rplctl.applier.spark.session import ChannelSpark, OwnSpark, keeps_tasks
 from rplctl.applier.spark.splits import SMALLEST_SPLIT
 from rplctl.channel import Channel, hold_lock
 from rplctl.clone.throttle import orders_seen
@@ -86,7 +86,7 @@ class Applier:
         self._watch = watch or RelayWatch(config.datadir)
         self._woken = self._watch.woken(channel.relay_log_base)
         self._config, self._channel, self._options = config, channel, options
-        self._is_alone = shared is None
+        self._is_alone, self._is_always = shared is None, keeps_tasks(config)
         self._spark = shared or OwnSpark(config, channel)
         self._skips = SkipList(channel.run_folder, options.skip_count)
         self._ahead: Prefetch[RelayGroups | None] = Prefetch(RelayLogError)
@@ -117,7 +117,7 @@ class Applier:
                 self._report.failed(error)
                 raise
             except Exception as error:  # the thread boundary: no error ends the applier unseen
-                failure = self._in_words(error)
+                failure = failure_of(error, self._spark.death(), self._kills_before, self._channel)
                 self._report.failed(failure)
                 if failure.__suppress_context__:
                     raise failure from None
@@ -130,22 +130,6 @@ class Applier:
         """STOP, from any thread, also a signal handler's."""
         self.stop.set()
         self._woken.set()
-
-    def _in_words(self, error: Exception) -> RplError:
-        """Of what is not ours: first whether it is only that Spark's JVM died, whose callers see sockets close. What is
-        told by its cause needs no traceback.
-        """
-        again = "nothing is lost, rplctl start tries again"
-        if death := self._spark.death():
-            message, hint = death, f"{MEMORY_HINT}; {again}"
-        elif isinstance(error, TasksFailed):
-            message, hint = in_words(str(error), self._kills_before)
-        else:
-            message = f"the applier failed unexpectedly: {type(error).__name__}: {words_of(error)}"
-            hint = f"see {self._channel.log_path('applier')}; {again}"
-        failure = RplError(message, channel=self._channel.name, hint=hint)
-        failure.__suppress_context__ = bool(death) or isinstance(error, TasksFailed)
-        return failure
 
     def _session(self) -> None:
         watch(self._channel.run_folder, beside_others=not self._is_alone)
@@ -172,12 +156,15 @@ class Applier:
         work: BatchApplier | None = None
         try:
             with interrupter.expendable():
+                pipeline = Pipeline(self._open_spark, self._spark.before_job, open_pool=self._spark.pool)
+                if self._is_always:
+                    pipeline.begin_beside(self._woken.set)
                 master = open_master_info(self._config, self._channel, lambda: self._open_target().engine)
                 patience.options = master.read() if master.exists() else patience.options
                 self._by_gtid = patience.options.uses_gtid
                 target = self._open_target()
                 ledger = self._open_ledger(target)
-                pipeline = Pipeline(self._open_spark, self._spark.before_job, self._cluster(patience.options))
+                pipeline.cluster = self._cluster(patience.options)
                 if self._is_copying(target):
                     _warm_up_for_copy()
                 else:
@@ -365,7 +352,7 @@ class Applier:
             if not may_write:
                 return False
             self._report.begins(batch)
-            began = time.monotonic()
+            began, by_spark = time.monotonic(), work.bulk.rows_by_spark
             try:
                 catalog = None if work.executes_statements else work.catalog
                 work.info = enter_new_source(work.info, batch, target, ledger, catalog)
@@ -374,7 +361,7 @@ class Applier:
                 self._report.counted(work.retried, work.passed_over)
         self._worked()
         self._commit_group.took(batch.transaction_count, time.monotonic() - began)
-        self._report.decoded(self._pipeline.spark_jobs, self._pipeline.small_jobs)
+        self._report.decoded(self._pipeline, work.bulk.rows_by_spark - by_spark)
         self._report.applied(work.info, batch, changes)
         self._skipped(batch, work)
         return True
@@ -385,10 +372,11 @@ class Applier:
         return not is_plain or is_worth_a_job(size) or time.monotonic() - self._began > _SPARK_AFTER_S
 
     def _begin_spark(self, work: BatchApplier, size: int = 0) -> None:
-        """Batches, the next of `size` bytes, are decoded without it until it runs; a cluster is waited for. Raises what
-        its start has ended with.
+        """Batches, the next of `size` bytes, are decoded without it until it runs; a cluster is waited for, and with
+        spark=always a pool. Raises what its start has ended with.
         """
         pipeline, is_here = self._pipeline, is_on_this_machine(self._config.spark_master)
+        is_here = is_here and not (self._is_always and size)
         if self._wants_spark(size):
             pipeline.begin_beside(self._woken.set)
         with contextlib.nullcontext() if is_here or pipeline.has_begun else work.interrupter.expendable():

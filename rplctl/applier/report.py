@@ -15,6 +15,7 @@ from typing import Any
 from rplctl import mysql_errors as er
 from rplctl.applier.feed.plan import Batch
 from rplctl.applier.options import UNTIL_KINDS, Until
+from rplctl.applier.spark.pipeline import Pipeline
 from rplctl.applier.way_out import way_out
 from rplctl.channel import Channel
 from rplctl.commit.belonging import UnfitTarget
@@ -98,9 +99,12 @@ class Report:
         self.status.last_applied_timestamp = batch.last_timestamp or self.status.last_applied_timestamp
         self.state(READING)
 
-    def decoded(self, spark_jobs: int, small_jobs: int) -> None:
-        """How many jobs there were since the start."""
-        self.status.spark_jobs, self.status.small_jobs = spark_jobs, small_jobs
+    def decoded(self, pipeline: Pipeline, rows_by_spark: int) -> None:
+        """What decoded the batch. `rows_by_spark`: of its row changes; all others are the driver's."""
+        status = self.status
+        status.spark_jobs, status.small_jobs = pipeline.spark_jobs, pipeline.small_jobs
+        status.rows_by_spark += rows_by_spark
+        status.spark_workers, status.spark_job = pipeline.workers, pipeline.job_name
 
     def begins(self, batch: Batch) -> None:
         """The transaction in work is what Seconds_Behind_Master counts from, as in the server."""

@@ -11,7 +11,9 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +21,8 @@ from rplctl.applier.feed.relay_watch import RelayWatch
 from rplctl.applier.job import Applier
 from rplctl.applier.options import StartOptions, Until
 from rplctl.applier.report import Report, log_error
-from rplctl.applier.spark.session import JavaLife, close_session, open_session
+from rplctl.applier.spark.pool import ChannelPool, Pool
+from rplctl.applier.spark.session import JavaLife, close_session, keeps_tasks, open_session
 from rplctl.channel import STOP_NOW, Channel, SignalsOfChannels
 from rplctl.config import Config, load_config
 from rplctl.errors import RplError
@@ -32,8 +35,15 @@ if TYPE_CHECKING:
 class SharedSpark:
     """One channel's part in it: see spark.session.ChannelSpark. Its jobs are a group, which shares the cores evenly."""
 
-    def __init__(self, opened: Future[SparkContext], channel: str, working: set[str], life: JavaLife) -> None:
-        self._opened, self._life = opened, life
+    def __init__(
+        self,
+        opened: Future[SparkContext],
+        channel: str,
+        working: set[str],
+        life: JavaLife,
+        pool: Callable[[], ChannelPool | None] = lambda: None,
+    ) -> None:
+        self._opened, self._life, self._pool_of_process = opened, life, pool
         self._channel, self._working = channel, working
         self._group = f"channel '{channel}'"
 
@@ -45,7 +55,12 @@ class SharedSpark:
         context.setJobGroup(self._group, self._group)
         context.setLocalProperty("spark.scheduler.pool", self._group)
 
+    def pool(self) -> ChannelPool | None:
+        return self._pool_of_process()
+
     def end(self) -> None:
+        if (mine := self.pool()) is not None:
+            mine.pool.cancel(self._channel)
         from py4j.protocol import Py4JError
 
         if self._opened.done() and not self._opened.exception():
@@ -71,6 +86,7 @@ class SharedProcess:
         self._watch = RelayWatch(datadir)
         self._working: set[str] = set()  # channels whose applier has not ended
         self._exit_codes: list[int] = []
+        self._pool: Pool | None = None  # of all channels, where one of them has spark=always
         self._signals = SignalsOfChannels("applier")
         log_by_thread("applier", {name: Channel(name, datadir).log_path("applier") for name in channels})
         for name, text in channels.items():
@@ -89,7 +105,14 @@ class SharedProcess:
             self._config = config
         channel = Channel(name, config.datadir)
         channel.stop_path.unlink(missing_ok=True)
-        spark = SharedSpark(self._opened, name, self._working, self._life)
+        takes_all = keeps_tasks(replace(config, spark_master=self._config.spark_master))
+        if takes_all and self._pool is None:
+            self._pool = Pool(self._folder, self._name)
+
+        def pool() -> ChannelPool | None:
+            return ChannelPool(self._pool, name, takes_all) if self._pool is not None else None
+
+        spark = SharedSpark(self._opened, name, self._working, self._life, pool)
         return Applier(config, channel, options, spark, self._watch)
 
     def run(self) -> int:
@@ -110,6 +133,8 @@ class SharedProcess:
         finally:
             for thread in threads:
                 thread.join()
+            if self._pool is not None:
+                self._pool.close()
         close_session(self._opened.result(), self._folder)
         return next(iter(self._exit_codes), 0)
 

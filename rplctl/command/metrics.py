@@ -102,6 +102,8 @@ _Value = Callable[[Seen, SlaveStatus], float | None]
 _COUNTERS: tuple[tuple[str, str, _Value], ...] = (
     ("rplctl_transactions_applied", "Since the applier's start.", lambda _, s: s.Transactions_Applied),
     ("rplctl_row_changes_applied", "Since the applier's start.", lambda _, s: s.Row_Changes_Applied),
+    ("rplctl_rows_by_spark", "Row changes that tasks of Spark decoded.", lambda _, s: s.Rows_By_Spark),
+    ("rplctl_rows_by_driver", "Row changes that the applier decoded itself.", lambda _, s: s.Rows_By_Driver),
     ("rplctl_retried_transactions", "After deadlocks and lock waits.", lambda _, s: s.Retried_transactions),
     ("rplctl_passed_over_errors", "By replica_exec_mode and its like.", lambda _, s: s.Passed_Over_Errors),
 )
@@ -112,6 +114,7 @@ _GAUGES: tuple[tuple[str, str, _Value], ...] = (
     ("rplctl_clock_skew_seconds", "The source's clock minus ours.", lambda _, s: s.Clock_Skew),
     ("rplctl_source_purge_in_seconds", "Until it removes what is read next.", lambda _, s: s.Source_Purge_In),
     ("rplctl_relay_disk_full_in_seconds", "At the rate of the last minutes.", lambda _, s: s.Relay_Disk_Full_In),
+    ("rplctl_spark_workers", "Tasks of Spark at a time.", lambda _, s: s.Spark_Workers),
     ("rplctl_clone_tables", "Tables that rplctl clone copies and has copied.", lambda _, s: s.Clone_Tables),
     ("rplctl_clone_tables_done", "Of these, the copied ones.", lambda _, s: s.Clone_Tables_Done),
     ("rplctl_clone_rows_per_second", "Of a copy that goes on.", lambda _, s: s.Clone_Rows_Per_Second),

@@ -145,7 +145,8 @@ class TableChunk:
     `inserts` are rows whose key must be absent. Tables without a key: whole rows, in `deletes` each once and behind its
     values how many of it must go (COPIES), in `inserts` as often as they come; or `ordered` changes, one by one.
     `bulk`: many rows, encoded by the task; the lists are empty then. `has_views`: values may be views and LargeText.
-    `width`: columns of the source's table, where the target's may have another number of them.
+    `width`: columns of the source's table, where the target's may have another number of them. `by_spark`: a task of
+    Spark decoded it.
     """
 
     database: str
@@ -161,6 +162,7 @@ class TableChunk:
     bulk: BulkRows | None = None
     width: int = 0
     has_views: bool = False
+    by_spark: bool = False
 
     def takes_copies(self, model: TableModel) -> bool:
         """Whether rows of a table without a key go by their number."""

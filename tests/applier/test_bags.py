@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from rplctl.applier.feed.plan import Batch, plan_batches
-from rplctl.applier.spark.pipeline import Split
+from rplctl.applier.spark.split_task import Split
 from rplctl.errors import RplError
 from rplctl.relay_log.reader import RelayGroups
 from rplctl.schema.plan import Catalog

@@ -18,7 +18,8 @@ from rplctl.applier.feed.plan import Batch, plan_batches
 from rplctl.applier.job import Applier
 from rplctl.applier.options import StartOptions, Until
 from rplctl.applier.spark import pipeline
-from rplctl.applier.spark.pipeline import Pipeline, Split
+from rplctl.applier.spark.pipeline import Pipeline
+from rplctl.applier.spark.split_task import Split
 from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.demo import BINLOG_FOLDER

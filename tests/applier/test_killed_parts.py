@@ -45,7 +45,7 @@ pipeline.Pipeline.begin_beside = lambda made, _: made.has_begun or made.begin() 
 
 def run_split(split, catalog):
     import os, signal
-    from rplctl.applier.spark.pipeline import run_split as really_run
+    from rplctl.applier.spark.split_task import run_split as really_run
     tries = os.open(folder / "tries", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     before = os.fstat(tries).st_size
     os.write(tries, b"x")

@@ -31,15 +31,8 @@ from rplctl.applier.decode.row_stream import read_run
 from rplctl.applier.feed.prefetch import Prefetch
 from rplctl.applier.feed.relay_feed import RelayFeed
 from rplctl.applier.job import Applier
-from rplctl.applier.spark.pipeline import (
-    Pipeline,
-    Split,
-    bytes_of,
-    chunks_of,
-    encode_chunks,
-    pieces_of,
-    run_split,
-)
+from rplctl.applier.spark.pipeline import Pipeline
+from rplctl.applier.spark.split_task import Split, bytes_of, chunks_of, encode_chunks, pieces_of, run_split
 from rplctl.commit.position_store import TableLedger
 from rplctl.own_tables.tables import create_own_tables
 from rplctl.schema.plan import Catalog

@@ -24,7 +24,8 @@ from rplctl.applier.feed.event_range import EventRange, event_range, lying_range
 from rplctl.applier.feed.plan import Batch, BatchKind, plan_batches
 from rplctl.applier.feed.prefetch import Prefetch
 from rplctl.applier.interrupt import Interrupter
-from rplctl.applier.spark.pipeline import Pipeline, Split, UnknownTables
+from rplctl.applier.spark.pipeline import Pipeline, UnknownTables
+from rplctl.applier.spark.split_task import Split
 from rplctl.applier.spark.splits import SMALLEST_SPLIT, jobs
 from rplctl.channel import Channel
 from rplctl.commit.branches import Branches
@@ -77,6 +78,7 @@ class BulkApplier:
         self._has_learnt = False
         self._ahead: Prefetch[list[TableChunk]] = Prefetch(RplError, Inconsistent)
         self.meanwhile: Callable[[], None] = lambda: None
+        self.rows_by_spark = 0  # row changes that tasks of Spark decoded, and that are committed
         self.forget_tables()
 
     @property
@@ -125,7 +127,7 @@ class BulkApplier:
         `commit`: carries out what it is given in that transaction. Raises Inconsistent, NotTransactional, BagMismatch,
         CountMismatch: nothing of the batch is applied then, and it does not fit in bulk; Entangled: it may fit now.
         """
-        changes = 0
+        changes = by_spark = 0
         with self._interrupter.work(), event_range(batch, self._unfolded_bytes, self._spool_folder) as events:
             decoded = self._decoded(events)
             chunks: list[TableChunk] | None = next(decoded)
@@ -134,10 +136,11 @@ class BulkApplier:
             self._is_split = self._branches is not None and self._groups.are_several(chunks or [], WORTH_A_BRANCH)
 
             def apply_jobs() -> None:
-                nonlocal chunks, changes
+                nonlocal chunks, changes, by_spark
                 while chunks is not None:
                     self._apply_chunks(chunks)
                     changes += sum(chunk.change_count for chunk in chunks)
+                    by_spark += sum(chunk.change_count for chunk in chunks if chunk.by_spark)
                     chunks = None  # before the next ones come
                     chunks = next(decoded, None)
                     if chunks is not None and self._check_bulk(chunks) and not unchecked:
@@ -151,6 +154,7 @@ class BulkApplier:
                 names = ", ".join(map(".".join, self._groups.join_touched()))
                 log.warning("%s: one connection commits these tables from here on, for two had: %s", names, error)
                 raise Entangled(str(error)) from error
+        self.rows_by_spark += by_spark
         return changes
 
     def _decoded(self, events: EventRange) -> Iterator[list[TableChunk]]:

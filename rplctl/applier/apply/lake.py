@@ -21,7 +21,8 @@ from rplctl.applier.decode.lake_rows import change_rows, lake_schema, statement_
 from rplctl.applier.decode.piece import Piece, Transaction
 from rplctl.applier.decode.row_stream import EventRun, named_tables, read_tables
 from rplctl.applier.feed.plan import Batch
-from rplctl.applier.spark.lake_task import LakeFiles, LakePiece, write_changes
+from rplctl.applier.spark.lake_piece import LakeFiles, LakePiece
+from rplctl.applier.spark.lake_task import write_changes
 from rplctl.errors import BinlogFormatError, RplError
 from rplctl.event.scan import GroupKind
 from rplctl.event.split import split_rows
@@ -64,6 +65,7 @@ class LakeApplier(BulkApplier):
             files = list(files_of(results))
             commit(lambda: self._stage(files, catalog))
         changes = sum(file.rows for file in files)
+        self.rows_by_spark += changes * self._pipeline.uses_spark
         self.size.decoded(batch.end - batch.start, changes)
         return changes
 

@@ -14,6 +14,8 @@ from pathlib import Path
 from subprocess import TimeoutExpired
 from typing import TYPE_CHECKING, Any
 
+from rplctl.channel import Channel
+from rplctl.errors import RplError
 from rplctl.own_process import signal_name
 
 if TYPE_CHECKING:
@@ -109,6 +111,23 @@ def in_words(failure: str, kills_before: int) -> tuple[str, str]:
             "spark.pyspark.python=PATH names; see man 7 rplctl-cluster"
         )
     return f"Spark could not decode a batch{_kills_since(kills_before)}: {failure}", again
+
+
+def failure_of(error: Exception, death: str, kills_before: int, channel: Channel) -> RplError:
+    """An applier's end by an error that is not ours. `death`: how Spark's JVM died, whose callers see sockets close. An
+    error that is told by its cause needs no traceback.
+    """
+    again = "nothing is lost, rplctl start tries again"
+    if death:
+        message, hint = death, f"{MEMORY_HINT}; {again}"
+    elif isinstance(error, TasksFailed):
+        message, hint = in_words(str(error), kills_before)
+    else:
+        message = f"the applier failed unexpectedly: {type(error).__name__}: {words_of(error)}"
+        hint = f"see {channel.log_path('applier')}; {again}"
+    failure = RplError(message, channel=channel.name, hint=hint)
+    failure.__suppress_context__ = bool(death) or isinstance(error, TasksFailed)
+    return failure
 
 
 @contextmanager

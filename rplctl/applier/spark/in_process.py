@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rplctl.applier.spark.pipeline import Pipeline, SplitResult
+from rplctl.applier.spark.pipeline import Pipeline
+from rplctl.applier.spark.split_task import SplitResult
 from rplctl.schema.plan import Catalog
 
 
 class InProcessPipeline(Pipeline):
-    def __init__(self, *_: object) -> None:
-        self._cluster = None
+    def __init__(self, *_: object, **__: object) -> None:
+        self.cluster = self._pool = None
         self.has_begun = True
         self._beginning = None
         self.spark_jobs = self.small_jobs = 0
@@ -28,6 +29,10 @@ class InProcessPipeline(Pipeline):
     ) -> list[SplitResult]:
         self.spark_jobs += 1
         return [task(piece, catalog) for piece in pieces]
+
+    @property
+    def workers(self) -> int:
+        return 0
 
     @property
     def parallelism(self) -> int:

@@ -6,33 +6,13 @@ table names. Errors come back as values, as in pipeline.py.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 from rplctl.applier.decode.changes import changes_of
 from rplctl.applier.decode.lake_rows import change_rows
-from rplctl.applier.decode.piece import Piece
+from rplctl.applier.spark.lake_piece import LakeFiles, LakePiece
 from rplctl.errors import RplError
 from rplctl.schema.plan import Catalog
-from rplctl.schema.statement import TableName
-from rplctl.target.lake import FileWriter, WrittenFile
-
-
-@dataclass(frozen=True, slots=True)
-class LakePiece:
-    """`folders`: of the tables that may be in it."""
-
-    piece: Piece
-    folders: dict[TableName, str]
-    writer: FileWriter
-
-
-@dataclass(frozen=True, slots=True)
-class LakeFiles:
-    """`error`: the fields of an RplError, instead of files."""
-
-    files: tuple[WrittenFile, ...] = ()
-    error: dict[str, Any] | None = None
 
 
 def write_changes(task: LakePiece, catalog: Catalog) -> LakeFiles:

@@ -1,77 +1,46 @@
 """The Spark job of one batch: splits of the relay log in, encoded chunks out, in split order (design D1).
 
-Tasks are pure and never write to the target; Spark may run one twice. A result above SPOOL_THRESHOLD goes to a 0600
-file of its own in the channel's spool folder and only its name travels through the JVM (rows through py4j cost 19
-ms/MB). On a machine that does not see the relay log, which a witness file tells, tasks read the archive that it was
-made of, or get its bytes (`carried`), and their results come back through Spark. Errors come back as values: an
-exception would arrive as a Java stack trace.
+Tasks are pure (split_task); Spark may run one twice. Only the name of a large result travels through the JVM: rows
+through py4j cost 19 ms/MB. On a machine that does not see the relay log, which a witness file tells, tasks read the
+archive that it was made of, or get its bytes (`carried`), and their results come back through Spark.
 """
 
 from __future__ import annotations
 
-import marshal
-import mmap
 import os
 import threading
-import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-import numpy as np
-
-from rplctl import mysql_errors as er
-from rplctl.applier.decode.event_filter import filtered
-from rplctl.applier.decode.filter_rules import ReplicationFilter
-from rplctl.applier.decode.net_changes import Inconsistent, net_chunks
-from rplctl.applier.decode.row_stream import read_run, unknown_tables
-from rplctl.applier.spark.carried import Archived, Piece, archived, as_file, carried, table_maps
-from rplctl.applier.spark.cluster import (
-    Cluster,
-    Versions,
-    Witness,
-    is_over,
-    look_around,
-    own_versions,
-    refuse_other_versions,
-)
+from rplctl.applier.spark.carried import Archived, archived, carried, table_maps
+from rplctl.applier.spark.cluster import Cluster, is_over, look_around, own_versions, refuse_other_versions
 from rplctl.applier.spark.failure import TasksFailed, await_end_of_java, limited_attempts, words_of
-from rplctl.durable import PRIVATE_FILE, private_folder
-from rplctl.errors import BinlogFormatError, RplError, TargetError
-from rplctl.event.cells import LARGE_CELL
-from rplctl.event.format_description import FormatDescription
-from rplctl.event.large_text import LargeText
-from rplctl.position import BinlogPosition
-from rplctl.schema.plan import Catalog, Changes
-from rplctl.target.base import (
-    BulkRows,
-    ChangeKind,
-    EncodedRows,
-    Pieces,
-    RowChange,
-    RowSet,
-    TableChunk,
-    Value,
-    no_such_table,
+from rplctl.applier.spark.pool import ChannelPool
+from rplctl.applier.spark.split_task import (
+    Split,
+    SplitResult,
+    chunks_of,
+    encode_chunks,
+    pieces_of,
+    run_on_executor,
+    run_split,
 )
-from rplctl.target.registry import DEFAULT_KIND
+from rplctl.errors import TargetError
+from rplctl.schema.plan import Catalog, Changes
+from rplctl.target.base import TableChunk, no_such_table
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from pyspark import Broadcast, SparkContext
 
-    Bytes = NDArray[np.uint8]
-
-SPOOL_THRESHOLD = 1 << 20  # bytes
 SMALL_JOB = 4 << 20  # bytes of relay log, no more than one task would get: decoded here sooner (bench_crossover)
 LARGEST_CARRIED = 64 << 20  # bytes; a message of Spark's has room for 128 MB. What is larger is decoded here.
 NO_LIMIT = 1 << 62
 CARRIED_JOB = 128 << 20  # bytes of a job whose bytes or results travel: they lie in the driver's JVM, which has 1 GB
-_LENGTH = 8
 _warm: WeakSet[SparkContext] = WeakSet()  # that have run a job
 _warming = threading.Lock()
 
@@ -79,38 +48,6 @@ _warming = threading.Lock()
 def is_worth_a_job(size: int) -> bool:
     """`size`: bytes of relay log."""
     return size > SMALL_JOB
-
-
-@dataclass(frozen=True, slots=True)
-class Split:
-    """One task: a byte range of a relay log and what is needed to read it."""
-
-    path: str
-    start: int
-    end: int
-    table_maps: tuple[int, ...]  # offsets of the table maps in force at `start`
-    description: FormatDescription
-    spool_folder: str
-    target_kind: str = DEFAULT_KIND
-    rules: ReplicationFilter = ReplicationFilter()
-    bulk_rows: int = 0  # Target.bulk_rows
-    framed: bool = False  # Target.takes_frames
-    in_order: frozenset[tuple[str, str]] = frozenset()  # tables whose changes are wanted one by one
-    witness: Witness | None = None  # who does not see it does not see the file either
-    source: BinlogPosition = BinlogPosition("", 0)  # where it stood at `start`, if nothing was left out on the way
-    carried: tuple[Piece, ...] = ()  # instead of the file: what of it is needed
-
-
-@dataclass(frozen=True, slots=True)
-class SplitResult:
-    """Exactly one of: chunks inline, chunks in a spool file, an error's fields, `is_unseen` (the file is not there), or
-    none of them (Inconsistent). `unknown`: with error 1146, the tables whose model is not in the catalog."""
-
-    inline: bytes | None = None
-    spooled: str | None = None
-    error: dict[str, Any] | None = None
-    unknown: tuple[tuple[str, str], ...] = ()
-    is_unseen: bool = False
 
 
 class UnknownTables(TargetError):
@@ -125,10 +62,12 @@ class UnknownTables(TargetError):
 class Pipeline:
     """Runs batches on the caller's SparkContext; the catalog travels as a broadcast and what DDL has changed since.
 
-    A small job is run in this process, by the same function: a job of Spark takes longer to begin than that to end. So
-    are all jobs until Spark runs. On a cluster all jobs are Spark's: the operator chose where they run.
+    With spark=always a pool's tasks take all ranges. Else a small job is run in this process, by the same function: a
+    job of Spark takes longer to begin than that to end. So are all jobs until Spark runs. On a cluster all jobs are
+    Spark's: the operator chose where they run.
 
     `cluster`: where its tasks may run on other machines; `open_context` is called again when that gave the context up.
+    `open_pool`: the pool whose tasks occupy all cores of the context, or None.
     """
 
     def __init__(
@@ -136,10 +75,13 @@ class Pipeline:
         open_context: Callable[[], SparkContext],
         before_job: Callable[[], None] = lambda: None,
         cluster: Cluster | None = None,
+        open_pool: Callable[[], ChannelPool | None] = lambda: None,
     ) -> None:
         self._open_context = open_context
         self._before_job = before_job
-        self._cluster = cluster
+        self._open_pool = open_pool
+        self._pool: ChannelPool | None = None
+        self.cluster = cluster
         self.has_begun = False
         self._beginning: Future[None] | None = None
         self._cores = os.cpu_count() or 1
@@ -152,7 +94,12 @@ class Pipeline:
         """Before anything is decoded: with a first job, which takes 0.3 s longer than those that follow. Channels that
         share a context run one.
         """
-        if self._cluster is None:
+        if self.cluster is None and (pool := self._open_pool()) is not None:
+            self._cores = self._context.defaultParallelism
+            pool.pool.begin(self._context)
+            pool.pool.await_task()
+            self._pool = pool
+        elif self.cluster is None:
             self._cores = self._context.defaultParallelism
             with _warming:
                 if self._context not in _warm:
@@ -160,11 +107,11 @@ class Pipeline:
                     self._collect(range(self._cores), Catalog(), lambda _, catalog: nothing)
                     _warm.add(self._context)
         else:
-            self._cluster.await_executors(self._context)
-            witness = self._cluster.witness
+            self.cluster.await_executors(self._context)
+            witness = self.cluster.witness
             found = self._collect(range(2 * self.parallelism), Catalog(), lambda _, catalog: look_around(witness))
             refuse_other_versions(found, own_versions())
-            self._cluster.carries = not all(executor.sees_files for executor in found)
+            self.cluster.carries = not all(executor.sees_files for executor in found)
         self.spark_jobs = 0
         self.has_begun = True
 
@@ -210,53 +157,64 @@ class Pipeline:
 
     def run(self, pieces: Sequence[Any], catalog: Catalog, task: Callable[[Any, Catalog], Any]) -> list[Any]:
         """`task` of each piece, for tasks whose results are small. On a cluster that does not see the relay log they
-        are done here, one after another.
+        are done here, one after another. A pool's tasks do what belongs to the type of the piece.
         """
-        if self._cluster.carries if self._cluster is not None else not self.has_begun:
+        if self._pool is not None:
+            self.spark_jobs += 1
+            return [answer.files for answer in self._pool.run(pieces, catalog)]
+        if not self.uses_spark:
+            self.small_jobs += 1
             return [task(piece, catalog) for piece in pieces]
         return self._collect(pieces, catalog, task)
 
     def _results(self, splits: Sequence[Split], catalog: Catalog) -> list[SplitResult]:
-        if self._cluster is None:
-            if self.has_begun and is_worth_a_job(sum(split.end - split.start for split in splits)):
-                return self._collect(splits, catalog, run_split)
+        if self.cluster is None:
+            is_worth = is_worth_a_job(sum(split.end - split.start for split in splits))
+            if self._pool is not None and (is_worth or self._pool.takes_all):
+                self.spark_jobs += 1
+                return [answer.split or SplitResult() for answer in self._pool.run(splits, catalog)]
+            if self.has_begun and is_worth:
+                return self._by_spark(self._collect(splits, catalog, run_split))
             self.small_jobs += 1
             return [run_split(split, catalog) for split in splits]
         left = dict(enumerate(splits))
-        found = {} if self._cluster.carries else self._of_files(left, catalog)
-        self._cluster.carries = len(found) < len(left)
+        found = {} if self.cluster.carries else self._of_files(left, catalog)
+        self.cluster.carries = len(found) < len(left)
         for read in (self._of_archive, self._of_carried):
             left = {number: split for number, split in left.items() if number not in found}
             found |= read(left, catalog)
         return [found[n] if n in found else run_split(split, catalog) for n, split in enumerate(splits)]
 
+    def _by_spark(self, results: list[SplitResult]) -> list[SplitResult]:
+        return [replace(result, by_spark=True) for result in results]
+
     def _of_files(self, splits: Mapping[int, Split], catalog: Catalog) -> dict[int, SplitResult]:
         """Those whose executors saw the relay log, by number."""
-        assert self._cluster is not None
-        witness = self._cluster.witness
+        assert self.cluster is not None
+        witness = self.cluster.witness
         found = self._there({n: replace(split, witness=witness) for n, split in splits.items()}, catalog)
         if found:
-            self._cluster.reads("the executors read the relay log")
+            self.cluster.reads("the executors read the relay log")
         return found
 
     def _of_archive(self, splits: Mapping[int, Split], catalog: Catalog) -> dict[int, SplitResult]:
         """Those whose executors saw the same in the archive. One of which they see nothing is left alone."""
-        assert self._cluster is not None
-        if (archive := self._cluster.archive) is None:
+        assert self.cluster is not None
+        if (archive := self.cluster.archive) is None:
             return {}
         pieces = {n: archived(s.path, s.start, s.end, archive, s.source) for n, s in splits.items()}
         named = {n: _carrying(splits[n], piece) for n, piece in pieces.items() if piece}
         found = self._there(named, catalog)
         if found:
-            self._cluster.reads(f"the executors read {archive}")
+            self.cluster.reads(f"the executors read {archive}")
         elif named:
-            self._cluster.archive = None
+            self.cluster.archive = None
         return found
 
     def _of_carried(self, splits: Mapping[int, Split], catalog: Catalog) -> dict[int, SplitResult]:
-        assert self._cluster is not None
+        assert self.cluster is not None
         if splits:
-            self._cluster.reads("the executors do not see the data directory: the bytes of the relay log travel")
+            self.cluster.reads("the executors do not see the data directory: the bytes of the relay log travel")
         small = [(n, split) for n, split in splits.items() if split.end - split.start <= LARGEST_CARRIED]
         return self._there({n: _carrying(s, carried(s.path, s.start, s.end)) for n, s in small}, catalog)
 
@@ -265,7 +223,7 @@ class Pipeline:
         if not splits:
             return {}
         task = partial(run_on_executor, versions=own_versions())
-        results = self._collect(list(splits.values()), catalog, task)
+        results = self._by_spark(self._collect(list(splits.values()), catalog, task))
         return {number: result for number, result in zip(splits, results, strict=True) if not result.is_unseen}
 
     def _collect(self, pieces: Sequence[Any], catalog: Catalog, task: Callable[[Any, Catalog], Any]) -> list[Any]:
@@ -273,7 +231,7 @@ class Pipeline:
         self.spark_jobs += 1
         while True:
             context = self._context
-            with limited_attempts(context, self._cluster) as ended:
+            with limited_attempts(context, self.cluster) as ended:
                 try:
                     return self._run_job(context, pieces, catalog, task)
                 except Exception as error:
@@ -304,7 +262,7 @@ class Pipeline:
 
     def _begins_anew(self, given_up: SparkContext) -> bool:
         """Where the cluster, not we, ended the context: its master was lost, or executors died too often."""
-        if self._cluster is None or given_up._jsc is None or not is_over(given_up):
+        if self.cluster is None or given_up._jsc is None or not is_over(given_up):
             return False
         with self._lock:
             if self._context is given_up:
@@ -313,179 +271,34 @@ class Pipeline:
             return self._context is not given_up
 
     @property
+    def uses_spark(self) -> bool:
+        """True if `run` gives its pieces to tasks of Spark."""
+        return not self.cluster.carries if self.cluster is not None else self.has_begun
+
+    @property
+    def workers(self) -> int:
+        """The tasks of Spark at a time; 0 before it runs."""
+        if self._pool is not None:
+            return self._pool.pool.workers
+        return self._context.defaultParallelism if self.has_begun else 0
+
+    @property
+    def job_name(self) -> str:
+        """The name of the job that stays; empty without one."""
+        return self._pool.pool.job_name if self._pool is not None else ""
+
+    @property
     def largest_job(self) -> int:
         """Bytes of relay log."""
-        return CARRIED_JOB if self._cluster is not None and self._cluster.carries else NO_LIMIT
+        return CARRIED_JOB if self.cluster is not None and self.cluster.carries else NO_LIMIT
 
     @property
     def parallelism(self) -> int:
         """Tasks at a time. What is decoded here goes one after another, and only its memory hangs on it."""
-        return self._context.defaultParallelism if self.has_begun and self._cluster else self._cores
+        return self._context.defaultParallelism if self.has_begun and self.cluster else self._cores
 
 
 def _carrying(split: Split, piece: bytes | Archived) -> Split:
     """The same for a machine that does not have the file. `piece`: what is in the place of its bytes."""
     pieces = (*table_maps(split.path, split.table_maps, split.start), (split.start, piece))
     return replace(split, path="", spool_folder="", carried=pieces)
-
-
-def bytes_of(split: Split) -> Bytes | None:
-    """The file, as far as the split needs it. None: it is not to be seen here, or not up to there yet."""
-    if split.carried:
-        return as_file(split.carried, split.end)
-    if split.witness is not None and not split.witness.is_seen():
-        return None
-    try:
-        data = np.memmap(split.path, np.uint8, "r")
-    except FileNotFoundError:
-        if split.witness is None:
-            raise
-        return None
-    return data if split.witness is None or len(data) >= split.end else None
-
-
-def run_split(split: Split, catalog: Catalog) -> SplitResult:
-    """The task. Reads only its part of the file (memory map)."""
-    data = bytes_of(split)
-    if data is None:
-        return SplitResult(is_unseen=True)
-    try:
-        run = read_run(data, split.start, split.end, split.description, split.table_maps)
-        run = filtered(run, split.rules)
-        chunks = net_chunks(
-            run, catalog, split.target_kind, split.bulk_rows, framed=split.framed, in_order=split.in_order
-        )
-        parts = encode_chunks(chunks)
-    except Inconsistent:
-        return SplitResult()
-    except RplError as error:
-        unknown = unknown_tables(run, catalog) if error.errno == er.NO_SUCH_TABLE else []
-        return SplitResult(error=_shown(error), unknown=tuple(unknown))
-    if not split.spool_folder or sum(map(len, parts)) <= SPOOL_THRESHOLD:
-        return SplitResult(inline=b"".join(pieces_of(parts)))
-    path = private_folder(Path(split.spool_folder)) / f"{uuid.uuid4().hex}.chunks"
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE)
-    with os.fdopen(descriptor, "wb") as file:
-        file.writelines(pieces_of(parts))
-    return SplitResult(spooled=str(path))
-
-
-def run_on_executor(split: Split, catalog: Catalog, versions: Versions) -> SplitResult:
-    """The task elsewhere. `versions`: the applier's; an executor may have come since the first job compared them."""
-    try:
-        refuse_other_versions([look_around(None)], versions)
-    except RplError as error:
-        return SplitResult(error=_shown(error))
-    return run_split(split, catalog)
-
-
-def _shown(error: RplError) -> dict[str, Any]:
-    kind = "format" if isinstance(error, BinlogFormatError) else "error"
-    return {"kind": kind, **{name: getattr(error, name) for name in ("message", "errno", "position", "hint")}}
-
-
-def encode_chunks(chunks: Sequence[TableChunk]) -> list[bytes | memoryview | Pieces]:
-    """The bytes of a result, in parts:
-
-    8 bytes     length of what follows, little-endian
-    …           chunks as plain tuples in `marshal`'s format: the fastest way to many small values, and it runs no
-                code on loading; of an encoded text only its length
-    …           the encoded texts and large values, in the tuples' order: whoever reads them needs no copy; in the
-                place of such a value is a tuple: its length, whether it is text
-    """
-    texts: list[bytes | memoryview | Pieces] = []
-    for chunk in chunks:
-        if chunk.bulk is not None:
-            texts += [rows.text for rows in chunk.bulk.parts]
-
-    def lifted(value: Value) -> Any:
-        match value:
-            case memoryview() | LargeText():
-                texts.append(value)
-            case str() if len(value) > LARGE_CELL and (raw := _utf8(value)) is not None:
-                texts.append(raw)
-            case _:
-                return value
-        return len(texts[-1]), not isinstance(value, memoryview)
-
-    chunks = [_mapped(chunk, lifted) if chunk.has_views else chunk for chunk in chunks]
-    plain = marshal.dumps(
-        [
-            (
-                (c.database, c.table, c.absent, c.deletes),
-                [(s.columns, s.rows) for s in c.updates],
-                [(s.columns, s.rows) for s in c.inserts],
-                [(int(o.kind), *(r and (r.columns, r.rows) for r in (o.before, o.after))) for o in c.ordered],
-                (c.change_count, c.foreign_keys_off, c.cascades_logged),
-                c.bulk and [(e.columns, e.count, len(e.text), e.keys, e.framed) for e in c.bulk.parts],
-                (c.width, c.has_views),
-            )
-            for c in chunks
-        ]
-    )
-    return [len(plain).to_bytes(_LENGTH, "little"), plain, *texts]
-
-
-def _utf8(text: str) -> bytes | None:
-    """None where there is none: half a surrogate pair."""
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        return None
-
-
-def pieces_of(parts: Sequence[bytes | memoryview | Pieces]) -> Iterator[bytes | memoryview]:
-    for part in parts:
-        yield from (part,) if isinstance(part, bytes | memoryview) else part
-
-
-def decode_chunks(encoded: bytes | mmap.mmap) -> list[TableChunk]:
-    """The inverse of `encode_chunks`; encoded texts are views of `encoded`."""
-    view = memoryview(encoded)
-    at = _LENGTH + int.from_bytes(view[:_LENGTH], "little")
-    found = []
-    for rows, updates, inserts, ordered, facts, bulk, more in marshal.loads(view[_LENGTH:at]):
-        parts = []
-        for columns, count, length, row_keys, framed in bulk or ():
-            parts.append(EncodedRows(columns, count, view[at : at + length], row_keys, framed))
-            at += length
-        fields = [*rows, [RowSet(*s) for s in updates], [RowSet(*s) for s in inserts]]
-        fields += [[RowChange(ChangeKind(kind), b and RowSet(*b), a and RowSet(*a)) for kind, b, a in ordered]]
-        fields += [*facts, BulkRows(*parts) if bulk else None, *more]
-        found.append(TableChunk(*fields))
-
-    def put_back(value: Any) -> Value:
-        nonlocal at
-        if not isinstance(value, tuple):
-            return value  # type: ignore[no-any-return]
-        length, is_text = value
-        at += length
-        raw = view[at - length : at]
-        return LargeText(raw, "utf8mb4", length) if is_text else raw
-
-    return [_mapped(chunk, put_back) if chunk.has_views else chunk for chunk in found]
-
-
-def _mapped(chunk: TableChunk, change: Callable[[Any], Any]) -> TableChunk:
-    """`change` of each value that may be a large one."""
-
-    def row_set(rows: RowSet) -> RowSet:
-        return RowSet(rows.columns, [tuple(map(change, row)) for row in rows.rows])
-
-    def row_change(o: RowChange) -> RowChange:
-        return RowChange(o.kind, o.before and row_set(o.before), o.after and row_set(o.after))
-
-    updates, inserts = [*map(row_set, chunk.updates)], [*map(row_set, chunk.inserts)]
-    return replace(chunk, updates=updates, inserts=inserts, ordered=[*map(row_change, chunk.ordered)])
-
-
-def chunks_of(result: SplitResult) -> list[TableChunk]:
-    if result.error is not None:
-        fields = dict(result.error)
-        raise (BinlogFormatError if fields.pop("kind") == "format" else RplError)(**fields)
-    if result.spooled is not None:  # mapped for as long as a text of it is in use: a batch's rows are not held here
-        with open(result.spooled, "rb") as file:
-            return decode_chunks(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-    if result.inline is None:
-        raise Inconsistent("a split")
-    return decode_chunks(result.inline)

@@ -32,6 +32,7 @@ from rplctl.applier.spark.cluster import (
 from rplctl.applier.spark.failure import end_of_java, memory_kills, words_of
 from rplctl.applier.spark.java import Java, find_java
 from rplctl.applier.spark.own_gateway import open_gateway
+from rplctl.applier.spark.pool import ChannelPool, Pool
 from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.durable import PRIVATE_FILE, private_folder, replace_file
@@ -77,6 +78,9 @@ class ChannelSpark(Protocol):
     def before_job(self) -> None:
         """In the thread that is about to run one."""
 
+    def pool(self) -> ChannelPool | None:
+        """The tasks that stay, which may not have begun yet; None where each job has its own."""
+
     def end(self) -> None:
         """From any thread, again without effect: the channel's jobs end at once with an error."""
 
@@ -95,6 +99,7 @@ class OwnSpark:
         self._context: SparkContext | None = None
         self._life = JavaLife()
         self._has_ended = False
+        self._pool: Pool | None = None
 
     def open(self) -> SparkContext:
         """Again where the cluster has given up the one before. What `end` did not see yet ends here."""
@@ -110,8 +115,18 @@ class OwnSpark:
     def before_job(self) -> None:
         pass
 
+    def pool(self) -> ChannelPool | None:
+        if not keeps_tasks(self._config):
+            return None
+        name = self._channel.name
+        with _opening:
+            self._pool = self._pool or Pool(self._channel.run_folder, f"channel '{name}'")
+        return ChannelPool(self._pool, name, takes_all=True)
+
     def end(self) -> None:
         self._has_ended = True
+        if self._pool is not None:
+            self._pool.close()
         if self._context is not None:
             close_session(self._context, self._channel.run_folder)
 
@@ -120,6 +135,11 @@ class OwnSpark:
 
     def death(self) -> str:
         return self._life.death()
+
+
+def keeps_tasks(config: Config) -> bool:
+    """True if one job of Spark stays for as long as the applier. On other machines each batch is a job."""
+    return config.spark == "always" and is_on_this_machine(config.spark_master)
 
 
 class JavaLife:

@@ -13,7 +13,8 @@ import numpy as np
 
 from rplctl.applier.feed.batch_size import BatchSize
 from rplctl.applier.feed.event_range import EventRange
-from rplctl.applier.spark.pipeline import NO_LIMIT, Split
+from rplctl.applier.spark.pipeline import NO_LIMIT
+from rplctl.applier.spark.split_task import Split
 from rplctl.event.split import RowSplit, refuse_short_table_ids, split_rows
 
 SMALLEST_SPLIT = 4 << 20  # bytes of relay log worth a task of their own

@@ -16,7 +16,8 @@ from rplctl.applier.decode.net_changes import Inconsistent
 from rplctl.applier.feed.batch_size import FIRST_BYTES_AS_TEXT, FIRST_BYTES_AS_VALUES
 from rplctl.applier.feed.plan import Batch, BatchKind, plan_batches
 from rplctl.applier.interrupt import Interrupter
-from rplctl.applier.spark.pipeline import Split, UnknownTables
+from rplctl.applier.spark.pipeline import UnknownTables
+from rplctl.applier.spark.split_task import Split
 from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.errors import RplError

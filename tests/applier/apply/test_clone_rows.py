@@ -18,7 +18,7 @@ import pytest
 from rplctl.applier.apply.clone_rows import decoded, load_rows, unlogged_events
 from rplctl.applier.decode.net_changes import inserted_chunk, table_chunk
 from rplctl.applier.decode.row_stream import TableRows
-from rplctl.applier.spark.pipeline import pieces_of
+from rplctl.applier.spark.split_task import pieces_of
 from rplctl.clone.chunk_file import ChunkHead, Place, read_chunk, write_chunk
 from rplctl.errors import RelayLogError
 from rplctl.result_set.rows import read_images

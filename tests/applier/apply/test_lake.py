@@ -14,7 +14,7 @@ from deltalake import DeltaTable
 
 from rplctl.applier.apply import lake
 from rplctl.applier.spark.in_process import InProcessPipeline
-from rplctl.applier.spark.lake_task import LakePiece
+from rplctl.applier.spark.lake_piece import LakePiece
 from rplctl.relay_log.reader import RelayGroups
 from rplctl.target.delta.place import OWN_FOLDER
 from tests.applier.demo_log import groups_of

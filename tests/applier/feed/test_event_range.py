@@ -17,7 +17,7 @@ from rplctl.applier.decode.row_stream import read_run
 from rplctl.applier.feed.event_range import apart, event_range
 from rplctl.applier.feed.plan import Batch, BatchKind, plan_batches
 from rplctl.applier.spark.in_process import InProcessPipeline
-from rplctl.applier.spark.pipeline import Split
+from rplctl.applier.spark.split_task import Split
 from rplctl.errors import BinlogFormatError
 from rplctl.event.format_description import FormatDescription
 from rplctl.event.header import HEADER_LENGTH

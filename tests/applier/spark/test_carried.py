@@ -11,7 +11,7 @@ import pytest
 from rplctl.applier.spark.carried import Archived, Piece, archived, as_file, carried, table_maps
 from rplctl.applier.spark.cluster import Cluster
 from rplctl.applier.spark.in_process import InProcessPipeline
-from rplctl.applier.spark.pipeline import Split
+from rplctl.applier.spark.split_task import Split
 from rplctl.event.format_description import parse_format_description
 from rplctl.event.types import EventType
 from rplctl.position import BinlogPosition
@@ -96,7 +96,7 @@ class NoneSeesOurs(InProcessPipeline):
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__()
-        self._cluster = cluster
+        self.cluster = cluster
 
 
 def test_splits_that_the_archive_has_not_are_carried_and_an_archive_nobody_sees_is_asked_once(

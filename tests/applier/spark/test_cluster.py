@@ -19,7 +19,7 @@ from rplctl.applier.spark.cluster import (
     protection,
     refuse_other_versions,
 )
-from rplctl.applier.spark.pipeline import Split, chunks_of, run_on_executor
+from rplctl.applier.spark.split_task import Split, chunks_of, run_on_executor
 from rplctl.config import Config
 from rplctl.errors import ConfigError, RplError
 from rplctl.event.format_description import parse_format_description

@@ -10,17 +10,9 @@ from pathlib import Path
 import pytest
 from pyspark import SparkContext
 
-from rplctl.applier.spark import pipeline
-from rplctl.applier.spark.pipeline import (
-    Pipeline,
-    Split,
-    UnknownTables,
-    chunks_of,
-    decode_chunks,
-    encode_chunks,
-    pieces_of,
-    run_split,
-)
+from rplctl.applier.spark import pipeline, split_task
+from rplctl.applier.spark.pipeline import Pipeline, UnknownTables
+from rplctl.applier.spark.split_task import Split, chunks_of, decode_chunks, encode_chunks, pieces_of, run_split
 from rplctl.event.scan import GroupKind
 from rplctl.schema.plan import Catalog
 from rplctl.target.base import BulkRows, ChangeKind, EncodedRows, RowChange, RowSet, TableChunk
@@ -72,8 +64,8 @@ def test_an_unknown_table_is_an_error_value_with_the_way_out(tmp_path: Path) -> 
 
 
 def test_a_large_result_goes_to_a_private_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline, "SPOOL_THRESHOLD", 10)
-    monkeypatch.setattr(pipeline, "net_chunks", lambda *_, **__: [CHUNK, ENCODED])
+    monkeypatch.setattr(split_task, "SPOOL_THRESHOLD", 10)
+    monkeypatch.setattr(split_task, "net_chunks", lambda *_, **__: [CHUNK, ENCODED])
     os.umask(old := os.umask(0))
     try:
         result = run_split(first_rows_split(tmp_path / "spool"), Catalog())

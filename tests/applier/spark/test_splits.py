@@ -12,7 +12,7 @@ import pytest
 from rplctl.applier.feed.batch_size import BatchSize
 from rplctl.applier.feed.event_range import EventRange
 from rplctl.applier.spark import splits as module
-from rplctl.applier.spark.pipeline import Split
+from rplctl.applier.spark.split_task import Split
 from rplctl.applier.spark.splits import jobs
 from rplctl.event.format_description import parse_format_description
 from rplctl.event.rows import Ints

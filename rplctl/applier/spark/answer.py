@@ -1,0 +1,222 @@
+"""The bytes of one answer of a pool's task, and what the driver compares them with before it uses them.
+
+An answer is a header (HEADER), a body and, for a large result, a spool file. The header names the channel, the attempt
+and the range; its checksum covers all other bytes. Invariant: nothing of an answer is used unless every field is what
+the driver asked for. The driver chooses the name of the spool file, so an answer cannot point to another file. Loading
+an answer runs no code of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import marshal
+import mmap
+import os
+import secrets
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import astuple, dataclass, field
+from enum import IntEnum
+from pathlib import Path
+from struct import Struct, error as StructError
+from typing import Any, Final
+
+from rplctl.applier.spark.lake_piece import LakeFiles, LakePiece
+from rplctl.applier.spark.split_task import Split, SplitResult, decode_chunks
+from rplctl.plain_file import UnfitFile, open_plain
+from rplctl.schema.plan import Catalog
+from rplctl.target.lake import WrittenFile
+
+_MAGIC: Final = b"RPA1"
+# magic, channel, attempt, range, kind, rows, bytes of the body; the checksum follows
+_FIELDS: Final = Struct("<4s8s16sQBQQ")
+_CHECKSUM: Final = Struct("<I")
+_SPOOLED: Final = Struct("<QI")  # bytes of the spool file, its checksum
+_SMALL: Final = 1 << 16  # bytes of a body: sent at once, with the header
+HEADER_LENGTH: Final = _FIELDS.size + _CHECKSUM.size
+LARGEST_BODY: Final = 256 << 20  # bytes; results of rows above 1 MB are in spool files
+
+
+class Kind(IntEnum):
+    CHUNKS = 1
+    SPOOLED = 2  # chunks, in the attempt's spool file
+    ERROR = 3  # an RplError's fields, and the tables that the catalog lacks
+    INCONSISTENT = 4
+    FILES = 5  # of a lake
+    FAILED = 6  # the task met an error that is no RplError: its words
+
+
+_UNREADABLE: Final = (
+    *(ValueError, TypeError, LookupError, AttributeError, OverflowError, EOFError),
+    *(StructError, OSError, UnfitFile),
+)
+
+
+class WrongAnswer(Exception):
+    """An answer that is not what the driver asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try at one range. `piece`: what the task gets."""
+
+    channel: str
+    number: int  # of the range, unique in the life of a pool
+    piece: Split | LakePiece
+    token: bytes = field(default_factory=lambda: secrets.token_bytes(16))
+
+    @property
+    def spool_file(self) -> Path | None:
+        """The only file that its task may fill; None where the piece has no spool folder."""
+        folder = self.piece.spool_folder if isinstance(self.piece, Split) else ""
+        return Path(folder, f"{self.token.hex()}.chunks") if folder else None
+
+    @property
+    def range_name(self) -> str:
+        """The bytes of relay log, for an operator."""
+        piece = self.piece if isinstance(self.piece, Split) else self.piece.piece
+        return f"{Path(piece.path).name}:{piece.start}-{piece.end}"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One of: the result of a split, the result of a piece for a lake. `rows`: its row changes."""
+
+    rows: int
+    split: SplitResult | None = None
+    files: LakeFiles | None = None
+
+
+def answer_of(attempt: Attempt, result: SplitResult | LakeFiles) -> list[bytes]:
+    """The bytes that the task sends for its result, in parts."""
+    if isinstance(result, LakeFiles):
+        body = marshal.dumps(([astuple(file) for file in result.files], result.error))
+        return _framed(attempt, Kind.FILES, result.rows, body)
+    if result.error is not None:
+        return _framed(attempt, Kind.ERROR, 0, marshal.dumps((result.error, list(result.unknown))))
+    if result.spooled is not None:
+        with open(result.spooled, "rb") as file, _mapped(file.fileno()) as data:
+            return _framed(attempt, Kind.SPOOLED, result.rows, _SPOOLED.pack(len(data), zlib.crc32(data)))
+    if result.inline is not None:
+        return _framed(attempt, Kind.CHUNKS, result.rows, result.inline)
+    return _framed(attempt, Kind.INCONSISTENT, 0, b"")
+
+
+def failure_of(attempt: Attempt, words: str) -> list[bytes]:
+    return _framed(attempt, Kind.FAILED, 0, words.encode(errors="replace"))
+
+
+def _framed(attempt: Attempt, kind: Kind, rows: int, body: bytes) -> list[bytes]:
+    fields = _FIELDS.pack(_MAGIC, _digest(attempt.channel), attempt.token, attempt.number, kind, rows, len(body))
+    header = fields + _CHECKSUM.pack(zlib.crc32(body, zlib.crc32(fields)))
+    return [header + body] if len(body) <= _SMALL else [header, body]
+
+
+def body_length(header: bytes | bytearray) -> int:
+    """Raises WrongAnswer where these bytes do not begin an answer."""
+    magic, *_, length = _FIELDS.unpack_from(header)
+    if magic != _MAGIC or length > LARGEST_BODY:
+        raise WrongAnswer("bytes that do not begin an answer")
+    return int(length)
+
+
+def read_answer(attempt: Attempt, data: bytes, catalog: Catalog) -> Answer:
+    """The result of the attempt, compared with what was asked for. Raises WrongAnswer, also with the words of a task
+    that failed.
+    """
+    _, channel, token, number, kind, rows, length = _FIELDS.unpack_from(data)
+    body = memoryview(data)[HEADER_LENGTH:]
+    (checksum,) = _CHECKSUM.unpack_from(data, _FIELDS.size)
+    if len(body) != length or zlib.crc32(body, zlib.crc32(data[: _FIELDS.size])) != checksum:
+        raise WrongAnswer("an answer whose checksum is wrong")
+    if (channel, token, number) != (_digest(attempt.channel), attempt.token, attempt.number):
+        raise WrongAnswer("an answer to another attempt")
+    if kind == Kind.FAILED:
+        raise WrongAnswer(body.tobytes().decode(errors="replace"))
+    try:
+        return _READERS[kind](attempt, rows, body, catalog)
+    except WrongAnswer:
+        raise
+    except _UNREADABLE as error:
+        raise WrongAnswer(f"an answer that cannot be read: {error}") from error
+
+
+def _chunks(attempt: Attempt, rows: int, body: memoryview | mmap.mmap, catalog: Catalog) -> Answer:
+    if not isinstance(attempt.piece, Split):
+        raise WrongAnswer("rows in place of files")
+    chunks = decode_chunks(body)
+    if sum(chunk.change_count for chunk in chunks) != rows:
+        raise WrongAnswer("an answer with another number of row changes than it says")
+    if not all((chunk.database, chunk.table) in catalog.tables for chunk in chunks):
+        raise WrongAnswer("an answer with rows of a table that is not replicated")
+    return Answer(rows, SplitResult(chunks=chunks, rows=rows, by_spark=True))
+
+
+def _spooled(attempt: Attempt, rows: int, body: memoryview, catalog: Catalog) -> Answer:
+    """The file's pages stay for as long as a text of it is in use; its name goes at once."""
+    length, checksum = _SPOOLED.unpack(body)
+    path = attempt.spool_file
+    if path is None:
+        raise WrongAnswer("a spool file that was not asked for")
+    descriptor = open_plain(path, follow=False)
+    try:
+        data = _mapped(descriptor)
+    finally:
+        os.close(descriptor)
+        path.unlink(missing_ok=True)
+    if len(data) != length or zlib.crc32(data) != checksum:
+        raise WrongAnswer("a spool file whose checksum is wrong")
+    return _chunks(attempt, rows, data, catalog)
+
+
+def _error(attempt: Attempt, rows: int, body: memoryview, catalog: Catalog) -> Answer:
+    fields, unknown = marshal.loads(body)
+    _check_error(fields)
+    if not isinstance(attempt.piece, Split) or rows:
+        raise WrongAnswer("an error of another kind of work")
+    return Answer(0, SplitResult(error=fields, unknown=tuple((str(base), str(table)) for base, table in unknown)))
+
+
+def _inconsistent(attempt: Attempt, rows: int, body: memoryview, catalog: Catalog) -> Answer:
+    if not isinstance(attempt.piece, Split) or rows or len(body):
+        raise WrongAnswer("an answer without a result")
+    return Answer(0, SplitResult())
+
+
+def _files(attempt: Attempt, rows: int, body: memoryview, catalog: Catalog) -> Answer:
+    found, error = marshal.loads(body)
+    if not isinstance(attempt.piece, LakePiece):
+        raise WrongAnswer("files in place of rows")
+    if error is not None:
+        _check_error(error)
+    files = tuple(WrittenFile(*fields) for fields in found)
+    for file in files:
+        is_asked_for = attempt.piece.folders.get((file.database, file.table)) == file.folder
+        if not is_asked_for or Path(file.path).is_absolute() or ".." in Path(file.path).parts:
+            raise WrongAnswer("a file in a folder that was not asked for")
+    result = LakeFiles(files, error)
+    if result.rows != rows:
+        raise WrongAnswer("an answer with another number of row changes than it says")
+    return Answer(rows, files=result)
+
+
+_READERS: Final[Mapping[int, Callable[[Attempt, int, memoryview, Catalog], Answer]]] = {
+    Kind.CHUNKS: _chunks,
+    Kind.SPOOLED: _spooled,
+    Kind.ERROR: _error,
+    Kind.INCONSISTENT: _inconsistent,
+    Kind.FILES: _files,
+}
+
+
+def _check_error(fields: Any) -> None:
+    if not isinstance(fields, dict) or not {"message", "errno", "position", "hint"} <= fields.keys():
+        raise WrongAnswer("an error without words")
+
+
+def _mapped(descriptor: int) -> mmap.mmap:
+    return mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
+
+
+def _digest(channel: str) -> bytes:
+    return hashlib.blake2b(channel.encode(), digest_size=8).digest()

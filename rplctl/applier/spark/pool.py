@@ -1,0 +1,461 @@
+"""One Spark job for the life of an applier process, whose tasks take ranges of log from the driver (design D1).
+
+Each task of the job connects to a private Unix socket (mode 0600, in a folder of mode 0700). The driver serves only
+peers of its own user that send the pool's token. The thread that needs rows hands its ranges to idle tasks by itself,
+so a small range costs one round trip, and no job of Spark.
+Invariants: an answer counts only for the attempt that it was asked for, on the connection of that attempt
+(answer.py). A range whose task dies, freezes or answers wrongly is given to a task again, ATTEMPTS times at most. Of
+several channels, the one that occupies fewest tasks gets the next one. No lock is held while a task is waited for.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import pickle
+import secrets
+import select
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass
+from hmac import compare_digest
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from rplctl.applier.spark.answer import (
+    HEADER_LENGTH,
+    Answer,
+    Attempt,
+    WrongAnswer,
+    body_length,
+    read_answer,
+)
+from rplctl.applier.spark.failure import TasksFailed, await_end_of_java, words_of
+from rplctl.applier.spark.lake_piece import LakePiece
+from rplctl.applier.spark.pool_task import LENGTH, Door, Request, peer_of
+from rplctl.applier.spark.split_task import Split
+from rplctl.durable import PRIVATE_FILE, private_folder
+from rplctl.schema.plan import Catalog
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+ATTEMPTS: Final = 4  # at one range, and at the job while it answers nothing
+FROZEN_S: Final = 10.0  # without a byte or a tick of the processor's time: a task that does not work
+_LOOK_S: Final = 1.0
+_SEND_S: Final = 10.0
+_HELLO_S: Final = 2.0
+_TOKEN_LENGTH: Final = 32
+_BLOCK: Final = 1 << 20  # bytes
+_WORKER_DIED: Final = "Python worker exited unexpectedly"  # as Spark says it (failure.py)
+
+
+class Worker:
+    """One connected task. One thread uses it at a time."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection = connection
+        self.pid = peer_of(connection)[0]
+        self._catalogs: dict[str, Catalog] = {}  # that the task has, by channel
+
+    def give(self, attempt: Attempt, catalog: Catalog, pickled: PickledCatalog) -> None:
+        """Send the attempt, with what the task lacks of the catalog. Raises OSError."""
+        known = self._catalogs.get(attempt.channel)
+        if known is catalog:
+            request = Request(attempt)
+        else:
+            changes = known.changes_to(catalog) if known is not None else ({}, {})
+            if known is not None and len(changes[0]) + len(changes[1]) <= len(known.tables) // 100:
+                request = Request(attempt, changes=changes)
+            else:
+                request = Request(attempt, catalog=pickled.of(catalog))
+        self._catalogs[attempt.channel] = catalog
+        frame = pickle.dumps(request, pickle.HIGHEST_PROTOCOL)
+        self.connection.settimeout(_SEND_S)
+        self.connection.sendall(LENGTH.pack(len(frame)) + frame)
+        self.connection.setblocking(False)
+
+    def has_ended(self) -> bool:
+        """True if the other end of an idle worker's connection is closed."""
+        try:
+            return not self.connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+
+    def processor_time(self) -> str:
+        """A text that changes while the task's process works; '' while a disk keeps it waiting or it is gone."""
+        try:
+            fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            return ""
+        return "" if fields[0] == "D" else f"{fields[11]} {fields[12]}"
+
+
+class PickledCatalog:
+    """The bytes of a catalog, made once for all tasks that need it."""
+
+    def __init__(self) -> None:
+        self._made: bytes | None = None
+
+    def of(self, catalog: Catalog) -> bytes:
+        self._made = self._made or pickle.dumps(catalog, pickle.HIGHEST_PROTOCOL)
+        return self._made
+
+
+class _Held:
+    """A worker with an attempt, as far as its answer has come."""
+
+    def __init__(self, worker: Worker, attempt: Attempt, index: int) -> None:
+        self.worker, self.attempt, self.index = worker, attempt, index
+        self._answer = bytearray()
+        self._length: int | None = None
+        self._seen, self._since = "", time.monotonic()
+        self._looked = self._since
+
+    def receive(self) -> bytes | None:
+        """The whole answer, None while more of it is to come. Raises WrongAnswer, OSError."""
+        while True:
+            wanted = (HEADER_LENGTH if self._length is None else self._length) - len(self._answer)
+            if wanted > 0:
+                try:
+                    found = self.worker.connection.recv(min(wanted, _BLOCK))
+                except BlockingIOError:
+                    return None
+                if not found:
+                    raise ConnectionResetError(_WORKER_DIED)
+                self._answer += found
+                self._since = time.monotonic()
+            elif self._length is None:
+                self._length = HEADER_LENGTH + body_length(self._answer)
+            else:
+                return bytes(self._answer)
+
+    def is_frozen(self) -> bool:
+        """True if the task has done nothing for FROZEN_S."""
+        now = time.monotonic()
+        if now - self._looked < _LOOK_S:
+            return False
+        self._looked = now
+        if (seen := self.worker.processor_time()) != self._seen or not seen:
+            self._seen, self._since = seen, now
+        return now - self._since > FROZEN_S
+
+
+class _Turn:
+    """One caller that waits for idle tasks. `wake` ends its wait, from any thread."""
+
+    def __init__(self, channel: str) -> None:
+        self.channel = channel
+        self.held: dict[int, _Held] = {}  # by file descriptor
+        self.given: deque[Worker] = deque()
+        self.is_cancelled = False
+        self._event = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+
+    def wake(self) -> None:
+        os.eventfd_write(self._event, 1)
+
+    def wait(self) -> list[_Held]:
+        """Those whose tasks have sent something, after _LOOK_S at the latest."""
+        poll = select.poll()
+        for descriptor in (self._event, *self.held):
+            poll.register(descriptor, select.POLLIN)
+        ready = [descriptor for descriptor, _ in poll.poll(1000 * _LOOK_S)]
+        if self._event in ready:
+            with suppress(BlockingIOError):
+                os.eventfd_read(self._event)
+        return [self.held[descriptor] for descriptor in ready if descriptor in self.held]
+
+    def close(self) -> None:
+        os.close(self._event)
+
+
+class Pool:
+    """The driver's side. `name`: of what it serves, for Spark's job group; `folder`: private, for the socket.
+
+    The socket is open before there is a Spark: a task that starts finds it.
+    """
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.job_name = f"rplctl pool of {name}"
+        self.rows = self.answers = 0  # in verified answers
+        self.workers_wanted = 0
+        self._lock = threading.Lock()
+        self._turns: list[_Turn] = []
+        self._waiting: list[_Turn] = []  # a subset, in the order in which they came
+        self._idle: list[Worker] = []
+        self._connected: set[Worker] = set()
+        self._numbers = itertools.count(1)
+        self._end: Future[None] = Future()  # of the job, with what it ended with
+        self._is_closed = False
+        token = secrets.token_bytes(_TOKEN_LENGTH)
+        self._path = private_folder(folder) / "pool.sock"
+        self._path.unlink(missing_ok=True)  # of an applier that was killed
+        self._folder = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        short = f"/proc/{os.getpid()}/fd/{self._folder}/pool.sock"  # the name of a socket has room for 107 bytes
+        self.door = Door(short, token)
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+        self._listener.bind(short)
+        os.chmod(self._path, PRIVATE_FILE)  # before anybody can connect
+        self._listener.listen(64)
+        threading.Thread(target=self._accept, daemon=True, name="rplctl-pool-accept").start()
+
+    @property
+    def workers(self) -> int:
+        """Tasks that are connected."""
+        return len(self._connected)
+
+    @property
+    def waiting(self) -> int:
+        """Callers that wait for an idle task."""
+        return len(self._waiting)
+
+    def begin(self, context: SparkContext) -> None:
+        """Start the job, with one task for each core, once. Returns at once."""
+        with self._lock:
+            if self.workers_wanted or self._is_closed:
+                return
+            self.workers_wanted = context.defaultParallelism
+        threading.Thread(target=self._run_job, args=(context,), daemon=True, name="rplctl-pool-job").start()
+
+    def _run_job(self, context: SparkContext) -> None:
+        """The job, again as long as its tasks answer between two ends of it."""
+        ends = 0
+        while not self._is_closed:
+            before = self.answers
+            try:
+                context.setJobGroup(self.job_name, self.job_name)
+                context.setLocalProperty("spark.scheduler.pool", self.job_name)
+                places = context.parallelize(range(self.workers_wanted), self.workers_wanted)
+                places.mapPartitionsWithIndex(self.door.serve).collect()
+                words = "the tasks of the pool ended by themselves"
+            except Exception as error:  # noqa: BLE001 - the thread boundary: whoever waits for a task raises it
+                await_end_of_java(error)
+                words = words_of(error)
+                if context._jsc is None or not isinstance(error, _java_errors()):
+                    self._end.set_exception(TasksFailed(words))
+                    return self._wake_all()
+            ends = 1 if self.answers > before else ends + 1
+            if ends >= ATTEMPTS:
+                self._end.set_exception(TasksFailed(words))
+                return self._wake_all()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            if self._is_ours(connection):
+                self._drop_dead()
+                worker = Worker(connection)
+                with self._lock:
+                    self._connected.add(worker)
+                self._release(worker)
+            else:
+                connection.close()
+
+    def _is_ours(self, connection: socket.socket) -> bool:
+        """True if the peer is of our user and has the token."""
+        connection.settimeout(_HELLO_S)
+        try:
+            if peer_of(connection)[1] != os.geteuid():
+                return False
+            said = connection.recv(_TOKEN_LENGTH, socket.MSG_WAITALL)
+        except OSError:
+            return False
+        return compare_digest(said, self.door.token)
+
+    def _drop_dead(self) -> None:
+        """Forget tasks that ended while they were idle: those that connect now come in their place."""
+        with self._lock:
+            dead = [worker for worker in self._idle if worker.has_ended()]
+            self._idle = [worker for worker in self._idle if worker not in dead]
+        for worker in dead:
+            self._drop(worker)
+
+    def run(self, channel: str, pieces: Sequence[Split | LakePiece], catalog: Catalog) -> list[Answer]:
+        """The answers, in the order of the pieces. Raises TasksFailed, which names the range."""
+        turn, pickled = _Turn(channel), PickledCatalog()
+        todo, found = deque(range(len(pieces))), dict[int, Answer]()
+        failures: list[list[str]] = [[] for _ in pieces]
+        with self._lock:
+            self._turns.append(turn)
+        try:
+            while len(found) < len(pieces):
+                while todo and (worker := self._take(turn)) is not None:
+                    attempt = Attempt(channel, next(self._numbers), pieces[todo[0]])
+                    try:
+                        worker.give(attempt, catalog, pickled)
+                    except OSError:  # it died while it was idle: no fault of the range
+                        self._drop(worker)
+                    else:
+                        turn.held[worker.connection.fileno()] = _Held(worker, attempt, todo.popleft())
+                self._check(turn)
+                for held in self._answered(turn, catalog, found, failures):
+                    self._check_failures(held, failures[held.index])
+                    todo.appendleft(held.index)
+        finally:
+            self._leave(turn)
+        return [found[number] for number in range(len(pieces))]
+
+    def _answered(
+        self, turn: _Turn, catalog: Catalog, found: dict[int, Answer], failures: list[list[str]]
+    ) -> list[_Held]:
+        """Wait for answers and put them in `found`; those whose attempt has failed."""
+        failed = []
+        ready = turn.wait()
+        for held in list(turn.held.values()):
+            words = ""
+            try:
+                if held in ready:
+                    if (data := held.receive()) is None:
+                        continue
+                    answer = found[held.index] = read_answer(held.attempt, data, catalog)
+                elif held.is_frozen():
+                    words = f"a Python worker (pid {held.worker.pid}) did nothing for {FROZEN_S:g} s"
+                else:
+                    continue
+            except (WrongAnswer, OSError) as error:
+                words = str(error) or _WORKER_DIED
+            if words:
+                del turn.held[held.worker.connection.fileno()]
+                failures[held.index].append(words)
+                self._give_up(held)
+                failed.append(held)
+            else:
+                with self._lock:
+                    self.answers += 1
+                    self.rows += answer.rows
+                self._release(held.worker)  # before the turn is rid of it: it is not to be the next one at once
+                del turn.held[held.worker.connection.fileno()]
+        return failed
+
+    def _check_failures(self, held: _Held, failures: list[str]) -> None:
+        if len(failures) >= ATTEMPTS:
+            words = f"{failures[-1]} (range {held.attempt.range_name}, {len(failures)} attempts)"
+            raise TasksFailed(words)
+
+    def _give_up(self, held: _Held) -> None:
+        """Nothing more that this task says of the attempt is heard: the connection ends."""
+        self._drop(held.worker)
+        if (path := held.attempt.spool_file) is not None:
+            path.unlink(missing_ok=True)
+
+    def _take(self, turn: _Turn) -> Worker | None:
+        """An idle task; None when there is none, and the turn is woken when one is given to it."""
+        with self._lock:
+            if turn.given:
+                return turn.given.popleft()
+            if self._idle:
+                return self._idle.pop()
+            if turn not in self._waiting and not self._is_closed:
+                self._waiting.append(turn)
+            return None
+
+    def _release(self, worker: Worker) -> None:
+        with self._lock:
+            if self._is_closed:
+                worker.connection.close()
+                return
+            if not self._waiting:
+                self._idle.append(worker)
+                return
+            turn = min(self._waiting, key=lambda waiting: len(waiting.held))
+            self._waiting.remove(turn)
+            turn.given.append(worker)
+            turn.wake()
+
+    def _drop(self, worker: Worker) -> None:
+        with self._lock:
+            self._connected.discard(worker)
+        worker.connection.close()
+
+    def _leave(self, turn: _Turn) -> None:
+        """What is still asked for is not waited for: those tasks lose their connection, and connect again."""
+        with self._lock:
+            self._turns.remove(turn)
+            if turn in self._waiting:
+                self._waiting.remove(turn)
+            turn.close()
+        for held in turn.held.values():
+            self._give_up(held)
+        for worker in turn.given:
+            self._release(worker)
+
+    def _check(self, turn: _Turn) -> None:
+        if self._end.done():
+            self._end.result()
+        if self._is_closed or turn.is_cancelled:
+            raise TasksFailed("the pool of Spark's tasks has ended")
+
+    def await_task(self) -> None:
+        """Return when a task is connected. Raises what the job has ended with."""
+        turn = _Turn("")
+        with self._lock:
+            self._turns.append(turn)
+        try:
+            while (worker := self._take(turn)) is None:
+                self._check(turn)
+                turn.wait()
+            self._release(worker)
+        finally:
+            self._leave(turn)
+
+    def cancel(self, channel: str) -> None:
+        """From any thread: whoever waits for rows of the channel gets TasksFailed."""
+        with self._lock:
+            for turn in self._turns:
+                if turn.channel == channel:
+                    turn.is_cancelled = True
+                    turn.wake()
+
+    def _wake_all(self) -> None:
+        with self._lock:
+            for turn in self._turns:
+                turn.wake()
+
+    def close(self) -> None:
+        """From any thread, again without effect: nobody waits any more, and no task is served."""
+        with self._lock:
+            if self._is_closed:
+                return
+            self._is_closed = True
+            for turn in self._turns:
+                turn.wake()
+            for worker in self._connected:
+                with suppress(OSError):
+                    worker.connection.shutdown(socket.SHUT_RDWR)
+            for worker in self._idle:  # those that are not idle belong to the threads that wait for them
+                worker.connection.close()
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self._path.unlink(missing_ok=True)
+        os.close(self._folder)
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelPool:
+    """One channel's part in a pool. `takes_all`: also small ranges; else they are decoded sooner without it."""
+
+    pool: Pool
+    channel: str
+    takes_all: bool
+
+    def run(self, pieces: Sequence[Split | LakePiece], catalog: Catalog) -> list[Answer]:
+        """As `Pool.run`."""
+        return self.pool.run(self.channel, pieces, catalog)
+
+
+def _java_errors() -> tuple[type[Exception], ...]:
+    """What a job raises while its JVM lives."""
+    from py4j.protocol import Py4JJavaError
+
+    return (Py4JJavaError,)

@@ -1,0 +1,134 @@
+"""The loop of one long-running task of a pool: take a range, decode it, answer, take the next.
+
+The task connects to the driver's private socket, proves by a token that it belongs to the pool, and checks that the
+driver is the same user. It holds no secret of source or target and writes nothing but spool files and a lake's files.
+When its connection ends, the task connects again: the driver ends the connection of a task that does not answer. The
+task ends when nobody listens any more.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import socket
+import struct
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from rplctl.applier.spark.answer import Attempt, answer_of, failure_of
+from rplctl.applier.spark.lake_piece import LakeFiles
+from rplctl.applier.spark.split_task import Split, SplitResult, run_split
+from rplctl.schema.plan import Catalog, Changes
+
+LENGTH: Final = struct.Struct("<Q")  # before each request
+_PEER: Final = struct.Struct("iII")  # of Linux: process, user, group
+_MOST_WORDS: Final = 500  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One attempt. The task keeps each channel's catalog: `catalog` replaces it, `changes` make the next one of it."""
+
+    attempt: Attempt
+    catalog: bytes | None = None
+    changes: Changes = field(default_factory=lambda: ({}, {}))
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """How a task finds the driver. `token`: what it proves itself by."""
+
+    path: str
+    token: bytes
+
+    def serve(self, _: int, __: Iterable[int]) -> Iterator[int]:
+        """The body of the Spark task; yields the row changes of all its answers."""
+        rows = 0
+        while (connection := self._connected()) is not None:
+            with connection:
+                rows += serve_one(connection)
+        yield rows
+
+    def _connected(self) -> socket.socket | None:
+        """None when nobody listens, or another user does."""
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+        try:
+            connection.connect(self.path)
+            if peer_of(connection)[1] == os.geteuid():
+                connection.sendall(self.token)
+                return connection
+        except OSError:
+            pass
+        connection.close()
+        return None
+
+
+def peer_of(connection: socket.socket) -> tuple[int, int]:
+    """The process id and the user id of the other end, as the kernel knows them."""
+    process, user, _ = _PEER.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
+    return process, user
+
+
+def serve_one(connection: socket.socket) -> int:
+    """Answer requests until the connection ends; the row changes of all answers."""
+    catalogs: dict[str, Catalog] = {}
+    rows = 0
+    try:
+        while (frame := _received(connection)) is not None:
+            request: Request = pickle.loads(frame)
+            answer = Future[tuple[int, list[bytes]]]()
+            try:
+                answer.set_result(_answer(request, catalogs))
+            except Exception as error:  # noqa: BLE001 - the process boundary: the driver counts it and tries again
+                answer.set_exception(error)
+            if (failure := answer.exception()) is None:
+                more, parts = answer.result()
+                rows += more
+            else:
+                parts = failure_of(request.attempt, f"{type(failure).__name__}: {failure}"[:_MOST_WORDS])
+            for part in parts:
+                connection.sendall(part)
+    except OSError:  # the driver has ended, or does not wait for this task any more
+        pass
+    return rows
+
+
+def _answer(request: Request, catalogs: dict[str, Catalog]) -> tuple[int, list[bytes]]:
+    """The row changes and the bytes. `catalogs`: what this task has, by channel."""
+    attempt = request.attempt
+    known = catalogs.get(attempt.channel, Catalog())
+    catalog: Catalog = known if request.catalog is None else pickle.loads(request.catalog)
+    if any(request.changes):
+        catalog = catalog.changed(*request.changes)
+    catalogs[attempt.channel] = catalog
+    result = _result(attempt, catalog)
+    return result.rows, answer_of(attempt, result)
+
+
+def _result(attempt: Attempt, catalog: Catalog) -> SplitResult | LakeFiles:
+    piece = attempt.piece
+    if isinstance(piece, Split):
+        path = attempt.spool_file
+        return run_split(replace(piece, spool_name=path.name if path else ""), catalog)
+    from rplctl.applier.spark.lake_task import write_changes  # loads the libraries of a lake
+
+    return write_changes(piece, catalog)
+
+
+def _received(connection: socket.socket) -> bytearray | None:
+    """The next request; None at the end of the connection."""
+    head = _exactly(connection, LENGTH.size)
+    return head and _exactly(connection, LENGTH.unpack(head)[0])
+
+
+def _exactly(connection: socket.socket, length: int) -> bytearray | None:
+    found = bytearray(length)
+    view = memoryview(found)
+    while view:
+        count = connection.recv_into(view)
+        if not count:
+            return None
+        view = view[count:]
+    return found

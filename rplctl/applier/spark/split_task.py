@@ -1,0 +1,250 @@
+"""What a task does for a split: bytes of the relay log in, encoded chunks out (design D1).
+
+Tasks are pure and never write to the target; one may run twice. A result above SPOOL_THRESHOLD goes to a 0600 file of
+its own in the channel's spool folder, and only its name is returned. Errors come back as values: an exception would
+arrive as a Java stack trace.
+"""
+
+from __future__ import annotations
+
+import marshal
+import mmap
+import os
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rplctl import mysql_errors as er
+from rplctl.applier.decode.event_filter import filtered
+from rplctl.applier.decode.filter_rules import ReplicationFilter
+from rplctl.applier.decode.net_changes import Inconsistent, net_chunks
+from rplctl.applier.decode.row_stream import read_run, unknown_tables
+from rplctl.applier.spark.carried import Piece, as_file
+from rplctl.applier.spark.cluster import Versions, Witness, look_around, refuse_other_versions
+from rplctl.durable import PRIVATE_FILE, private_folder
+from rplctl.errors import BinlogFormatError, RplError
+from rplctl.event.cells import LARGE_CELL
+from rplctl.event.format_description import FormatDescription
+from rplctl.event.large_text import LargeText
+from rplctl.position import BinlogPosition
+from rplctl.schema.plan import Catalog
+from rplctl.target.base import BulkRows, ChangeKind, EncodedRows, Pieces, RowChange, RowSet, TableChunk, Value
+from rplctl.target.registry import DEFAULT_KIND
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Bytes = NDArray[np.uint8]
+
+SPOOL_THRESHOLD = 1 << 20  # bytes
+_LENGTH = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """One task: a byte range of a relay log and what is needed to read it."""
+
+    path: str
+    start: int
+    end: int
+    table_maps: tuple[int, ...]  # offsets of the table maps in force at `start`
+    description: FormatDescription
+    spool_folder: str
+    target_kind: str = DEFAULT_KIND
+    rules: ReplicationFilter = ReplicationFilter()
+    bulk_rows: int = 0  # Target.bulk_rows
+    framed: bool = False  # Target.takes_frames
+    in_order: frozenset[tuple[str, str]] = frozenset()  # tables whose changes are wanted one by one
+    witness: Witness | None = None  # who does not see it does not see the file either
+    source: BinlogPosition = BinlogPosition("", 0)  # where it stood at `start`, if nothing was left out on the way
+    carried: tuple[Piece, ...] = ()  # instead of the file: what of it is needed
+    spool_name: str = ""  # of the file that a large result goes to; empty: a random one
+
+
+@dataclass(frozen=True, slots=True)
+class SplitResult:
+    """Exactly one of: chunks inline, chunks in a spool file, `chunks`, an error's fields, `is_unseen` (the file is not
+    there), or none of them (Inconsistent). `unknown`: with error 1146, the tables whose model is not in the catalog."""
+
+    inline: bytes | None = None
+    spooled: str | None = None
+    error: dict[str, Any] | None = None
+    unknown: tuple[tuple[str, str], ...] = ()
+    is_unseen: bool = False
+    rows: int = 0  # row changes in the chunks
+    chunks: list[TableChunk] | None = None  # decoded already
+    by_spark: bool = False  # a task of Spark made it
+
+
+def bytes_of(split: Split) -> Bytes | None:
+    """The file, as far as the split needs it. None: it is not to be seen here, or not up to there yet."""
+    if split.carried:
+        return as_file(split.carried, split.end)
+    if split.witness is not None and not split.witness.is_seen():
+        return None
+    try:
+        data = np.memmap(split.path, np.uint8, "r")
+    except FileNotFoundError:
+        if split.witness is None:
+            raise
+        return None
+    return data if split.witness is None or len(data) >= split.end else None
+
+
+def run_split(split: Split, catalog: Catalog) -> SplitResult:
+    """The task. Reads only its part of the file (memory map)."""
+    data = bytes_of(split)
+    if data is None:
+        return SplitResult(is_unseen=True)
+    try:
+        run = read_run(data, split.start, split.end, split.description, split.table_maps)
+        run = filtered(run, split.rules)
+        chunks = net_chunks(
+            run, catalog, split.target_kind, split.bulk_rows, framed=split.framed, in_order=split.in_order
+        )
+        rows, parts = sum(chunk.change_count for chunk in chunks), encode_chunks(chunks)
+    except Inconsistent:
+        return SplitResult()
+    except RplError as error:
+        unknown = unknown_tables(run, catalog) if error.errno == er.NO_SUCH_TABLE else []
+        return SplitResult(error=_shown(error), unknown=tuple(unknown))
+    if not split.spool_folder or sum(map(len, parts)) <= SPOOL_THRESHOLD:
+        return SplitResult(inline=b"".join(pieces_of(parts)), rows=rows)
+    path = private_folder(Path(split.spool_folder)) / (split.spool_name or f"{uuid.uuid4().hex}.chunks")
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE)
+    with os.fdopen(descriptor, "wb") as file:
+        file.writelines(pieces_of(parts))
+    return SplitResult(spooled=str(path), rows=rows)
+
+
+def run_on_executor(split: Split, catalog: Catalog, versions: Versions) -> SplitResult:
+    """The task elsewhere. `versions`: the applier's; an executor may have come since the first job compared them."""
+    try:
+        refuse_other_versions([look_around(None)], versions)
+    except RplError as error:
+        return SplitResult(error=_shown(error))
+    return run_split(split, catalog)
+
+
+def _shown(error: RplError) -> dict[str, Any]:
+    kind = "format" if isinstance(error, BinlogFormatError) else "error"
+    return {"kind": kind, **{name: getattr(error, name) for name in ("message", "errno", "position", "hint")}}
+
+
+def encode_chunks(chunks: Sequence[TableChunk]) -> list[bytes | memoryview | Pieces]:
+    """The bytes of a result, in parts:
+
+    8 bytes     length of what follows, little-endian
+    …           chunks as plain tuples in `marshal`'s format: the fastest way to many small values, and it runs no
+                code on loading; of an encoded text only its length
+    …           the encoded texts and large values, in the tuples' order: whoever reads them needs no copy; in the
+                place of such a value is a tuple: its length, whether it is text
+    """
+    texts: list[bytes | memoryview | Pieces] = []
+    for chunk in chunks:
+        if chunk.bulk is not None:
+            texts += [rows.text for rows in chunk.bulk.parts]
+
+    def lifted(value: Value) -> Any:
+        match value:
+            case memoryview() | LargeText():
+                texts.append(value)
+            case str() if len(value) > LARGE_CELL and (raw := _utf8(value)) is not None:
+                texts.append(raw)
+            case _:
+                return value
+        return len(texts[-1]), not isinstance(value, memoryview)
+
+    chunks = [_mapped(chunk, lifted) if chunk.has_views else chunk for chunk in chunks]
+    plain = marshal.dumps(
+        [
+            (
+                (c.database, c.table, c.absent, c.deletes),
+                [(s.columns, s.rows) for s in c.updates],
+                [(s.columns, s.rows) for s in c.inserts],
+                [(int(o.kind), *(r and (r.columns, r.rows) for r in (o.before, o.after))) for o in c.ordered],
+                (c.change_count, c.foreign_keys_off, c.cascades_logged),
+                c.bulk and [(e.columns, e.count, len(e.text), e.keys, e.framed) for e in c.bulk.parts],
+                (c.width, c.has_views),
+            )
+            for c in chunks
+        ]
+    )
+    return [len(plain).to_bytes(_LENGTH, "little"), plain, *texts]
+
+
+def _utf8(text: str) -> bytes | None:
+    """None where there is none: half a surrogate pair."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return None
+
+
+def pieces_of(parts: Sequence[bytes | memoryview | Pieces]) -> Iterator[bytes | memoryview]:
+    for part in parts:
+        yield from (part,) if isinstance(part, bytes | memoryview) else part
+
+
+def decode_chunks(encoded: bytes | memoryview | mmap.mmap) -> list[TableChunk]:
+    """The inverse of `encode_chunks`; encoded texts are views of `encoded`."""
+    view = memoryview(encoded)
+    at = _LENGTH + int.from_bytes(view[:_LENGTH], "little")
+    found = []
+    for rows, updates, inserts, ordered, facts, bulk, more in marshal.loads(view[_LENGTH:at]):
+        parts = []
+        for columns, count, length, row_keys, framed in bulk or ():
+            parts.append(EncodedRows(columns, count, view[at : at + length], row_keys, framed))
+            at += length
+        fields = [*rows, [RowSet(*s) for s in updates], [RowSet(*s) for s in inserts]]
+        fields += [[RowChange(ChangeKind(kind), b and RowSet(*b), a and RowSet(*a)) for kind, b, a in ordered]]
+        fields += [*facts, BulkRows(*parts) if bulk else None, *more]
+        found.append(TableChunk(*fields))
+
+    def put_back(value: Any) -> Value:
+        nonlocal at
+        if not isinstance(value, tuple):
+            return value  # type: ignore[no-any-return]
+        length, is_text = value
+        at += length
+        raw = view[at - length : at]
+        return LargeText(raw, "utf8mb4", length) if is_text else raw
+
+    return [_mapped(chunk, put_back) if chunk.has_views else chunk for chunk in found]
+
+
+def _mapped(chunk: TableChunk, change: Callable[[Any], Any]) -> TableChunk:
+    """`change` of each value that may be a large one."""
+
+    def row_set(rows: RowSet) -> RowSet:
+        return RowSet(rows.columns, [tuple(map(change, row)) for row in rows.rows])
+
+    def row_change(o: RowChange) -> RowChange:
+        return RowChange(o.kind, o.before and row_set(o.before), o.after and row_set(o.after))
+
+    updates, inserts = [*map(row_set, chunk.updates)], [*map(row_set, chunk.inserts)]
+    return replace(chunk, updates=updates, inserts=inserts, ordered=[*map(row_change, chunk.ordered)])
+
+
+def chunks_of(result: SplitResult) -> list[TableChunk]:
+    """Raises RplError, Inconsistent."""
+    found = _found_chunks(result)
+    return [replace(chunk, by_spark=True) for chunk in found] if result.by_spark else found
+
+
+def _found_chunks(result: SplitResult) -> list[TableChunk]:
+    if result.chunks is not None:
+        return result.chunks
+    if result.error is not None:
+        fields = dict(result.error)
+        raise (BinlogFormatError if fields.pop("kind") == "format" else RplError)(**fields)
+    if result.spooled is not None:  # mapped for as long as a text of it is in use: a batch's rows are not held here
+        with open(result.spooled, "rb") as file:
+            return decode_chunks(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    if result.inline is None:
+        raise Inconsistent("a split")
+    return decode_chunks(result.inline)
