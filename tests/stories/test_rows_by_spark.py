@@ -1,0 +1,75 @@
+"""With spark = always, tasks of Spark decode every row: of a backlog, of a trickle, and after the kill of a task."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.applier.test_killed_parts import PYTHON, children_of
+from tests.kit.replica import Replica, run_here, wait_until
+from tests.kit.servers import MariadbServer
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+BACKLOG, TRICKLE = 3000, 20
+
+
+@pytest.fixture
+def replica(tmp_path: Path, mariadb: MariadbServer) -> Iterator[Replica]:
+    mariadb.sql("DROP DATABASE IF EXISTS spark; CREATE DATABASE spark")
+    replica = Replica(tmp_path)
+    yield replica
+    replica.close()
+
+
+def by_whom(status: dict[str, Any]) -> tuple[int, int, int]:
+    return status["Row_Changes_Applied"], status["Rows_By_Spark"], status["Rows_By_Driver"]
+
+
+def tasks(replica: Replica) -> list[int]:
+    """Processes that take ranges: the children of the process that Java has started."""
+    applier = replica.pid("applier")
+    assert applier is not None
+    java = children_of(applier, b"SparkSubmit")
+    daemons = [daemon for process in java for daemon in children_of(process, PYTHON)]
+    return [task for daemon in daemons for task in children_of(daemon, PYTHON)]
+
+
+def test_tasks_of_one_job_decode_all_rows_of_a_backlog_and_of_a_trickle(
+    replica: Replica, mariadb: MariadbServer
+) -> None:
+    replica.run("init", "--spark", "always")
+    log_name, position = mariadb.master_status()
+    replica.change_master(mariadb, "--master-log-file", log_name, "--master-log-pos", str(position))
+    mariadb.sql("CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, n INT, note VARCHAR(60))", "spark")
+    mariadb.sql(f"INSERT INTO t (n, note) SELECT seq, REPEAT('x', seq % 60) FROM seq_1_to_{BACKLOG}", "spark")
+    replica.run("start")
+    replica.wait_synced(mariadb)
+    wait_until(lambda: by_whom(replica.status()) == (BACKLOG, BACKLOG, 0))
+    status = replica.status()
+    assert status["Spark_Workers"] == len(tasks(replica)) == os.cpu_count()
+    assert status["Spark_Job"] == "rplctl pool of channel ''"
+    assert status["Jobs_Without_Spark"] == 0
+    for number in range(TRICKLE):
+        mariadb.sql(f"UPDATE t SET n = -{number} WHERE id = {number + 1}", "spark")
+        if number == TRICKLE // 2:
+            os.kill(tasks(replica)[0], signal.SIGKILL)
+        replica.wait_synced(mariadb)
+    rows = BACKLOG + TRICKLE
+    wait_until(lambda: by_whom(replica.status()) == (rows, rows, 0))
+    assert replica.query("SELECT COUNT(*), SUM(n < 0) FROM spark__t") == [(BACKLOG, TRICKLE - 1)]
+    assert replica.status()["Last_Error"] == ""
+    replica.run("stop")
+
+
+def test_the_demo_leaves_no_row_to_the_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RPLCTL_SPARK", "always")
+    folder = str(tmp_path / "demo")
+    assert run_here(["demo", folder]).returncode == 0
+    (status,) = json.loads(run_here(["--datadir", folder, "show-status", "--json"]).stdout)
+    assert status["Row_Changes_Applied"] == status["Rows_By_Spark"] > 1000
