@@ -13,13 +13,12 @@ import socket
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
-from rplctl.applier.job import Applier
 from rplctl.applier.options import StartOptions
-from rplctl.applier.report import log_error
-from rplctl.applier.shared_process import SharedProcess
-from rplctl.channel import Channel
+from rplctl.applier.spark import session
+from rplctl.channel import Channel, hold_lock
 from rplctl.config import load_config
 from rplctl.errors import RplError
 from rplctl.log_file import log_on_stderr
@@ -31,26 +30,47 @@ SHARED = "--shared"  # no channel's name: that is refused as an option long befo
 
 def main(arguments: list[str]) -> int:
     datadir, channel_name, *rest = arguments
-    if channel_name == SHARED and len(rest) > 1:
-        folder, channels = rest
-        serve_many_threads()
-        process = SharedProcess(Path(datadir), Path(folder), json.loads(channels))
-        stop_on_signals(process.stop)
-        try:
-            return process.run()
-        except RplError as error:
-            return log_error(error)
-    log_on_stderr(LINE, Channel(channel_name, Path(datadir)).log_path("applier"))
     try:
-        config = load_config(Path(datadir), channel_name)
-        options = StartOptions.from_json(rest[0] if rest else "")
-        config = options.on(config)
-        applier = Applier(config, Channel(channel_name, config.datadir), options)
-        stop_on_signals(applier.end)
-        applier.run()
+        if channel_name == SHARED and len(rest) > 1:
+            return serve_several(Path(datadir), *rest)
+        log_on_stderr(LINE, Channel(channel_name, Path(datadir)).log_path("applier"))
+        serve_one(Path(datadir), channel_name, rest[0] if rest else "")
     except RplError as error:
+        from rplctl.applier.report import log_error
+
         return log_error(error)
     return 0
+
+
+def serve_one(datadir: Path, channel_name: str, told: str) -> None:
+    """One channel's applier. A Java that all rows wait for starts before the modules that decode them are loaded, a
+    second of CPU time; the channel's lock is held before that.
+    """
+    config = load_config(datadir, channel_name)
+    options = StartOptions.from_json(told)
+    config = options.on(config)
+    channel = Channel(channel_name, config.datadir)
+    with ExitStack() as held:
+        spark = None
+        if session.keeps_tasks(config):
+            held.enter_context(hold_lock(channel, "applier"))
+            spark = session.OwnSpark(config, channel)
+            spark.begin()
+        from rplctl.applier.job import Applier
+
+        applier = Applier(config, channel, options, spark)
+        stop_on_signals(applier.end)
+        applier.run()
+
+
+def serve_several(datadir: Path, folder: str, channels: str) -> int:
+    """The appliers of several channels, which share this process; the exit code."""
+    from rplctl.applier.shared_process import SharedProcess
+
+    serve_many_threads()
+    process = SharedProcess(datadir, Path(folder), json.loads(channels))
+    stop_on_signals(process.stop)
+    return process.run()
 
 
 def stop_on_signals(stop: Callable[[], None]) -> None:

@@ -72,7 +72,8 @@ log = logging.getLogger(__name__)
 class Applier:
     """One run, from START to STOP.
 
-    `shared`: the part in a Spark, and so in a process, that serves other channels, too; `watch`: of that process.
+    `spark`: the part in a Spark, and so in a process, that serves other channels, too (`watch`: of that process); or
+    one of its own that has begun already, by a caller that holds the channel's lock.
     """
 
     def __init__(
@@ -80,14 +81,15 @@ class Applier:
         config: Config,
         channel: Channel,
         options: StartOptions,
-        shared: ChannelSpark | None = None,
+        spark: ChannelSpark | None = None,
         watch: RelayWatch | None = None,
     ) -> None:
         self._watch = watch or RelayWatch(config.datadir)
         self._woken = self._watch.woken(channel.relay_log_base)
         self._config, self._channel, self._options = config, channel, options
-        self._is_alone, self._is_always = shared is None, keeps_tasks(config)
-        self._spark = shared or OwnSpark(config, channel)
+        self._is_alone, self._is_always = spark is None or isinstance(spark, OwnSpark), keeps_tasks(config)
+        self._spark = spark or OwnSpark(config, channel)
+        self._has_lock = spark is not None and self._is_alone
         self._skips = SkipList(channel.run_folder, options.skip_count)
         self._ahead: Prefetch[RelayGroups | None] = Prefetch(RelayLogError)
         self._worked: Callable[[], None] = lambda: None  # told when the target took or answered something
@@ -105,7 +107,7 @@ class Applier:
 
     def run(self) -> None:
         """Apply until stopped, a condition is met or an error. Raises RplError; the position is then exact."""
-        with hold_lock(self._channel, "applier"):
+        with contextlib.nullcontext() if self._has_lock else hold_lock(self._channel, "applier"):
             self._report = Report.open(self._channel, self._options.until, self._config)
             self._skips.open()
             self._kills_before = memory_kills()

@@ -68,7 +68,7 @@ def test_until_stops_at_its_transaction_and_the_next_run_goes_on(
     channel: Channel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second run's commits are to take a millisecond: no job of Spark does, so they become single transactions."""
-    config = Config(datadir=channel.datadir, spark_conf=SPARK_AT_ONCE)
+    config = Config(datadir=channel.datadir, spark="auto", spark_conf=SPARK_AT_ONCE)
     groups = demo_groups()
     middle = groups.scan.source_position(len(groups.scan) // 2)
     until = Until("master_pos", middle.log_name, middle.log_pos)
@@ -104,7 +104,7 @@ def test_nothing_behind_until_is_decoded_ahead(channel: Channel, monkeypatch: py
         return decode(pipeline, splits, catalog)
 
     monkeypatch.setattr(Pipeline, "decode", noted)
-    config = Config(datadir=channel.datadir)
+    config = Config(datadir=channel.datadir, spark="auto")
     groups = demo_groups()
     until = groups.scan.source_position(3 * len(groups.scan) // 4)
     Applier(config, channel, StartOptions(Until("master_pos", until.log_name, until.log_pos))).run()
@@ -120,7 +120,7 @@ def test_an_error_is_told_in_the_status_and_raised(channel: Channel) -> None:
         connection.execute('CREATE TABLE "shop__orders" (x)')
     end = demo_groups().end_source
     with pytest.raises(RplError) as caught:
-        Applier(Config(datadir=channel.datadir), channel, StartOptions(until_source=end)).run()
+        Applier(Config(datadir=channel.datadir, spark="auto"), channel, StartOptions(until_source=end)).run()
     assert caught.value.errno == 1050
     status = read_status(channel.status_path("applier"))
     assert status.last_errno == 1050
@@ -147,7 +147,7 @@ def test_damage_that_the_plan_meets_is_read_again_once(
 
     monkeypatch.setattr(job, "plan_batches", damaged)
     end = demo_groups().end_source
-    run = Applier(Config(datadir=channel.datadir), channel, StartOptions(until_source=end)).run
+    run = Applier(Config(datadir=channel.datadir, spark="auto"), channel, StartOptions(until_source=end)).run
     if times == 1:
         run()
     else:
@@ -175,7 +175,7 @@ def test_spark_begins_for_a_large_log_after_seconds_or_at_once_where_the_operato
     """All is applied without it meanwhile."""
     begun: list[Pipeline] = []
     monkeypatch.setattr(Pipeline, "begin_beside", lambda made, _: begun.append(made))
-    config = Config(datadir=channel.datadir)
+    config = Config(datadir=channel.datadir, spark="auto")
     if name == "spark_conf":
         config = replace(config, spark_conf=str(value))
     elif name:
@@ -185,6 +185,6 @@ def test_spark_begins_for_a_large_log_after_seconds_or_at_once_where_the_operato
 
 
 def test_a_java_that_is_none_is_told_before_spark_is_wanted(channel: Channel) -> None:
-    config = Config(datadir=channel.datadir, java_home=str(channel.datadir))
+    config = Config(datadir=channel.datadir, spark="auto", java_home=str(channel.datadir))
     with pytest.raises(ConfigError, match="holds no working bin/java"):
         Applier(config, channel, StartOptions(until_source=demo_groups().end_source)).run()

@@ -35,6 +35,7 @@ __all__ = ["channel", "without_spark"]
 PROGRAM = """
 import os, signal, sys
 from pathlib import Path
+os.environ["RPLCTL_SPARK"] = "auto"  # each batch is a job
 from rplctl.applier.spark import pipeline
 from rplctl.applier.__main__ import main
 

@@ -28,7 +28,7 @@ def test_no_event_is_read_while_rows_come_next_unless_until_may_end_there(
 ) -> None:
     """Each of them cost a look at all that was logged behind the place."""
     looked: list[int] = []
-    applier = Applier(Config(datadir=channel.datadir), channel, StartOptions(until))
+    applier = Applier(Config(datadir=channel.datadir, spark="auto"), channel, StartOptions(until))
     steps = iter(range(3))
 
     def step() -> bool:

@@ -37,14 +37,16 @@ class Replica:
     """One instance folder with one channel, `rplctl` called as a program; `close` leaves no process behind.
 
     `spark`: its appliers begin their Spark at once, as wherever something is set for it; or do their tasks themselves
-    (tests/kit/without_spark).
+    (tests/kit/without_spark). `always`: Spark decodes all rows, as where nothing is set; else only large batches, since
+    the start of a Spark costs six seconds of CPU time.
     """
 
-    def __init__(self, folder: Path, channel: str = "", *, spark: bool = True) -> None:
+    def __init__(self, folder: Path, channel: str = "", *, spark: bool = True, always: bool = False) -> None:
         self.datadir = folder / "replica"
         self.channel = Channel(channel, self.datadir)
         paths = [] if spark else [str(Path(__file__).parent / "without_spark")]
-        self.variables = {"RPLCTL_SPARK_CONF": SPARK_AT_ONCE} if spark else {}
+        self.variables = {} if always else {"RPLCTL_SPARK": "auto"}
+        self.variables |= {"RPLCTL_SPARK_CONF": SPARK_AT_ONCE} if spark and not always else {}
         self.variables |= {"PYTHONPATH": os.pathsep.join([*paths, *filter(None, [os.environ.get("PYTHONPATH")])])}
 
     def run(

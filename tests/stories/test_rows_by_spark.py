@@ -22,7 +22,7 @@ BACKLOG, TRICKLE = 3000, 20
 @pytest.fixture
 def replica(tmp_path: Path, mariadb: MariadbServer) -> Iterator[Replica]:
     mariadb.sql("DROP DATABASE IF EXISTS spark; CREATE DATABASE spark")
-    replica = Replica(tmp_path)
+    replica = Replica(tmp_path, always=True)
     yield replica
     replica.close()
 
@@ -64,7 +64,10 @@ def test_tasks_of_one_job_decode_all_rows_of_a_backlog_and_of_a_trickle(
     wait_until(lambda: by_whom(replica.status()) == (rows, rows, 0))
     assert replica.query("SELECT COUNT(*), SUM(n < 0) FROM spark__t") == [(BACKLOG, TRICKLE - 1)]
     assert replica.status()["Last_Error"] == ""
-    replica.run("stop")
+    (java,) = children_of(replica.pid("applier") or 0, b"SparkSubmit")
+    os.kill(java, signal.SIGKILL)
+    wait_until(lambda: f"(pid {java}) was killed by signal 9" in replica.status()["Last_Error"])
+    wait_until(lambda: replica.pid("applier") is None)
 
 
 def test_the_demo_leaves_no_row_to_the_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

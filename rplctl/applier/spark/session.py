@@ -16,6 +16,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping
+from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -32,7 +33,6 @@ from rplctl.applier.spark.cluster import (
 from rplctl.applier.spark.failure import end_of_java, memory_kills, words_of
 from rplctl.applier.spark.java import Java, find_java
 from rplctl.applier.spark.own_gateway import open_gateway
-from rplctl.applier.spark.pool import ChannelPool, Pool
 from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.durable import PRIVATE_FILE, private_folder, replace_file
@@ -41,6 +41,8 @@ from rplctl.own_process import SAFE_PATH
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
+
+    from rplctl.applier.spark.pool import ChannelPool, Pool
 
 LOGGING_FILE = "log4j2.properties"
 LOOPBACK = "127.0.0.1"
@@ -100,9 +102,27 @@ class OwnSpark:
         self._life = JavaLife()
         self._has_ended = False
         self._pool: Pool | None = None
+        self._beginning: Future[SparkContext] | None = None
+
+    def begin(self) -> None:
+        """Open it on a thread of its own; `open` then returns what that ends with."""
+        beginning: Future[SparkContext] = Future()
+        self._beginning = beginning
+
+        def begin() -> None:
+            try:
+                beginning.set_result(self._open())
+            except Exception as error:  # noqa: BLE001 - the thread boundary: `open` raises it
+                beginning.set_exception(error)
+
+        threading.Thread(target=begin, daemon=True, name="rplctl-java").start()
 
     def open(self) -> SparkContext:
         """Again where the cluster has given up the one before. What `end` did not see yet ends here."""
+        beginning, self._beginning = self._beginning, None
+        return beginning.result() if beginning is not None else self._open()
+
+    def _open(self) -> SparkContext:
         with _opening:
             if self._context is not None:
                 end_java(self._channel.run_folder)
@@ -118,9 +138,10 @@ class OwnSpark:
     def pool(self) -> ChannelPool | None:
         if not keeps_tasks(self._config):
             return None
+        from rplctl.applier.spark.pool import ChannelPool, Pool  # load what decodes rows
+
         name = self._channel.name
-        with _opening:
-            self._pool = self._pool or Pool(self._channel.run_folder, f"channel '{name}'")
+        self._pool = self._pool or Pool(self._channel.run_folder, f"channel '{name}'")
         return ChannelPool(self._pool, name, takes_all=True)
 
     def end(self) -> None:

@@ -12,12 +12,15 @@ from typing import Any
 
 if "rplctl.applier" in sys.orig_argv:
     from rplctl.applier import job
+    from rplctl.applier.spark import session
     from rplctl.applier.spark.in_process import InProcessPipeline
 
     class NoSpark:
         def __init__(self, *_: object) -> None: ...
 
         def open(self) -> Any: ...
+
+        def begin(self) -> None: ...
 
         def before_job(self) -> None: ...
 
@@ -31,4 +34,5 @@ if "rplctl.applier" in sys.orig_argv:
         def serves_others(self) -> bool:
             return False
 
+    vars(session).update(OwnSpark=NoSpark)
     vars(job).update(OwnSpark=NoSpark, Pipeline=InProcessPipeline)
