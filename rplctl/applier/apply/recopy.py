@@ -1,4 +1,4 @@
-"""`on_uncomputable_ddl=recopy`: copy tables again at a statement whose effect on their rows only the source knows (1846).
+"""`on_uncomputable_ddl=recopy`: copy tables again at a statement whose effect on rows only the source knows (1846).
 
 The statement is not carried out. Its tables, and those that foreign keys link with them, become tables of a copy, as
 after `rplctl clone --tables … --replace`: their definition and rows are read from the source without a lock while the
