@@ -42,12 +42,12 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def serve_one(datadir: Path, channel_name: str, told: str) -> None:
+def serve_one(datadir: Path, channel_name: str, options_text: str) -> None:
     """One channel's applier. A Java that all rows wait for starts before the modules that decode them are loaded, a
     second of CPU time; the channel's lock is held before that.
     """
     config = load_config(datadir, channel_name)
-    options = StartOptions.from_json(told)
+    options = StartOptions.from_json(options_text)
     config = options.on(config)
     channel = Channel(channel_name, config.datadir)
     with ExitStack() as held:

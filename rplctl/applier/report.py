@@ -100,7 +100,7 @@ class Report:
         self.state(READING)
 
     def decoded(self, pipeline: Pipeline, rows_by_spark: int) -> None:
-        """What decoded the batch. `rows_by_spark`: of its row changes; all others are the driver's."""
+        """Count what decoded the batch. `rows_by_spark`: of its row changes; all others are the driver's."""
         status = self.status
         status.spark_jobs, status.small_jobs = pipeline.spark_jobs, pipeline.small_jobs
         status.rows_by_spark += rows_by_spark

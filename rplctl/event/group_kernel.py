@@ -264,7 +264,7 @@ def _check(data: ByteArray, registers: NDArray[np.int64], at: int, event_class: 
 def _cuts_open_group(
     data: ByteArray, registers: NDArray[np.int64], at: int, end: int, event_class: int, log_name: ByteArray
 ) -> int:
-    """Whether the open transaction was cut short by the source (ENDS), or by a reconnect (_NESTED)."""
+    """Return whether the open transaction was cut short by the source (ENDS), or by a reconnect (_NESTED)."""
     flags = u16(data, at + 17)
     if registers[PHASE] == IDLE or flags & FLAG_RELAY_LOG != 0:
         return _GOES_ON

@@ -91,22 +91,22 @@ def answer_of(attempt: Attempt, result: SplitResult | LakeFiles) -> list[bytes]:
     """The bytes that the task sends for its result, in parts."""
     if isinstance(result, LakeFiles):
         body = marshal.dumps(([astuple(file) for file in result.files], result.error))
-        return _framed(attempt, Kind.FILES, result.rows, body)
+        return _message(attempt, Kind.FILES, result.rows, body)
     if result.error is not None:
-        return _framed(attempt, Kind.ERROR, 0, marshal.dumps((result.error, list(result.unknown))))
+        return _message(attempt, Kind.ERROR, 0, marshal.dumps((result.error, list(result.unknown))))
     if result.spooled is not None:
         with open(result.spooled, "rb") as file, _mapped(file.fileno()) as data:
-            return _framed(attempt, Kind.SPOOLED, result.rows, _SPOOLED.pack(len(data), zlib.crc32(data)))
+            return _message(attempt, Kind.SPOOLED, result.rows, _SPOOLED.pack(len(data), zlib.crc32(data)))
     if result.inline is not None:
-        return _framed(attempt, Kind.CHUNKS, result.rows, result.inline)
-    return _framed(attempt, Kind.INCONSISTENT, 0, b"")
+        return _message(attempt, Kind.CHUNKS, result.rows, result.inline)
+    return _message(attempt, Kind.INCONSISTENT, 0, b"")
 
 
 def failure_of(attempt: Attempt, words: str) -> list[bytes]:
-    return _framed(attempt, Kind.FAILED, 0, words.encode(errors="replace"))
+    return _message(attempt, Kind.FAILED, 0, words.encode(errors="replace"))
 
 
-def _framed(attempt: Attempt, kind: Kind, rows: int, body: bytes) -> list[bytes]:
+def _message(attempt: Attempt, kind: Kind, rows: int, body: bytes) -> list[bytes]:
     fields = _FIELDS.pack(_MAGIC, _digest(attempt.channel), attempt.token, attempt.number, kind, rows, len(body))
     header = fields + _CHECKSUM.pack(zlib.crc32(body, zlib.crc32(fields)))
     return [header + body] if len(body) <= _SMALL else [header, body]

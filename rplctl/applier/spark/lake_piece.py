@@ -1,4 +1,4 @@
-"""What a Spark task gets and returns for a lake (lake_task). Loads no library of a lake."""
+"""The values that a Spark task gets and returns for a lake (lake_task). Loads no library of a lake."""
 
 from __future__ import annotations
 

@@ -378,7 +378,7 @@ class Pool:
         worker.connection.close()
 
     def _leave(self, turn: _Turn) -> None:
-        """What is still asked for is not waited for: those tasks lose their connection, and connect again."""
+        """Close without waiting for what is still asked for: those tasks lose their connection, and connect again."""
         with self._lock:
             self._turns.remove(turn)
             if turn in self._waiting:
@@ -450,12 +450,12 @@ class ChannelPool:
     takes_all: bool
 
     def run(self, pieces: Sequence[Split | LakePiece], catalog: Catalog) -> list[Answer]:
-        """As `Pool.run`."""
+        """Run the pieces of this channel, as `Pool.run` does."""
         return self.pool.run(self.channel, pieces, catalog)
 
 
 def _java_errors() -> tuple[type[Exception], ...]:
-    """What a job raises while its JVM lives."""
+    """Return the errors that Spark raises for a job while its JVM lives."""
     from py4j.protocol import Py4JJavaError
 
     return (Py4JJavaError,)

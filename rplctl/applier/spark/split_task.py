@@ -1,4 +1,4 @@
-"""What a task does for a split: bytes of the relay log in, encoded chunks out (design D1).
+"""The work of a task for one split: bytes of the relay log in, encoded chunks out (design D1).
 
 Tasks are pure and never write to the target; one may run twice. A result above SPOOL_THRESHOLD goes to a 0600 file of
 its own in the channel's spool folder, and only its name is returned. Errors come back as values: an exception would
@@ -231,7 +231,7 @@ def _mapped(chunk: TableChunk, change: Callable[[Any], Any]) -> TableChunk:
 
 
 def chunks_of(result: SplitResult) -> list[TableChunk]:
-    """Raises RplError, Inconsistent."""
+    """Return the chunks of an answer. Raises RplError, Inconsistent."""
     found = _found_chunks(result)
     return [replace(chunk, by_spark=True) for chunk in found] if result.by_spark else found
 
