@@ -251,7 +251,10 @@ class Pool:
             try:
                 connection, _ = self._listener.accept()
             except OSError:
-                return
+                if self._is_closed:
+                    return
+                time.sleep(_LOOK_S)  # the process has no descriptor to spare: the task waits
+                continue
             if self._is_ours(connection):
                 self._drop_dead()
                 worker = Worker(connection)
