@@ -19,6 +19,7 @@ from dataclasses import replace
 
 from rplctl.channel import Channel, check_channel_name
 from rplctl.command.channel import change_plan as plan
+from rplctl.command.channel.both_places import refuse_both_places
 from rplctl.command.channel.change_options import (
     BOTH,
     EXECUTE,
@@ -52,6 +53,7 @@ def change_master(config: Config, channel_name: str, changes: MasterChanges, *, 
     with administer(config, channel_name, makes=True) as repositories:
         config, channel = repositories.config, repositories.channel
         repositories, finished = after_pending_change(repositories, dry_run=dry_run)
+        refuse_both_places(repositories)
         threads = running(channel)
         _check_running(channel_name, changes, threads)
         check_changes(changes)

@@ -9,6 +9,7 @@ import shutil
 from dataclasses import dataclass, replace
 
 from rplctl import mysql_errors as er, skip_list
+from rplctl.command.channel.both_places import refuse_both_places
 from rplctl.command.channel.change_store import after_pending_change, settle_position
 from rplctl.command.channel.context import ROLES, Note, Repositories, administer, not_configured, refuse_while_running
 from rplctl.command.check.sync_record import forget_sync
@@ -45,6 +46,7 @@ def reset(config: Config, channel_name: str, *, everything: bool = False, dry_ru
         config, channel = repositories.config, repositories.channel
         refuse_while_running(channel)
         repositories, finished = after_pending_change(repositories, dry_run=dry_run)
+        refuse_both_places(repositories)
         if not (repositories.master_info.exists() or repositories.relay_log_info.exists()):
             if channel_name:
                 raise not_configured(channel)

@@ -11,6 +11,7 @@ import numpy as np
 
 from rplctl import mysql_errors as er, skip_list
 from rplctl.applier.decode.row_stream import EventRun, read_run
+from rplctl.command.channel.both_places import refuse_both_places
 from rplctl.command.channel.context import APPLIER, Note, Repositories, administer, refuse_while_running
 from rplctl.config import Config
 from rplctl.errors import UsageError
@@ -68,6 +69,7 @@ def skip(config: Config, channel_name: str, count: int | None, gtids: str = "", 
         folder = repositories.channel.run_folder
         repositories.master()
         refuse_while_running(repositories.channel, APPLIER)
+        refuse_both_places(repositories)
         done, kept = _executed(repositories.relay().gtid_executed, wanted), skip_list.read_gtids(folder)
         kept = () if count == 0 else (*kept, *(g for g in wanted if g not in done and g not in kept))
         left = skip_list.read_count(folder) if count is None else count

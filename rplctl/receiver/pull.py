@@ -184,10 +184,13 @@ class Pull:
             )
         self._left_out = False
         self._gtids.cut()
+        begins_log = name != self._position.log_name
         self._position = BinlogPosition(name, position)
         if not self._is_open:
             return 0  # the new relay log begins with it
         self._writer.append(event, 1)
+        if begins_log:
+            self._flusher.force(self._position, self._writer)
         return 1
 
     def _format_description(self, event: bytes, header: EventHeader) -> int:
@@ -256,12 +259,13 @@ def _last_timestamp(batch: EventBatch) -> int:
 
 
 class MasterInfoFlusher:
-    """When MasterInfo is written (WL#2775 REQ-3): on relay log rotation, on stop, and every `sync_master_info` events.
+    """When MasterInfo is written (WL#2775 REQ-3): on relay log rotation, at the source's next log, on stop, and every
+    `sync_master_info` events.
 
     FILE takes every position at once into the operating system's cache and fsyncs by the period; TABLE is not touched
-    before the period is reached; with period 0 only rotation, CHANGE MASTER and stop write it. The repository keeps
-    the count (it knows its kind); this says when and with what. Invariant: a forced flush follows the sync of the relay
-    log that it describes.
+    before the period is reached; with period 0 only rotation of either log, CHANGE MASTER and stop write it. The
+    repository keeps the count (it knows its kind); this says when and with what. Invariant: a forced flush follows the
+    sync of the relay log that it describes.
     """
 
     def __init__(self, repository: InfoRepository[MasterInfo], info: MasterInfo) -> None:

@@ -29,7 +29,7 @@ from rplctl.locks import FileLock
 from rplctl.own_process import signals_to
 from rplctl.receiver.observer import Observer
 from rplctl.receiver.pull import Pull
-from rplctl.receiver.reporter import STEADY_S, Reporter
+from rplctl.receiver.reporter import STEADY_S, WAITING, Reporter
 from rplctl.recovery import RecoveryResult, recover_relay_log
 from rplctl.repository import open_master_info, open_relay_log_info
 from rplctl.secret import reveal
@@ -238,6 +238,7 @@ class Receiver:
         while not self._stopping and pull.is_over_space_limit() and not pull.holds_all_space():
             self._reporter.tick()
             time.sleep(TICK_S)
+        self._reporter.state(WAITING)
 
     def pause(self, seconds: float) -> None:
         """Wait before the next attempt to connect; STOP ends it."""

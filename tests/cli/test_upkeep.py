@@ -43,6 +43,32 @@ def test_both_places_with_data_is_exit_5_with_the_servers_text_and_a_way_out(con
     assert "hint: keep the record whose position is that of the target's rows" in done.err
 
 
+@pytest.mark.parametrize("kind", ["table", "file"])
+@pytest.mark.parametrize("repository", ["master-info", "relay-log-info"])
+def test_no_verb_takes_one_of_two_places_with_data(configured: Program, repository: str, kind: str) -> None:
+    """REQ-6: MySQL 5.7 refuses each of them with 1794."""
+    path = configured.datadir / {"master-info": "master.info", "relay-log-info": "relay-log.info"}[repository]
+    kept = path.read_bytes()
+    assert configured("switch-repo", "--to", "table").code == 0
+    if kind == "file":
+        options = configured.datadir / "rplctl.toml"
+        options.write_text(options.read_text().replace('"TABLE"', '"FILE"'))
+    path.write_bytes(kept)
+    path.chmod(0o600)
+    for verb in (
+        ("start",),
+        ("change-master", "--master-connect-retry", "7"),
+        ("change-master", "--master-host", "db2", "--dry-run"),
+        ("skip", "1", "--yes"),
+        ("reset", "--yes"),
+        ("reset", "--all", "--yes"),
+    ):
+        done = configured(*verb)
+        found = done.code, "Multiple replication metadata repository instances found" in done.err
+        assert found == (5, True), (verb, done.err)
+        assert path.read_bytes() == kept
+
+
 def test_recover_reports_what_it_found_and_cut(configured: Program) -> None:
     row = json.loads(configured("recover", "--json").out)[0]
     assert row.pop("Notes").startswith("Recovery from master pos 1170 and file binlog.000003. Previous relay log pos")

@@ -1,0 +1,31 @@
+"""REQ-6 for every verb that writes a record: of two places that hold data neither may be taken for the channel's."""
+
+from __future__ import annotations
+
+from rplctl.command.channel.context import Repositories, is_held_by_applier
+from rplctl.errors import TargetError
+from rplctl.repository.base import RepositoryKind
+from rplctl.repository.switch import RECORDS, Action, conflict, is_cut_off, may_have_table, plan_switch
+
+
+def refuse_both_places(repositories: Repositories) -> None:
+    """Raises RepositoryConflict when a record is in its file and in its table.
+
+    A switch that was cut off may have left it so, and the next start finishes that one. A target that cannot be asked
+    has no say.
+    """
+    config, channel = repositories.config, repositories.channel
+    if is_held_by_applier(config, channel):
+        return
+    for record in RECORDS.values():
+        wanted = record.kind(config)
+        if is_cut_off(channel, record.name) or (wanted is RepositoryKind.FILE and not may_have_table(config)):
+            continue
+        try:
+            plan = plan_switch(config, channel, repositories.engine, record.name, wanted)
+        except TargetError as error:
+            if not error.transient:
+                raise
+            continue
+        if plan.action is Action.ERROR:
+            raise conflict(plan)
