@@ -14,7 +14,8 @@ import logging
 import os
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final
@@ -31,6 +32,7 @@ LARGEST: Final = 1 << 20  # bytes: some thousand events
 PATIENCE_S: Final = 1.0
 _MOST_WORDS = 2000  # characters of one text
 log = logging.getLogger(__name__)
+_doer: ContextVar[str] = ContextVar("_doer", default="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ def note_event(  # noqa: PLR0913 - the columns
 ) -> None:
     """Append one line. Raises nothing."""
     info = masked(text)[:_MOST_WORDS]
-    by = "" if thread else _who()
+    by = "" if thread else _doer.get() or _who()
     told = Event(stamp(time.time()), channel, event, thread, errno, info, position, by, os.getpid())
     filled = {name: value for name, value in asdict(told).items() if value or (name == "Channel_Name" and value == "")}
     line = json.dumps(filled).encode() + b"\n"
@@ -61,6 +63,16 @@ def note_event(  # noqa: PLR0913 - the columns
         append_line(datadir / HISTORY, line)
     except (OSError, RplError) as error:
         log.warning("%s cannot be written: %s", datadir / HISTORY, error)
+
+
+@contextmanager
+def done_by(who: str) -> Iterator[None]:
+    """What the block does is done by this account, not by who began the process."""
+    token = _doer.set(who)
+    try:
+        yield
+    finally:
+        _doer.reset(token)
 
 
 def append_line(path: Path, line: bytes) -> None:

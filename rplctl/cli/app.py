@@ -57,7 +57,7 @@ GROUPS: dict[str, tuple[str, ...]] = {  # by the task of an operator, as --help 
     "Back up": (
         *("backup", "restore", "log-status", "lock-instance", "unlock-instance", "lock-tables", "unlock-tables"),
     ),
-    "Monitor": ("check", "doctor", "metrics", "serve", "heartbeat"),
+    "Monitor": ("check", "doctor", "metrics", "serve", "user", "heartbeat"),
     "Self-test": ("demo", "crash-test", "fsync-report"),
 }
 VERBS: dict[str, tuple[str, ...]] = {name: ALIASES.get(name, ()) for names in GROUPS.values() for name in names}

@@ -4,39 +4,62 @@ from __future__ import annotations
 
 import signal
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 from rplctl.cli.globals import Globals
-from rplctl.cli.options import CHANNELS, each_channel, option
+from rplctl.cli.options import CHANNELS, each_channel, option, switch
 from rplctl.cli.output import say_notes
 from rplctl.command.channel.context import Note
+from rplctl.errors import UsageError
 from rplctl.secret import read_secret_file
 
 
 def serve(
     options: Globals,
     channel: str | None = CHANNELS,
-    listen: str = option("--listen", "HOST:PORT", "Address and port to listen on.", "127.0.0.1:9104"),
+    listen: str = option("--listen", "HOST:PORT", "Address and port to listen on; '' = no HTTP.", "127.0.0.1:9104"),
     token_file: Path | None = option(
         "--token-file", "FILE", "File with the token that clients must send; only its owner may read it."
     ),
     tls_cert: Path | None = option("--tls-cert", "FILE", "Certificate for TLS, as PEM."),
     tls_key: Path | None = option("--tls-key", "FILE", "Private key of the certificate, if in another file."),
+    mysql: str = option("--mysql", "HOST:PORT", "Address and port for MySQL clients.", ""),
+    mysql_socket: Path | None = option("--mysql-socket", "FILE", "Unix socket for MySQL clients."),
+    mysql_flavor: str = option("--mysql-flavor", "mysql|mariadb", "Server that MySQL clients see.", "mysql"),
+    require_tls: bool = switch("--require-tls", "Refuse MySQL clients without TLS."),
 ) -> None:
-    """Serve metrics, health and a status page over HTTP."""
+    """Serve metrics, health and a status page over HTTP, and answer MySQL clients."""
     from rplctl.command.serve import Request, is_local, serve as run
+    from rplctl.command.user import refuse_missing_folder
     from rplctl.command.watching.watch import Watch
+    from rplctl.front.server import MysqlRequest, MysqlServer
 
     each_channel(options, channel)  # what is mistyped is told before anything is begun
+    refuse_missing_folder(options.config())
     token = read_secret_file(token_file) if token_file else ""
-    if not token and not is_local(listen):
+    if listen and not token and not is_local(listen):
         say_notes(
             options, [Note(f"whoever reaches {listen} reads the state of the channels: --token-file asks for a token")]
         )
-    with run(
-        Request(listen, token, tls_cert, tls_key), Watch(lambda: each_channel(options, channel), checks=True)
-    ) as server:
+    if not (listen or mysql or mysql_socket):
+        raise UsageError("serve needs an address", hint="rplctl serve --mysql 127.0.0.1:3307")
+    with ExitStack() as open_servers:
+        if mysql or mysql_socket:
+            request = MysqlRequest(mysql, mysql_socket, mysql_flavor, require_tls, tls_cert, tls_key)
+            open_servers.enter_context(MysqlServer(request, options.config).running())
+            _say(
+                options,
+                f"rplctl serves MySQL clients on {' and '.join(filter(None, (mysql, str(mysql_socket or ''))))}",
+            )
+        if listen:
+            watch = Watch(lambda: each_channel(options, channel), checks=True)
+            server = open_servers.enter_context(run(Request(listen, token, tls_cert, tls_key), watch))
+            _say(options, f"rplctl serves {server.url}")
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-        if not options.quiet:
-            sys.stderr.write(f"rplctl serves {server.url}\n")
         signal.pause()
+
+
+def _say(options: Globals, text: str) -> None:
+    if not options.quiet:
+        sys.stderr.write(text + "\n")

@@ -13,12 +13,9 @@ from rplctl.cli.options import ALL_CHANNELS, CHANNELS, end, for_each, in_time, o
 from rplctl.cli.output import show_rows, write
 from rplctl.cli.text import clean, short, shown
 from rplctl.command.channel.context import one_look
+from rplctl.command.channel.source_terms import to_source, to_source_text
 from rplctl.config import Config
 from rplctl.errors import NotRunning, UsageError
-
-_WORDS = (("Master", "Source"), ("master", "source"), ("MASTER", "SOURCE"))
-_REPLICA = (("Slave", "Replica"), ("slave", "replica"))
-_TEXT_COLUMNS = frozenset({"Slave_IO_State", "Slave_SQL_Running_State", "Until_Condition"})
 
 
 def show_status(
@@ -113,14 +110,3 @@ def _show_field(rows: list[dict[str, object]], field: str) -> None:
         hint = f"did you mean {names[close[0]]}?" if close else "rplctl show-status lists the columns"
         raise UsageError(f"--field {field}: no such column", hint=hint)
     write("".join(shown(row[names[field.lower()]]) + "\n" for row in rows))
-
-
-def to_source(text: str) -> str:
-    for old, new in (*_WORDS, *_REPLICA):
-        text = text.replace(old, new)
-    return text
-
-
-def to_source_text(column: str, value: object) -> object:
-    """State texts are ours to translate; errors, file names and hosts are not."""
-    return to_source(value) if column in _TEXT_COLUMNS and isinstance(value, str) else value

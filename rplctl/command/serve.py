@@ -68,14 +68,14 @@ class Server(ThreadingHTTPServer):
     request_queue_size = 128
 
     def __init__(self, request: Request, watch: Watch) -> None:
-        host, port = _address(request.listen)
+        host, port = address_of(request.listen)
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.watch, self.token = watch, request.token
         self.names = {"localhost", host}
         # connection, the oldest first → until when it is answered (time.monotonic()); 0: it waits for a request
         self._open: dict[Any, float] = {}
         self._changing = threading.Lock()
-        self._tls = _tls(request)
+        self._tls = tls_context_of(request.tls_cert, request.tls_key)
         try:
             super().__init__((host, port), _Handler)
         except OSError as error:
@@ -139,32 +139,32 @@ def serve(request: Request, watch: Watch) -> Iterator[Server]:
             answering.join()
 
 
-def is_local(listen: str) -> bool:
+def is_local(listen: str, flag: str = "--listen") -> bool:
     """Whether only this machine can ask there. Raises UsageError."""
-    host, _ = _address(listen)
+    host, _ = address_of(listen, flag)
     return host == "localhost" or _is_address(host) and ipaddress.ip_address(host).is_loopback
 
 
-def _address(listen: str) -> tuple[str, int]:
+def address_of(listen: str, flag: str = "--listen") -> tuple[str, int]:
+    """HOST:PORT as both. Raises UsageError."""
     host, colon, port = listen.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not colon or not host or not port.isascii() or not port.isdecimal() or int(port) > 65535:
-        raise UsageError(f"--listen {listen}: write HOST:PORT", hint=f"--listen {DEFAULT_LISTEN}")
+        raise UsageError(f"{flag} {listen}: write HOST:PORT", hint=f"{flag} {DEFAULT_LISTEN}")
     return host, int(port)
 
 
-def _tls(request: Request) -> ssl.SSLContext | None:
-    if not request.tls_cert:
-        if request.tls_key:
+def tls_context_of(cert: Path | None, key: Path | None) -> ssl.SSLContext | None:
+    """Raises UsageError, RplError."""
+    if not cert:
+        if key:
             raise UsageError("--tls-key is of no use without --tls-cert")
         return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
-        context.load_cert_chain(request.tls_cert, request.tls_key, password=lambda: "")
+        context.load_cert_chain(cert, key, password=lambda: "")
     except ssl.SSLError as error:
-        raise UsageError(
-            f"--tls-cert {request.tls_cert}: no certificate with its key in PEM: {error.reason}"
-        ) from error
+        raise UsageError(f"--tls-cert {cert}: no certificate with its key in PEM: {error.reason}") from error
     except OSError as error:
         raise file_error(error) from error
     return context

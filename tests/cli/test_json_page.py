@@ -144,7 +144,7 @@ SLOW: dict[str, Prepare] = {
     "fsync-report": ["fsync-report", "--transactions", "1"],
     "crash-test": ["crash-test", "--points", "switch_after_write"],
 }
-SERVES = {"serve"}  # tests/command/test_serve.py
+SERVES = {"serve", "user"}  # tests/command/test_serve.py, test_user.py
 WITH_A_SOURCE = {"heartbeat", "clone", "clone --cancel", "show-clone", "verify", "repair"}  # in tests/command
 EXIT_CODES = {"check": 2, "doctor": 2}  # nothing runs here
 

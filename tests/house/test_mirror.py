@@ -20,6 +20,7 @@ TESTED_TOGETHER = {
     "commit/": "participants are one contract (test_participants); ids and recovery are seen where two phases are",
     "data_source/": "what a log becomes shows models out of table maps and rows as JSON (test_walk)",
     "event/": "kernels and their parts are tested on whole logs, through scan, values, groups and payload",
+    "front/": "a statement passes through all of them; clients of several makes ask (test_front)",
     "handshake/": "sign-in and TLS are tested against a server, through the connection",
     "relay_log/": "file and header are tested through reader, writer and locate",
     "repository/": "every record is tested through each kind of repository (test_contract, test_table, test_file)",

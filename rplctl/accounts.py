@@ -1,0 +1,111 @@
+"""Accounts of the MySQL front: `<datadir>/users.json`, 0600, a name → its role and what verifies its password.
+
+Invariant: the file holds verifiers only: scrypt with a salt of its own, and SHA1(SHA1(password)) where an account
+must work with mysql_native_password. No password can be read from it, and no error or repr holds one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import threading
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from rplctl import mysql_errors as er
+from rplctl.durable import is_readable_by_others, replace_file
+from rplctl.errors import ConfigError, UsageError
+from rplctl.plain_file import parsed_json, read_plain
+
+USERS_FILE: Final = "users.json"
+READER, ADMIN = "reader", "admin"
+ROLES: Final = (READER, ADMIN)
+LONGEST_NAME = 32  # characters, as in MySQL
+LONGEST_PASSWORD = 256  # bytes
+_LARGEST = 1 << 20
+_COST = 1 << 14  # of scrypt: 16 MB and some 50 ms
+_one_at_a_time = threading.Lock()  # many sign-ins at once take no more memory than one
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """One account. `native` is the hash for mysql_native_password, or '' if the account does not use that plugin."""
+
+    name: str
+    role: str
+    salt: str = field(repr=False)  # hexadecimal, as the two hashes are
+    verifier: str = field(repr=False)
+    native: str = field(default="", repr=False)
+
+
+NOBODY: Final = Account("", READER, "00" * 16, "00" * 32)  # an unknown name is checked against it: the same work
+
+
+def new_account(name: str, role: str, password: str, *, native: bool = False) -> Account:
+    """Raises UsageError."""
+    if not name or len(name) > LONGEST_NAME or not name.isprintable() or name != name.strip():
+        raise UsageError(f"'{name}' is not an account name: 1 to {LONGEST_NAME} printable characters")
+    if role not in ROLES:
+        raise UsageError(f"--role {role}: write one of {', '.join(ROLES)}")
+    if not 0 < len(password.encode()) <= LONGEST_PASSWORD or "\0" in password:
+        raise UsageError(f"a password has 1 to {LONGEST_PASSWORD} bytes")
+    salt = os.urandom(16)
+    stage2 = hashlib.sha1(hashlib.sha1(password.encode()).digest()).hexdigest() if native else ""
+    return Account(name, role, salt.hex(), _scrypt(password.encode(), salt).hex(), stage2)
+
+
+def random_password() -> str:
+    return secrets.token_urlsafe(18)
+
+
+def is_password(account: Account, password: bytes) -> bool:
+    """True if it is the account's password. An empty or over-long password costs as much as any other."""
+    found = _scrypt(password[:LONGEST_PASSWORD], bytes.fromhex(account.salt))
+    is_equal = hmac.compare_digest(found, bytes.fromhex(account.verifier))
+    return is_equal and account is not NOBODY and 0 < len(password) <= LONGEST_PASSWORD
+
+
+def _scrypt(password: bytes, salt: bytes) -> bytes:
+    with _one_at_a_time:
+        return hashlib.scrypt(password, salt=salt, n=_COST, r=8, p=1, maxmem=64 << 20, dklen=32)
+
+
+def read_accounts(datadir: Path) -> dict[str, Account]:
+    """The accounts by name; none if there is no file. Raises ConfigError for a file that cannot be trusted or read."""
+    path = datadir / USERS_FILE
+    try:
+        data = read_plain(path, _LARGEST, follow=False)
+        if is_readable_by_others(path):
+            raise ConfigError(f"{path} holds accounts and others can read it", hint=f"chmod 600 {path}")
+        return {name: _account(name, stored) for name, stored in dict(parsed_json(data)).items()}
+    except FileNotFoundError:
+        return {}
+    except (ValueError, TypeError, KeyError):
+        raise ConfigError(f"{path} is damaged: it is not a list of accounts", hint=f"mv {path} {path}.bad") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from error
+
+
+def _account(name: str, stored: dict[str, Any]) -> Account:
+    account = Account(name, stored["role"], stored["salt"], stored["verifier"], stored.get("native", ""))
+    if account.role not in ROLES or len(bytes.fromhex(account.verifier)) != 32 or not bytes.fromhex(account.salt):
+        raise ValueError(name)
+    if len(bytes.fromhex(account.native)) not in (0, 20):
+        raise ValueError(name)
+    return account
+
+
+def write_accounts(datadir: Path, accounts: dict[str, Account]) -> None:
+    """Raises OSError."""
+    rows = {name: asdict(account) for name, account in sorted(accounts.items())}
+    for row in rows.values():
+        del row["name"]
+    replace_file(datadir / USERS_FILE, json.dumps(rows, indent=1).encode() + b"\n")
+
+
+def unknown_account(name: str) -> UsageError:
+    return UsageError(f"there is no account '{name}'", errno=er.UNKNOWN_ERROR, hint="rplctl user list")

@@ -1,0 +1,41 @@
+"""`user`: add, list and remove the accounts of `serve --mysql`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rplctl.cli.globals import Globals
+from rplctl.cli.options import argument, option, switch
+from rplctl.cli.output import say, show_records
+from rplctl.cli.passwords import password_sources
+from rplctl.errors import UsageError
+from rplctl.secret import find_password
+
+
+def user(
+    options: Globals,
+    action: str = argument("add|list|remove", "What to do.", ...),
+    name: str = argument("NAME", "The account.", ""),
+    role: str = option("--role", "reader|admin", "What the account may do.", "reader"),
+    native: bool = switch("--native", "Let it use mysql_native_password, for clients that know no other plugin."),
+    password_file: Path | None = option("--password-file", "FILE", "Read the password from a file only you can read."),
+    password_stdin: bool = switch("--password-stdin", "Read the password from standard input."),
+    ask_password: bool = switch("--ask-password", "Ask for the password on the terminal."),
+) -> None:
+    """Add, list or remove accounts of the MySQL front (serve --mysql)."""
+    from rplctl.command.user import UserLine, add_user, list_users, remove_user
+
+    if action not in ("add", "list", "remove"):
+        raise UsageError(f"user {action}: write one of add, list, remove", hint="rplctl user --help")
+    if bool(name) == (action == "list"):
+        raise UsageError(f"user {action} {'takes no NAME' if name else 'needs a NAME'}", hint="rplctl user --help")
+    config = options.config()
+    if action == "list":
+        return show_records(options, list_users(config), UserLine)
+    if action == "remove":
+        return say(options, f"account '{name}' is removed", remove_user(config, name))
+    sources = password_sources(password_file, password_stdin, ask_password, "", f"Password of {name}: ")
+    password = find_password(sources, name) if sources.is_given else None
+    added = add_user(config, name, role, password, native=native)
+    made = f"; its password, which is not shown again, is {added.Password}" if added.Password else ""
+    say(options, f"account '{name}' has the role {role}{made}", added)

@@ -1,0 +1,90 @@
+"""`user`: the accounts of `serve --mysql`. A change counts at the next sign-in; `serve` is not restarted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+
+from rplctl.accounts import (
+    USERS_FILE,
+    Account,
+    new_account,
+    random_password,
+    read_accounts,
+    unknown_account,
+    write_accounts,
+)
+from rplctl.config import Config
+from rplctl.errors import NotConfigured, UsageError, file_errors
+from rplctl.history import note_event
+from rplctl.locks import PATIENCE_S, FileLock, lock_wait_timeout
+
+
+@dataclass(frozen=True, slots=True)
+class UserLine:
+    """Field names are columns."""
+
+    User: str
+    Role: str
+    Plugin: str
+
+
+@dataclass(frozen=True, slots=True)
+class UserAdded:
+    """The account; `Password` only if rplctl made it up, '' otherwise."""
+
+    User: str
+    Role: str
+    Password: str
+
+
+def refuse_missing_folder(config: Config) -> None:
+    """A mistyped --datadir must not make a folder. Raises NotConfigured."""
+    if not config.datadir.is_dir():
+        raise NotConfigured(
+            f"there is no instance folder {config.datadir}", hint="rplctl init, or name the folder with --datadir"
+        )
+
+
+def add_user(config: Config, name: str, role: str, password: str | None, *, native: bool = False) -> UserAdded:
+    """Add an account, with a random password where none is given. Raises UsageError, NotConfigured, ConfigError."""
+    given = random_password() if password is None else password
+    with _changing(config) as accounts:
+        if name in accounts:
+            raise UsageError(f"there is an account '{name}' already", hint=f"rplctl user remove {name}")
+        accounts[name] = new_account(name, role, given, native=native)
+    note_event(config.datadir, None, "user", f"account '{name}' added with the role {role}")
+    return UserAdded(name, role, given if password is None else "")
+
+
+def remove_user(config: Config, name: str) -> UserLine:
+    """Raises UsageError, NotConfigured, ConfigError."""
+    with _changing(config) as accounts:
+        if name not in accounts:
+            raise unknown_account(name)
+        line = _line(accounts.pop(name))
+    note_event(config.datadir, None, "user", f"account '{name}' removed")
+    return line
+
+
+def list_users(config: Config) -> list[UserLine]:
+    """Raises NotConfigured, ConfigError."""
+    refuse_missing_folder(config)
+    return [_line(account) for _, account in sorted(read_accounts(config.datadir).items())]
+
+
+def _line(account: Account) -> UserLine:
+    return UserLine(account.name, account.role, "mysql_native_password" if account.native else "caching_sha2_password")
+
+
+@contextmanager
+def _changing(config: Config) -> Iterator[dict[str, Account]]:
+    """The accounts, written when the block ends well; nobody else changes them meanwhile."""
+    refuse_missing_folder(config)
+    with file_errors(), closing(FileLock(config.datadir / f".{USERS_FILE}.lock")) as lock:
+        if not lock.acquire(patience_s=PATIENCE_S):
+            raise lock_wait_timeout("the accounts are being changed", "try again")
+        accounts = read_accounts(config.datadir)
+        yield accounts
+        write_accounts(config.datadir, accounts)

@@ -1,0 +1,170 @@
+"""CHANGE MASTER, START, STOP, RESET and the skip counter, by the functions of the command line."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rplctl import mysql_errors as er
+from rplctl.command.change_master import change_master
+from rplctl.command.channel.change_options import CHANGE_OPTIONS, parse_changes
+from rplctl.command.channel.context import APPLIER, RECEIVER, ROLES, Note, one_engine
+from rplctl.command.flush_relay_logs import flush_relay_logs
+from rplctl.command.process.start_request import StartRequest, Until
+from rplctl.command.reset import reset
+from rplctl.command.skip import skip
+from rplctl.command.start import start
+from rplctl.command.stop import stop
+from rplctl.errors import UsageError
+from rplctl.front.front import Front, Session
+from rplctl.front.result import Done
+from rplctl.front.statement import Statement
+
+_THREADS: Final = {"IO_THREAD": RECEIVER, "RELAY_THREAD": RECEIVER, "SQL_THREAD": APPLIER}
+_UNTIL: Final = {
+    "MASTER_LOG_FILE": "master_log_file",
+    "MASTER_LOG_POS": "master_log_pos",
+    "RELAY_LOG_FILE": "relay_log_file",
+    "RELAY_LOG_POS": "relay_log_pos",
+    "SQL_BEFORE_GTIDS": "sql_before_gtids",
+    "SQL_AFTER_GTIDS": "sql_after_gtids",
+}
+
+
+def channel_after(words: Statement, front: Front, *, named: str | None = None) -> str | None:
+    """The channel that the statement names, else None. `named`: what stood in MariaDB's place for it."""
+    given = named
+    if words.accept("FOR CHANNEL"):
+        given = words.string() if words.token.kind == "string" else words.name()
+    words.expect_end()
+    return given
+
+
+def connection_name(words: Statement, front: Front) -> str | None:
+    """MariaDB's `SLAVE 'c'`."""
+    return words.string() if front.is_mariadb and words.token.kind == "string" else None
+
+
+def _channels(front: Front, given: str | None, *, every: bool = False) -> list[str]:
+    """A statement without a channel means all of them in MySQL, the default connection in MariaDB."""
+    if given is not None:
+        return [given]
+    if front.is_mariadb and not every:
+        return [""]
+    return front.looks.names() or [""]
+
+
+def _one(front: Front, given: str | None) -> str:
+    names = _channels(front, given)
+    if len(names) > 1:
+        raise UsageError(er.SLAVE_MULTIPLE_CHANNELS_CMD_TEXT, errno=er.SLAVE_MULTIPLE_CHANNELS_CMD)
+    return names[0]
+
+
+def _threads(words: Statement) -> tuple[str, ...]:
+    found = []
+    while words.token.value in _THREADS:
+        found.append(_THREADS[words.next().value])
+        if not words.accept(","):
+            break
+    return tuple(role for role in ROLES if role in found) or ROLES
+
+
+def _until(words: Statement) -> Until:
+    given: dict[str, str] = {}
+    if words.accept("UNTIL"):
+        while True:
+            name = words.name().upper().replace("SOURCE_", "MASTER_")
+            if name not in _UNTIL:
+                raise words.refuse()
+            words.expect("=")
+            given[_UNTIL[name]] = words.value()
+            if not words.accept(","):
+                break
+    positions = {name: int(text) for name, text in given.items() if name.endswith("_pos") and text.isdecimal()}
+    texts = {name: text for name, text in given.items() if not name.endswith("_pos")}
+    return Until(**texts, **positions)  # type: ignore[arg-type]  # names and types are those of _UNTIL
+
+
+def start_replica(front: Front, session: Session, words: Statement) -> Done:
+    every = words.accept("ALL SLAVES|REPLICAS") if front.is_mariadb else False
+    named = None
+    if not every:
+        words.expect("SLAVE|REPLICA")
+        named = connection_name(words, front)
+    roles, until = _threads(words), _until(words)
+    names = _channels(front, channel_after(words, front, named=named), every=every)
+    notes: list[Note] = []
+    for name in names:
+        notes += start(front.looks.config_of(name), name, StartRequest(roles, until)).notes
+    return Done(tuple(notes))
+
+
+def stop_replica(front: Front, session: Session, words: Statement) -> Done:
+    every = words.accept("ALL SLAVES|REPLICAS") if front.is_mariadb else False
+    named = None
+    if not every:
+        words.expect("SLAVE|REPLICA")
+        named = connection_name(words, front)
+    roles = _threads(words)
+    names = _channels(front, channel_after(words, front, named=named), every=every)
+    notes: list[Note] = []
+    for name in names:
+        notes += stop(front.looks.config_of(name), name, roles).notes
+    return Done(tuple(notes))
+
+
+def reset_replica(front: Front, session: Session, words: Statement) -> Done:
+    named = connection_name(words, front)
+    everything = words.accept("ALL")
+    names = _channels(front, channel_after(words, front, named=named))
+    notes: list[Note] = []
+    with one_engine():
+        for name in names:
+            notes += reset(front.looks.config_of(name), name, everything=everything).notes
+    return Done(tuple(notes))
+
+
+def flush_logs(front: Front, session: Session, words: Statement) -> Done:
+    for name in _channels(front, channel_after(words, front)):
+        flush_relay_logs(front.looks.config_of(name), name)
+    return Done()
+
+
+def skip_count(front: Front, session: Session, words: Statement) -> Done:
+    words.expect("=|:=")
+    count = words.number()
+    words.expect_end()
+    name = _one(front, None)
+    skip(front.looks.config_of(name), name, count)
+    return Done()
+
+
+def change_source(front: Front, session: Session, words: Statement) -> Done:
+    named = connection_name(words, front)
+    words.expect("TO")
+    texts: dict[str, str] = {}
+    password: str | None = None
+    while True:
+        name = words.name().lower()
+        if name != "source_connection_auto_failover":
+            name = name.replace("source_", "master_")
+        words.expect("=")
+        if name == "master_password":
+            password = words.string()
+        elif name in CHANGE_OPTIONS:
+            texts[name] = _list(words) if words.accept("(") else "" if words.accept("NULL") else words.value()
+        else:
+            raise words.refuse()
+        if not words.accept(","):
+            break
+    channel = _one(front, channel_after(words, front, named=named))
+    changed = change_master(front.looks.config_of(channel), channel, parse_changes(texts, password))
+    return Done(changed.notes)
+
+
+def _list(words: Statement) -> str:
+    found: list[str] = []
+    while not words.accept(")"):
+        found.append(words.value())
+        words.accept(",")
+    return ",".join(found)

@@ -1,0 +1,76 @@
+"""Prepared statements: their parameters become literals of the text, their rows are binary."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+
+from rplctl.errors import RplError
+from rplctl.front.statement import Statement
+from rplctl.front.wire import DOUBLE, LONG, LONGLONG, Reader, as_bytes, counted, malformed
+
+_INTEGERS = {1: 1, 2: 2, 13: 2, 3: 4, 9: 4, 8: 8}  # type → bytes
+_FLOATS = {4: "<f", 5: "<d"}
+_NULL, _DATES, _TIME = 6, (7, 10, 12), 11
+_UNSIGNED = 0x80
+
+
+def bound(statement: Statement, body: Reader, count: int) -> str:
+    """The text with a literal for each `?`. Raises RplError 1835, 1210."""
+    nulls = body.take((count + 7) // 8)
+    if not body.integer(1):
+        raise RplError("the parameters of a prepared statement were sent without their types")
+    kinds = [(body.integer(1), body.integer(1)) for _ in range(count)]
+    literals = [
+        "NULL" if nulls[index // 8] >> index % 8 & 1 else _literal(kind, flags, body)
+        for index, (kind, flags) in enumerate(kinds)
+    ]
+    out, at, waiting = [], 0, iter(literals)
+    for token in statement.tokens:
+        if token.kind == "symbol" and token.value == "?":
+            out += [statement.text[at : token.start], next(waiting)]
+            at = token.end
+    return "".join(out) + statement.text[at:]
+
+
+def _literal(kind: int, flags: int, body: Reader) -> str:
+    if kind == _NULL:
+        return "NULL"
+    if size := _INTEGERS.get(kind):
+        return str(int.from_bytes(body.take(size), "little", signed=not flags & _UNSIGNED))
+    if form := _FLOATS.get(kind):
+        (number,) = struct.unpack(form, body.take(struct.calcsize(form)))
+        if number != number or number in (float("inf"), float("-inf")):
+            raise malformed()
+        return repr(float(number))
+    if kind in _DATES:
+        return _date(body.counted())
+    if kind == _TIME:
+        raise RplError("a prepared statement takes no parameter of the type TIME")
+    text = body.counted().decode("utf-8", "replace")
+    for plain, escaped in (("\\", "\\\\"), ("'", "''"), ("\0", "\\0")):
+        text = text.replace(plain, escaped)
+    return f"'{text}'"
+
+
+def _date(data: bytes) -> str:
+    if len(data) not in (0, 4, 7, 11):
+        raise malformed()
+    year, month, day, hour, minute, second = struct.unpack("<HBBBBB", data[:7].ljust(7, b"\0"))
+    return f"'{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}'"
+
+
+def binary_row(columns: Sequence[tuple[str, int]], row: Sequence[object]) -> bytes:
+    nulls = bytearray((len(row) + 9) // 8)
+    out = bytearray()
+    for index, ((_, kind), value) in enumerate(zip(columns, row, strict=True)):
+        if value is None:
+            nulls[(index + 2) // 8] |= 1 << (index + 2) % 8
+        elif kind in (LONG, LONGLONG):
+            number = int(str(value))
+            out += number.to_bytes(4 if kind == LONG else 8, "little", signed=number < 0)
+        elif kind == DOUBLE:
+            out += struct.pack("<d", float(str(value)))
+        else:
+            out += counted(as_bytes(value))
+    return b"\0" + bytes(nulls) + bytes(out)

@@ -1,0 +1,74 @@
+"""What all connections share: channels, flavor, counters, and the sessions themselves."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final
+
+from rplctl import __version__, mysql_errors as er
+from rplctl.command.channel.context import Note
+from rplctl.errors import RplError
+from rplctl.front.looks import Looks
+from rplctl.front.sign_in import Client
+from rplctl.front.wire import Link
+
+FLAVORS: Final = ("mysql", "mariadb")
+
+
+@dataclass(slots=True)
+class Session:
+    """What the statements of one connection share."""
+
+    number: int
+    client: Client
+    link: Link
+    database: str = ""
+    notes: tuple[Note, ...] = ()
+    variables: dict[str, object] = field(default_factory=dict)  # @x
+    prepared: dict[int, tuple[str, int]] = field(default_factory=dict)  # id → statement, parameters
+    last_prepared: int = 0
+    since: float = field(default_factory=time.time)
+    statement: str = ""  # that is being carried out, masked
+
+
+class Front:
+    """`flavor` decides the version that is shown, the syntax of channels and the columns."""
+
+    def __init__(self, looks: Looks, flavor: str) -> None:
+        self.looks, self.flavor = looks, flavor
+        base = "10.11.0-MariaDB" if flavor == "mariadb" else "8.0.36"
+        self.version = f"{base}-rplctl-{__version__}"
+        self.sessions: dict[int, Session] = {}
+        self.questions = self.connections = 0
+        self._began = time.time()
+        self._changing = threading.Lock()
+        self.counters = {
+            "Uptime": lambda: int(time.time() - self._began),
+            "Threads_connected": lambda: len(self.sessions),
+            "Threads_running": lambda: sum(bool(each.statement) for each in list(self.sessions.values())),
+            "Questions": lambda: self.questions,
+            "Queries": lambda: self.questions,
+            "Connections": lambda: self.connections,
+        }
+
+    @property
+    def is_mariadb(self) -> bool:
+        return self.flavor == "mariadb"
+
+    def statistics(self) -> str:
+        return (
+            f"Uptime: {self.counters['Uptime']()}  Threads: {len(self.sessions)}  Questions: {self.questions}  "
+            "Slow queries: 0  Opens: 0  Open tables: 0  Queries per second avg: 0.000"
+        )
+
+    def kill(self, number: int) -> None:
+        """End one of our connections. Raises RplError 1094 for any other."""
+        session = self.sessions.get(number)
+        if session is None:
+            raise RplError(f"Unknown thread id: {number}", errno=er.NO_SUCH_THREAD)
+        with suppress(OSError):
+            socket.socket.shutdown(session.link.connection, socket.SHUT_RDWR)

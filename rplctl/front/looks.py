@@ -1,0 +1,97 @@
+"""The state of the channels, as SHOW REPLICA STATUS shows it: one look serves all who ask within a tenth of a second.
+
+One thread looks, with one connection to each target. A target that does not answer holds up who asks for ten seconds,
+and then gives an error; it changes nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from rplctl.command.channel.context import known_channels, one_engine, open_repositories
+from rplctl.command.show_status import SlaveStatus, status_and_threads
+from rplctl.config import Config
+from rplctl.deadline import DEADLINE_S
+from rplctl.errors import TargetError
+from rplctl.info import MasterInfo
+from rplctl.position import BinlogPosition
+
+SHARED_S: Final = 0.1
+T = TypeVar("T")
+ConfigOf = Callable[[str], Config]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One channel: its status and its connection settings."""
+
+    status: SlaveStatus
+    master: MasterInfo
+
+    @property
+    def executed(self) -> BinlogPosition:
+        return BinlogPosition(self.status.Relay_Master_Log_File, self.status.Exec_Master_Log_Pos)
+
+
+class Looks:
+    """`config_of` gives the options of a channel, each time: they may change."""
+
+    def __init__(self, config_of: ConfigOf) -> None:
+        self.config_of = config_of
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="look", initializer=self._begin)
+        self._open = ExitStack()
+        self._names: tuple[float, list[str]] = (float("-inf"), [])
+        self._found: dict[str, tuple[float, Look]] = {}
+
+    def _begin(self) -> None:
+        self._open.enter_context(one_engine())
+
+    def close(self) -> None:
+        """One look that hangs in a target ends with the process."""
+        self._worker.submit(self._open.close)
+        self._worker.shutdown(wait=False)
+
+    def forget(self) -> None:
+        """Something was changed: who asks next gets a new look."""
+        self._names = (float("-inf"), [])
+        self._found = {}
+
+    def names(self) -> list[str]:
+        """The channels that there are. Raises TargetError, ConfigError."""
+        at, names = self._names
+        return names if time.monotonic() - at < SHARED_S else self._ask(self._list)
+
+    def channel(self, name: str) -> Look:
+        """Raises NotConfigured, RplError."""
+        at, look = self._found.get(name, (float("-inf"), None))
+        if look is not None and time.monotonic() - at < SHARED_S:
+            return look
+        return self._ask(lambda: self._look(name))
+
+    def all(self) -> list[Look]:
+        return [self.channel(name) for name in self.names()]
+
+    def _list(self) -> list[str]:
+        names = known_channels(self.config_of(""))
+        self._names = time.monotonic(), names
+        return names
+
+    def _look(self, name: str) -> Look:
+        config = self.config_of(name)
+        status, _ = status_and_threads(config, name)
+        look = Look(status, open_repositories(config, name).master())
+        self._found[name] = time.monotonic(), look
+        return look
+
+    def _ask(self, question: Callable[[], T]) -> T:
+        asked = self._worker.submit(question)
+        try:
+            return asked.result(DEADLINE_S)
+        except TimeoutError:
+            asked.cancel()
+            raise TargetError("the target did not answer in time", hint="rplctl doctor") from None

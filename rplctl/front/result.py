@@ -1,0 +1,46 @@
+"""What a statement answers: rows with their columns, or nothing but OK; with either, notes for SHOW WARNINGS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from rplctl.command.channel.context import Note
+from rplctl.front.wire import DOUBLE, LONGLONG, VAR_STRING
+
+Column = tuple[str, int]  # its name and its type (wire.py)
+Row = Sequence[object]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """OK."""
+
+    notes: tuple[Note, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A result set."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+
+Answer = Done | Rows
+
+
+def texts(names: str, rows: Iterable[Row] = ()) -> Rows:
+    """Columns of text; a name that ends with # is one of whole numbers."""
+    columns = tuple((name.rstrip("#"), LONGLONG if name.endswith("#") else VAR_STRING) for name in names.split(","))
+    return Rows(columns, tuple(rows))
+
+
+def typed(names: Sequence[str], rows: Sequence[Row]) -> Rows:
+    """Columns whose type is that of their values."""
+    kinds = []
+    for index in range(len(names)):
+        found = {type(row[index]) for row in rows} - {type(None)}
+        kinds.append(LONGLONG if found == {int} else DOUBLE if found and found <= {int, float} else VAR_STRING)
+    return Rows(tuple(zip(names, kinds, strict=True)), tuple(rows))

@@ -1,0 +1,171 @@
+"""Listeners and connections of the MySQL front: a TCP address, a Unix socket, one thread a connection.
+
+At most MOST_CONNECTIONS are served; a further one gets 1040. Where connections that have not signed in take the room,
+the oldest of them makes way.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from rplctl import mysql_errors as er
+from rplctl.command.serve import address_of, is_local, tls_context_of
+from rplctl.command.user import refuse_missing_folder
+from rplctl.errors import RplError, UsageError, file_error, told
+from rplctl.front import wire
+from rplctl.front.front import FLAVORS, Front, Session
+from rplctl.front.looks import ConfigOf, Looks
+from rplctl.front.session import converse
+from rplctl.front.sign_in import Door, sign_in
+from rplctl.front.wire import Closed, Link
+
+MOST_CONNECTIONS: Final = 64
+SIGN_IN_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class MysqlRequest:
+    """What `serve --mysql` is asked for; '' and None: not there."""
+
+    listen: str = ""
+    socket: Path | None = None
+    flavor: str = "mysql"
+    require_tls: bool = False
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+
+
+class MysqlServer:
+    """Raises UsageError, RplError where an address is taken, NotConfigured without an instance folder."""
+
+    def __init__(self, request: MysqlRequest, config_of: ConfigOf) -> None:
+        if request.flavor not in FLAVORS:
+            raise UsageError(f"--mysql-flavor {request.flavor}: write one of {', '.join(FLAVORS)}")
+        refuse_missing_folder(config_of(""))
+        tls = tls_context_of(request.tls_cert, request.tls_key)
+        if request.require_tls and not tls:
+            raise UsageError("--require-tls needs --tls-cert")
+        is_remote = bool(request.listen) and not is_local(request.listen, "--mysql")
+        if is_remote and not tls:
+            raise UsageError(
+                f"--mysql {request.listen}: beyond this machine passwords need TLS",
+                hint="add --tls-cert FILE, or listen on 127.0.0.1",
+            )
+        self.front = Front(Looks(config_of), request.flavor)
+        self._door = Door(config_of("").datadir, self.front.version, tls, require_tls=request.require_tls or is_remote)
+        self._links: dict[int, Link] = {}
+        self._changing = threading.Lock()
+        self._listeners = [listener for listener in (_tcp(request.listen), _unix(request.socket)) if listener]
+        self._socket = request.socket
+
+    @property
+    def port(self) -> int:
+        return int(self._listeners[0].getsockname()[1])
+
+    @contextmanager
+    def running(self) -> Iterator[MysqlServer]:
+        """Answers for the block."""
+        for listener in self._listeners:
+            threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
+        try:
+            yield self
+        finally:
+            for listener in self._listeners:
+                with suppress(OSError):
+                    listener.shutdown(socket.SHUT_RDWR)
+                listener.close()
+            for link in list(self._links.values()):
+                _end(link)
+            if self._socket:
+                self._socket.unlink(missing_ok=True)
+            self.front.looks.close()
+
+    def _accept(self, listener: socket.socket) -> None:
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                if listener.fileno() < 0:
+                    return
+                time.sleep(0.1)  # no descriptors left: some connection will end
+                continue
+            self._admit(Link(connection))
+
+    def _admit(self, link: Link) -> None:
+        with self._changing:
+            self.front.connections += 1
+            number = self.front.connections
+            if len(self._links) >= MOST_CONNECTIONS:
+                oldest = next((one for one in self._links if one not in self.front.sessions), None)
+                if oldest is None:
+                    with suppress(Closed):
+                        link.send(wire.error(er.CON_COUNT_ERROR, "Too many connections"))
+                    link.connection.close()
+                    return
+                _end(self._links.pop(oldest))
+            self._links[number] = link
+        threading.Thread(target=self._serve, args=(number, link), daemon=True).start()
+
+    def _serve(self, number: int, link: Link) -> None:
+        try:
+            link.deadline = time.monotonic() + SIGN_IN_S
+            try:
+                client = sign_in(link, self._door, number)
+            except (RplError, OSError) as error:
+                refusal = told(error)
+                link.send(wire.error(refusal.errno or er.UNKNOWN_ERROR, refusal.message))
+                return
+            link.send(wire.ok())
+            link.deadline = None
+            session = Session(number, client, link, client.database)
+            self.front.sessions[number] = session
+            converse(session, self.front)
+        except Closed:
+            pass
+        finally:
+            self.front.sessions.pop(number, None)
+            with self._changing:
+                self._links.pop(number, None)
+            with suppress(OSError):
+                link.connection.close()
+
+
+def _end(link: Link) -> None:
+    with suppress(OSError):
+        socket.socket.shutdown(link.connection, socket.SHUT_RDWR)
+
+
+def _tcp(listen: str) -> socket.socket | None:
+    if not listen:
+        return None
+    host, port = address_of(listen, "--mysql")
+    try:
+        return socket.create_server(
+            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=128
+        )
+    except OSError as error:
+        raise RplError(f"cannot listen on {listen}: {error.strerror or error}", hint="--mysql HOST:PORT") from error
+
+
+def _unix(path: Path | None) -> socket.socket | None:
+    if path is None:
+        return None
+    try:
+        if path.exists() and stat.S_ISSOCK(path.lstat().st_mode):
+            path.unlink()  # of a process that is gone
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(str(path))
+        os.chmod(path, 0o666)  # who may do what is decided by the account, or by the owner's uid
+        listener.listen(128)
+    except OSError as error:
+        raise file_error(error if error.filename else OSError(error.errno, error.strerror, str(path))) from error
+    return listener

@@ -1,0 +1,220 @@
+"""The sign-in of one client: greeting, TLS, authentication plugin.
+
+    the Unix socket, as the owner of the instance folder or root   an administrator; nothing is asked
+    an account of users.json                                       caching_sha2_password, or mysql_native_password
+                                                                   where the account has it
+
+caching_sha2_password: the fast way compares SHA256(SHA256(password)), which is kept in memory once the password itself
+was seen; the full way takes the password over TLS or the Unix socket, else encrypted by an RSA key of this process.
+Invariant: an unknown name takes the steps and the time of a known one; whoever fails gets 1045 and is disconnected.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import pwd
+import secrets
+import socket
+import ssl
+import struct
+import threading
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from rplctl import mysql_errors as er
+from rplctl.accounts import ADMIN, NOBODY, Account, is_password, read_accounts
+from rplctl.errors import RplError
+from rplctl.front import wire
+from rplctl.front.wire import Closed, Link, Reader
+
+SIGN_IN_PACKET = 4096  # bytes
+CACHING_SHA2, NATIVE = "caching_sha2_password", "mysql_native_password"
+_SCRAMBLE = 20
+_FAST_OK, _FULL_NEEDED, _KEY_REQUEST = b"\x01\x03", b"\x01\x04", b"\x02"
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Who has signed in."""
+
+    account: str
+    role: str
+    host: str
+    database: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.account}@{self.host}"
+
+
+class Door:
+    """What all sign-ins share: accounts, TLS, the RSA key, passwords seen so far (as hashes)."""
+
+    def __init__(self, datadir: Path, version: str, tls: ssl.SSLContext | None, *, require_tls: bool) -> None:
+        self.datadir, self.version, self.tls, self.require_tls = datadir, version, tls, require_tls
+        self._seen: dict[Account, bytes] = {}
+        self._making = threading.Lock()
+
+    def account(self, name: str) -> Account:
+        """NOBODY for an unknown one. Raises ConfigError."""
+        return read_accounts(self.datadir).get(name, NOBODY)
+
+    def seen(self, account: Account) -> bytes:
+        return self._seen.get(account, b"")
+
+    def has_seen(self, account: Account, password: bytes) -> None:
+        self._seen[account] = hashlib.sha256(hashlib.sha256(password).digest()).digest()
+
+    @cached_property
+    def _key(self) -> Any:
+        from cryptography.hazmat.primitives.asymmetric import rsa
+
+        return rsa.generate_private_key(public_exponent=65537, key_size=2048)
+
+    @property
+    def public_key(self) -> bytes:
+        from cryptography.hazmat.primitives import serialization
+
+        with self._making:
+            public = self._key.public_key()
+        pem: bytes = public.public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+        return pem
+
+    def decrypted(self, data: bytes) -> bytes:
+        """b'' for what was not encrypted by our key."""
+        from cryptography.hazmat.primitives import hashes
+        from cryptography.hazmat.primitives.asymmetric import padding
+
+        with self._making:
+            key = self._key
+        scheme = padding.OAEP(padding.MGF1(hashes.SHA1()), hashes.SHA1(), None)
+        try:
+            found: bytes = key.decrypt(data, scheme)
+        except ValueError:
+            return b""
+        return found
+
+    def is_owner(self, connection: socket.socket) -> bool:
+        """True for the owner of the instance folder, or root, at the other end of a Unix socket."""
+        if connection.family != socket.AF_UNIX:
+            return False
+        peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+        _, uid, _ = struct.unpack("3i", peer)
+        return uid in (0, self.datadir.stat().st_uid)
+
+
+def sign_in(link: Link, door: Door, number: int) -> Client:
+    """Raises Closed, RplError 1045, 3159, 1835."""
+    scramble = bytes(secrets.choice(range(1, 128)) for _ in range(_SCRAMBLE))
+    link.send(_greeting(door, number, scramble))
+    is_local = link.connection.family == socket.AF_UNIX
+    owner = door.is_owner(link.connection)
+    reply = Reader(link.read(SIGN_IN_PACKET))
+    flags = reply.integer(4)
+    if not flags & wire.PROTOCOL_41:
+        raise wire.malformed()
+    is_safe = is_local
+    if flags & wire.SSL and reply.left == 28 and door.tls:
+        _begin_tls(link, door.tls)
+        is_safe, reply = True, Reader(link.read(SIGN_IN_PACKET))
+        flags = reply.integer(4)
+    reply.take(28)
+    name = reply.until_zero().decode("utf-8", "replace")
+    if flags & wire.LENENC_AUTH:
+        answer = reply.counted()
+    else:
+        answer = reply.take(reply.integer(1)) if flags & wire.SECURE_CONNECTION else reply.until_zero()
+    database = reply.until_zero().decode("utf-8", "replace") if flags & wire.CONNECT_WITH_DB and reply.left else ""
+    plugin = reply.until_zero().decode("ascii", "replace") if flags & wire.PLUGIN_AUTH and reply.left else NATIVE
+    if owner:
+        return Client(pwd_name(), ADMIN, "localhost", database)
+    if door.require_tls and not is_safe:
+        text = "Connections using insecure transport are prohibited while --require_secure_transport=ON."
+        raise RplError(text, errno=er.SECURE_TRANSPORT_REQUIRED)
+    host = "localhost" if is_local else str(link.connection.getpeername()[0])
+    account = door.account(name)
+    wanted = NATIVE if account.native else CACHING_SHA2
+    if plugin != wanted:
+        link.send(b"\xfe" + wanted.encode() + b"\0" + scramble + b"\0")
+        answer = link.read(SIGN_IN_PACKET)
+    if account.native:
+        passed = _is_native(account, scramble, answer)
+    else:
+        passed = _is_caching_sha2(link, door, account, (scramble, answer), is_safe=is_safe)
+    if not passed:
+        raise access_denied(name, host, with_password=bool(answer))
+    return Client(name, account.role, host, database)
+
+
+def pwd_name() -> str:
+    """The name of this process's account."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())
+
+
+def access_denied(name: str, host: str, *, with_password: bool) -> RplError:
+    used = "YES" if with_password else "NO"
+    text = f"Access denied for user '{name[:80]}'@'{host}' (using password: {used})"
+    return RplError(text, errno=er.ACCESS_DENIED_ERROR)
+
+
+def _greeting(door: Door, number: int, scramble: bytes) -> bytes:
+    flags = wire.OFFERED | (wire.SSL if door.tls else 0)
+    return b"".join(
+        (
+            b"\x0a" + door.version.encode() + b"\0",
+            struct.pack("<I", number) + scramble[:8] + b"\0",
+            struct.pack("<HBHH", flags & 0xFFFF, wire.UTF8MB4, wire.STATUS_AUTOCOMMIT, flags >> 16),
+            bytes((_SCRAMBLE + 1,)) + bytes(10) + scramble[8:] + b"\0" + CACHING_SHA2.encode() + b"\0",
+        )
+    )
+
+
+def _begin_tls(link: Link, tls: ssl.SSLContext) -> None:
+    try:
+        link.connection = tls.wrap_socket(link.connection, server_side=True)
+    except (OSError, ValueError) as error:
+        raise Closed from error
+
+
+def _is_native(account: Account, scramble: bytes, answer: bytes) -> bool:
+    stage2 = bytes.fromhex(account.native)
+    if len(answer) != hashlib.sha1().digest_size:
+        return False
+    stage1 = _xor(answer, hashlib.sha1(scramble + stage2).digest())
+    return hmac.compare_digest(hashlib.sha1(stage1).digest(), stage2)
+
+
+def _is_caching_sha2(link: Link, door: Door, account: Account, exchange: tuple[bytes, bytes], *, is_safe: bool) -> bool:
+    scramble, answer = exchange
+    if not answer or answer == b"\0":  # an empty password, which no account has
+        return is_password(account, b"")
+    if (stage2 := door.seen(account)) and len(answer) == len(stage2):
+        stage1 = _xor(answer, hashlib.sha256(stage2 + scramble).digest())
+        if hmac.compare_digest(hashlib.sha256(stage1).digest(), stage2):
+            link.send(_FAST_OK)
+            return True
+    link.send(_FULL_NEEDED)
+    said = link.read(SIGN_IN_PACKET)
+    if not is_safe:
+        if said == _KEY_REQUEST:
+            link.send(b"\x01" + door.public_key)
+            said = link.read(SIGN_IN_PACKET)
+        said = _xor(door.decrypted(said), scramble)
+    if not said.endswith(b"\0"):
+        return is_password(account, b"")
+    password = said[:-1]
+    if not is_password(account, password):
+        return False
+    door.has_seen(account, password)
+    return True
+
+
+def _xor(data: bytes, key: bytes) -> bytes:
+    return bytes(byte ^ key[index % len(key)] for index, byte in enumerate(data))

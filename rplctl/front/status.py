@@ -1,0 +1,71 @@
+"""SHOW REPLICA STATUS in the columns, order and types of MySQL 8 (57 as SLAVE, 60 as REPLICA) and MariaDB (54, 62)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from rplctl.command.channel.source_terms import to_source, to_source_text
+from rplctl.command.show_status import WORKLOG_COLUMNS
+from rplctl.front.looks import Look
+from rplctl.front.result import Column, Rows
+from rplctl.front.wire import DOUBLE, LONG, LONGLONG, VAR_STRING
+
+_LONG: Final = frozenset(
+    "Master_Port Connect_Retry Last_Errno Skip_Counter Last_IO_Errno Last_SQL_Errno Master_Server_Id SQL_Delay "
+    "SQL_Remaining_Delay Auto_Position Get_Master_public_key Retried_transactions Executed_log_entries "
+    "Slave_received_heartbeats".split()
+)
+_LONGLONG: Final = frozenset(
+    "Read_Master_Log_Pos Relay_Log_Pos Exec_Master_Log_Pos Relay_Log_Space Until_Log_Pos Seconds_Behind_Master "
+    "Master_Retry_Count Slave_DDL_Groups Slave_Non_Transactional_Groups Slave_Transactional_Groups "
+    "Max_relay_log_size".split()
+)
+_IN_BOTH = WORKLOG_COLUMNS[: WORKLOG_COLUMNS.index("Master_UUID")]
+MARIADB_COLUMNS: Final = (
+    *_IN_BOTH,
+    *("Master_SSL_Crl", "Master_SSL_Crlpath", "Using_Gtid", "Gtid_IO_Pos", "Replicate_Do_Domain_Ids"),
+    *("Replicate_Ignore_Domain_Ids", "Parallel_Mode", "SQL_Delay", "SQL_Remaining_Delay", "Slave_SQL_Running_State"),
+    *("Slave_DDL_Groups", "Slave_Non_Transactional_Groups", "Slave_Transactional_Groups", "Replicate_Rewrite_DB"),
+)
+ALL_COLUMNS: Final = (
+    *("Connection_name", "Slave_SQL_State", *MARIADB_COLUMNS),
+    *("Retried_transactions", "Max_relay_log_size", "Executed_log_entries", "Slave_received_heartbeats"),
+    *("Slave_heartbeat_period", "Gtid_Slave_Pos"),
+)
+_LARGEST_RELAY_LOG = 1 << 30
+
+
+def shown(looks: list[Look], columns: tuple[str, ...], *, as_source: bool = False) -> Rows:
+    """The rows; `as_source`: in the words of MySQL since 8.0.22."""
+    rows = [tuple(_value(look, name, as_source=as_source) for name in columns) for look in looks]
+    return Rows(tuple((to_source(name) if as_source else name, kind_of(name)[1]) for name in columns), tuple(rows))
+
+
+def kind_of(name: str) -> Column:
+    """The column's type in either vendor's server."""
+    if name == "Slave_heartbeat_period":
+        return name, DOUBLE
+    return name, LONG if name in _LONG else LONGLONG if name in _LONGLONG else VAR_STRING
+
+
+def _value(look: Look, name: str, *, as_source: bool) -> object:
+    status = look.status
+    made: dict[str, Callable[[], object]] = {
+        "Gtid_IO_Pos": lambda: status.Retrieved_Gtid_Set if status.Using_Gtid != "No" else "",
+        "Replicate_Do_Domain_Ids": lambda: ", ".join(map(str, look.master.do_domain_ids)),
+        "Replicate_Ignore_Domain_Ids": lambda: ", ".join(map(str, look.master.ignore_domain_ids)),
+        "Parallel_Mode": lambda: "conservative",
+        "Slave_DDL_Groups": lambda: 0,
+        "Slave_Non_Transactional_Groups": lambda: 0,
+        "Slave_Transactional_Groups": lambda: status.Transactions_Applied,
+        "Connection_name": lambda: status.Channel_Name,
+        "Slave_SQL_State": lambda: status.Slave_SQL_Running_State,
+        "Max_relay_log_size": lambda: _LARGEST_RELAY_LOG,
+        "Executed_log_entries": lambda: status.Transactions_Applied,
+        "Slave_received_heartbeats": lambda: 0,
+        "Slave_heartbeat_period": lambda: look.master.heartbeat,
+        "Gtid_Slave_Pos": lambda: status.Executed_Gtid_Set,
+    }
+    value = made[name]() if name in made else getattr(status, name)
+    return to_source_text(name, value) if as_source else value

@@ -1,0 +1,165 @@
+"""Each statement, the role that it needs, and who answers it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from rplctl import mysql_errors as er
+from rplctl.accounts import ADMIN, READER
+from rplctl.errors import RplError
+from rplctl.front import administer, show
+from rplctl.front.front import Front, Session
+from rplctl.front.result import Answer, Done
+from rplctl.front.select import select
+from rplctl.front.statement import Statement
+from rplctl.front.variables import variables
+
+Answerer = Callable[[Front, Session, Statement], Answer]
+
+
+def done(front: Front, session: Session, words: Statement) -> Answer:
+    """A statement that changes nothing here."""
+    return Done()
+
+
+def _empty(names: str) -> Answerer:
+    return lambda front, session, words: show.nothing(names)
+
+
+def use(front: Front, session: Session, words: Statement) -> Answer:
+    session.database = words.name()
+    words.expect_end()
+    return Done()
+
+
+def kill(front: Front, session: Session, words: Statement) -> Answer:
+    words.accept("HARD|SOFT")
+    words.accept("CONNECTION|QUERY")
+    number = words.number()
+    words.expect_end()
+    front.kill(number)
+    return Done()
+
+
+def set_global(front: Front, session: Session, words: Statement) -> Answer:
+    """Options are set by `rplctl init`, filters by `rplctl change-filter`."""
+    name = words.name().lower()
+    if name not in variables(front.looks.config_of(""), front.looks, front.version, {name}):
+        raise RplError(f"Unknown system variable '{name}'", errno=er.UNKNOWN_SYSTEM_VARIABLE)
+    raise not_yet(f"SET GLOBAL {name}")
+
+
+def set_session(front: Front, session: Session, words: Statement) -> Answer:
+    """Settings of the session have no effect here; @x is kept. SET @@global.x and PASSWORD are not of the session."""
+    text = words.text.upper().replace(" ", "")
+    if "GLOBAL" in text or "PERSIST" in text or text.startswith("SETPASSWORD"):
+        raise not_yet("SET GLOBAL among other settings")
+    while words.accept("@") and words.token.kind in ("word", "quoted"):
+        name = words.name().lower()
+        words.expect("=|:=")
+        if words.accept("@ @"):
+            words.accept("GLOBAL|SESSION .")
+            found = variables(front.looks.config_of(""), front.looks, front.version)
+            session.variables[name] = found.get(words.name().lower())
+        elif len(session.variables) < 64:
+            session.variables[name] = words.value()[:1000]
+        if not words.accept(","):
+            break
+    return Done()
+
+
+def refuse_writing(front: Front, session: Session, words: Statement) -> Answer:
+    text = "The MySQL server is running with the --super-read-only option so it cannot execute this statement"
+    raise RplError(text, errno=er.OPTION_PREVENTS_STATEMENT)
+
+
+def refuse_yet(front: Front, session: Session, words: Statement) -> Answer:
+    raise not_yet(" ".join(words.text.split()[:3]))
+
+
+def not_yet(what: str) -> RplError:
+    return RplError(f"This version of rplctl doesn't yet support '{what}'", errno=er.NOT_SUPPORTED_YET)
+
+
+# the first row whose words begin the statement answers it; `A|B` is one word or the other
+STATEMENTS: Final[tuple[tuple[str, str, Answerer], ...]] = (
+    ("SHOW ALL SLAVES|REPLICAS STATUS", READER, show.all_status),
+    ("SHOW GLOBAL|SESSION|LOCAL VARIABLES", READER, show.show_variables),
+    ("SHOW VARIABLES", READER, show.show_variables),
+    ("SHOW GLOBAL|SESSION|LOCAL STATUS", READER, show.show_counters),
+    ("SHOW STATUS", READER, show.show_counters),
+    ("SHOW WARNINGS", READER, show.warnings),
+    ("SHOW ERRORS", READER, show.warnings),
+    ("SHOW MASTER STATUS", READER, show.log_status),
+    ("SHOW BINARY LOG STATUS", READER, show.log_status),
+    ("SHOW BINLOG STATUS", READER, show.log_status),
+    ("SHOW FULL PROCESSLIST", READER, show.processes),
+    ("SHOW PROCESSLIST", READER, show.processes),
+    ("SHOW DATABASES|SCHEMAS", READER, show.databases),
+    ("SHOW FULL TABLES", READER, show.tables),
+    ("SHOW TABLES", READER, show.tables),
+    ("SHOW ENGINES", READER, _empty("Engine,Support,Comment,Transactions,XA,Savepoints")),
+    ("SHOW PLUGINS", READER, _empty("Name,Status,Type,Library,License")),
+    ("SHOW COLLATION", READER, _empty("Collation,Charset,Id#,Default,Compiled,Sortlen#")),
+    ("SHOW SLAVE HOSTS", READER, _empty("Server_id#,Host,Port#,Master_id#")),
+    ("SHOW REPLICAS", READER, _empty("Server_Id#,Host,Port#,Source_Id#,Replica_UUID")),
+    ("SELECT", READER, select),
+    ("USE", READER, use),
+    ("DO", READER, done),
+    ("BEGIN", READER, done),
+    ("COMMIT", READER, done),
+    ("ROLLBACK", READER, done),
+    ("START TRANSACTION", READER, done),
+    ("SET GLOBAL SQL_SLAVE_SKIP_COUNTER|SQL_REPLICA_SKIP_COUNTER", ADMIN, administer.skip_count),
+    ("SET GLOBAL", ADMIN, set_global),
+    ("SET", READER, set_session),
+    ("KILL", ADMIN, kill),
+    ("CHANGE MASTER", ADMIN, administer.change_source),
+    ("CHANGE REPLICATION SOURCE", ADMIN, administer.change_source),
+    ("START", ADMIN, administer.start_replica),
+    ("STOP", ADMIN, administer.stop_replica),
+    ("RESET SLAVE|REPLICA", ADMIN, administer.reset_replica),
+    ("FLUSH RELAY LOGS", ADMIN, administer.flush_logs),
+    ("CHANGE REPLICATION FILTER", ADMIN, refuse_yet),
+    ("RESET", ADMIN, refuse_yet),
+    ("PURGE", ADMIN, refuse_yet),
+    ("FLUSH", ADMIN, refuse_yet),
+    ("LOCK|UNLOCK", ADMIN, refuse_yet),
+    ("CREATE USER", ADMIN, refuse_yet),
+    ("GRANT|REVOKE", ADMIN, refuse_yet),
+    ("INSTALL|UNINSTALL|SHUTDOWN|LOAD|CALL", ADMIN, refuse_yet),
+    ("INSERT|UPDATE|DELETE|REPLACE|CREATE|ALTER|DROP|TRUNCATE|RENAME", READER, refuse_writing),
+)
+
+
+def answer(front: Front, session: Session, sql: str) -> Answer:
+    """Raises RplError with MySQL's number, 1227 for what the role may not do."""
+    words = Statement(sql, front.version)
+    if words.text.upper().startswith("SHOW") and _is_replica_status(words):
+        return show.replica_status(front, session, words)
+    for phrase, role, answerer in STATEMENTS:
+        words.index = 0
+        if words.accept(phrase):
+            if role == ADMIN and session.client.role != ADMIN:
+                raise denied()
+            try:
+                return answerer(front, session, words)
+            finally:
+                if role == ADMIN:
+                    front.looks.forget()
+    words.index = 0
+    raise words.refuse()
+
+
+def _is_replica_status(words: Statement) -> bool:
+    """SHOW SLAVE ['c'] STATUS."""
+    ahead = [token.value for token in words.tokens[1:4]]
+    return ahead[:1] in (["SLAVE"], ["REPLICA"]) and "STATUS" in ahead[1:]
+
+
+def denied() -> RplError:
+    text = (
+        "Access denied; you need (at least one of) the SUPER, REPLICATION_SLAVE_ADMIN privilege(s) for this operation"
+    )
+    return RplError(text, errno=er.SPECIFIC_ACCESS_DENIED_ERROR)

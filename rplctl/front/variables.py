@@ -1,0 +1,106 @@
+"""System variables and status counters that tools ask for."""
+
+from __future__ import annotations
+
+import platform
+import socket
+from collections.abc import Callable
+from typing import Final
+
+from rplctl.channel import Channel
+from rplctl.config import Config
+from rplctl.front.looks import Looks
+from rplctl.source.replica_id import replica_identity
+
+SWITCHES: Final = {"ON": 1, "OFF": 0}  # what SELECT shows for what SHOW shows
+AS_TEXT: Final = frozenset({"gtid_mode"})
+_COMMON: Final = {
+    "version_comment": "rplctl",
+    "version_compile_os": "Linux",
+    "version_compile_machine": platform.machine(),
+    "read_only": "ON",
+    "super_read_only": "ON",
+    "autocommit": "ON",
+    "skip_networking": "OFF",
+    "binlog_format": "ROW",
+    "binlog_row_image": "FULL",
+    "report_host": "",
+    "license": "Apache-2.0",
+    "character_set_client": "utf8mb4",
+    "character_set_connection": "utf8mb4",
+    "character_set_results": "utf8mb4",
+    "character_set_server": "utf8mb4",
+    "character_set_database": "utf8mb4",
+    "character_set_system": "utf8mb4",
+    "collation_connection": "utf8mb4_general_ci",
+    "collation_server": "utf8mb4_general_ci",
+    "collation_database": "utf8mb4_general_ci",
+    "sql_mode": "",
+    "init_connect": "",
+    "time_zone": "SYSTEM",
+    "system_time_zone": "UTC",
+    "transaction_isolation": "REPEATABLE-READ",
+    "tx_isolation": "REPEATABLE-READ",
+    "lower_case_table_names": 0,
+    "max_allowed_packet": 1 << 20,
+    "net_write_timeout": 10,
+    "net_buffer_length": 16384,
+    "wait_timeout": 28800,
+    "interactive_timeout": 28800,
+    "lock_wait_timeout": 10,
+    "auto_increment_increment": 1,
+    "performance_schema": "OFF",
+    "query_cache_size": 0,
+    "query_cache_type": "OFF",
+    "sql_select_limit": 1 << 32,
+    "transaction_read_only": "ON",
+    "tx_read_only": "ON",
+    "default_storage_engine": "",
+    "max_connections": 64,
+}
+
+
+def variables(config: Config, looks: Looks, version: str, names: set[str] | None = None) -> dict[str, object]:
+    """Every variable by its name, as SHOW VARIABLES has it. `names`: the channels are looked at only for those."""
+    me = replica_identity(config, Channel("", config.datadir))
+    logs = "ON" if config.log_bin and config.log_replica_updates else "OFF"
+    found: dict[str, object] = {
+        **_COMMON,
+        "version": version,
+        "hostname": socket.gethostname(),
+        "datadir": f"{config.datadir}/",
+        "server_id": me.server_id,
+        "log_bin": logs,
+        "log_slave_updates": logs,
+        "log_replica_updates": logs,
+        "master_info_repository": config.master_info_repository,
+        "relay_log_info_repository": config.relay_log_info_repository,
+    }
+    live: tuple[str, ...]
+    if "mariadb" in version.lower():
+        live = ("gtid_slave_pos", "gtid_current_pos", "gtid_binlog_pos")
+        found |= {"gtid_domain_id": 0, "gtid_strict_mode": "OFF", "default_master_connection": ""}
+    else:
+        live = ("gtid_executed",)
+        found |= {"server_uuid": me.uuid, "gtid_mode": "ON", "gtid_purged": ""}
+    if names is None or names & set(live):
+        found |= dict.fromkeys(live, executed(looks))
+    return found
+
+
+def executed(looks: Looks) -> str:
+    """The GTIDs that any channel has applied."""
+    sets = [look.status.Executed_Gtid_Set for look in looks.all() if look.status.Executed_Gtid_Set]
+    return ",".join(sets)
+
+
+def counters(looks: Looks, own: dict[str, Callable[[], int]]) -> dict[str, object]:
+    """SHOW GLOBAL STATUS."""
+    statuses = [look.status for look in looks.all()]
+    both = [each for each in statuses if (each.Slave_IO_Running, each.Slave_SQL_Running) == ("Yes", "Yes")]
+    return {
+        **{name: read() for name, read in own.items()},
+        "Slave_running": "ON" if both else "OFF",
+        "Slave_retried_transactions": sum(each.Retried_transactions for each in statuses),
+        "Slave_open_temp_tables": 0,
+    }

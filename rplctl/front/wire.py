@@ -1,0 +1,207 @@
+"""Packets of the MySQL protocol and their parts.
+
+Invariant: a packet is read within one deadline that begins with its first byte, however the client cuts it up, and
+its announced length is compared with the limit before memory is taken for it.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from collections.abc import Iterable
+from typing import Final
+
+from rplctl import mysql_errors as er
+from rplctl.errors import RplError
+
+PACKET_S = 10.0  # from the first byte of a packet to its last, and for each answer that is sent
+WHOLE: Final = 0xFFFFFF
+LONG, DOUBLE, LONGLONG, VAR_STRING, BLOB = 3, 5, 8, 253, 252  # column types
+UTF8MB4, BINARY = 45, 63  # collations
+_NUMBER = 0x8000  # flag of a column
+STATUS_AUTOCOMMIT: Final = 2
+
+LONG_PASSWORD, FOUND_ROWS, LONG_FLAG, CONNECT_WITH_DB = 1, 2, 4, 8
+PROTOCOL_41, SSL, TRANSACTIONS, SECURE_CONNECTION = 0x200, 0x800, 0x2000, 0x8000
+PLUGIN_AUTH, CONNECT_ATTRIBUTES, LENENC_AUTH = 0x80000, 0x100000, 0x200000
+OFFERED: Final = (
+    LONG_PASSWORD | FOUND_ROWS | LONG_FLAG | CONNECT_WITH_DB | PROTOCOL_41 | TRANSACTIONS | SECURE_CONNECTION
+    | PLUGIN_AUTH | CONNECT_ATTRIBUTES | LENENC_AUTH
+)  # fmt: skip
+
+_STATES = {
+    er.ACCESS_DENIED_ERROR: "28000",
+    er.CON_COUNT_ERROR: "08004",
+    er.UNKNOWN_COM_ERROR: "08S01",
+    er.NET_PACKET_TOO_LARGE: "08S01",
+    er.MALFORMED_PACKET: "HY000",
+    er.PARSE_ERROR: "42000",
+    er.SPECIFIC_ACCESS_DENIED_ERROR: "42000",
+    er.NOT_SUPPORTED_YET: "42000",
+    er.BAD_DB_ERROR: "42000",
+    er.SP_DOES_NOT_EXIST: "42000",
+    er.NO_SUCH_TABLE: "42S02",
+    er.BAD_FIELD_ERROR: "42S22",
+}
+
+
+class Closed(Exception):
+    """The client went away, was too slow, or sent what is not a packet."""
+
+
+class Link:
+    """One connection: packets in, packets out."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection = connection
+        self.sequence = 0
+        self.deadline: float | None = None  # time.monotonic(): of the sign-in, which is one exchange
+
+    def read(self, most: int, idle_s: float = PACKET_S) -> bytes:
+        """One packet. `idle_s`: how long to wait for its first byte. Raises Closed, RplError 1153."""
+        deadline = self.deadline
+        self.connection.settimeout(idle_s if deadline is None else _left(deadline))
+        head = self._receive(1)
+        deadline = time.monotonic() + PACKET_S if deadline is None else deadline
+        head += self._take(3, deadline)
+        length = int.from_bytes(head[:3], "little")
+        self.sequence = (head[3] + 1) & 0xFF
+        if length > most or length == WHOLE:
+            raise RplError("Got a packet bigger than 'max_allowed_packet' bytes", errno=er.NET_PACKET_TOO_LARGE)
+        return self._take(length, deadline)
+
+    def _take(self, length: int, deadline: float) -> bytes:
+        found = bytearray()
+        while len(found) < length:
+            self.connection.settimeout(_left(deadline))
+            found += self._receive(min(length - len(found), 1 << 16))
+        return bytes(found)
+
+    def _receive(self, most: int) -> bytes:
+        try:
+            data = self.connection.recv(most)
+        except (OSError, ValueError) as error:  # ValueError: closed by another thread
+            raise Closed from error
+        if not data:
+            raise Closed
+        return data
+
+    def send(self, *payloads: bytes) -> None:
+        """Each payload as a packet, all of them in one write. Raises Closed."""
+        out = bytearray()
+        for payload in payloads:
+            view = memoryview(payload)
+            while True:
+                part, view = view[:WHOLE], view[WHOLE:]
+                out += len(part).to_bytes(3, "little") + bytes((self.sequence,)) + part
+                self.sequence = (self.sequence + 1) & 0xFF
+                if len(part) < WHOLE:
+                    break
+        try:
+            self.connection.settimeout(PACKET_S if self.deadline is None else _left(self.deadline))
+            self.connection.sendall(out)
+        except (OSError, ValueError) as error:
+            raise Closed from error
+
+
+def _left(deadline: float) -> float:
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise Closed
+    return left
+
+
+class Reader:
+    """The parts of one packet, in order. Raises RplError 1835 for a packet that is cut."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data, self.at = data, 0
+
+    @property
+    def left(self) -> int:
+        return len(self.data) - self.at
+
+    def take(self, length: int) -> bytes:
+        if length > self.left:
+            raise malformed()
+        self.at += length
+        return self.data[self.at - length : self.at]
+
+    def integer(self, length: int) -> int:
+        return int.from_bytes(self.take(length), "little")
+
+    def until_zero(self) -> bytes:
+        end = self.data.find(b"\0", self.at)
+        if end < 0:
+            raise malformed()
+        found = self.data[self.at : end]
+        self.at = end + 1
+        return found
+
+    def length(self) -> int:
+        first = self.integer(1)
+        if first < 0xFB:
+            return first
+        if first in (0xFB, 0xFF):
+            raise malformed()
+        return self.integer({0xFC: 2, 0xFD: 3, 0xFE: 8}[first])
+
+    def counted(self) -> bytes:
+        return self.take(self.length())
+
+    def rest(self) -> bytes:
+        return self.take(self.left)
+
+
+def malformed() -> RplError:
+    return RplError("Malformed communication packet.", errno=er.MALFORMED_PACKET)
+
+
+def counted(data: bytes) -> bytes:
+    """The bytes behind their length."""
+    size = len(data)
+    if size < 0xFB:
+        return bytes((size,)) + data
+    if size <= 0xFFFF:
+        return b"\xfc" + size.to_bytes(2, "little") + data
+    if size <= WHOLE:
+        return b"\xfd" + size.to_bytes(3, "little") + data
+    return b"\xfe" + size.to_bytes(8, "little") + data
+
+
+def length_encoded(number: int) -> bytes:
+    if number < 0xFB:
+        return bytes((number,))
+    return b"\xfc" + number.to_bytes(2, "little") if number <= 0xFFFF else b"\xfe" + number.to_bytes(8, "little")
+
+
+def ok(warnings: int = 0) -> bytes:
+    return b"\0\0\0" + struct.pack("<HH", STATUS_AUTOCOMMIT, warnings)
+
+
+def eof(warnings: int = 0) -> bytes:
+    return b"\xfe" + struct.pack("<HH", warnings, STATUS_AUTOCOMMIT)
+
+
+def error(errno: int, text: str) -> bytes:
+    state = _STATES.get(errno, "HY000")
+    return b"\xff" + struct.pack("<H", errno) + b"#" + state.encode() + text.encode("utf-8", "replace")[:2000]
+
+
+def column(name: str, kind: int) -> bytes:
+    is_number = kind not in (VAR_STRING, BLOB)
+    parts = b"".join(counted(text) for text in (b"def", b"", b"", b"", name.encode(), b""))
+    collation = BINARY if is_number else UTF8MB4
+    length = {LONG: 11, LONGLONG: 20, DOUBLE: 22}.get(kind, 65535)
+    flags = _NUMBER if is_number else 0
+    decimals = 31 if kind == DOUBLE else 0
+    return parts + b"\x0c" + struct.pack("<HIBHB2x", collation, length, kind, flags, decimals)
+
+
+def text_row(values: Iterable[object]) -> bytes:
+    return b"".join(b"\xfb" if value is None else counted(as_bytes(value)) for value in values)
+
+
+def as_bytes(value: object) -> bytes:
+    return value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")

@@ -1,0 +1,270 @@
+"""The MySQL front answers real clients, lets nobody in who has not signed in, and lets a reader change nothing."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import mysql.connector
+import pymysql
+import pytest
+
+from rplctl.accounts import ADMIN
+from rplctl.command.user import add_user
+from rplctl.config import load_config
+from rplctl.front import session as conversation, sign_in
+from rplctl.front.server import MysqlRequest, MysqlServer
+from rplctl.front.table import STATEMENTS
+from rplctl.history import read_history
+from tests.cli.program import Program
+from tests.command.test_serve import self_signed
+from tests.kit.replica import wait_until
+from tests.kit.servers import MariadbServer, MysqlServer as RealMysql
+
+PASSWORD = "C4nary's"
+
+
+@pytest.fixture
+def datadir(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    """A channel that is configured and stopped, and an account of each kind."""
+    secret = tmp_path / "pw"
+    secret.write_text("source-pw\n")
+    secret.chmod(0o600)
+    made = Program(tmp_path / "instance", capsys)
+    change = ("change-master", "--master-host", "127.0.0.1", "--master-port", "1", "--master-user", "repl")
+    assert made(*change, "--password-file", str(secret)).code == 0
+    config = load_config(made.datadir, "")
+    add_user(config, "monitor", "reader", PASSWORD)
+    add_user(config, "old", "reader", PASSWORD, native=True)
+    add_user(config, "dba", "admin", PASSWORD)
+    return made.datadir
+
+
+@contextmanager
+def served(datadir: Path, **request: Any) -> Iterator[MysqlServer]:
+    request = {"listen": "127.0.0.1:0", **request}
+    with MysqlServer(MysqlRequest(**request), lambda name: load_config(datadir, name)).running() as server:
+        yield server
+
+
+def connect(server: MysqlServer, user: str, password: str = PASSWORD, **more: Any) -> Any:
+    return pymysql.connect(host="127.0.0.1", port=server.port, user=user, password=password, **more)
+
+
+def ask(server: MysqlServer, user: str, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+    with connect(server, user) as connection, connection.cursor() as cursor:
+        cursor.execute(sql)
+        return [column[0] for column in cursor.description or ()], list(cursor.fetchall())
+
+
+def errno_of(server: MysqlServer, user: str, sql: str) -> int:
+    try:
+        ask(server, user, sql)
+    except pymysql.MySQLError as error:
+        return int(error.args[0])
+    return 0
+
+
+def test_status_has_the_columns_and_types_of_mysql(datadir: Path, mysql: RealMysql) -> None:
+    mysql.sql("CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_USER = 'x' FOR CHANNEL 'front'")
+    try:
+        with served(datadir) as server:
+            assert described(connect(server, "monitor"), "SHOW REPLICA STATUS") == described(
+                mysql.connect(), "SHOW REPLICA STATUS"
+            )
+    finally:
+        mysql.sql("RESET REPLICA ALL FOR CHANNEL 'front'")
+
+
+def test_status_has_the_columns_and_types_of_mariadb(datadir: Path, mariadb: MariadbServer) -> None:
+    mariadb.sql("CHANGE MASTER 'front' TO MASTER_HOST = '127.0.0.1', MASTER_USER = 'x'")
+    try:
+        with served(datadir, flavor="mariadb") as server:
+            assert described(connect(server, "monitor"), "SHOW SLAVE STATUS") == described(
+                mariadb.connect(), "SHOW SLAVE 'front' STATUS"
+            )
+            assert described(connect(server, "monitor"), "SHOW ALL SLAVES STATUS") == described(
+                mariadb.connect(), "SHOW ALL SLAVES STATUS"
+            )
+    finally:
+        mariadb.sql("RESET SLAVE 'front' ALL")
+
+
+def described(connection: pymysql.connections.Connection[Any], sql: str) -> list[tuple[str, int]]:
+    with connection, connection.cursor() as cursor:
+        cursor.execute(sql)
+        return [(column[0], column[1]) for column in cursor.description]
+
+
+def test_values_are_those_of_show_status(datadir: Path) -> None:
+    with served(datadir) as server:
+        names, rows = ask(server, "monitor", "SHOW REPLICA STATUS")
+        row = dict(zip(names, rows[0], strict=True))
+        assert (row["Source_Host"], row["Source_Port"], row["Replica_IO_Running"]) == ("127.0.0.1", 1, "No")
+        assert row["Seconds_Behind_Source"] is None
+        assert ask(server, "monitor", "SHOW VARIABLES LIKE 'read_only'")[1] == [("read_only", "ON")]
+        names, rows = ask(server, "monitor", "SELECT @@read_only, VERSION(), 'a''b' AS c, 1 + 1")
+        assert names == ["@@read_only", "VERSION()", "c", "1 + 1"]
+        assert rows == [(1, server.front.version, "a'b", 2)]
+
+
+@pytest.mark.parametrize("user", ["monitor", "old", "dba"])
+def test_only_the_right_password_signs_in(datadir: Path, tmp_path: Path, user: str) -> None:
+    certificate = tmp_path / "server.pem"
+    certificate.write_bytes(self_signed())
+    tls: dict[str, Any] = {"ssl": {"ca": str(certificate)}}
+    with served(datadir, tls_cert=certificate) as server:
+        for more in ({"ssl_disabled": True}, tls, {"ssl_disabled": True}):  # full, TLS, fast
+            with connect(server, user, **more) as connection:
+                connection.ping()
+            for name, password in ((user, "wrong"), (user, ""), ("nobody", PASSWORD), ("", "")):
+                with pytest.raises(pymysql.MySQLError) as refused:
+                    connect(server, name, password, **more)
+                assert refused.value.args[0] == 1045
+    with served(datadir, tls_cert=certificate, require_tls=True) as server:
+        connect(server, user, **tls).close()
+        with pytest.raises(pymysql.MySQLError) as refused:
+            connect(server, user, ssl_disabled=True)
+        assert refused.value.args[0] == 3159
+
+
+def test_a_client_that_ignores_its_refusal_is_disconnected(datadir: Path) -> None:
+    with served(datadir) as server, socket.create_connection(("127.0.0.1", server.port), timeout=20) as client:
+        packet(client)
+        body = struct.pack("<IIB23x", 0x8A209, 1 << 24, 45) + b"old\0" + b"\x14" + bytes(20)
+        body += b"mysql_native_password\0"
+        client.sendall(len(body).to_bytes(3, "little") + b"\1" + body)
+        answer = packet(client)
+        assert answer[:1] == b"\xff" and struct.unpack("<H", answer[1:3]) == (1045,)
+        with suppress(OSError):
+            client.sendall(b"\x09\0\0\0\x03SELECT 1")
+            assert client.recv(100) == b""
+
+
+def packet(client: socket.socket) -> bytes:
+    head = client.recv(4, socket.MSG_WAITALL)
+    return client.recv(int.from_bytes(head[:3], "little"), socket.MSG_WAITALL)
+
+
+def test_a_reader_changes_nothing(datadir: Path) -> None:
+    with served(datadir) as server:
+        administrative = [phrase for phrase, role, _ in STATEMENTS if role == ADMIN]
+        for phrase in administrative:
+            sql = " ".join(word.split("|")[0] for word in phrase.split())
+            assert errno_of(server, "monitor", sql) == 1227, sql
+        for sql in ("RESET REPLICA ALL", "STOP SLAVE", "CHANGE MASTER TO MASTER_HOST='x'", "KILL 1"):
+            assert errno_of(server, "monitor", sql) == 1227, sql
+        for sql, number in {
+            "INSERT INTO t VALUES (1)": 1290,
+            "DROP DATABASE d": 1290,
+            "SET @@global.read_only = 0": 1235,
+            "frobnicate": 1064,
+            "SELECT @@nope": 1193,
+            "SELECT nope()": 1305,
+            "SELECT a": 1054,
+            "SELECT * FROM t": 1146,
+            "SELECT load_extension('x')": 1305,
+            "SHOW REPLICA STATUS FOR CHANNEL 'nope'": 3074,
+            "SELECT '": 1064,
+        }.items():
+            assert errno_of(server, "monitor", sql) == number, sql
+
+
+def test_an_administrator_changes_the_channel_and_history_names_him(datadir: Path) -> None:
+    with served(datadir) as server:
+        assert errno_of(server, "dba", "CHANGE REPLICATION SOURCE TO SOURCE_HOST = 'db9', SOURCE_PORT = 3309") == 0
+        assert ask(server, "dba", "SHOW REPLICA STATUS")[1][0][1] == "db9"
+        with connect(server, "dba") as connection, connection.cursor() as cursor:
+            cursor.execute("STOP REPLICA")
+            cursor.execute("SHOW WARNINGS")
+            assert [row[1] for row in cursor.fetchall()] == [3084]
+        assert errno_of(server, "dba", "KILL 99999") == 1094
+        assert errno_of(server, "dba", "RESET REPLICA ALL") == 0
+        assert ask(server, "dba", "SHOW REPLICA STATUS")[1] == []
+    done = {event.Event: event.Done_By for event in read_history(datadir)}
+    assert done["reset"] == "dba@127.0.0.1 over SQL"
+
+
+def test_prepared_statements_take_and_give_typed_values(datadir: Path, tmp_path: Path) -> None:
+    certificate = tmp_path / "server.pem"
+    certificate.write_bytes(self_signed())
+    with served(datadir, tls_cert=certificate) as server:
+        options = {"host": "127.0.0.1", "port": server.port, "user": "monitor", "password": PASSWORD}
+        client: Any = mysql.connector.connect(**options, use_pure=True)
+        cursor = client.cursor(prepared=True)
+        cursor.execute("SELECT %s + 1, CONCAT(%s, 'x'), NULL", (4, "a'\\b"))
+        assert cursor.fetchall() == [(5, "a'\\bx", None)]
+        cursor.execute("SHOW REPLICA STATUS")
+        assert len(cursor.fetchall()[0]) == 60
+        client.close()
+
+
+def test_the_owner_needs_no_password_on_the_unix_socket(datadir: Path, tmp_path: Path) -> None:
+    path = tmp_path / "mysql.sock"
+    with served(datadir, listen="", socket=path):
+        for program in (["mariadb", "-E", "-e", "SHOW REPLICA STATUS; STOP REPLICA"], ["mysqladmin", "status"]):
+            done = subprocess.run([program[0], "-S", str(path), *program[1:]], capture_output=True, text=True)
+            assert done.returncode == 0, done.stderr
+    assert not path.exists()
+
+
+def test_the_client_of_mysql_9_signs_in(datadir: Path, mysql: RealMysql) -> None:
+    with served(datadir) as server:
+        options = ["-h127.0.0.1", f"-P{server.port}", "-umonitor", "--get-server-public-key"]
+        done = subprocess.run(
+            [*mysql.programs["client"], *options, "-E", "-e", "SHOW REPLICA STATUS"],
+            env={**os.environ, "MYSQL_PWD": PASSWORD},
+            capture_output=True,
+            text=True,
+        )
+    assert "Source_Host: 127.0.0.1" in done.stdout, done.stderr
+
+
+def test_beyond_this_machine_it_needs_tls(datadir: Path) -> None:
+    with pytest.raises(Exception, match="TLS"), served(datadir, listen="0.0.0.0:0"):
+        pass
+
+
+def test_random_packets_end_a_connection_and_nothing_else(datadir: Path) -> None:
+    random = Random(47)
+    with served(datadir) as server:
+        for _ in range(60):
+            with socket.create_connection(("127.0.0.1", server.port), timeout=20) as client, suppress(OSError):
+                packet(client)
+                body = random.randbytes(random.randrange(0, 200))
+                head = len(body).to_bytes(3, "little") if random.random() < 0.8 else random.randbytes(3)
+                client.sendall(head + b"\1" + body)
+        admitted = connect(server, "dba")
+        for _ in range(60):
+            with suppress(pymysql.MySQLError, OSError):
+                command = random.choice([2, 3, 9, 12, 14, 22, 23, 25, 26, 31, random.randrange(4, 256)])
+                admitted._execute_command(command, random.randbytes(random.randrange(0, 60)))
+                admitted._sock.settimeout(0.05)
+                admitted._read_packet()
+            with suppress(pymysql.MySQLError, OSError):
+                admitted._force_close()
+            admitted = connect(server, "dba")
+        admitted.close()
+        assert ask(server, "monitor", "SELECT 1")[1] == [(1,)]
+
+
+def test_a_client_that_is_slow_to_sign_in_is_disconnected(datadir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rplctl.front.server.SIGN_IN_S", 0.2)
+    with served(datadir) as server, socket.create_connection(("127.0.0.1", server.port), timeout=20) as client:
+        packet(client)
+        assert client.recv(100) == b""
+        wait_until(lambda: not server.front.sessions, 20)
+
+
+def test_a_statement_that_is_too_long_is_refused(datadir: Path) -> None:
+    with served(datadir) as server:
+        sql = "SELECT '" + "x" * conversation.LONGEST_STATEMENT + "'"
+        assert errno_of(server, "monitor", sql) in (1153, 2006, 2013)
+        assert sign_in.SIGN_IN_PACKET < conversation.LONGEST_STATEMENT
