@@ -24,6 +24,7 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _DATETIME = re.compile(r"(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?)?")
 _TIME = re.compile(r"(-?\d{2,3}:\d\d:\d\d)(?:\.(\d{1,6}))?")
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_ASCII_INTRODUCERS = frozenset({"_UTF8", "_UTF8MB3", "_UTF8MB4", "_LATIN1", "_ASCII"})
 
 
 class NotComputable(Exception):
@@ -78,7 +79,10 @@ def _constant(column: Column, tokens: TokenStream, context: DdlContext) -> Value
     tokens.accept_symbol("+")
     token = tokens.token
     if token.kind == "string" or (token.kind == "word" and token.value.startswith("_")):
+        has_charset = token.kind == "word"
         value = tokens.string()
+        if has_charset and not (value.isascii() and token.value in _ASCII_INTRODUCERS):
+            raise NotComputable(f"DEFAULT {column.default} has a character set of its own")
         if tokens.at_end and not negative:
             return from_text(column, value, context)
     elif token.kind == "number":
@@ -89,6 +93,8 @@ def _constant(column: Column, tokens: TokenStream, context: DdlContext) -> Value
     elif token.kind == "bits":
         tokens.next()
         if tokens.at_end:
+            if context.is_mariadb and token.value[:2] in ("X'", "x'") and column.type not in BINARY_TYPES:
+                raise NotComputable(f"DEFAULT {column.default} is a string to MariaDB")
             return _from_bits(column, token.value)
     elif token.kind == "word" and token.value in ("TRUE", "FALSE"):
         return _from_number(column, Decimal(int(token.value == "TRUE")), context)
@@ -131,12 +137,14 @@ def _from_number(column: Column, number: Decimal, context: DdlContext) -> Value:
         raise NotComputable(f"DEFAULT {number} of a {kind} column is an index")
     if kind in TEMPORAL_TYPES and number != 0:
         raise NotComputable(f"DEFAULT {number} of a {kind} column")
-    return implicit_default(column) if kind in TEMPORAL_TYPES else from_text(column, str(number), context)
+    if kind not in TEMPORAL_TYPES and "e" in (column.default or "").casefold():
+        raise NotComputable(f"DEFAULT {column.default} of a {kind} column is a floating-point number")
+    return implicit_default(column) if kind in TEMPORAL_TYPES else from_text(column, f"{number:f}", context)
 
 
 def _float(column: Column, number: Decimal) -> float:
-    if column.scale is not None:
-        number = _rounded(number, column.scale)
+    if column.scale is not None and number != _rounded(number, column.scale):
+        raise NotComputable(f"DEFAULT {column.default} has more digits than {column.type.upper()} keeps")
     value = float(number)
     if column.type == "double":
         return value

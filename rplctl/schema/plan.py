@@ -108,6 +108,7 @@ class AlterStep:
     old: TableModel
     new: TableModel
     origins: tuple[str | None, ...]
+    first_number: int | None = None  # AUTO_INCREMENT = N of the statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,7 +359,9 @@ class _Planner:
         self.notes += altered.notes
         new = self._with_references(choose_index_names(altered.model, self.everything(but=old)))
         self.models[action.name] = new
-        self.steps.append(AlterStep(old, new, altered.origins))
+        options = (op for op in action.operations if isinstance(op, ddl.TableOptions))
+        first_number = next((op.auto_increment for op in options if op.auto_increment), None)
+        self.steps.append(AlterStep(old, new, altered.origins, first_number))
         self._children_follow(old, altered)
         for operation in action.operations:
             if isinstance(operation, ddl.AttachPartition):

@@ -198,6 +198,7 @@ class TableOptions:
     collation: str | None = None
     engine: str | None = None
     comment: str | None = None
+    auto_increment: int | None = None  # the model does not keep it: rows that an ALTER numbers begin there
 
 
 @dataclass(frozen=True, slots=True)

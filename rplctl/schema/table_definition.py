@@ -155,6 +155,10 @@ def accept_option(tokens: TokenStream, options: TableOptions) -> TableOptions | 
     if tokens.accept("COMMENT"):
         tokens.accept_symbol("=")
         return replace(options, comment=tokens.string())
+    if tokens.is_word("AUTO_INCREMENT"):
+        tokens.next()
+        tokens.accept_symbol("=")
+        return replace(options, auto_increment=tokens.integer())
     if tokens.accept("DATA DIRECTORY") or tokens.accept("INDEX DIRECTORY") or tokens.accept("START TRANSACTION"):
         if tokens.accept_symbol("="):
             tokens.string()

@@ -12,6 +12,7 @@ tables and NULLs only. A strict source (sql_mode STRICT_…) refused to lose dat
 | DECIMAL → DECIMAL, integer, text | zeros added; digits other than zero cut off: stop · text: same |
 | DECIMAL → DOUBLE | to 15 digits |
 | FLOAT → DOUBLE | same; DOUBLE → FLOAT and → integer only whole numbers that fit |
+| number → FLOAT(M,D), DOUBLE(M,D) | only whole numbers that fit (DECIMAL: stop); the same D and a greater M: same |
 | text → text | same, cut to the length; CHAR without trailing blanks (under PAD_CHAR_TO_FULL_LENGTH with them) |
 | text ↔ binary | UTF-8 bytes; other charsets only ASCII; BINARY padded with zeros |
 | ENUM → ENUM, SET → SET | by label; a label that is gone, a new order of a SET: stop |
@@ -65,7 +66,9 @@ def keeps_blanks(old: Column, new: Column, context: DdlContext) -> bool:
 
 
 def integer_range(column: Column) -> tuple[int, int]:
-    """Smallest and largest value of an integer or BIT column."""
+    """Smallest and largest value of an integer, BIT or YEAR column."""
+    if column.type == "year":
+        return 0, 2155
     if column.type == "bit":
         return 0, (1 << (column.length or 1)) - 1
     bits = INTEGER_BITS[column.type]
@@ -165,10 +168,16 @@ class Modify(ABC):
 
     def float_to_float(self) -> Conversion:
         new, below = self.new, f"{self.value} < 0" if self.new.unsigned and not self.old.unsigned else ""
-        keeps_scale = new.scale is None or new.scale == self.old.scale
-        if keeps_scale and (new.type == "double" or self.old.type == new.type):
+        is_wider = (new.length or 0) >= (self.old.length or 0)
+        keeps_digits = new.scale is None or (new.type, new.scale) == (self.old.type, self.old.scale) and is_wider
+        if keeps_digits and (new.type == "double" or self.old.type == new.type):
             return self.only(self.retyped(), below)
-        return self.only(self.retyped(), either(self.not_whole(self.value, 2**24), below))
+        return self.only(self.retyped(), either(self.not_whole(self.value, self.most_whole(2**24)), below))
+
+    def most_whole(self, exact: int) -> int:
+        """Return the largest whole number that the new FLOAT or DOUBLE holds as it is; (M,D) clips greater ones."""
+        new = self.new
+        return exact if new.scale is None else min(exact, 10 ** ((new.length or 0) - new.scale) - 1)
 
     def not_whole(self, number: str, limit: int) -> str:
         return f"{number} <> {self.whole(number)} OR {number} NOT BETWEEN -{limit} AND {limit}"

@@ -19,7 +19,7 @@ from rplctl.schema.plan import AlterStep, Catalog, DdlPlan, DeleteHistoryStep, D
 from rplctl.schema.structure import END_OF_TIME, LATER_END_OF_TIME, ROW_END, row_end
 from rplctl.target.computed_columns import Arithmetic, computed, is_calculated_anew
 from rplctl.target.conversion import Conversion
-from rplctl.target.ddl_parts import FilledColumn, Guard, clustered_key, model_of, quote
+from rplctl.target.ddl_parts import FilledColumn, Guard, clustered_key, is_in_known_order, model_of, quote
 from rplctl.target.partition import partition_condition
 
 
@@ -134,14 +134,19 @@ class Ddl(ABC):
     def _numbered(self, column: Column, step: AlterStep, context: DdlContext, *, original_names: bool) -> FilledColumn:
         """ADD COLUMN … AUTO_INCREMENT numbers the rows in the order of the old clustered key.
 
-        That order is known here for numbers and temporals, and for text of digits and letters of one case, in which
-        every collation but the few with digraphs agrees with the bytes. Without a key it is the source's secret unless
-        one row.
+        That order is known here for whole columns of integers, dates, moments and bytes, and for text of digits and
+        small letters under a collation without digraphs. Otherwise a table of more than one row stops. A table that
+        had a counter goes on from a number that only the source knows.
         """
         width, first = context.auto_increment_increment, context.auto_increment_offset
-        key = clustered_key(step.old)
         why = f"existing rows are numbered in an order that only the source knows (column '{column.name}')"
-        if key is None:
+        has_counter = any(old.auto_increment for old in step.old.columns)
+        if has_counter or (step.first_number and (width, first) != (1, 1)):
+            why = f"existing rows get numbers that only the source knows (column '{column.name}')"
+            return FilledColumn(column, None, str(first), self.always, why)
+        first = step.first_number or first
+        key = clustered_key(step.old)
+        if key is None or not is_in_known_order(step.old, key, context):
             return FilledColumn(column, None, str(first), f"(SELECT count(*) FROM {self.table(step.old)}) > 1", why)
         pairs = zip(step.origins, step.new.columns, strict=True)
         renamed = {origin: new.name for origin, new in pairs if origin is not None}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -13,6 +14,9 @@ from rplctl.schema.model import INTEGER_BITS, Column, ForeignKey, Key, TableMode
 from rplctl.schema.naming import keep_index_names
 from rplctl.schema.plan import AlterStep, Catalog, DdlPlan, MoveRowsStep, RenameStep, Step
 from rplctl.sql_text import Sql, double_quoted, standard_literal
+
+# Collations that sort digits and small letters one by one, as bytes are sorted; other languages have digraphs
+_NO_DIGRAPHS = re.compile(r"^(latin1_swedish_ci)$|_(bin|general_ci|0900_ai_ci|unicode_ci|uca1400_ai_ci)$")
 
 
 def quote(name: str) -> Sql:
@@ -141,6 +145,24 @@ def is_indexed(key: Key) -> bool:
 def is_in_order(column: Column) -> bool:
     """Whether every target orders the type's values as the source does."""
     return column.type in (*INTEGER_BITS, "year", "date", "datetime", "timestamp", "binary", "varbinary")
+
+
+def is_in_known_order(model: TableModel, key: Key, context: DdlContext) -> bool:
+    """True if the rows of an InnoDB table lie in the order of this clustered key as every target sorts it.
+
+    Partitions have an order each, and MariaDB before 10.8 keeps a DESC part ascending.
+    """
+    if model.engine.casefold() not in ("", "innodb") or model.partitioning is not None:
+        return False
+    ignores_desc = context.is_mariadb and context.version_number < 100800
+    for part in key.parts:
+        column = model.find(part.column)
+        if column is None or part.length is not None or (part.descending and ignores_desc):
+            return False
+        is_plain_text = column.type in ("char", "varchar") and _NO_DIGRAPHS.search(column.collation or "_general_ci")
+        if not is_in_order(column) and not is_plain_text:
+            return False
+    return True
 
 
 def clustered_key(model: TableModel) -> Key | None:

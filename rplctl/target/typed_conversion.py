@@ -77,7 +77,7 @@ class TypedModify(Modify):
     def beyond_integer(self, number: str) -> str:
         """Integers, BIT and YEAR that are none of the new column."""
         low, high = integer_range(self.new)
-        old_low, old_high = (0, 2155) if self.old.type == "year" else integer_range(self.old)
+        old_low, old_high = integer_range(self.old)
         return either(f"{number} < {low}" if low > old_low else "", f"{number} > {high}" if high < old_high else "")
 
     def integer_to_text(self) -> Conversion:
@@ -112,7 +112,7 @@ class TypedModify(Modify):
         return self.only(self.fitted(), self.beyond())
 
     def integer_to_float(self) -> Conversion:
-        exact = 2**53 if self.new.type == "double" else 2**24
+        exact = self.most_whole(2**53 if self.new.type == "double" else 2**24)
         return self.only(self.as_new(self.value), f"{self.value} NOT BETWEEN -{exact} AND {exact}")
 
     def decimal_to_decimal(self) -> Conversion:

@@ -81,7 +81,7 @@ class DuckdbModify(TypedModify):
 
     def decimal_to_float(self) -> Conversion:
         """By way of the digits, which are rounded once."""
-        if self.new.type == "float" or (self.old.length or 10) > 15:
+        if self.new.type == "float" or self.new.scale is not None or (self.old.length or 10) > 15:
             return self.impossible()
         return Conversion(f"CAST(CAST({self.value} AS VARCHAR) AS DOUBLE)")
 

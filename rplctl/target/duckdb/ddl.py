@@ -85,7 +85,7 @@ class DuckdbDdl(Ddl):
 
     def ordered(self, column: Column, name: str) -> tuple[str, str]:
         text = f"CAST({name} AS VARCHAR)"
-        return name, "" if is_in_order(column) else f"({text} ~ '[^0-9a-z]' AND {text} ~ '[^0-9A-Z]')"
+        return name, "" if is_in_order(column) else f"{text} ~ '[^0-9a-z]'"
 
 
 DDL: Final = DuckdbDdl()

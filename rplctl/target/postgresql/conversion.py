@@ -79,12 +79,13 @@ class PostgresqlModify(TypedModify):
         return self.only(expression, self.no_whole_integer())
 
     def decimal_to_float(self) -> Conversion:
-        if self.new.type == "float" or (self.old.length or 10) > 15:
+        if self.new.type == "float" or self.new.scale is not None or (self.old.length or 10) > 15:
             return self.impossible()
         return Conversion(f"{self.value}::double precision")
 
     def float_to_integer(self) -> Conversion:
-        return self.only(f"{self.value}::numeric", self.float_beyond_integer())
+        """By way of BIGINT: a cast to NUMERIC keeps only 6 digits of a real and 15 of a double."""
+        return self.only(f"{self.value}::bigint", self.float_beyond_integer())
 
     def binary_to_text(self) -> Conversion:
         digits, fitted = f"encode({self.value}, 'hex')", self.fit_text(f"convert_from({self.value}, 'UTF8')").expression

@@ -79,7 +79,7 @@ class PostgresqlDdl(Ddl):
 
     def ordered(self, column: Column, name: str) -> tuple[str, str]:
         is_text = declared(column) == "text" or declared(column).startswith("varchar")
-        doubt = "" if is_in_order(column) else f"({name}::text ~ '[^0-9a-z]' AND {name}::text ~ '[^0-9A-Z]')"
+        doubt = "" if is_in_order(column) else f"{name}::text ~ '[^0-9a-z]'"
         return name + (' COLLATE "C"' if is_text else ""), doubt
 
 

@@ -52,7 +52,7 @@ class SqliteModify(Modify):
     def number_to_integer(self) -> Conversion:
         """Integers, BIT and YEAR; an unsigned number above 2^63-1 is text."""
         low, high = integer_range(self.new)
-        old_low, old_high = (0, 2155) if self.old.type == "year" else integer_range(self.old)
+        old_low, old_high = integer_range(self.old)
         if low <= old_low and old_high <= high:
             return Conversion(self.value)
         limits = [] if low <= old_low else [f"{self.value} < {low}"]
@@ -64,7 +64,8 @@ class SqliteModify(Modify):
         digits = f"CAST({self.value} AS TEXT)"
         width = self.old.length or 0
         if self.old.type == "year":
-            return Conversion(f"printf('%0{width or 4}d', {self.value})")
+            width = width or 4
+            return self.fit_text(f"substr('{'0' * width}' || {self.value}, -{width})")  # printf would show NULL as 0
         if self.old.zerofill and width:
             padded = f"substr('{'0' * width}' || {digits}, -{width})"
             digits = f"CASE WHEN length({digits}) >= {width} THEN {digits} ELSE {padded} END"
@@ -90,7 +91,7 @@ class SqliteModify(Modify):
         return self.only(f"({digits}{tail})", f"length(ltrim({digits}, '-')) > {whole}{sign}")
 
     def integer_to_float(self) -> Conversion:
-        exact = 2**53 if self.new.type == "double" else 2**24
+        exact = self.most_whole(2**53 if self.new.type == "double" else 2**24)
         bad = f"typeof({self.value}) = 'text' OR {self.value} NOT BETWEEN -{exact} AND {exact}"
         return self.only(f"CAST({self.value} AS REAL)", bad)
 
@@ -121,7 +122,7 @@ class SqliteModify(Modify):
 
     def decimal_to_float(self) -> Conversion:
         """Digits and power of ten are both exact floats up to 15 digits, so one division rounds as the server does."""
-        if self.new.type == "float" or (self.old.length or 10) > 15:
+        if self.new.type == "float" or self.new.scale is not None or (self.old.length or 10) > 15:
             return self.impossible()
         return Conversion(f"CAST(replace({self.value}, '.', '') AS INTEGER) / 1e{self.old.scale or 0}")
 
@@ -161,7 +162,8 @@ class SqliteModify(Modify):
         if self.new.charset in UTF8_CHARSETS and self.context.is_strict:
             return fitted
         if self.new.charset in ASCII_CHARSETS:
-            return self.only(fitted.expression, f"length({text}) <> length({self.value})")
+            high = f"{text} GLOB '*[' || char(128) || '-' || char(1114111) || ']*'"  # bytes that are no UTF-8, too
+            return self.only(fitted.expression, f"length({text}) <> length({self.value}) OR {high}")
         return self.impossible()
 
     def refit_fraction(self, text: str, old: int, new: int) -> Conversion:

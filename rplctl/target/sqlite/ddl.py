@@ -78,7 +78,7 @@ class SqliteDdl(Ddl):
     def ordered(self, column: Column, name: str) -> tuple[str, str]:
         if column.is_unsigned_64:
             return name, f"typeof({name}) = 'text'"
-        return name, "" if is_in_order(column) else f"({name} GLOB '*[^0-9a-z]*' AND {name} GLOB '*[^0-9A-Z]*')"
+        return name, "" if is_in_order(column) else f"{name} GLOB '*[^0-9a-z]*'"
 
 
 DDL: Final = SqliteDdl()
