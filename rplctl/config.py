@@ -168,7 +168,7 @@ class Config:
     )
     replica_skip_errors: str = option("off", "errors of the target that are ignored", is_error_list=True)
     max_batch_bytes: int = option(512 << 20, "maximum bytes of relay log per Spark job", low=1 << 16, high=1 << 40)
-    spark: str = option("auto", "rows that tasks of Spark decode: all, or large batches", choices=("always", "auto"))
+    spark: str = option("always", "rows that tasks of Spark decode: all, or large batches", choices=("always", "auto"))
     spark_master: str = option("", "URL of the Spark master; empty = local[number of cores]")
     spark_conf: str = option("", "Spark properties", holds="settings")
     insecure_cluster: bool = option(False, "use a Spark cluster that neither authenticates nor encrypts")

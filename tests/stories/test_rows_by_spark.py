@@ -43,7 +43,7 @@ def tasks(replica: Replica) -> list[int]:
 def test_tasks_of_one_job_decode_all_rows_of_a_backlog_and_of_a_trickle(
     replica: Replica, mariadb: MariadbServer
 ) -> None:
-    replica.run("init", "--spark", "always")
+    replica.run("init")
     log_name, position = mariadb.master_status()
     replica.change_master(mariadb, "--master-log-file", log_name, "--master-log-pos", str(position))
     mariadb.sql("CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, n INT, note VARCHAR(60))", "spark")
@@ -70,8 +70,7 @@ def test_tasks_of_one_job_decode_all_rows_of_a_backlog_and_of_a_trickle(
     wait_until(lambda: replica.pid("applier") is None)
 
 
-def test_the_demo_leaves_no_row_to_the_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RPLCTL_SPARK", "always")
+def test_the_demo_leaves_no_row_to_the_driver(tmp_path: Path) -> None:
     folder = str(tmp_path / "demo")
     assert run_here(["demo", folder]).returncode == 0
     (status,) = json.loads(run_here(["--datadir", folder, "show-status", "--json"]).stdout)
