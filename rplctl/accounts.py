@@ -31,7 +31,7 @@ _COST = 1 << 14  # of scrypt: 16 MB and some 50 ms
 _one_at_a_time = threading.Lock()  # many sign-ins at once take no more memory than one
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
     """One account. `native` is the hash for mysql_native_password, or '' if the account does not use that plugin."""
 
@@ -42,11 +42,11 @@ class Account:
     native: str = field(default="", repr=False)
 
 
-NOBODY: Final = Account("", READER, "00" * 16, "00" * 32)  # an unknown name is checked against it: the same work
+NOBODY: Final = Account(name="", role=READER, salt="00" * 16, verifier="00" * 32)  # checked for unknown names
 
 
 def new_account(name: str, role: str, password: str, *, native: bool = False) -> Account:
-    """Raises UsageError."""
+    """Return the account, with hashes of the password. Raises UsageError."""
     if not name or len(name) > LONGEST_NAME or not name.isprintable() or name != name.strip():
         raise UsageError(f"'{name}' is not an account name: 1 to {LONGEST_NAME} printable characters")
     if role not in ROLES:
@@ -55,7 +55,8 @@ def new_account(name: str, role: str, password: str, *, native: bool = False) ->
         raise UsageError(f"a password has 1 to {LONGEST_PASSWORD} bytes")
     salt = os.urandom(16)
     stage2 = hashlib.sha1(hashlib.sha1(password.encode()).digest()).hexdigest() if native else ""
-    return Account(name, role, salt.hex(), _scrypt(password.encode(), salt).hex(), stage2)
+    verifier = _scrypt(password.encode(), salt).hex()
+    return Account(name=name, role=role, salt=salt.hex(), verifier=verifier, native=stage2)
 
 
 def random_password() -> str:
@@ -91,7 +92,13 @@ def read_accounts(datadir: Path) -> dict[str, Account]:
 
 
 def _account(name: str, stored: dict[str, Any]) -> Account:
-    account = Account(name, stored["role"], stored["salt"], stored["verifier"], stored.get("native", ""))
+    account = Account(
+        name=name,
+        role=stored["role"],
+        salt=stored["salt"],
+        verifier=stored["verifier"],
+        native=stored.get("native", ""),
+    )
     if account.role not in ROLES or len(bytes.fromhex(account.verifier)) != 32 or not bytes.fromhex(account.salt):
         raise ValueError(name)
     if len(bytes.fromhex(account.native)) not in (0, 20):
@@ -100,7 +107,7 @@ def _account(name: str, stored: dict[str, Any]) -> Account:
 
 
 def write_accounts(datadir: Path, accounts: dict[str, Account]) -> None:
-    """Raises OSError."""
+    """Write all accounts, mode 0600. Raises OSError."""
     rows = {name: asdict(account) for name, account in sorted(accounts.items())}
     for row in rows.values():
         del row["name"]

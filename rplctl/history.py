@@ -67,7 +67,7 @@ def note_event(  # noqa: PLR0913 - the columns
 
 @contextmanager
 def done_by(who: str) -> Iterator[None]:
-    """What the block does is done by this account, not by who began the process."""
+    """Record what the block does under this account, not under the one that began the process."""
     token = _doer.set(who)
     try:
         yield

@@ -46,7 +46,14 @@ def serve(
         raise UsageError("serve needs an address", hint="rplctl serve --mysql 127.0.0.1:3307")
     with ExitStack() as open_servers:
         if mysql or mysql_socket:
-            request = MysqlRequest(mysql, mysql_socket, mysql_flavor, require_tls, tls_cert, tls_key)
+            request = MysqlRequest(
+                listen=mysql,
+                socket=mysql_socket,
+                flavor=mysql_flavor,
+                require_tls=require_tls,
+                tls_cert=tls_cert,
+                tls_key=tls_key,
+            )
             open_servers.enter_context(MysqlServer(request, options.config).running())
             _say(
                 options,

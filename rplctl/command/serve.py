@@ -155,7 +155,7 @@ def address_of(listen: str, flag: str = "--listen") -> tuple[str, int]:
 
 
 def tls_context_of(cert: Path | None, key: Path | None) -> ssl.SSLContext | None:
-    """Raises UsageError, RplError."""
+    """Return the TLS context of a certificate. Raises UsageError, RplError."""
     if not cert:
         if key:
             raise UsageError("--tls-key is of no use without --tls-cert")

@@ -21,7 +21,7 @@ from rplctl.history import note_event
 from rplctl.locks import PATIENCE_S, FileLock, lock_wait_timeout
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UserLine:
     """Field names are columns."""
 
@@ -30,7 +30,7 @@ class UserLine:
     Plugin: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UserAdded:
     """The account; `Password` only if rplctl made it up, '' otherwise."""
 
@@ -55,7 +55,7 @@ def add_user(config: Config, name: str, role: str, password: str | None, *, nati
             raise UsageError(f"there is an account '{name}' already", hint=f"rplctl user remove {name}")
         accounts[name] = new_account(name, role, given, native=native)
     note_event(config.datadir, None, "user", f"account '{name}' added with the role {role}")
-    return UserAdded(name, role, given if password is None else "")
+    return UserAdded(User=name, Role=role, Password=given if password is None else "")
 
 
 def remove_user(config: Config, name: str) -> UserLine:
@@ -69,13 +69,14 @@ def remove_user(config: Config, name: str) -> UserLine:
 
 
 def list_users(config: Config) -> list[UserLine]:
-    """Raises NotConfigured, ConfigError."""
+    """Return the accounts, by name. Raises NotConfigured, ConfigError."""
     refuse_missing_folder(config)
     return [_line(account) for _, account in sorted(read_accounts(config.datadir).items())]
 
 
 def _line(account: Account) -> UserLine:
-    return UserLine(account.name, account.role, "mysql_native_password" if account.native else "caching_sha2_password")
+    plugin = "mysql_native_password" if account.native else "caching_sha2_password"
+    return UserLine(User=account.name, Role=account.role, Plugin=plugin)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from rplctl.command.skip import skip
 from rplctl.command.start import start
 from rplctl.command.stop import stop
 from rplctl.errors import UsageError
-from rplctl.front.front import Front, Session
+from rplctl.front.front import ClientSession, Front
 from rplctl.front.result import Done
 from rplctl.front.statement import Statement
 
@@ -40,7 +40,7 @@ def channel_after(words: Statement, front: Front, *, named: str | None = None) -
 
 
 def connection_name(words: Statement, front: Front) -> str | None:
-    """MariaDB's `SLAVE 'c'`."""
+    """Read the name of a connection, as in MariaDB's `STOP SLAVE 'c'`."""
     return words.string() if front.is_mariadb and words.token.kind == "string" else None
 
 
@@ -85,7 +85,7 @@ def _until(words: Statement) -> Until:
     return Until(**texts, **positions)  # type: ignore[arg-type]  # names and types are those of _UNTIL
 
 
-def start_replica(front: Front, session: Session, words: Statement) -> Done:
+def start_replica(front: Front, session: ClientSession, words: Statement) -> Done:
     every = words.accept("ALL SLAVES|REPLICAS") if front.is_mariadb else False
     named = None
     if not every:
@@ -99,7 +99,7 @@ def start_replica(front: Front, session: Session, words: Statement) -> Done:
     return Done(tuple(notes))
 
 
-def stop_replica(front: Front, session: Session, words: Statement) -> Done:
+def stop_replica(front: Front, session: ClientSession, words: Statement) -> Done:
     every = words.accept("ALL SLAVES|REPLICAS") if front.is_mariadb else False
     named = None
     if not every:
@@ -113,7 +113,7 @@ def stop_replica(front: Front, session: Session, words: Statement) -> Done:
     return Done(tuple(notes))
 
 
-def reset_replica(front: Front, session: Session, words: Statement) -> Done:
+def reset_replica(front: Front, session: ClientSession, words: Statement) -> Done:
     named = connection_name(words, front)
     everything = words.accept("ALL")
     names = _channels(front, channel_after(words, front, named=named))
@@ -124,13 +124,13 @@ def reset_replica(front: Front, session: Session, words: Statement) -> Done:
     return Done(tuple(notes))
 
 
-def flush_logs(front: Front, session: Session, words: Statement) -> Done:
+def flush_logs(front: Front, session: ClientSession, words: Statement) -> Done:
     for name in _channels(front, channel_after(words, front)):
         flush_relay_logs(front.looks.config_of(name), name)
     return Done()
 
 
-def skip_count(front: Front, session: Session, words: Statement) -> Done:
+def skip_count(front: Front, session: ClientSession, words: Statement) -> Done:
     words.expect("=|:=")
     count = words.number()
     words.expect_end()
@@ -139,7 +139,7 @@ def skip_count(front: Front, session: Session, words: Statement) -> Done:
     return Done()
 
 
-def change_source(front: Front, session: Session, words: Statement) -> Done:
+def change_source(front: Front, session: ClientSession, words: Statement) -> Done:
     named = connection_name(words, front)
     words.expect("TO")
     texts: dict[str, str] = {}

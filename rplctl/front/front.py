@@ -1,4 +1,4 @@
-"""What all connections share: channels, flavor, counters, and the sessions themselves."""
+"""State that all connections share: channels, flavor, counters, and the sessions themselves."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from rplctl.front.wire import Link
 FLAVORS: Final = ("mysql", "mariadb")
 
 
-@dataclass(slots=True)
-class Session:
-    """What the statements of one connection share."""
+@dataclass(slots=True, kw_only=True)
+class ClientSession:
+    """State that the statements of one connection share."""
 
     number: int
     client: Client
@@ -42,7 +42,7 @@ class Front:
         self.looks, self.flavor = looks, flavor
         base = "10.11.0-MariaDB" if flavor == "mariadb" else "8.0.36"
         self.version = f"{base}-rplctl-{__version__}"
-        self.sessions: dict[int, Session] = {}
+        self.sessions: dict[int, ClientSession] = {}
         self.questions = self.connections = 0
         self._began = time.time()
         self._changing = threading.Lock()

@@ -67,7 +67,7 @@ class Looks:
         return names if time.monotonic() - at < SHARED_S else self._ask(self._list)
 
     def channel(self, name: str) -> Look:
-        """Raises NotConfigured, RplError."""
+        """Return the look at one channel. Raises NotConfigured, RplError."""
         at, look = self._found.get(name, (float("-inf"), None))
         if look is not None and time.monotonic() - at < SHARED_S:
             return look

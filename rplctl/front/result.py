@@ -1,4 +1,4 @@
-"""What a statement answers: rows with their columns, or nothing but OK; with either, notes for SHOW WARNINGS."""
+"""The answer to a statement: rows with their columns, or nothing but OK; with either, notes for SHOW WARNINGS."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Row = Sequence[object]
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """OK."""
+    """The answer OK, without rows."""
 
     notes: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A result set."""
+    """The answer with a result set."""
 
     columns: tuple[Column, ...]
     rows: tuple[Row, ...] = ()

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from rplctl import mysql_errors as er
 from rplctl.errors import RplError
-from rplctl.front.front import Front, Session
+from rplctl.front.front import ClientSession, Front
 from rplctl.front.result import Rows, typed
 from rplctl.front.statement import Statement, syntax_error
 from rplctl.front.variables import AS_TEXT, SWITCHES, variables
@@ -24,7 +24,7 @@ _PLAIN: Final = frozenset("abs coalesce count ifnull length like lower max min n
 _ALLOWED: Final = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ)
 
 
-def select(front: Front, session: Session, words: Statement) -> Rows:
+def select(front: Front, session: ClientSession, words: Statement) -> Rows:
     """Raises RplError 1064, 1146, 1193, 1054, 1305."""
     sql, values = _translated(front, session, words)
     own = _functions(front, session)
@@ -67,7 +67,7 @@ def _as_mysql(text: str, words: Statement) -> RplError:
     return syntax_error(words.text)
 
 
-def _translated(front: Front, session: Session, words: Statement) -> tuple[str, list[Any]]:
+def _translated(front: Front, session: ClientSession, words: Statement) -> tuple[str, list[Any]]:
     """The statement in SQLite's words, with a parameter for each literal and each @variable."""
     out: list[str] = []
     values: list[Any] = []
@@ -111,7 +111,7 @@ def _name_item(out: list[str], begin: int, text: str, *, is_variable: bool) -> N
         out += ["AS", '"' + text.strip().replace('"', '""') + '"']
 
 
-def _variable(front: Front, session: Session, words: Statement) -> object:
+def _variable(front: Front, session: ClientSession, words: Statement) -> object:
     if not words.accept("@"):
         return session.variables.get(words.name().lower())
     name = words.name().lower()
@@ -124,7 +124,7 @@ def _variable(front: Front, session: Session, words: Statement) -> object:
     return value if name in AS_TEXT or not isinstance(value, str) else SWITCHES.get(value, value)
 
 
-def _functions(front: Front, session: Session) -> dict[str, Callable[..., Any]]:
+def _functions(front: Front, session: ClientSession) -> dict[str, Callable[..., Any]]:
     return {
         "version": lambda: front.version,
         "user": lambda: session.client.name,

@@ -22,7 +22,7 @@ from rplctl.command.serve import address_of, is_local, tls_context_of
 from rplctl.command.user import refuse_missing_folder
 from rplctl.errors import RplError, UsageError, file_error, told
 from rplctl.front import wire
-from rplctl.front.front import FLAVORS, Front, Session
+from rplctl.front.front import FLAVORS, ClientSession, Front
 from rplctl.front.looks import ConfigOf, Looks
 from rplctl.front.session import converse
 from rplctl.front.sign_in import Door, sign_in
@@ -32,9 +32,9 @@ MOST_CONNECTIONS: Final = 64
 SIGN_IN_S = 10.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MysqlRequest:
-    """What `serve --mysql` is asked for; '' and None: not there."""
+    """The options of `serve --mysql`; '' and None: not given."""
 
     listen: str = ""
     socket: Path | None = None
@@ -126,7 +126,7 @@ class MysqlServer:
                 return
             link.send(wire.ok())
             link.deadline = None
-            session = Session(number, client, link, client.database)
+            session = ClientSession(number=number, client=client, link=link, database=client.database)
             self.front.sessions[number] = session
             converse(session, self.front)
         except Closed:

@@ -14,7 +14,7 @@ from rplctl.command.channel.context import Note
 from rplctl.errors import RplError, told
 from rplctl.front import wire
 from rplctl.front.binary import binary_row, bound
-from rplctl.front.front import Front, Session
+from rplctl.front.front import ClientSession, Front
 from rplctl.front.result import Answer, Done, Rows
 from rplctl.front.statement import Statement
 from rplctl.front.table import answer
@@ -32,7 +32,7 @@ _PROCESS_KILL, _RESET_CONNECTION, _SET_OPTION = 12, 31, 27
 _QUIET = frozenset({_LONG_DATA, _CLOSE})  # commands without an answer
 
 
-def converse(session: Session, front: Front) -> None:
+def converse(session: ClientSession, front: Front) -> None:
     """Answer the client until it goes. Raises Closed."""
     link = session.link
     while True:
@@ -52,7 +52,7 @@ def converse(session: Session, front: Front) -> None:
                 link.send(_error(session, told(error)))
 
 
-def _carry_out(session: Session, front: Front, packet: bytes) -> None:
+def _carry_out(session: ClientSession, front: Front, packet: bytes) -> None:
     command, body, link = packet[0], packet[1:], session.link
     if command == _QUERY:
         _send(link, _answered(session, front, _text(body)))
@@ -86,7 +86,7 @@ def _text(data: bytes) -> str:
     return data.decode("utf-8", "replace")
 
 
-def _answered(session: Session, front: Front, sql: str) -> Answer:
+def _answered(session: ClientSession, front: Front, sql: str) -> Answer:
     front.questions += 1
     session.statement = masked(sql[:LONGEST_SHOWN])
     with done_by(f"{session.client.name} over SQL"):
@@ -96,7 +96,7 @@ def _answered(session: Session, front: Front, sql: str) -> Answer:
     return found
 
 
-def _error(session: Session, error: RplError) -> bytes:
+def _error(session: ClientSession, error: RplError) -> bytes:
     text = f"{error.message} ({error.hint})" if error.hint else error.message
     session.notes = (Note(text, error.errno or er.UNKNOWN_ERROR),)
     return wire.error(error.errno or er.UNKNOWN_ERROR, text)
@@ -113,7 +113,7 @@ def _head(answer: Rows) -> list[bytes]:
     return [wire.length_encoded(len(answer.columns)), *columns, wire.eof()]
 
 
-def _prepare(session: Session, front: Front, sql: str) -> None:
+def _prepare(session: ClientSession, front: Front, sql: str) -> None:
     words = Statement(sql, front.version)
     if words.accept("PREPARE|EXECUTE|DEALLOCATE"):
         text = "This command is not supported in the prepared statement protocol yet"
@@ -128,7 +128,7 @@ def _prepare(session: Session, front: Front, sql: str) -> None:
     session.link.send(head, *described, *([wire.eof()] if count else []))
 
 
-def _execute(session: Session, front: Front, body: Reader) -> None:
+def _execute(session: ClientSession, front: Front, body: Reader) -> None:
     number, cursor = body.integer(4), body.integer(1)
     body.integer(4)
     if number not in session.prepared:

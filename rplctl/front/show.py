@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from rplctl import mysql_errors as er
 from rplctl.command.show_status import SOURCE_COLUMNS, WORKLOG_COLUMNS
 from rplctl.front.administer import channel_after, connection_name
-from rplctl.front.front import Front, Session
+from rplctl.front.front import ClientSession, Front
 from rplctl.front.result import Answer, Rows, texts
 from rplctl.front.statement import Statement
 from rplctl.front.status import ALL_COLUMNS, MARIADB_COLUMNS, shown
@@ -18,7 +18,7 @@ from rplctl.front.variables import counters, executed, variables
 DATABASES = ("information_schema", "mysql", "performance_schema")
 
 
-def replica_status(front: Front, session: Session, words: Statement) -> Answer:
+def replica_status(front: Front, session: ClientSession, words: Statement) -> Answer:
     words.accept("SHOW")
     as_source = words.next().value == "REPLICA"
     named = connection_name(words, front)
@@ -35,7 +35,7 @@ def replica_status(front: Front, session: Session, words: Statement) -> Answer:
     return shown(looks, SOURCE_COLUMNS if as_source else WORKLOG_COLUMNS, as_source=as_source)
 
 
-def all_status(front: Front, session: Session, words: Statement) -> Answer:
+def all_status(front: Front, session: ClientSession, words: Statement) -> Answer:
     if not front.is_mariadb:
         raise words.refuse()
     words.accept("NONBLOCKING|NOLOCK")
@@ -43,12 +43,12 @@ def all_status(front: Front, session: Session, words: Statement) -> Answer:
     return shown(front.looks.all(), ALL_COLUMNS)
 
 
-def show_variables(front: Front, session: Session, words: Statement) -> Answer:
+def show_variables(front: Front, session: ClientSession, words: Statement) -> Answer:
     found = variables(front.looks.config_of(""), front.looks, front.version)
     return _pairs(found, words)
 
 
-def show_counters(front: Front, session: Session, words: Statement) -> Answer:
+def show_counters(front: Front, session: ClientSession, words: Statement) -> Answer:
     return _pairs(counters(front.looks, front.counters), words)
 
 
@@ -96,12 +96,12 @@ def is_like(text: str, pattern: str) -> bool:
     return re.fullmatch("".join(made), text, re.IGNORECASE | re.DOTALL) is not None
 
 
-def warnings(front: Front, session: Session, words: Statement) -> Answer:
+def warnings(front: Front, session: ClientSession, words: Statement) -> Answer:
     rows = [("Note", note.errno or er.UNKNOWN_ERROR, note.text) for note in session.notes]
     return texts("Level,Code#,Message", rows)
 
 
-def log_status(front: Front, session: Session, words: Statement) -> Answer:
+def log_status(front: Front, session: ClientSession, words: Statement) -> Answer:
     """An empty set: positions are each channel's own, and belong to SHOW REPLICA STATUS."""
     words.expect_end()
     if front.is_mariadb:
@@ -111,7 +111,7 @@ def log_status(front: Front, session: Session, words: Statement) -> Answer:
     )
 
 
-def processes(front: Front, session: Session, words: Statement) -> Answer:
+def processes(front: Front, session: ClientSession, words: Statement) -> Answer:
     words.expect_end()
     now = time.time()
     rows = [
@@ -122,11 +122,11 @@ def processes(front: Front, session: Session, words: Statement) -> Answer:
     return texts("Id#,User,Host,db,Command,Time#,State,Info", rows)
 
 
-def databases(front: Front, session: Session, words: Statement) -> Answer:
+def databases(front: Front, session: ClientSession, words: Statement) -> Answer:
     return texts("Database", [(name,) for name in _chosen(DATABASES, words)])
 
 
-def tables(front: Front, session: Session, words: Statement) -> Answer:
+def tables(front: Front, session: ClientSession, words: Statement) -> Answer:
     database = words.name() if words.accept("FROM|IN") else session.database
     return texts(f"Tables_in_{database}", [])
 

@@ -37,7 +37,7 @@ _SCRAMBLE = 20
 _FAST_OK, _FULL_NEEDED, _KEY_REQUEST = b"\x01\x03", b"\x01\x04", b"\x02"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
     """Who has signed in."""
 
@@ -52,7 +52,7 @@ class Client:
 
 
 class Door:
-    """What all sign-ins share: accounts, TLS, the RSA key, passwords seen so far (as hashes)."""
+    """State that all sign-ins share: accounts, TLS, the RSA key, passwords seen so far (as hashes)."""
 
     def __init__(self, datadir: Path, version: str, tls: ssl.SSLContext | None, *, require_tls: bool) -> None:
         self.datadir, self.version, self.tls, self.require_tls = datadir, version, tls, require_tls
@@ -131,7 +131,7 @@ def sign_in(link: Link, door: Door, number: int) -> Client:
     database = reply.until_zero().decode("utf-8", "replace") if flags & wire.CONNECT_WITH_DB and reply.left else ""
     plugin = reply.until_zero().decode("ascii", "replace") if flags & wire.PLUGIN_AUTH and reply.left else NATIVE
     if owner:
-        return Client(pwd_name(), ADMIN, "localhost", database)
+        return Client(account=pwd_name(), role=ADMIN, host="localhost", database=database)
     if door.require_tls and not is_safe:
         text = "Connections using insecure transport are prohibited while --require_secure_transport=ON."
         raise RplError(text, errno=er.SECURE_TRANSPORT_REQUIRED)
@@ -147,7 +147,7 @@ def sign_in(link: Link, door: Door, number: int) -> Client:
         passed = _is_caching_sha2(link, door, account, (scramble, answer), is_safe=is_safe)
     if not passed:
         raise access_denied(name, host, with_password=bool(answer))
-    return Client(name, account.role, host, database)
+    return Client(account=name, role=account.role, host=host, database=database)
 
 
 def pwd_name() -> str:

@@ -9,16 +9,18 @@ from rplctl import mysql_errors as er
 from rplctl.accounts import ADMIN, READER
 from rplctl.errors import RplError
 from rplctl.front import administer, show
-from rplctl.front.front import Front, Session
+from rplctl.front.front import ClientSession, Front
 from rplctl.front.result import Answer, Done
 from rplctl.front.select import select
 from rplctl.front.statement import Statement
 from rplctl.front.variables import variables
 
-Answerer = Callable[[Front, Session, Statement], Answer]
+# settings that choose a transaction or a channel on a server: accepted without effect they would mislead a script
+_HAS_EFFECT: Final = ("GTID_NEXT", "GTID_SEQ_NO", "GTID_DOMAIN_ID", "DEFAULT_MASTER_CONNECTION")
+Answerer = Callable[[Front, ClientSession, Statement], Answer]
 
 
-def done(front: Front, session: Session, words: Statement) -> Answer:
+def done(front: Front, session: ClientSession, words: Statement) -> Answer:
     """A statement that changes nothing here."""
     return Done()
 
@@ -27,13 +29,13 @@ def _empty(names: str) -> Answerer:
     return lambda front, session, words: show.nothing(names)
 
 
-def use(front: Front, session: Session, words: Statement) -> Answer:
+def use(front: Front, session: ClientSession, words: Statement) -> Answer:
     session.database = words.name()
     words.expect_end()
     return Done()
 
 
-def kill(front: Front, session: Session, words: Statement) -> Answer:
+def kill(front: Front, session: ClientSession, words: Statement) -> Answer:
     words.accept("HARD|SOFT")
     words.accept("CONNECTION|QUERY")
     number = words.number()
@@ -42,7 +44,7 @@ def kill(front: Front, session: Session, words: Statement) -> Answer:
     return Done()
 
 
-def set_global(front: Front, session: Session, words: Statement) -> Answer:
+def set_global(front: Front, session: ClientSession, words: Statement) -> Answer:
     """Options are set by `rplctl init`, filters by `rplctl change-filter`."""
     name = words.name().lower()
     if name not in variables(front.looks.config_of(""), front.looks, front.version, {name}):
@@ -50,18 +52,23 @@ def set_global(front: Front, session: Session, words: Statement) -> Answer:
     raise not_yet(f"SET GLOBAL {name}")
 
 
-def set_session(front: Front, session: Session, words: Statement) -> Answer:
-    """Settings of the session have no effect here; @x is kept. SET @@global.x and PASSWORD are not of the session."""
+def set_session(front: Front, session: ClientSession, words: Statement) -> Answer:
+    """Accept settings of the session, which have no effect here, and keep @x.
+
+    SET @@global.x and PASSWORD are refused, and so is what would choose a transaction or a channel.
+    """
     text = words.text.upper().replace(" ", "")
     if "GLOBAL" in text or "PERSIST" in text or text.startswith("SETPASSWORD"):
         raise not_yet("SET GLOBAL among other settings")
+    if found := next((name for name in _HAS_EFFECT if name in text), ""):
+        raise not_yet(f"SET {found}")
     while words.accept("@") and words.token.kind in ("word", "quoted"):
         name = words.name().lower()
         words.expect("=|:=")
         if words.accept("@ @"):
             words.accept("GLOBAL|SESSION .")
-            found = variables(front.looks.config_of(""), front.looks, front.version)
-            session.variables[name] = found.get(words.name().lower())
+            known = variables(front.looks.config_of(""), front.looks, front.version)
+            session.variables[name] = known.get(words.name().lower())
         elif len(session.variables) < 64:
             session.variables[name] = words.value()[:1000]
         if not words.accept(","):
@@ -69,12 +76,12 @@ def set_session(front: Front, session: Session, words: Statement) -> Answer:
     return Done()
 
 
-def refuse_writing(front: Front, session: Session, words: Statement) -> Answer:
+def refuse_writing(front: Front, session: ClientSession, words: Statement) -> Answer:
     text = "The MySQL server is running with the --super-read-only option so it cannot execute this statement"
     raise RplError(text, errno=er.OPTION_PREVENTS_STATEMENT)
 
 
-def refuse_yet(front: Front, session: Session, words: Statement) -> Answer:
+def refuse_yet(front: Front, session: ClientSession, words: Statement) -> Answer:
     raise not_yet(" ".join(words.text.split()[:3]))
 
 
@@ -133,7 +140,7 @@ STATEMENTS: Final[tuple[tuple[str, str, Answerer], ...]] = (
 )
 
 
-def answer(front: Front, session: Session, sql: str) -> Answer:
+def answer(front: Front, session: ClientSession, sql: str) -> Answer:
     """Raises RplError with MySQL's number, 1227 for what the role may not do."""
     words = Statement(sql, front.version)
     if words.text.upper().startswith("SHOW") and _is_replica_status(words):

@@ -95,7 +95,7 @@ def executed(looks: Looks) -> str:
 
 
 def counters(looks: Looks, own: dict[str, Callable[[], int]]) -> dict[str, object]:
-    """SHOW GLOBAL STATUS."""
+    """Return the rows of SHOW GLOBAL STATUS."""
     statuses = [look.status for look in looks.all()]
     both = [each for each in statuses if (each.Slave_IO_Running, each.Slave_SQL_Running) == ("Yes", "Yes")]
     return {

@@ -1,4 +1,4 @@
-"""What ALTER TABLE … MODIFY makes of stored values: the rules, and those that are the same in every kind of target.
+"""Values that ALTER TABLE … MODIFY makes of stored ones: the rules, and those that every kind of target has.
 
 Each rule gives an expression over the old value and, where some values cannot be converted exactly, a condition that
 finds them: the applier stops before it changes anything when a row fits. Pairs of types without a rule convert empty

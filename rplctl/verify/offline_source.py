@@ -176,8 +176,8 @@ def _wait(process: subprocess.Popen[bytes], reached: MasterInfo, config: Config,
             return
         except SourceError:
             time.sleep(_POLL_S)
-    told = log.read_text(errors="replace").splitlines() if log.exists() else []
-    errors = [line for line in told if "[ERROR]" in line] or told
+    lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+    errors = [line for line in lines if "[ERROR]" in line] or lines
     raise SourceError(
         f"a server on a copy of the folder does not start: {errors[0] if errors else process.returncode}",
         errno=er.CR_CONN_HOST_ERROR,

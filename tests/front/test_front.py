@@ -165,6 +165,8 @@ def test_a_reader_changes_nothing(datadir: Path) -> None:
             "INSERT INTO t VALUES (1)": 1290,
             "DROP DATABASE d": 1290,
             "SET @@global.read_only = 0": 1235,
+            "SET GTID_NEXT = '0-1-1'": 1235,
+            "SET SESSION default_master_connection = 'c'": 1235,
             "frobnicate": 1064,
             "SELECT @@nope": 1193,
             "SELECT nope()": 1305,
