@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 
 from tests.kit.proxy import Fate, Proxy
 from tests.kit.replica import Replica, wait_until
-from tests.kit.servers import MariadbServer, MysqlServer
+from tests.kit.servers import MariadbServer
 
 pytestmark = [pytest.mark.slow]
 SCHEMA = "DROP DATABASE IF EXISTS slow; CREATE DATABASE slow; CREATE TABLE slow.t (id INT PRIMARY KEY, v LONGTEXT)"
@@ -70,37 +70,6 @@ def test_a_transaction_in_transfer_is_lag_from_its_first_event_and_its_gtid_is_n
         wait_until(lambda: shown(replica)["Seconds_Behind_Master"] == 0)
         after = shown(replica)
         assert after["Retrieved_Gtid_Set"] == after["Executed_Gtid_Set"] != before["Executed_Gtid_Set"]
-
-
-@pytest.mark.long("The test before it holds the rule; this one sees a native replica of MySQL follow it, too.")
-def test_a_gtid_counts_as_retrieved_at_the_end_of_its_transaction_as_in_mysql(
-    replica: Replica, mysql_factory: Callable[..., MysqlServer]
-) -> None:
-    source, native = mysql_factory(), mysql_factory("--server-id=77")
-    source.sql(SCHEMA)
-    with held(source) as ours, held(source) as theirs:
-        connect(replica, source, ours, "--master-auto-position", "1")
-        native.follow(source, theirs.port)
-        replica.wait_synced(source)
-        before = replica.status()["Retrieved_Gtid_Set"]
-        wait_until(lambda: native_status(native)["Retrieved_Gtid_Set"] == before)
-        theirs.hold_at = theirs.answered + 1_000_000
-        hold_in_the_middle_of_a_transaction(source, ours)
-        wait_until(lambda: theirs.answered >= theirs.hold_at)
-        wait_until(lambda: (replica.status()["Seconds_Behind_Master"] or 0) >= 2)
-        wait_until(lambda: (native_status(native)["Seconds_Behind_Source"] or 0) >= 2)
-        assert replica.status()["Retrieved_Gtid_Set"] == native_status(native)["Retrieved_Gtid_Set"] == before
-        ours.hold_at = theirs.hold_at = 0
-        replica.wait_synced(source)
-        wait_until(lambda: native_status(native)["Retrieved_Gtid_Set"] != before)
-        wait_until(lambda: replica.status()["Retrieved_Gtid_Set"] == native_status(native)["Retrieved_Gtid_Set"])
-
-
-def native_status(server: MysqlServer) -> dict[str, Any]:
-    with server.connect() as connection, connection.cursor() as cursor:
-        cursor.execute("SHOW REPLICA STATUS")
-        names = [column[0] for column in cursor.description]
-        return dict(zip(names, cursor.fetchone() or (), strict=True))
 
 
 def test_what_is_executed_is_shown_as_read_and_an_idle_sources_last_event_at_once(
