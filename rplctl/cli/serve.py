@@ -29,7 +29,7 @@ def serve(
     mysql_flavor: str = option("--mysql-flavor", "mysql|mariadb", "Server that MySQL clients see.", "mysql"),
     require_tls: bool = switch("--require-tls", "Refuse MySQL clients without TLS."),
 ) -> None:
-    """Serve metrics, health and a status page over HTTP, and answer MySQL clients."""
+    """Serve metrics and a page over HTTP, and MySQL clients."""
     from rplctl.command.serve import Request, is_local, serve as run
     from rplctl.command.user import refuse_missing_folder
     from rplctl.command.watching.watch import Watch

@@ -22,7 +22,7 @@ def user(
     password_stdin: bool = switch("--password-stdin", "Read the password from standard input."),
     ask_password: bool = switch("--ask-password", "Ask for the password on the terminal."),
 ) -> None:
-    """Add, list or remove accounts of the MySQL front (serve --mysql)."""
+    """Add, list or remove accounts of serve --mysql."""
     from rplctl.command.user import UserLine, add_user, list_users, remove_user
 
     if action not in ("add", "list", "remove"):

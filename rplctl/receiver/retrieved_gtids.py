@@ -51,23 +51,22 @@ class RetrievedGtids:
         Raises BinlogFormatError for a GTID event that is cut short.
         """
         starts = batch.offsets[first:stop]
-        codes = batch.data[starts + 4]
-        is_named = np.isin(codes, _NAMED)
-        lengths = np.diff(batch.offsets[first : stop + 1]) - description.checksum_length
-        least = np.where(codes == EventType.MARIADB_GTID, HEADER_LENGTH + MARIADB_LENGTH, NUMBER.stop)
-        for short in np.flatnonzero(is_named & (lengths < least)).tolist():
-            parse_gtid(batch.event(first + short), description)
+        named = _named(batch, first, stop, description)
         gtid_at, has_ended = self._group.follow(
             batch.data, batch.offsets[first : stop + 1], description.checksum_length
         )
         if has_ended:
             self._count(self._awaited, np.arange(min(1, len(self._awaited))), description)
-        self._count(batch.data, starts[is_named & (starts != gtid_at)], description)
+        self._count(batch.data, named[named != gtid_at], description)
         if gtid_at >= 0:
             self._awaited = batch.data[gtid_at : int(batch.offsets[np.searchsorted(batch.offsets, gtid_at) + 1])].copy()
         elif has_ended:
             self._awaited = _NOTHING
-        return int(np.isin(codes, _COUNTED).sum())
+        return int(np.isin(batch.data[starts + 4], _COUNTED).sum())
+
+    def add_whole(self, batch: EventBatch, description: FormatDescription) -> None:
+        """Note transactions that are whole, of which the batch holds the GTID events alone. Raises as `add`."""
+        self._count(batch.data, _named(batch, 0, len(batch), description), description)
 
     def cut(self) -> None:
         """The source's next log begins: what is open there has no end and never counts."""
@@ -80,3 +79,15 @@ class RetrievedGtids:
             self._mariadb = self._mariadb.add_last(mariadb.domains)
         if mysql:
             self._mysql = self._mysql.union(mysql)
+
+
+def _named(batch: EventBatch, first: int, stop: int, description: FormatDescription) -> Ints:
+    """Return where the GTID events among `first … stop - 1` begin. Raises BinlogFormatError for one that is cut short."""
+    starts = batch.offsets[first:stop]
+    codes = batch.data[starts + 4]
+    is_named = np.isin(codes, _NAMED)
+    lengths = np.diff(batch.offsets[first : stop + 1]) - description.checksum_length
+    least = np.where(codes == EventType.MARIADB_GTID, HEADER_LENGTH + MARIADB_LENGTH, NUMBER.stop)
+    for short in np.flatnonzero(is_named & (lengths < least)).tolist():
+        parse_gtid(batch.event(first + short), description)
+    return starts[is_named]

@@ -21,6 +21,7 @@ LOOKS: dict[str, list[tuple[str, ...]]] = {
     "verify": [()],
     "repair": [("--dry-run",)],
     "recover": [("--dry-run",)],
+    "user": [("list",)],
     "log-status": [()],
     "export-info": [("{folder}", "--server", "mysql-8.0", "--dry-run")],
     "wait": [("--state", "stopped", "--timeout", "1")],

@@ -87,5 +87,5 @@ def gtids_of_folder(folder: Path, master: MasterInfo, executed: str, left_out: L
                 events = [event_at(data, at) for at in taken]
                 offsets = np.concatenate(([0], np.cumsum([len(event) for event in events])))
                 batch = EventBatch(np.frombuffer(b"".join(events), np.uint8), offsets)
-                found.add(batch, 0, len(events), description)
+                found.add_whole(batch, description)
     return found.text
