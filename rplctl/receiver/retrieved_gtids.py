@@ -82,7 +82,7 @@ class RetrievedGtids:
 
 
 def _named(batch: EventBatch, first: int, stop: int, description: FormatDescription) -> Ints:
-    """Return where the GTID events among `first … stop - 1` begin. Raises BinlogFormatError for one that is cut short."""
+    """Return where the GTID events among these begin. Raises BinlogFormatError for one that is cut short."""
     starts = batch.offsets[first:stop]
     codes = batch.data[starts + 4]
     is_named = np.isin(codes, _NAMED)
