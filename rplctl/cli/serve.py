@@ -44,6 +44,7 @@ def serve(
         )
     if not (listen or mysql or mysql_socket):
         raise UsageError("serve needs an address", hint="rplctl serve --mysql 127.0.0.1:3307")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # before anybody knows that we serve
     with ExitStack() as open_servers:
         if mysql or mysql_socket:
             request = MysqlRequest(
@@ -63,7 +64,6 @@ def serve(
             watch = Watch(lambda: each_channel(options, channel), checks=True)
             server = open_servers.enter_context(run(Request(listen, token, tls_cert, tls_key), watch))
             _say(options, f"rplctl serves {server.url}")
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
         signal.pause()
 
 
