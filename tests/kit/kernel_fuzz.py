@@ -42,6 +42,7 @@ from rplctl.event.jit import byte_view
 from rplctl.event.json import json_text
 from rplctl.event.maps_in_force import maps_in_force
 from rplctl.event.net_change import net_changes
+from rplctl.event.open_group import OpenGroup
 from rplctl.event.packets import deframe
 from rplctl.event.payload import expand_event
 from rplctl.event.relocate import relocated
@@ -147,6 +148,10 @@ def _runs(data: bytes, dice: random.Random) -> None:
     events = EventFilter([1], [0], [1]) if dice.random() < 0.5 else EventFilter([])
     while at < len(batch):
         at = max(at + 1, next_run(batch, at, 4, events).stop)
+    group, cut = OpenGroup(), dice.randrange(len(batch) + 1)
+    for part in (batch.offsets[: cut + 1], batch.offsets[cut:]):
+        if len(part):
+            group.follow(batch.data, part, dice.choice([0, 4]))
     follow(dice.choice(WIDE[:6]), dice.choice(WIDE[:5]), 20, artificial=False)
 
 
