@@ -70,29 +70,35 @@ def _threads(words: Statement) -> tuple[str, ...]:
 
 
 def _until(words: Statement) -> Until:
-    given: dict[str, str] = {}
+    given: dict[str, str | int] = {}
     if words.accept("UNTIL"):
         while True:
             name = words.name().upper().replace("SOURCE_", "MASTER_")
             if name not in _UNTIL:
                 raise words.refuse()
             words.expect("=")
-            given[_UNTIL[name]] = words.value()
+            given[_UNTIL[name]] = words.number() if name.endswith("_POS") else words.value()
             if not words.accept(","):
                 break
-    positions = {name: int(text) for name, text in given.items() if name.endswith("_pos") and text.isdecimal()}
-    texts = {name: text for name, text in given.items() if not name.endswith("_pos")}
-    return Until(**texts, **positions)  # type: ignore[arg-type]  # names and types are those of _UNTIL
+    return Until(**given)  # type: ignore[arg-type]  # names and types are those of _UNTIL
 
 
-def start_replica(front: Front, session: ClientSession, words: Statement) -> Done:
+def _threads_of_channels(
+    words: Statement, front: Front, *, takes_until: bool
+) -> tuple[tuple[str, ...], Until, list[str]]:
+    """Read what follows START and STOP: the threads, where they end, and the channels."""
     every = words.accept("ALL SLAVES|REPLICAS") if front.is_mariadb else False
     named = None
     if not every:
         words.expect("SLAVE|REPLICA")
         named = connection_name(words, front)
-    roles, until = _threads(words), _until(words)
-    names = _channels(front, channel_after(words, front, named=named), every=every)
+    roles, until = _threads(words), _until(words) if takes_until else Until()
+    given = channel_after(words, front, named=named)
+    return roles, until, [_one(front, given)] if until != Until() else _channels(front, given, every=every)
+
+
+def start_replica(front: Front, session: ClientSession, words: Statement) -> Done:
+    roles, until, names = _threads_of_channels(words, front, takes_until=True)
     notes: list[Note] = []
     for name in names:
         notes += start(front.looks.config_of(name), name, StartRequest(roles, until)).notes
@@ -100,13 +106,7 @@ def start_replica(front: Front, session: ClientSession, words: Statement) -> Don
 
 
 def stop_replica(front: Front, session: ClientSession, words: Statement) -> Done:
-    every = words.accept("ALL SLAVES|REPLICAS") if front.is_mariadb else False
-    named = None
-    if not every:
-        words.expect("SLAVE|REPLICA")
-        named = connection_name(words, front)
-    roles = _threads(words)
-    names = _channels(front, channel_after(words, front, named=named), every=every)
+    roles, _, names = _threads_of_channels(words, front, takes_until=False)
     notes: list[Note] = []
     for name in names:
         notes += stop(front.looks.config_of(name), name, roles).notes

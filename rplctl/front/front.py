@@ -28,6 +28,7 @@ class ClientSession:
     link: Link
     database: str = ""
     notes: tuple[Note, ...] = ()
+    has_failed: bool = False  # the statement that the notes are of
     variables: dict[str, object] = field(default_factory=dict)  # @x
     prepared: dict[int, tuple[str, int]] = field(default_factory=dict)  # id → statement, parameters
     last_prepared: int = 0

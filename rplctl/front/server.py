@@ -156,11 +156,20 @@ def _tcp(listen: str) -> socket.socket | None:
         raise RplError(f"cannot listen on {listen}: {error.strerror or error}", hint="--mysql HOST:PORT") from error
 
 
+def _refuse_live(path: Path) -> None:
+    """Raises RplError where a server answers on the socket: it is not ours to take away."""
+    with socket.socket(socket.AF_UNIX) as client, suppress(ConnectionRefusedError):
+        client.settimeout(1)
+        client.connect(str(path))
+        raise RplError(f"a server answers on {path}", hint="rplctl serve --mysql-socket ANOTHER_FILE")
+
+
 def _unix(path: Path | None) -> socket.socket | None:
     if path is None:
         return None
     try:
         if path.exists() and stat.S_ISSOCK(path.lstat().st_mode):
+            _refuse_live(path)
             path.unlink()  # of a process that is gone
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(str(path))

@@ -92,13 +92,13 @@ def _answered(session: ClientSession, front: Front, sql: str) -> Answer:
     with done_by(f"{session.client.name} over SQL"):
         found = answer(front, session, sql)
     if not sql.lstrip()[:13].upper().startswith(("SHOW WARNINGS", "SHOW ERRORS")):
-        session.notes = found.notes
+        session.notes, session.has_failed = found.notes, False
     return found
 
 
 def _error(session: ClientSession, error: RplError) -> bytes:
     text = f"{error.message} ({error.hint})" if error.hint else error.message
-    session.notes = (Note(text, error.errno or er.UNKNOWN_ERROR),)
+    session.notes, session.has_failed = (Note(text, error.errno or er.UNKNOWN_ERROR),), True
     return wire.error(error.errno or er.UNKNOWN_ERROR, text)
 
 

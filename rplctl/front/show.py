@@ -97,7 +97,8 @@ def is_like(text: str, pattern: str) -> bool:
 
 
 def warnings(front: Front, session: ClientSession, words: Statement) -> Answer:
-    rows = [("Note", note.errno or er.UNKNOWN_ERROR, note.text) for note in session.notes]
+    level = "Error" if session.has_failed else "Note"
+    rows = [(level, note.errno or er.UNKNOWN_ERROR, note.text) for note in session.notes]
     return texts("Level,Code#,Message", rows)
 
 

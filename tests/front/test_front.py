@@ -19,6 +19,8 @@ import pytest
 from rplctl.accounts import ADMIN
 from rplctl.command.user import add_user
 from rplctl.config import load_config
+from rplctl.demo import BINLOG_FOLDER
+from rplctl.errors import RplError
 from rplctl.front import session as conversation, sign_in
 from rplctl.front.server import MysqlRequest, MysqlServer
 from rplctl.front.table import STATEMENTS
@@ -186,7 +188,11 @@ def test_an_administrator_changes_the_channel_and_history_names_him(datadir: Pat
         with connect(server, "dba") as connection, connection.cursor() as cursor:
             cursor.execute("STOP REPLICA")
             cursor.execute("SHOW WARNINGS")
-            assert [row[1] for row in cursor.fetchall()] == [3084]
+            assert [row[:2] for row in cursor.fetchall()] == [("Note", 3084)]
+            with pytest.raises(pymysql.MySQLError):
+                cursor.execute("frobnicate")
+            cursor.execute("SHOW WARNINGS")
+            assert [row[:2] for row in cursor.fetchall()] == [("Error", 1064)]
         assert errno_of(server, "dba", "KILL 99999") == 1094
         assert errno_of(server, "dba", "RESET REPLICA ALL") == 0
         assert ask(server, "dba", "SHOW REPLICA STATUS")[1] == []
@@ -215,6 +221,49 @@ def test_the_owner_needs_no_password_on_the_unix_socket(datadir: Path, tmp_path:
             done = subprocess.run([program[0], "-S", str(path), *program[1:]], capture_output=True, text=True)
             assert done.returncode == 0, done.stderr
     assert not path.exists()
+
+
+def test_the_socket_of_a_server_that_answers_is_not_taken_away(datadir: Path, tmp_path: Path) -> None:
+    path = tmp_path / "mysql.sock"
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(path))
+    with served(datadir, listen="", socket=path):
+        with pytest.raises(RplError, match="a server answers"), served(datadir, listen="", socket=path):
+            pass
+        done = subprocess.run(["mysqladmin", "-S", str(path), "status"], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+
+
+def test_threads_start_and_stop_by_statements_as_they_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = Program(tmp_path / "instance", capsys)
+    assert made("init", "--spark", "auto").code == 0
+    assert made("change-master", "--master-binlog-dir", os.fspath(BINLOG_FOLDER)).code == 0
+    add_user(load_config(made.datadir, ""), "dba", "admin", PASSWORD)
+
+    def running(server: MysqlServer) -> tuple[str, str]:
+        names, rows = ask(server, "dba", "SHOW REPLICA STATUS")
+        row = dict(zip(names, rows[0], strict=True))
+        return row["Replica_IO_Running"], row["Replica_SQL_Running"]
+
+    with served(made.datadir) as server:
+        try:
+            for sql in ("START REPLICA UNTIL SOURCE_LOG_POS = 'abc'", "START REPLICA UNTIL SOURCE_LOG_POS = abc"):
+                assert errno_of(server, "dba", sql) == 1064
+            assert errno_of(server, "dba", "START REPLICA UNTIL SOURCE_LOG_POS = 4") == 1277
+            assert running(server) == ("No", "No"), "a condition that cannot be read starts nothing"
+            assert errno_of(server, "dba", "START REPLICA IO_THREAD") == 0
+            wait_until(lambda: running(server) == ("Yes", "No"))
+            assert errno_of(server, "dba", "START REPLICA SQL_THREAD") == 0
+            wait_until(lambda: running(server) == ("Yes", "Yes"))
+            assert errno_of(server, "dba", "STOP SLAVE IO_THREAD") == 0
+            wait_until(lambda: running(server) == ("No", "Yes"))
+        finally:
+            assert errno_of(server, "dba", "STOP REPLICA") == 0
+        assert running(server) == ("No", "No")
+    done = [event.Done_By for event in read_history(made.datadir) if event.Event in ("start", "stop")]
+    assert done and set(done) == {"dba@127.0.0.1 over SQL"}
 
 
 def test_the_client_of_mysql_9_signs_in(datadir: Path, mysql: RealMysql) -> None:
