@@ -41,6 +41,7 @@ from rplctl.command.watching.watch import LOOK_S, Moment, Watch
 from rplctl.errors import RplError, UsageError, file_error
 
 DEFAULT_LISTEN: Final = "127.0.0.1:9104"  # mysqld_exporter's port
+_EXAMPLES = {"--listen": DEFAULT_LISTEN, "--mysql": "127.0.0.1:3307"}
 OLD_S: Final = 10 * LOOK_S  # a moment so old is not told as the present
 TIMEOUT_S = 10.0  # of a request from its first byte to its last, of its answer, and of a connection that says nothing
 MOST_CONNECTIONS = 64
@@ -150,7 +151,7 @@ def address_of(listen: str, flag: str = "--listen") -> tuple[str, int]:
     host, colon, port = listen.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not colon or not host or not port.isascii() or not port.isdecimal() or int(port) > 65535:
-        raise UsageError(f"{flag} {listen}: write HOST:PORT", hint=f"{flag} {DEFAULT_LISTEN}")
+        raise UsageError(f"{flag} {listen}: write HOST:PORT", hint=f"rplctl serve {flag} {_EXAMPLES[flag]}")
     return host, int(port)
 
 
