@@ -41,7 +41,8 @@ _CONTROL: Final = frozenset(
     {EventType.ROTATE, EventType.FORMAT_DESCRIPTION, EventType.HEARTBEAT, EventType.HEARTBEAT_V2}
 )
 SILENT_S: Final = 0.05  # a source that sent nothing for so long pauses: what is read of it is told
-_ENDS_TRANSACTION: Final = frozenset({EventType.XID, EventType.XA_PREPARE, EventType.TRANSACTION_PAYLOAD})
+# no transaction is open behind these: where one is left out, the relay log may say how far the source is
+_AT_AN_END: Final = frozenset({EventType.XID, EventType.XA_PREPARE, EventType.TRANSACTION_PAYLOAD, EventType.GTID_LIST})
 
 
 class Pull:
@@ -159,7 +160,7 @@ class Pull:
         self._left_out = run.ends_dropped
         self.transactions += self._gtids.add(batch, first, run.stop, self._description)
         appended = run.kept
-        if run.ends_dropped and int(batch.data[batch.offsets[run.stop - 1] + 4]) in _ENDS_TRANSACTION:
+        if run.ends_dropped and int(batch.data[batch.offsets[run.stop - 1] + 4]) in _AT_AN_END:
             appended += self._mark_position()
         return run.stop, appended
 

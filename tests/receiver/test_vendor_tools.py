@@ -6,7 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Engine
 
+from rplctl.info import RelayLogInfo
+from rplctl.recovery import recover_relay_log
+from rplctl.repository import open_relay_log_info
 from tests.kit.servers import MariadbServer, MysqlServer
 from tests.kit.vendor_dump import run_tool
 from tests.receiver.running import RunningReceiver
@@ -36,6 +40,33 @@ def test_mariadb_binlog_reads_relay_logs_to_their_end(
     mariadb_factory: Callable[..., MariadbServer], tmp_path: Path
 ) -> None:
     assert_the_tool_reads_relay_logs("mariadb", mariadb_factory(), tmp_path / "instance")
+
+
+def said(running: RunningReceiver) -> tuple[str, int]:
+    """How far this connection has read."""
+    return running.status().read_log_name, running.status().read_log_pos
+
+
+@pytest.mark.mariadb
+def test_a_connection_by_gtid_that_brings_nothing_keeps_its_place_in_the_source_log(
+    mariadb_factory: Callable[..., MariadbServer], tmp_path: Path
+) -> None:
+    """MariaDB says by a list of GTIDs alone how far such a replica is, and the relay log leaves that out."""
+    source = mariadb_factory()
+    source.sql("CREATE DATABASE tools; CREATE TABLE tools.t (id INT PRIMARY KEY); INSERT INTO tools.t VALUES (1)")
+    name, position = end = source.master_status()
+    gtids = str(source.sql("SELECT @@gtid_binlog_pos")[0][0])
+    applied = RelayLogInfo(master_log_name=name, master_log_pos=position, gtid_executed=gtids)
+    running = RunningReceiver(tmp_path / "instance", host="127.0.0.1", port=source.port, using_gtid=2, heartbeat=0.0)
+    open_relay_log_info(running.config, running.channel, no_engine).flush(applied, force=True)
+    with running:
+        running.wait(lambda: said(running) == end)
+    found = recover_relay_log(running.channel, running.stored(), applied, thorough=True)
+    assert (found.next_event.log_name, found.next_event.log_pos) == end
+
+
+def no_engine() -> Engine:
+    raise AssertionError("records are files here")
 
 
 @pytest.mark.long
