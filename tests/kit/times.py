@@ -1,6 +1,6 @@
-"""Where the time of a test run goes, by test file: `make test TIMES=1` prints the table.
+"""Where the time of a test run goes: `make test TIMES=1` prints a table by test file, TIMES=tests one by test.
 
-The CPU seconds of a file are those of the worker that runs it and of every process that carries the worker's name in
+The CPU seconds of a row are those of the worker that runs it and of every process that carries the worker's name in
 its environment, sampled while they live: a process that ends sooner than a sample counts as started, not its CPU.
 """
 
@@ -22,7 +22,7 @@ NAME = "rplctl-times"
 COLUMNS = ("wall", "cpu", "processes", "spark", "servers")
 SAMPLE_S = 0.2
 SERVERS = {"mariadbd", "mysqld", "postgres"}
-SHOWN = 60
+SHOWN = {"files": 60, "tests": 400}
 _TICK = os.sysconf("SC_CLK_TCK")
 _WORKER = "PYTEST_XDIST_WORKER"
 
@@ -41,7 +41,7 @@ class Sampler:
         self._config = config
         self._mark = f"{_WORKER}={os.environ[_WORKER]}".encode()
         self._times: defaultdict[str, dict[str, float]] = defaultdict(_nothing)
-        self._file = ""
+        self._row = ""
         self._own_cpu = time.process_time()
         self._cpu: dict[int, float] = {}  # of each living process of ours, when it was seen last
         self._strangers: set[int] = set()
@@ -53,22 +53,22 @@ class Sampler:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
-        self._file = item.nodeid.partition("::")[0]
+        self._row = item.nodeid if os.environ["TIMES"] == "tests" else item.nodeid.partition("::")[0]
         began = time.monotonic()
         try:
             return (yield)
         finally:
             self._sample()
-            self._times[self._file]["wall"] += time.monotonic() - began
+            self._times[self._row]["wall"] += time.monotonic() - began
 
     def pytest_sessionfinish(self) -> None:
         self._stopped.set()
-        table = {file: dict(counted) for file, counted in self._times.items() if file}
+        table = {row: dict(counted) for row, counted in self._times.items() if row}
         self._config.workeroutput["times"] = table  # type: ignore[attr-defined]
 
     def _on_audit(self, event: str, _arguments: object) -> None:
         if event in ("subprocess.Popen", "os.fork", "os.posix_spawn"):
-            self._times[self._file]["processes"] += 1
+            self._times[self._row]["processes"] += 1
 
     def _run(self) -> None:
         while not self._stopped.wait(SAMPLE_S):
@@ -76,7 +76,7 @@ class Sampler:
 
     def _sample(self) -> None:
         with self._lock:
-            counted = self._times[self._file]
+            counted = self._times[self._row]
             own = time.process_time()
             counted["cpu"] += own - self._own_cpu
             self._own_cpu = own
@@ -109,22 +109,23 @@ class Printer:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        for file, counted in getattr(node, "workeroutput", {}).get("times", {}).items():
-            _add(self._table[file], counted)
+        for row, counted in getattr(node, "workeroutput", {}).get("times", {}).items():
+            _add(self._table[row], counted)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        terminalreporter.section("times by test file, in seconds")
+        by = os.environ["TIMES"] if os.environ["TIMES"] in SHOWN else "files"
+        terminalreporter.section(f"times by {by}, in seconds")
         write: Callable[[str], None] = terminalreporter.write_line
-        write("".join(f"{name:>11}" for name in COLUMNS) + "  file")
+        write("".join(f"{name:>11}" for name in COLUMNS) + f"  {by}")
         total = _nothing()
         for counted in self._table.values():
             _add(total, counted)
         rows = sorted(self._table.items(), key=lambda row: -row[1]["cpu"])
-        for file, counted in [*rows[:SHOWN], (f"all {len(rows)} files", total)]:
+        for name_of_row, counted in [*rows[: SHOWN[by]], (f"all {len(rows)} {by}", total)]:
             write(
                 "".join(f"{counted[name]:11.1f}" for name in COLUMNS[:2])
                 + "".join(f"{counted[name]:11.0f}" for name in COLUMNS[2:])
-                + f"  {file}"
+                + f"  {name_of_row}"
             )
 
 
