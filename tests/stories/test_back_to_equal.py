@@ -95,6 +95,7 @@ def test_the_hint_of_a_stop_at_a_table_leads_to_a_verified_copy(replica: Replica
         assert replica.query(f"SELECT count(*) FROM shop__{name}") == source.sql(f"SELECT count(*) FROM shop.{name}")
 
 
+@pytest.mark.long("A channel by position goes the way of the one by GTID.", keeps=r"gtid")
 @pytest.mark.parametrize("change", [(), ("--master-use-gtid", "slave_pos")], ids=["position", "gtid"])
 def test_the_hint_after_a_purge_leads_to_a_verified_copy(
     replica: Replica, source: MariadbServer, change: tuple[str, ...]

@@ -115,13 +115,8 @@ def test_the_lines_of_the_readme_work_as_they_stand(
         assert "mysql_slave_status_slave_sql_running" in metrics.read_text()
 
 
-@pytest.mark.parametrize(
-    "vendor",
-    [
-        "mariadb",
-        pytest.param("mysql", marks=pytest.mark.long("The case of MariaDB has the same lines but one.")),
-    ],
-)
+@pytest.mark.long("test_the_lines_of_the_readme_work_as_they_stand types most of these lines.")
+@pytest.mark.parametrize("vendor", ["mariadb", "mysql"])
 def test_a_quick_start_and_the_pages_after_it_work_as_they_stand(
     tmp_path: Path,
     mariadb_factory: Callable[..., MariadbServer],

@@ -197,6 +197,7 @@ def cut_off(target: MariadbServer) -> None:
         target.sql(f"KILL {number}")
 
 
+@pytest.mark.long("tests/command/process/test_start_shared.py starts and stops a group.")
 def test_a_group_in_the_foreground_ends_with_sigterm_and_with_a_process_of_its_own(
     group: Made, source: MariadbServer
 ) -> None:

@@ -63,9 +63,8 @@ def test_no_verb_runs_code_from_the_folder_it_is_begun_in(folder: Path, python_p
     told = folder.with_name("told")
     succeed(folder, "init", "--on-error", f"cat > {told}", python_path=python_path)
     succeed(folder, "change-master", "--master-binlog-dir", os.fspath(demo.BINLOG_FOLDER), python_path=python_path)
-    spark = ("--spark-conf", "spark.app.version=1")  # has Spark started at once
-    succeed(folder, "start", "--until-synced", *spark, python_path=python_path)
     succeed(folder, "start", python_path=python_path)
+    succeed(folder, "wait", "--state", "synced", python_path=python_path)
     succeed(folder, "stop", python_path=python_path)
     log = folder.with_name("data") / "run" / "@" / "applier.log"
     assert "hostile" not in log.read_text()
@@ -74,7 +73,7 @@ def test_no_verb_runs_code_from_the_folder_it_is_begun_in(folder: Path, python_p
 @pytest.mark.slow
 def test_the_runner_of_on_error_runs_no_code_from_there(folder: Path) -> None:
     told = folder.with_name("told")
-    succeed(folder, "init", "--on-error", f"cat > {told}")
+    succeed(folder, "init", "--on-error", f"cat > {told}", "--spark", "auto")
     gone = folder.with_name("logs")
     gone.mkdir()
     succeed(folder, "change-master", "--master-binlog-dir", str(gone))

@@ -36,6 +36,7 @@ def run_and_be_killed(case: str, replica: Replica, target: MariadbServer, folder
 LONG = [pytest.mark.torture, pytest.mark.spark]
 
 
+@pytest.mark.long("tests/applier/test_two_phase.py kills an applier at each decision, with fewer statements.")
 @pytest.mark.parametrize(
     ("case", "position"),
     [("ma1011-torture-mixed", "line"), pytest.param("ma1011-torture-statement", "pages", marks=LONG)],
