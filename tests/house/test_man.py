@@ -30,7 +30,10 @@ from tests.cli.program import whole_program
 ROOT = Path(__file__).parents[2]
 MAN = ROOT / "man"
 PAGES = sorted(MAN.glob("*.[0-9]"))
-SECTIONS = ["NAME", "SYNOPSIS", "DESCRIPTION", "COMMANDS", "OPTIONS", "EXIT STATUS", "FILES", "ENVIRONMENT", "EXAMPLES"]
+SECTIONS = [
+    *("NAME", "SYNOPSIS", "DESCRIPTION", "CONCEPTS", "EXAMPLES"),
+    *("COMMANDS", "OPTIONS", "EXIT STATUS", "FILES", "ENVIRONMENT"),
+]
 
 
 def plain(page: str) -> str:
