@@ -42,7 +42,7 @@ def with_old_cells(images: Images) -> Images:
 
 
 def bag_changes(images: Images) -> BagChanges:
-    """Of images that are all full."""
+    """Return the changes of a keyless table's rows; every image must be full."""
     if (images.before < 0).all():  # what was inserted, as it came
         return BagChanges(image=images.after, gone=np.zeros_like(images.after), come=np.ones_like(images.after))
     most = len(images.cell_start)

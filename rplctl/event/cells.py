@@ -75,7 +75,7 @@ def gather(cells: Cells) -> tuple[ByteArray, Ints]:
 
 
 def raw_cells(cells: Cells) -> list[bytes]:
-    """Each cell's bytes."""
+    """Return the bytes of each cell."""
     if has_large_cell(cells):  # one copy, for what memory may not hold twice
         spans = zip(cells.starts.tolist(), cells.lengths.tolist(), strict=True)
         return [cells.data[start : start + length].tobytes() for start, length in spans]
@@ -86,7 +86,7 @@ def raw_cells(cells: Cells) -> list[bytes]:
 
 
 def cell_views(cells: Cells) -> list[bytes | memoryview]:
-    """As `raw_cells`; large ones stay where they are."""
+    """Return the bytes of each cell as `raw_cells` does, but large cells as views that copy nothing."""
     if not has_large_cell(cells):
         return [*raw_cells(cells)]
     spans = zip(cells.starts.tolist(), cells.lengths.tolist(), strict=True)

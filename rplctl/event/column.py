@@ -1,4 +1,4 @@
-"""What a column's cells look like: the format of one column, and the width of its cells in a row image.
+"""The format of a column's cells, and the width of these cells in a row image.
 
 Invariant: `cell_layout` knows every column type a server writes into a table map; an unknown one stops (design D12).
 (Manual: MySQL Internals, Table_map_event, "metadata"; MariaDB Knowledge Base, TABLE_MAP_EVENT, Rows_event.)

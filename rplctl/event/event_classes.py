@@ -1,4 +1,4 @@
-"""What the group kernel tells apart: each event type is of one class (`types`). Plain numbers, as kernels want them."""
+"""The classes of event types that the group kernel distinguishes (`types`), as plain numbers for kernels."""
 
 from __future__ import annotations
 

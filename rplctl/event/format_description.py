@@ -122,7 +122,7 @@ def _with_lengths(body: EventCursor, server_version: str, created: int) -> Forma
 
 
 def encrypted_error(event: bytes) -> BinlogFormatError:
-    """What to say when START_ENCRYPTION comes: all that follows in the file is cipher text."""
+    """Return the error for START_ENCRYPTION: the rest of the file is cipher text."""
     error = format_error(
         "The log is an encrypted binlog (encrypt_binlog=ON of MariaDB) and cannot be read as a file", event
     )

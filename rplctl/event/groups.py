@@ -37,7 +37,7 @@ _MESSAGES = {
 
 
 class GroupKind(IntEnum):
-    """What the applier may do with a group (see design D1, D10, D11)."""
+    """The ways in which the applier may apply a group (see design D1, D10, D11)."""
 
     CONTROL = 0  # nothing to apply: only positions (and with a GTID: START ALTER, ROLLBACK ALTER of MariaDB)
     ROWS = 1  # only row events; also a TRANSACTION_PAYLOAD, whose inside may say otherwise (FLAG_PAYLOAD)

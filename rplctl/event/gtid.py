@@ -158,7 +158,7 @@ def _malformed(text: str) -> UsageError:
 
 
 def _parse_source(part: str, text: str, found: dict[Source, list[Interval]]) -> None:
-    """`uuid:1-5:7:tag:1` into `found`."""
+    """Add `uuid:1-5:7:tag:1` to `found`."""
     server, *rest = (piece.strip().lower() for piece in part.split(":"))
     if not _UUID.fullmatch(server) or not rest:
         raise _malformed(text)
@@ -235,7 +235,7 @@ class MariadbGtidState:
         return MariadbGtidState(result)
 
     def contains(self, domain: int, sequence: int) -> bool:
-        """Whether the state is at or behind this number of the domain."""
+        """True if the state has reached this number of the domain."""
         return domain in self.domains and sequence <= self.domains[domain][1]
 
     def is_subset_of(self, other: MariadbGtidState) -> bool:

@@ -44,8 +44,9 @@ def gtids_at(data: ByteArray, offsets: Ints, describe: Describe) -> tuple[MysqlG
 
 
 def numbers_by_source(data: ByteArray, offsets: Ints, describe: Describe) -> dict[Source | int, tuple[Ints, Ints]]:
-    """Of the GTID events at these offsets, by MySQL's (uuid, tag) or MariaDB's domain: which of them, ascending, and
-    their numbers. Anonymous ones are left out. Raises BinlogFormatError for one that is cut short.
+    """Group the GTID events at these offsets by MySQL's (uuid, tag) or MariaDB's domain. Each group has the events'
+    indexes, ascending, and their numbers. Anonymous GTIDs are left out. Raises BinlogFormatError for an event that is
+    cut short.
     """
     found: dict[Source | int, tuple[Ints, Ints]] = {}
     found.update(_mysql_numbers(data, offsets, describe).items())

@@ -57,7 +57,7 @@ class Xid:
     bqual: bytes
 
     def __str__(self) -> str:
-        """As the servers write it in XA COMMIT."""
+        """Return the XID in the form of XA COMMIT, as the servers write it."""
         return f"X'{self.gtrid.hex()}',X'{self.bqual.hex()}',{self.format_id}"
 
 
@@ -217,7 +217,7 @@ def _parse_tagged(body: EventCursor) -> MysqlGtid:
 
 
 def _tag(body: EventCursor, length: int) -> str:
-    """'' for none."""
+    """Return the tag, '' for none."""
     raw = body.take(length)
     tag = raw.decode("latin-1")
     if raw and not is_tag(tag):

@@ -32,7 +32,7 @@ def inflate(record: bytes, max_bytes: int, event: bytes) -> bytes:
 
 
 def inflated(record: memoryview | bytes, max_bytes: int, event: bytes) -> Iterator[bytes]:
-    """As `inflate`, piece by piece; that it does not hold what it says is found at the end."""
+    """Yield the plain bytes of `inflate` in pieces. A wrong length is found only at the end."""
     length = plain_length(record, event)
     if length > max_bytes:
         raise format_error(f"A compressed record of {length} plain bytes is larger than {max_bytes}", event)
@@ -64,8 +64,8 @@ def plain_length(record: memoryview | bytes, event: bytes) -> int:
 
 
 def plain_sizes(data: Buffer, offsets: NDArray[np.int64], types: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """What each event data[offsets[i]:offsets[i + 1]] of MariaDB says it unfolds to; 0 for those not compressed, and
-    for damaged ones, which their reader refuses.
+    """Return the unpacked size of each event data[offsets[i]:offsets[i + 1]] of MariaDB. The size is 0 for events that
+    are not compressed, and for damaged ones, which their reader refuses.
     """
     sizes = np.zeros(len(types), np.int64)
     _plain_sizes(byte_view(data), offsets, types, sizes)

@@ -82,8 +82,8 @@ def is_kept_beside() -> bool:
 
 
 def _is_safe(above: Path, folder: Path) -> bool:
-    """Whether it can be written, and by nobody else: what is there, up to below `above`, is ours, and nobody else can
-    put another folder in the place of `above`.
+    """True if only this account can write to the folder. Existing folders below `above` must be ours, and nobody else
+    may be able to replace `above`.
     """
     inside = [path for path in (folder, *folder.parents) if path.is_relative_to(above)]
     is_ours = all(_is_ours(path) for path in inside if os.path.lexists(path))

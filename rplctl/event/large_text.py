@@ -43,7 +43,7 @@ def large_text(raw: memoryview, charset: str) -> LargeText | str:
 
 
 def checked_text(text: str) -> LargeText:
-    """What is in memory already. Raises UnicodeEncodeError."""
+    """Check and return text that is in memory already. Raises UnicodeEncodeError."""
     raw = memoryview(text.encode())
     return LargeText(raw, "utf8mb4", len(raw))
 

@@ -103,7 +103,8 @@ def net_changes(images: Images, key_columns: Sequence[int]) -> NetChanges:
 
 
 def telling_hashes(images: Images, columns: Sequence[int]) -> npt.NDArray[np.uint64]:
-    """Of each image, where different keys have different hashes: no cell need be read again to compare them. Else none.
+    """Return a hash of each image if different keys have different hashes, and else none. With hashes, no cell need be
+    read again to compare keys.
 
     `_hash_key` takes 8 bytes at a time by steps that can be undone, and all cells of one column are as long here.
     """

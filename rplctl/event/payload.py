@@ -52,7 +52,9 @@ def expand_event(event: bytes, description: FormatDescription, max_bytes: int = 
 
 
 def unfold_event(event: ByteArray, description: FormatDescription, out: BinaryIO) -> None:
-    """As `expand_event` for an event of MariaDB, written piece by piece: for one that is too large for memory."""
+    """Decompress an event of MariaDB as `expand_event` does, but write it in pieces: for an event that is too large for
+    memory.
+    """
     head = event[: HEADER_LENGTH + _MOST_HEAD_BYTES].tobytes()
     body = EventCursor(head, HEADER_LENGTH, min(len(head), len(event) - description.checksum_length))
     plain_type = _skip_to_record(body, EventType(head[4]))

@@ -34,7 +34,7 @@ _FRACTION: Final = 1 << 24
 
 
 def date_sheet(packed: Unsigned) -> TextSheet:
-    """DATE and NEWDATE."""
+    """Return the sheet for DATE and NEWDATE."""
     value = packed.astype(np.int64)
     out = new_sheet(len(value), 10)
     _write_date(out, value >> 9, (value >> 5) & 15, value & 31)

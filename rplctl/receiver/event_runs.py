@@ -31,8 +31,8 @@ _GTID_LIST: Final = int(EventType.GTID_LIST)
 
 
 class EventFilter:
-    """What is left out of the relay log: events of some servers (us, IGNORE_SERVER_IDS), and by MariaDB's domain lists.
-    `skipping`: inside a group of a domain that is left out.
+    """The filter of events that the relay log leaves out: events of some servers (us, IGNORE_SERVER_IDS), and of
+    domains in MariaDB's domain lists. `skipping`: inside a group of a domain that is left out.
     """
 
     def __init__(self, servers: Sequence[int], do_domains: Sequence[int] = (), ignored: Sequence[int] = ()) -> None:

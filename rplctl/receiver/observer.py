@@ -1,4 +1,5 @@
-"""What the receiver sees beside its stream: its source's clock, end and purging, and how fast its own disk fills.
+"""Observations of the receiver in addition to its stream: its source's clock, end and purging, and the fill rate of its
+own disk.
 
 A session of its own asks the source, for a moment each `source_poll` seconds; an account that may not see the logs is
 asked again an hour later. Invariant: nothing here ends the receiver, and nothing starts from what it finds: it is news
@@ -34,7 +35,7 @@ log = logging.getLogger("rplctl.receiver")
 
 
 class Observer:
-    """Of one receiver's run; `info` as it connected last."""
+    """The observer of one receiver's run; `info` is that of the last connection."""
 
     def __init__(self, config: Config, channel: Channel, ended: threading.Event) -> None:
         self._config, self._channel, self._ended = config, channel, ended

@@ -114,7 +114,7 @@ class Receiver:
                 Cloner(self._config, self._channel, self._ended).run()
 
     def _unexpected(self, error: Exception) -> RplError:
-        """What the operator reads of an error that nobody foresaw: where it was, and what to do."""
+        """Return the operator's text for an unforeseen error: its place, and the next action."""
         status = self._reporter.status
         position = f"{status.read_log_name}:{status.read_log_pos}" if status.read_log_name else ""
         words = f"{type(error).__name__}: {str(error)[:_MOST_WORDS]}"

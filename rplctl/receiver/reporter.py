@@ -28,7 +28,7 @@ _OTHERWISE = "mend what the error says, then rplctl start: nothing is lost"
 
 
 def log_error(error: RplError) -> int:
-    """What a receiver ends with, for its log; the exit code."""
+    """Write the receiver's last error to its log, and return the exit code."""
     logging.getLogger("rplctl.receiver").error(
         "%s%s",
         error.message,

@@ -55,7 +55,7 @@ class RelayLogIndex:
         return self.names_in(self.read())
 
     def names_in(self, data: bytes) -> list[str]:
-        """As `names`, of the index's bytes."""
+        """Return the `names` in the bytes of an index."""
         lines = data.decode("utf-8", "surrogateescape").split("\n")
         names = map(self._own_name, dict.fromkeys(line.removeprefix("./") for line in lines))
         return [name for name in names if name is not None]

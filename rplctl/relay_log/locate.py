@@ -95,7 +95,8 @@ def first_fetched(
 
 
 def out_of_order(index: RelayLogIndex, names: Sequence[str], *, by_gtid: bool) -> str:
-    """What shows that relay logs have changed places: one does not begin where the one before it ends; '' for nothing.
+    """Return the proof that relay logs have changed places: one that does not begin where the one before it ends. ''
+    means that they are in order.
 
     By position only a log that begins no later than its predecessor is looked at, which one must where any two have
     changed places; by GTID, where positions of several sources meet, all are read.
@@ -113,14 +114,14 @@ def out_of_order(index: RelayLogIndex, names: Sequence[str], *, by_gtid: bool) -
 
 
 def follows(ends: BinlogPosition, begins: BinlogPosition) -> bool:
-    """Whether a relay log that begins there may stand behind one that ends there. One behind others that does not say
-    where it begins follows nothing: its header is damaged.
+    """True if a relay log that begins at `begins` may follow one that ends at `ends`. A log without a known begin
+    follows no other log: its header is damaged.
     """
     return bool(begins.log_name) and (ends == begins or not ends.log_name)
 
 
 def named(place: BinlogPosition | None) -> str:
-    """For messages."""
+    """Return the text of a position for messages."""
     return str(place) if place is not None and place.log_name else "an unknown place"
 
 

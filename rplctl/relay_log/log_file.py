@@ -134,7 +134,7 @@ def sync_file(path: Path) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileStart:
-    """What the first events of a file say."""
+    """The contents of the first events of a file."""
 
     source: BinlogPosition  # of the artificial ROTATE; ('', 4) without one
     checksum_algorithm: int  # of our FORMAT_DESCRIPTION

@@ -84,7 +84,7 @@ class RelayLogReader:
 
     @property
     def source_server_id(self) -> int:
-        """Of the source whose events stand before the place; 0 when it is not known."""
+        """Return the server id of the source whose events are before the place; 0 if it is unknown."""
         event = self._place.boundary.source_format_description if self._place else b""
         return parse_header(event).server_id if event else 0
 
@@ -161,7 +161,7 @@ class RelayLogReader:
         return index.st_ino, index.st_mtime_ns, self._place.log_name, size
 
     def continues(self, names: list[str]) -> bool:
-        """Whether the next file begins exactly here."""
+        """True if the next file begins exactly at the reader's position."""
         following = names[names.index(self._place.log_name) + 1] if self._place else ""
         return bool(following) and start_of(self._index.path(following)) == self.source_position
 

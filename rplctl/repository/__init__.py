@@ -105,7 +105,9 @@ def next_master_id(config: Config, engine_of: EngineOf, channels: Sequence[str] 
 
 
 def _master_id(config: Config, channel: Channel, engine_of: EngineOf) -> int:
-    """Of either record, both hold it; 0 when neither can be read: what is wrong with one channel stops no other."""
+    """Return the Master_id of either record, because both have it, and 0 if neither can be read. So a damaged channel
+    stops no other channel.
+    """
     for open_record in (open_master_info, open_relay_log_info):
         with suppress(RplError):
             return open_record(config, channel, engine_of(config)).read().master_id

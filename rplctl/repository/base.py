@@ -28,7 +28,7 @@ class InfoRepository(Protocol[Info]):
 
     @property
     def where(self) -> str:
-        """For `Master_Info_File` and messages: a path, or `database.table`."""
+        """Return the place of the record for `Master_Info_File` and messages: a path, or `database.table`."""
 
     def exists(self) -> bool:
         """True when a record *with data* is there for this channel (REQ-6: an empty table or cleared file is not)."""

@@ -30,7 +30,7 @@ _RECORDS: tuple[Record[Any], ...] = (MASTER_INFO, RELAY_LOG_INFO)
 
 
 def channel_options(config: Config) -> ChannelOptions:
-    """Raises ConfigError."""
+    """Return the options of a channel. Raises ConfigError."""
     return ChannelOptions(config, channel_sections(config.datadir, config.config_file))
 
 
@@ -60,7 +60,7 @@ class ChannelOptions:
         return found
 
     def uses_table(self, key: TargetKey, record: Record[Any]) -> bool:
-        """Whether any channel may have that record in the target."""
+        """True if a channel may have that record in the target."""
         if not self._differ:
             return RepositoryKind.TABLE in _kinds_in_use(self._given, record)
         names = (None, *self._sections.values())

@@ -29,8 +29,8 @@ _BLOCK = 4096  # of every file system there is, or a multiple
 
 
 def _has_lost_data(data: bytes) -> bool:
-    """As a power cut leaves a file whose blocks never reached the disk: empty, with zeros, cut at a block or, where the
-    system took it in two writes, amid a line, which no editor does.
+    """True if the file looks like one whose blocks were lost in a power cut. Such a file is empty, has zeros, or ends
+    at a block. If the system wrote it twice, it may end within a line, which no editor leaves.
     """
     is_cut = len(data) % _BLOCK == 0 or not data.endswith(b"\n")
     return not data or b"\0" in data or (is_cut and END_MARKER.encode() not in data)
@@ -142,8 +142,8 @@ class FileRepository(Generic[Info]):
             ) from None
 
     def _refuse_cut_off(self, data: bytes) -> None:
-        """What we have written once has our section right behind the counted lines, up to its marker; a server's file,
-        which has not, is not put in its place.
+        """Refuse a file of ours that was cut off. Our file has our section directly after the counted lines, up to its
+        marker. A server's file has no such section, and is not put in the place of ours.
         """
         if not self.synced_path.exists():
             return

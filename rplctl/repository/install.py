@@ -49,7 +49,7 @@ def create_tables(engine: Engine, rep_engine: str = "") -> None:
 
 
 def upgrade_if_old(engine: Engine) -> None:
-    """What every start does first: tables of an older layout are brought to the newest; nothing is created."""
+    """Upgrade tables of an older layout to the newest, as every start does first; create nothing."""
     schema = dialect_of(engine.dialect.name).own_schema
     with mapped_errors(qualified_name(engine.dialect.name, VERSION_TABLE), None):
         if _stored_version(engine) == SCHEMA_VERSION:
@@ -67,7 +67,7 @@ def is_newer(engine: Engine) -> str:
 
 
 def _stored_version(engine: Engine) -> str | None:
-    """What is installed, without loading alembic; None when nothing is."""
+    """Return the installed version without loading alembic; None if no tables are installed."""
     dialect = dialect_of(engine.dialect.name)
     with engine.connect() as plain:
         connection = plain.execution_options(**READ_ONLY)

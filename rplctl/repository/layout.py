@@ -83,7 +83,9 @@ def create(connection: Connection, name: str, columns: Columns, rep_engine: str)
 
 
 def statements_for_readers(connection: Connection) -> list[str]:
-    """What an administrator executes so that any user can read the tables (REQ-1); [] where nothing is left to do."""
+    """Return the statements that an administrator executes so that any user can read the tables (REQ-1). The list is
+    empty if nothing is left to do.
+    """
     dialect = dialect_of(connection.dialect.name)
     found = {name: inspect(connection).get_columns(name, dialect.own_schema) for name in NAMES}
     tables = {own_name(connection, name): _readable(str(c["name"]) for c in found[name]) for name in NAMES}
@@ -120,7 +122,7 @@ def take_to(
 
 
 def sweep(connection: Connection, name: str) -> None:
-    """What a rebuild that was killed left behind: neither table was ever the only one."""
+    """Remove the table that a killed rebuild left; neither of the two tables was ever the only one."""
     if dialect_of(connection.dialect.name).ddl_commits:
         for suffix in (_NEW, _OLD):
             connection.execute(text(f"DROP TABLE IF EXISTS {own_name(connection, name + suffix)}"))

@@ -80,7 +80,9 @@ def _create(connection: Connection, tables: list[str]) -> None:
 
 
 def _column(connection: Connection, table: str, name: str) -> str:
-    """As it is spelled there: of our two kinds of tables in PostgreSQL, one has its names in lower case."""
+    """Return the column as the table spells it: one of our two kinds of tables in PostgreSQL has its names in lower
+    case.
+    """
     dialect = dialect_of(connection.dialect.name)
     return dialect.quoted(name) if table == _MARKER else dialect.stored_name(name)
 

@@ -1,4 +1,5 @@
-"""What MasterInfo and RelayLogInfo differ in for a repository: table, fields, error number, the option that places it.
+"""The differences between MasterInfo and RelayLogInfo for a repository: table, fields, error number, and the option
+that places it.
 
 One literal row each (WL#2775 `Rpl_info_factory` knows both; nothing else does).
 """

@@ -88,7 +88,7 @@ class ShadowPageFile:
 
     @property
     def record(self) -> bytes:
-        """The committed record."""
+        """Return the record that is committed."""
         page = self._pages[self._committed]
         assert page is not None
         return page.record
@@ -106,7 +106,7 @@ class ShadowPageFile:
         return _PAGE_HEAD.size + len(record) <= self._page_size
 
     def update(self, record: bytes) -> None:
-        """Memory only."""
+        """Change the pending record in memory only."""
         self._pending = record
 
     def prepare(self, xid: int) -> None:

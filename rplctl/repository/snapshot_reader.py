@@ -35,7 +35,7 @@ def open_records(
 
 
 class RecordsAtOnce(Generic[Info]):
-    """Made by `open_records`."""
+    """Records of many channels, read together by `open_records`."""
 
     def __init__(
         self, record: Record[Info], configs: Mapping[str, Config], reader: Callable[[Config], TableReader]
@@ -56,7 +56,7 @@ class RecordsAtOnce(Generic[Info]):
                 self._has_table[its] = its.check(record, name)
 
     def expire(self) -> None:
-        """What was read is old from now on."""
+        """Mark everything that was read as out of date."""
         self._rows.clear()
         for reader in self._has_table:
             reader.end()

@@ -50,7 +50,7 @@ FILE, TABLE = RepositoryKind.FILE, RepositoryKind.TABLE
 
 
 class Action(StrEnum):
-    """What REQ-6 says for a cell."""
+    """The action of REQ-6 for a cell of its matrix."""
 
     READ = "read"
     FILL_IN = "fill in"
@@ -130,12 +130,12 @@ def _position_in(place: _Place) -> str:
 
 
 def is_cut_off(channel: Channel, repository: str) -> bool:
-    """Whether the journal of a switch is there."""
+    """True if the journal of a switch exists."""
     return _journal_path(channel, RECORDS[repository]).exists()
 
 
 def position_of(info: Any) -> str:
-    """For messages: what a record says of its place."""
+    """Return the position in a record, for messages."""
     place = info.exec_position if hasattr(info, "exec_position") else info.read_position
     gtids = getattr(info, "gtid_executed", "")
     return f"{place if place.log_name else 'the first log'}{f', {gtids}' if gtids else ''}"
@@ -317,7 +317,9 @@ class Switch:
         remove_file(_journal_path(self.channel, self.record))
 
     def _digest(self, info: Any) -> str:
-        """Of what both kinds store alike: the table gives a Master_id to a record without one, and has no `left_at`."""
+        """Return a digest of the fields that both kinds store alike. The table gives a Master_id to a record without
+        one, and has no `left_at`.
+        """
         only_in_one = {"master_id": 0, "left_at": ""}
         alike = {name: value for name, value in only_in_one.items() if hasattr(info, name)}
         return hashlib.sha256(self.record.format(replace(info, **alike))).hexdigest()

@@ -106,7 +106,9 @@ class TableRepository(Generic[Info]):
                 connection.execute(delete(table).where(table.c[KEY] == self._channel))
 
     def is_transactional(self) -> bool:
-        """Asked of the server each time: a super user may ALTER TABLE … ENGINE (REQ-1)."""
+        """True if the table's engine has transactions. The server is asked each time, because a super user may ALTER
+        TABLE … ENGINE (REQ-1).
+        """
         engine, table = self._open_engine(), self._record.table
 
         def ask() -> bool:
@@ -204,11 +206,11 @@ class TableReader:
         return {str(row[key]).casefold(): row for row in found}
 
     def parsed(self, record: Record[Info], channel: str, row: Any) -> Info | None:
-        """Raises 1201/1872."""
+        """Return the record of a row. Raises 1201/1872."""
         return None if row is None else record_of_row(self._dialect, record, channel, row)
 
     def end(self) -> None:
-        """What is read after this is of a new snapshot."""
+        """End the snapshot; later reads use a new one."""
         self._connection.rollback()
 
 
@@ -318,7 +320,9 @@ def _ids(connection: Connection, record: Record[Any]) -> list[int]:
 
 
 def channels_of_ids(ids: list[int]) -> list[str]:
-    """What an upgrade of WL#2775's layout names the channels: '' for the smallest Master_id, `master-ID` for others."""
+    """Return the channel names that an upgrade of WL#2775's layout uses: '' for the smallest Master_id, `master-ID` for
+    others.
+    """
     return [f"master-{id}" if number else "" for number, id in enumerate(sorted(ids))]
 
 

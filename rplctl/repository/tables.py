@@ -59,7 +59,7 @@ def table_exists(connection: Connection, record: Record[Info]) -> bool:
 
 
 def is_known_to_lack(engine: Engine, record: Record[Info]) -> bool:
-    """Whether a look at many channels has found out that there is no such table (`asked_once`)."""
+    """True if a query for many channels has found that the table does not exist (`asked_once`)."""
     return is_answered(engine, record.table, by=False)
 
 

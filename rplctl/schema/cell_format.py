@@ -1,4 +1,6 @@
-"""What a table's model says of its cells where a table map is silent. Invariant: no wire type: that is the log's."""
+"""Formats of cells from a table's model, for details that a table map lacks. Invariant: the wire type comes from the
+log, and never from here.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from rplctl.schema.model import BINARY_TYPES, CHARACTER_TYPES, TEMPORAL_TYPES, C
 
 @lru_cache(maxsize=4096)
 def known_formats(columns: tuple[Column, ...]) -> tuple[ColumnFormat, ...]:
-    """As `event.column.column_formats` takes them."""
+    """Return the formats for `event.column.column_formats`."""
     return tuple(_known_format(column) for column in columns)
 
 

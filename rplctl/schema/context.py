@@ -1,4 +1,4 @@
-"""What a DDL statement's meaning hangs on besides its text: session and server (QUERY event status variables)."""
+"""The context of a DDL statement in addition to its text: session and server (QUERY event status variables)."""
 
 from __future__ import annotations
 

@@ -160,7 +160,9 @@ def charset_of(collation: str) -> str | None:
 
 
 def normalize(column: Column) -> Column:
-    """What the server would store: default lengths, FLOAT(p), sizes of TEXT(n), binary charsets as binary types."""
+    """Return the type as the server would store it: default lengths, FLOAT(p), sizes of TEXT(n), binary charsets as
+    binary types.
+    """
     kind, length = column.type, column.length
     if column.charset == "binary" and kind in _AS_BINARY:
         column = replace(column, type=_AS_BINARY[kind], charset=None, collation=None)

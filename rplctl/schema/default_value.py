@@ -32,7 +32,7 @@ class NotComputable(Exception):
 
 
 def default_value(column: Column, context: DdlContext) -> Value:
-    """What a row gets that says nothing of the column. Raises NotComputable."""
+    """Return the value of a row that names no value for the column. Raises NotComputable."""
     if column.generated is not None:
         raise NotComputable(f"column '{column.name}' is generated from others")
     if column.auto_increment:

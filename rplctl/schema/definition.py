@@ -1,4 +1,4 @@
-"""What a server prints of a table or a sequence, proven to be one statement of that kind before it is executed.
+"""A server's definition of a table or a sequence, proven to be one statement of that kind before it is executed.
 
 Every token is read by our lexer. Invariant: whoever reads the text, of either vendor and any version, sees the same one
 statement, with or without what stands in its `/*!nnnnn … */`: such a comment ends where its first `*/` stands, and
@@ -99,7 +99,7 @@ def table_definition(text: str, table: str) -> TableDefinition:
 
 
 def copied_definition(text: str, table: str) -> TableDefinition:
-    """As `table_definition`, of a table whose engine keeps its rows in files of its own."""
+    """Return a `table_definition` of a table whose engine keeps its rows in files of its own."""
     tokens = _tokens(text, f"CREATE TABLE {table}")
     for number, token in enumerate(tokens):
         if token.kind == "word" and token.value == "ENGINE":
@@ -118,7 +118,7 @@ def create_database(found: DatabaseModel) -> Sql:
 
 
 def sequence_definition(text: str, name: str) -> Sql:
-    """What SHOW CREATE SEQUENCE prints, with IF NOT EXISTS. Raises RplError for anything else."""
+    """Return the text of SHOW CREATE SEQUENCE with IF NOT EXISTS. Raises RplError for anything else."""
     tokens = _tokens(text, f"CREATE SEQUENCE {name}", has_queries=True)
     words = [token.value for token in tokens[:2]]
     if words != ["CREATE", "SEQUENCE"] or not _is_named(tokens[2:], name):

@@ -36,7 +36,7 @@ def integer_expressions(model: TableModel) -> dict[int, Expression]:
 
 
 def _over_plain_integers(model: TableModel, terms: Expression, known: dict[int, Expression]) -> Expression:
-    """With the expression of each generated column in its place; () where a column is none of plain integers."""
+    """Replace each generated column by its expression. Return () if a column is not one of plain integers."""
     parts: list[str | int] = []
     for part in terms:
         column = model.columns[part] if isinstance(part, int) else None

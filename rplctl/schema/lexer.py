@@ -126,7 +126,7 @@ def _modes(context: DdlContext) -> tuple[bool, bool]:
 
 
 def _mark(context: DdlContext) -> re.Pattern[str]:
-    """What begins an executable comment, with its version."""
+    """Return the begin of an executable comment, with its version."""
     if context.is_mariadb:
         return _MARIADB_MARK
     return _MYSQL_MARK if context.version_number >= _SIX_DIGITS_SINCE else _OLD_MYSQL_MARK

@@ -111,7 +111,7 @@ class ForeignKey:
 
     @property
     def acts(self) -> bool:
-        """Whether a change of the row it points at changes rows."""
+        """True if a change of the parent row changes rows of the child."""
         return bool({self.on_delete, self.on_update} & {"CASCADE", "SET NULL"})
 
 
@@ -170,7 +170,9 @@ class TableModel:
         return next((column for column in self.columns if column.name.casefold() == wanted), None)
 
     def as_known_by(self, width: int) -> TableModel:
-        """For rows that hold only the first `width` columns: keys with others in them identify no such row."""
+        """Return the model for rows that have only the first `width` columns. A key with another column identifies no
+        such row.
+        """
         beyond = {column.name for column in self.columns[width:]}
         if not beyond:
             return self
@@ -196,7 +198,9 @@ class TableModel:
 
 
 def _fields(part: Any) -> dict[str, Any]:
-    """Of a model or of a part of one, as they are: `asdict` would copy all that is below, ten times as slowly."""
+    """Return the fields of a model, or of a part of one, without copies. `asdict` would copy everything below, ten
+    times as slowly.
+    """
     return {name: getattr(part, name) for name in part.__slots__}
 
 

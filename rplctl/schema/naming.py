@@ -18,7 +18,7 @@ def physical_name(database: str, table: str) -> str:
 
 
 def fold(name: str) -> str:
-    """As such a target compares names: ASCII letters without case, all else exactly."""
+    """Return the name as such a target compares it: ASCII letters without case, all other characters exactly."""
     return name.lower() if name.isascii() else "".join(c.lower() if c.isascii() else c for c in name)
 
 

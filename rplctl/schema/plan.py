@@ -31,7 +31,7 @@ LOAD_HINT = (
 
 @dataclass(frozen=True, slots=True)
 class DatabaseModel:
-    """What a table of this database inherits."""
+    """The settings that a table inherits from its database."""
 
     name: str
     charset: str
@@ -52,11 +52,13 @@ class Catalog:
     def changed(
         self, tables: Mapping[ddl.TableName, TableModel | None], databases: Mapping[str, DatabaseModel | None]
     ) -> Catalog:
-        """None = gone."""
+        """Return a catalog with these changes; None removes an entry."""
         return Catalog(_changed(self.tables, tables), _changed(self.databases, databases))
 
     def changes_to(self, later: Catalog) -> Changes:
-        """What makes `later` of this one, by `changed`. An equal model that is another object counts as a change."""
+        """Return the changes that turn this catalog into `later` by `changed`. An equal model that is another object
+        counts as a change.
+        """
         if later is self:
             return {}, {}
         return _changes(self.tables, later.tables), _changes(self.databases, later.databases)

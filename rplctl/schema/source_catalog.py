@@ -71,7 +71,7 @@ def read_table(query: Query, database: str, table: str) -> tuple[TableModel, Dat
 
 
 def unless_gone(ask: Callable[..., _Answer], *what: str) -> _Answer | None:
-    """What is asked of a table or a database; None when there is none of that name any more."""
+    """Return the answer about a table or a database; None if it no longer exists."""
     try:
         return ask(*what)
     except RplError as error:

@@ -1,4 +1,4 @@
-"""What a DDL statement asks for: actions, and the operations of ALTER TABLE. Values only; `parse.py` makes them."""
+"""The actions of a DDL statement, and the operations of ALTER TABLE. The module has values only; `parse.py` makes them."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _OPTIONS = frozenset(
 
 @dataclass(slots=True)
 class Definitions:
-    """What stands between the parentheses of CREATE TABLE, in order."""
+    """The parts between the parentheses of CREATE TABLE, in order."""
 
     columns: list[Column] = field(default_factory=list)
     constraints: list[Constraint] = field(default_factory=list)

@@ -160,7 +160,7 @@ class TokenStream:
         self.next()
 
     def each(self, read: Callable[[], T]) -> tuple[T, ...]:
-        """What `read` takes, again after each comma."""
+        """Return the results of `read`, which is called again after each comma."""
         found = [read()]
         while self.accept_symbol(","):
             found.append(read())

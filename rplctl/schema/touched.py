@@ -85,7 +85,7 @@ _REPEATABLE_RIGHTS = re.compile(r"\s*(?:GRANT|SET|ALTER)\b", re.IGNORECASE)
 
 
 def touched_by(sql: str, database: str, context: DdlContext) -> Touched | None:
-    """What to look at before the statement is sent, and after a crash."""
+    """Return the objects to compare before the statement is sent, and after a crash."""
     try:
         actions = parse_ddl(sql, database, context)
     except RplError:

@@ -64,8 +64,9 @@ def updated_names(sql: str, database: str, context: DdlContext, charset: str = "
 
 
 def named_tables(sql: str, database: str, context: DdlContext) -> tuple[tuple[TableName, ...], tuple[TableName, ...]]:
-    """Of CREATE, DROP, ALTER and RENAME TABLE: the tables that it updates, ALTER's new name among them, and those that
-    it refers to (LIKE, REFERENCES). Raises as `updated_names`.
+    """Return two groups of tables of CREATE, DROP, ALTER and RENAME TABLE. The first has the tables that the statement
+    updates, with ALTER's new name. The second has the tables that it refers to (LIKE, REFERENCES). Raises as
+    `updated_names`.
     """
     tokens = TokenStream(sql, context)
     verb = "" if tokens.at_end else tokens.next().value

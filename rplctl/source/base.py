@@ -1,4 +1,4 @@
-"""What a source of binary log events is: a stream of whole raw events, whichever way they come.
+"""The interface of a source of binary log events: a stream of whole raw events from a server or a folder.
 
 A live server (connection.py, dump.py) and a folder of binary logs (binlog_folder.py) give the same stream: an
 artificial ROTATE that names file and position, the file's FORMAT_DESCRIPTION, then the events byte for byte, and so

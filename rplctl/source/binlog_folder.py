@@ -71,7 +71,7 @@ class FolderStream:
         self._algorithm: int | None = None  # of checksums, in force after what was handed out; None = nothing was yet
 
     def identity(self) -> SourceIdentity:
-        """Of the oldest log: a folder has no server to ask."""
+        """Return the identity from the oldest log, because a folder has no server to ask."""
         names = log_names(self._folder)
         if not names:
             raise _no_first_log(self._folder)

@@ -148,7 +148,9 @@ def _open_socket(info: MasterInfo, timeout_s: int) -> socket.socket:
 
 
 def _connected(info: MasterInfo, timeout_s: int) -> socket.socket:
-    """As socket.create_connection, whose socket nobody sees before it is connected. Raises OSError."""
+    """Return a connected socket, as socket.create_connection does; that function shows its socket only after it is
+    connected. Raises OSError.
+    """
     failure = OSError(f"'{info.host}' has no address")
     for family, kind, protocol, _, address in socket.getaddrinfo(info.host, info.port, 0, socket.SOCK_STREAM):
         connection = socket.socket(family, kind, protocol)

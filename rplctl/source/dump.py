@@ -154,7 +154,7 @@ class LiveStream:
         self._move(size, 0)
 
     def _move(self, size: int, begin: int) -> None:
-        """What has arrived from `begin` on goes to the beginning of another room."""
+        """Move the received bytes from `begin` on to the beginning of another buffer."""
         rest = self._room.buffer[begin : self._filled]
         room = Room(size, self._folder)
         room.extend(len(rest))
@@ -175,7 +175,9 @@ def open_stream(
 
 
 def end_of_dump(payload: bytes) -> SourceError:
-    """What an error or end packet means: 1236 is final, as MySQL takes it; anything else is a reason to reconnect."""
+    """Return the meaning of an error or end packet. Error 1236 is final, as in MySQL; any other packet is a reason to
+    reconnect.
+    """
     if payload[0] != PacketEnd.ERROR:
         return lost_connection("the source ended the dump: it shuts down, or the dump thread was killed")
     number = int.from_bytes(payload[1:3], "little")

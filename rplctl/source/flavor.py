@@ -1,5 +1,4 @@
-"""What a replica says to a MySQL and to a MariaDB server before it asks for the dump, and the dump requests
-themselves.
+"""The requests of a replica to a MySQL and to a MariaDB server before the dump, and the dump requests themselves.
 
 Learned from recorded conversations of real replicas (MariaDB 10.5, 10.11, 11.8; MySQL 9.7). Pure: statements and
 bytes in the order they are sent; connection.py sends them.

@@ -44,7 +44,7 @@ class GtidFilter:
     skipping: bool = False
 
     def keep(self, batch: EventBatch) -> EventBatch | None:
-        """What is left of the batch; None when nothing is."""
+        """Return the part of the batch that passes; None if nothing does."""
         codes = batch.data[batch.offsets[:-1] + 4]
         decides = np.flatnonzero(np.isin(codes, _GTIDS) | np.isin(codes, _BETWEEN))
         keep = np.empty(len(batch), np.bool_)

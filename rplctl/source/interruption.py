@@ -13,7 +13,7 @@ from contextvars import ContextVar
 
 
 class Interruption:
-    """Of one receiver's run, for all its connections, one after the other."""
+    """The interruption of one receiver's run, for all its connections, one after the other."""
 
     def __init__(self) -> None:
         self._held: socket.socket | None = None

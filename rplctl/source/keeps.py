@@ -1,4 +1,4 @@
-"""What a source keeps of its binary log, and its clock: when will it purge what a channel needs next?
+"""The binary logs that a source keeps, and its clock: when will it purge the next log of a channel?
 
 A server removes a log when it was closed longer ago than it keeps logs, or when all together are larger than it keeps;
 never the one that it writes. Nobody is told when a log was closed, but at the time of the last event that was read from
@@ -51,12 +51,12 @@ class Kept:
 
     @property
     def keeps_bytes(self) -> float:
-        """Of all logs together; 0: any."""
+        """Return the limit for the size of all logs together; 0 means no limit."""
         return _number(self.variables, "max_binlog_total_size") or _number(self.variables, "binlog_space_limit")
 
     @property
     def end(self) -> BinlogPosition:
-        """Of the newest log; log_name '' without one."""
+        """Return the end of the newest log; log_name is '' without one."""
         if not self.logs:
             return BinlogPosition("", 0)
         newest = max(self.logs, key=log_number)

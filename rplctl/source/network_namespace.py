@@ -42,7 +42,7 @@ def network_namespace(name: str) -> Iterator[None]:
 
 
 def check_network_namespace(name: str) -> None:
-    """Whether connections can be made there by this account, now. Raises ConfigError."""
+    """Check that this account can make connections in the namespace now. Raises ConfigError."""
     with network_namespace(name):
         pass
 

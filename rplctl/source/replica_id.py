@@ -18,7 +18,7 @@ _DERIVED = 0x40000000  # derived ids stay clear of the small numbers that people
 
 
 def replica_name(config: Config, channel: Channel) -> str:
-    """What ids are derived from: the same from one connection to the next, another for each channel."""
+    """Return the name from which ids are derived: the same for each connection, another for each channel."""
     return f"{socket.gethostname()}:{config.datadir.resolve()}:{channel.name.lower()}:{config.server_id}"
 
 

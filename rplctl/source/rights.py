@@ -56,7 +56,9 @@ class Rights:
 
 
 def read_rights(query: Query) -> Rights:
-    """Of the session's account, with those of its roles as far as the server tells. Raises SourceError."""
+    """Return the rights of the session's account, with those of its roles as far as the server shows them. Raises
+    SourceError.
+    """
     query(written("SET SESSION sql_mode='', SESSION sql_quote_show_create=1"))
     user, _, host = str(query(written("SELECT CURRENT_USER()"))[0][0]).rpartition("@")
     is_plain = any(
@@ -76,7 +78,7 @@ def _grants(query: Query) -> list[tuple[object, ...]]:
 
 
 def _roles(text: str) -> Sql:
-    """Of CURRENT_ROLE(): `name`@`host`, in any number. Raises RplError."""
+    """Return the roles in CURRENT_ROLE(): `name`@`host`, in any number. Raises RplError."""
     if not re.fullmatch(rf"{_ROLE}(?:,\s*{_ROLE})*", text):
         raise not_executed(text, "a list of roles")
     found = [tuple(name.replace("``", "`") for name in pair) for pair in re.findall(_PARTS_OF_ROLE, text)]

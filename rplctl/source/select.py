@@ -78,7 +78,9 @@ class SelectedRows:
         self._finish(self._stream.end)
 
     def _receive(self, buffer: ByteArray) -> int:
-        """What is there. `readinto1` waits for more behind what the driver has read ahead, and none may come."""
+        """Return the bytes that have arrived. `readinto1` waits for more bytes than the driver has read ahead, and none
+        may come.
+        """
         with map_errors(self._address):
             piece = self._mysql._rfile.read1(len(buffer))
         if not piece:

@@ -94,15 +94,15 @@ def step_of(query: Query) -> Step:
 
 
 def orders_commits(query: Query) -> bool:
-    """Whether MySQL shows transactions in the order of its log."""
+    """True if MySQL shows transactions in the order of its log."""
     return any(
         str(value).upper() == "ON" for _, value in query(written("SHOW GLOBAL VARIABLES LIKE 'binlog_order_commits'"))
     )
 
 
 def lets_ddl_pass(query: Query, step: Step) -> bool:
-    """Whether a snapshot that the session opens from here on holds up no DDL between two of its statements. Not within
-    a transaction.
+    """True if a later snapshot of the session blocks no DDL between two of its statements. Must not be called within a
+    transaction.
     """
     if step is not Step.EXACT or "mariadb" not in str(query(written("SELECT @@version"))[0][0]).lower():
         return True
@@ -201,7 +201,9 @@ def _window(query: Query, applied: LogPlace, deadline: float) -> Snapshot:
 
 
 def logged_gtids(query: Query, begin: BinlogPosition, end: BinlogPosition) -> MysqlGtidSet | None:
-    """Of the transactions that the server has logged between the two. None when they lie in two files."""
+    """Return the GTIDs of the transactions that the server has logged between the two positions. None if the positions
+    are in two files.
+    """
     if begin.log_name != end.log_name:
         return None
     rows = query(written("SHOW BINLOG EVENTS IN {} FROM {}", text_literal(begin.log_name), begin.log_pos))
@@ -210,7 +212,9 @@ def logged_gtids(query: Query, begin: BinlogPosition, end: BinlogPosition) -> My
 
 
 def _behind(query: Query, last: Callable[[], RowLock | None]) -> Snapshot:
-    """Of the row's transaction and all before it. Its lock is held for no longer than it takes to be granted."""
+    """Return a snapshot that has the row's transaction and all transactions before it. The lock is released as soon as
+    it is granted.
+    """
     status = _status(query)
     lock = last()
     if lock is None:

@@ -42,7 +42,7 @@ def survey(info: MasterInfo, password: str, config: Config) -> Iterator[Query]:
 
 @contextmanager
 def session(info: MasterInfo, password: str, config: Config) -> Iterator[tuple[Any, Query]]:
-    """As `survey`, with PyMySQL's connection: for whole tables (`select.SelectedRows`)."""
+    """Open a `survey` that also gives PyMySQL's connection, for whole tables (`select.SelectedRows`)."""
     address = f"{info.user_name}@{info.host}:{info.port}"
     with map_errors(address):
         mysql = log_in(info, password, config.replica_net_timeout)
@@ -83,7 +83,9 @@ def _as_text(row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def executed_gtids(query: Query, *, of_mysql: bool) -> str:
-    """What the server has, in its vendor's notation. Raises SourceError 1193 for a server of the other vendor."""
+    """Return the server's executed GTIDs in its vendor's notation. Raises SourceError 1193 for a server of the other
+    vendor.
+    """
     variable = written("gtid_executed") if of_mysql else written("gtid_binlog_pos")
     try:
         return str(query(written("SELECT @@GLOBAL.{}", variable))[0][0]).replace("\n", "")
@@ -116,7 +118,7 @@ def log_end(query: Query) -> BinlogPosition:
 
 
 def answered_place(name: Any, offset: Any) -> BinlogPosition:
-    """Of the source's log, as it says. Raises SourceError for what is none."""
+    """Return the position that the source answered. Raises SourceError for an invalid one."""
     try:
         return BinlogPosition.parse(f"{name}:{offset}")
     except UsageError as error:

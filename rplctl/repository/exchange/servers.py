@@ -102,7 +102,9 @@ def import_info(master_info: bytes, relay_log_info: bytes, channel: str) -> tupl
 
 
 def without_relay_logs(master: MasterInfo, relay: RelayLogInfo) -> tuple[MasterInfo, RelayLogInfo]:
-    """For a replica that takes over the position but not the relay logs: fetch again from what was executed (REQ-4)."""
+    """Return the record for a replica that takes over the position but not the relay logs. Such a replica fetches again
+    from the executed position (REQ-4).
+    """
     if relay.master_log_name:
         master = master.with_read_position(relay.exec_position)
     master = replace(master, flushed_relay_log_name="", flushed_relay_log_pos=0)
