@@ -89,7 +89,8 @@ class ThreadStatus:
     batches: int = 0
     spark_jobs: int = 0
     small_jobs: int = 0  # decoded in the applier's own process, sooner than a job of Spark begins
-    rows_by_spark: int = 0  # of row_changes
+    rows_by_spark: int = 0  # of row_changes and of the rows of copies
+    rows_by_driver: int = 0  # the others that were decoded
     spark_workers: int = 0
     spark_job: str = ""
     retried_transactions: int = 0
@@ -108,11 +109,6 @@ class ThreadStatus:
     clone_moved: float = 0.0  # when rows last went on their way
     clone_trouble: str = ""  # a chunk that is read again, how often and why
     clone_step: str = ""  # how its snapshots know their place
-
-    @property
-    def rows_by_driver(self) -> int:
-        """Row changes that the applier's own process decoded."""
-        return self.row_changes - self.rows_by_spark
 
     @property
     def cloning(self) -> str:

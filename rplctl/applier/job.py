@@ -167,7 +167,7 @@ class Applier:
                 target = self._open_target()
                 ledger = self._open_ledger(target)
                 pipeline.cluster = self._cluster(patience.options)
-                if self._is_copying(target):
+                if self._is_copying(target) and not self._is_always:
                     _warm_up_for_copy()
                 else:
                     if self._wants_spark(relay_log_space(self._channel)):
@@ -303,9 +303,9 @@ class Applier:
                 if clone is not None:
                     clone.look()
             clone = clone or (self._open_clone(work, ledger, target, opened) if is_asked or work.left_out else None)
-            if clone is not None and self._loads(clone):
+            if clone is not None and self._loads(clone, work):
                 continue
-            if clone is None or not clone.is_open:  # its rows need none, and the start of one takes a core for seconds
+            if clone is None or not clone.is_open:  # else the start of one takes a core from it for seconds
                 self._begin_spark(work)
             stands = clone is not None and clone.stands and self._options.until == Until()
             groups = self._ahead.take(feed) or (None if stands else feed.next(work.info, work.bulk.size.batch_bytes))
@@ -363,7 +363,8 @@ class Applier:
                 self._report.counted(work.retried, work.passed_over)
         self._worked()
         self._commit_group.took(batch.transaction_count, time.monotonic() - began)
-        self._report.decoded(self._pipeline, work.bulk.rows_by_spark - by_spark)
+        by_spark = work.bulk.rows_by_spark - by_spark
+        self._report.decoded(self._pipeline, by_spark, changes - by_spark)
         self._report.applied(work.info, batch, changes)
         self._skipped(batch, work)
         return True
@@ -392,19 +393,24 @@ class Applier:
             return None
         from rplctl.applier.apply.clone_load import CloneLoader
 
-        loader = CloneLoader(self._config, self._channel, target, ledger, work, by_gtid=self._by_gtid)
+        parts = (self._config, self._channel, target, ledger, work, self._pipeline)
+        loader = CloneLoader(*parts, by_gtid=self._by_gtid)
         opened.callback(loader.close)
         return loader
 
-    def _loads(self, clone: CloneLoader) -> bool:
+    def _loads(self, clone: CloneLoader, work: BatchApplier) -> bool:
         """Whether rows of a copy were due and are loaded, or STOP came while tables were locked."""
         if not clone.is_open:
             return False
         self._report.status.is_waiting = False  # a chunk may take long
+        if self._is_always:
+            self._begin_spark(work, 1)
+        by_spark, by_driver = clone.rows_by_spark, clone.rows_by_driver
         with self._read_lock.shared(stop=self._held_up) as may_write:
             loaded = may_write and clone.step()
         if loaded or clone.until != Until():  # it may stand still for as long as a table is read
             self._worked()
+        self._report.decoded(self._pipeline, clone.rows_by_spark - by_spark, clone.rows_by_driver - by_driver)
         self._report.cloning(clone.status())
         return loaded or not may_write
 

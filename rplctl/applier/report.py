@@ -99,11 +99,12 @@ class Report:
         self.status.last_applied_timestamp = batch.last_timestamp or self.status.last_applied_timestamp
         self.state(READING)
 
-    def decoded(self, pipeline: Pipeline, rows_by_spark: int) -> None:
-        """Count what decoded the batch. `rows_by_spark`: of its row changes; all others are the driver's."""
+    def decoded(self, pipeline: Pipeline, rows_by_spark: int, rows_by_driver: int) -> None:
+        """Count what decoded the rows of a batch or of a copy that is committed."""
         status = self.status
         status.spark_jobs, status.small_jobs = pipeline.spark_jobs, pipeline.small_jobs
         status.rows_by_spark += rows_by_spark
+        status.rows_by_driver += rows_by_driver
         status.spark_workers, status.spark_job = pipeline.workers, pipeline.job_name
 
     def begins(self, batch: Batch) -> None:

@@ -25,7 +25,7 @@ import shlex
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar
 
@@ -97,12 +97,15 @@ class ChunkHead:
 
 @dataclass(frozen=True, slots=True)
 class ChunkFile:
-    """One that is whole. `packets` is a map of the file: it stays for as long as it is used."""
+    """One that is whole. `packets` is a map of the file from `offset` on: it stays for as long as it is used."""
 
     head: ChunkHead
     high: Place
     rows: int
     packets: ByteArray = field(repr=False)
+    path: Path = Path()
+    inode: int = 0
+    offset: int = 0
 
 
 class ChunkWriter:
@@ -145,10 +148,10 @@ def write_chunk(path: Path, head: ChunkHead) -> Iterator[ChunkWriter]:
 def read_chunk(path: Path) -> ChunkFile:
     """Raises RelayLogError 1594 for a file that is not whole, OSError, UnfitFile."""
     with closing_descriptor(open_plain(path)) as descriptor:
-        size = os.fstat(descriptor).st_size
+        size, inode = os.fstat(descriptor).st_size, os.fstat(descriptor).st_ino
         view = byte_view(memoryview(mmap.mmap(descriptor, size, prot=mmap.PROT_READ)) if size else b"")
     try:
-        return _parsed(view)
+        return replace(_parsed(view), path=path, inode=inode)
     except (ValueError, KeyError, TypeError, AttributeError, struct.error) as error:
         raise RelayLogError(
             f"the chunk file {path} is not whole: {error}",
@@ -172,7 +175,8 @@ def _parsed(view: ByteArray) -> ChunkFile:
     head = ChunkHead.from_json(view[begin:packets].tobytes())
     tail = parsed_json(view[last - tail_length : last].tobytes())
     (rows,) = all_of(int, (tail["rows"],))
-    return ChunkFile(head, Place.from_json(tail["high"]), rows, view[packets : packets + packet_length])
+    body = view[packets : packets + packet_length]
+    return ChunkFile(head=head, high=Place.from_json(tail["high"]), rows=rows, packets=body, offset=packets)
 
 
 def all_of(kind: type[T], values: Any) -> tuple[T, ...]:

@@ -102,8 +102,8 @@ _Value = Callable[[Seen, SlaveStatus], float | None]
 _COUNTERS: tuple[tuple[str, str, _Value], ...] = (
     ("rplctl_transactions_applied", "Since the applier's start.", lambda _, s: s.Transactions_Applied),
     ("rplctl_row_changes_applied", "Since the applier's start.", lambda _, s: s.Row_Changes_Applied),
-    ("rplctl_rows_by_spark", "Row changes that tasks of Spark decoded.", lambda _, s: s.Rows_By_Spark),
-    ("rplctl_rows_by_driver", "Row changes that the applier decoded itself.", lambda _, s: s.Rows_By_Driver),
+    ("rplctl_rows_by_spark", "Rows that tasks of Spark decoded.", lambda _, s: s.Rows_By_Spark),
+    ("rplctl_rows_by_driver", "Rows that the applier decoded itself.", lambda _, s: s.Rows_By_Driver),
     ("rplctl_retried_transactions", "After deadlocks and lock waits.", lambda _, s: s.Retried_transactions),
     ("rplctl_passed_over_errors", "By replica_exec_mode and its like.", lambda _, s: s.Passed_Over_Errors),
 )

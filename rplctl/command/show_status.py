@@ -113,8 +113,8 @@ class SlaveStatus:
     Row_Changes_Applied: int = _from("sql.row_changes")
     Spark_Jobs: int = _from("sql.spark_jobs")
     Jobs_Without_Spark: int = _from("sql.small_jobs")
-    Rows_By_Spark: int = _from("sql.rows_by_spark")  # of Row_Changes_Applied, decoded by tasks of Spark
-    Rows_By_Driver: int = _from("sql.rows_by_driver")  # the others
+    Rows_By_Spark: int = _from("sql.rows_by_spark")  # row changes and rows of a clone that tasks of Spark decoded
+    Rows_By_Driver: int = _from("sql.rows_by_driver")  # those that the applier decoded itself
     Spark_Workers: int = _from("sql.spark_workers")
     Spark_Job: str = _from("sql.spark_job")  # the job that stays, with spark=always; ''
     Retried_transactions: int = _from("sql.retried_transactions")  # MariaDB's: after deadlocks and lock waits

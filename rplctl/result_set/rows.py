@@ -58,11 +58,7 @@ def read_images(
     view = byte_view(packets)
     shape = row_shape(columns, wire_types)
     extra = int(shape[2][shape[1] > 1].sum())
-    at = 0
-    while at < len(view):
-        rows, payload, end = map(int, measure(view, at, batch_bytes))
-        if rows == 0:
-            raise format_error("A result set that ends within a row", view.data, at)
+    for at, end, rows, payload in _measured(view, batch_bytes):
         is_split = payload >= _FULL_PACKET
         size = payload if is_split else end - at
         if is_split or extra:
@@ -78,8 +74,23 @@ def read_images(
         bad = walk(data, size, is_split, shape, converted, starts, lengths)
         if bad >= 0:
             raise format_error("A row of a result set that cannot be read", view.data, at)
-        at = end
         yield _inserted(data, starts, lengths)
+
+
+def row_ranges(packets: Buffer, batch_bytes: int = BATCH_BYTES) -> Iterator[tuple[int, int, int]]:
+    """Where each batch of `read_images` begins and ends, and its rows. Raises BinlogFormatError for a half packet."""
+    return ((at, end, rows) for at, end, rows, _ in _measured(byte_view(packets), batch_bytes))
+
+
+def _measured(view: ByteArray, batch_bytes: int) -> Iterator[tuple[int, int, int, int]]:
+    """Where each batch begins and ends, its rows, the bytes of its longest payload."""
+    at = 0
+    while at < len(view):
+        rows, payload, end = map(int, measure(view, at, batch_bytes))
+        if rows == 0:
+            raise format_error("A result set that ends within a row", view.data, at)
+        yield at, end, rows, payload
+        at = end
 
 
 def row_shape(columns: Sequence[SelectedColumn], wire_types: Sequence[int]) -> Ints:

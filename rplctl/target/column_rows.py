@@ -17,6 +17,11 @@ class ColumnRows(Sequence[Row]):
         """One column at least, all of the same length."""
         self._columns = columns
 
+    @property
+    def columns(self) -> list[list[Value]]:
+        """The values of each column, in the order of the rows."""
+        return [list(column) for column in self._columns]
+
     def __len__(self) -> int:
         return len(self._columns[0])
 

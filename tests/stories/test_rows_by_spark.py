@@ -70,6 +70,26 @@ def test_tasks_of_one_job_decode_all_rows_of_a_backlog_and_of_a_trickle(
     wait_until(lambda: replica.pid("applier") is None)
 
 
+def test_tasks_decode_all_rows_of_a_clone_and_of_what_follows_it(replica: Replica, mariadb: MariadbServer) -> None:
+    mariadb.sql(
+        "CREATE TABLE t (id INT PRIMARY KEY, n DECIMAL(9, 2), note TEXT); CREATE TABLE bare (n INT);"
+        f"INSERT INTO t SELECT seq, seq / 7, REPEAT('x', seq % 60) FROM seq_1_to_{BACKLOG};"
+        "INSERT INTO bare SELECT seq % 10 FROM seq_1_to_100",
+        "spark",
+    )
+    replica.run("init")
+    replica.change_master(mariadb)
+    replica.run("clone", "--databases", "spark", "--yes")
+    wait_until(lambda: "done" in replica.run("show-clone").stdout and replica.status()["Clone_Tables"] == 0)
+    copied = BACKLOG + 100
+    wait_until(lambda: by_whom(replica.status()) == (0, copied, 0))
+    mariadb.sql("UPDATE t SET n = -1 WHERE id <= 3", "spark")
+    replica.wait_synced(mariadb)
+    wait_until(lambda: by_whom(replica.status()) == (3, copied + 3, 0))
+    assert replica.query("SELECT COUNT(*), SUM(n = '-1.00') FROM spark__t") == [(BACKLOG, 3)]
+    assert replica.query("SELECT COUNT(*), SUM(n) FROM spark__bare") == [(100, 450)]
+
+
 def test_the_demo_leaves_no_row_to_the_driver(tmp_path: Path) -> None:
     folder = str(tmp_path / "demo")
     assert run_here(["demo", folder]).returncode == 0

@@ -9,6 +9,7 @@ Invariant: a chunk and its ledger row are one transaction, which looks at the po
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -22,18 +23,26 @@ from rplctl import mysql_errors as er
 from rplctl.applier.apply.batch import BatchApplier
 from rplctl.applier.apply.clone_loaders import Loaders
 from rplctl.applier.apply.clone_pieces import KEYS, GivenUp, Piece, Pieces, Tries
-from rplctl.applier.apply.clone_rows import DecodedRows, decoded, load_rows
+from rplctl.applier.apply.clone_rows import (
+    DecodedRows,
+    decoded,
+    delete_rows,
+    foreign_rows,
+    load_rows,
+    reporting_foreign_rows,
+)
 from rplctl.applier.apply.clone_speed import CloneSpeed
+from rplctl.applier.decode.copied_rows import CopyPiece
 from rplctl.applier.decode.filter_rules import ReplicationFilter, moved
 from rplctl.applier.feed.prefetch import Prefetch
 from rplctl.applier.options import Until
+from rplctl.applier.spark.pipeline import Pipeline
 from rplctl.channel import Channel
-from rplctl.clone.chunk_file import ChunkFile, Key, digest_of, read_chunk
+from rplctl.clone.chunk_file import ChunkFile, digest_of, read_chunk
 from rplctl.clone.families import parents_first
 from rplctl.clone.folder import CloneFolder, CopiedTable, Snapshot
 from rplctl.clone.late_keys import late_keys, without
 from rplctl.clone.throttle import read_limits
-from rplctl.clone.touched import key_columns
 from rplctl.commit.step import Ledger, taken_over
 from rplctl.config import Config
 from rplctl.errors import RelayLogError, TargetError
@@ -50,7 +59,7 @@ from rplctl.schema.source_catalog import quote
 from rplctl.schema.statement import TableName
 from rplctl.sql_text import Sql, joined, written
 from rplctl.target import mapped_errors, statement_target
-from rplctl.target.base import ChangeKind, CountMismatch, RowChange, RowSet, Target, no_such_table
+from rplctl.target.base import CountMismatch, TableChunk, Target, no_such_table
 from rplctl.target.registry import dialect_of
 
 _MOST_AHEAD: Final = 32 << 20  # bytes of a chunk that is decoded before its turn
@@ -63,10 +72,19 @@ class CloneLoader:
     """Of one connection to the target. Made before the first batch: it says what `work` leaves out."""
 
     def __init__(  # noqa: PLR0913 - the parts of one loader
-        self, config: Config, channel: Channel, target: Target, ledger: Ledger, work: BatchApplier, *, by_gtid: bool
+        self,
+        config: Config,
+        channel: Channel,
+        target: Target,
+        ledger: Ledger,
+        work: BatchApplier,
+        pipeline: Pipeline,
+        *,
+        by_gtid: bool,
     ) -> None:
         """The reading end gets to know what is left to copy. Raises TargetError, OSError."""
         self._channel, self._target, self._ledger, self._work = channel, target, ledger, work
+        self._pipeline = pipeline
         self._by_gtid = by_gtid
         self._rules = ReplicationFilter.from_config(config)
         self._folder, self._server = CloneFolder(channel), statement_target(target)
@@ -77,6 +95,8 @@ class CloneLoader:
         self._loaders = Loaders(target)
         self._ahead: Prefetch[ReadChunk] = Prefetch(RelayLogError, OSError)
         self.until = Until()  # where the next rows are wanted
+        self._counting = threading.Lock()
+        self.rows_by_spark = self.rows_by_driver = 0  # that are committed, by what decoded them
         self._speed, self._tries = CloneSpeed(), Tries()
         self._read_ledger()
         self._plan()
@@ -346,11 +366,11 @@ class CloneLoader:
         model, following = self._models[name], (piece[0], piece[1] + 1)
         file, rows = self._ahead.take((found.epoch, piece)) or self._read(target, found, piece, model)
         with self._transaction(target) as connection:
-            gone = _delete(target, model, file.head.gone)
+            gone = delete_rows(target, model, file.head.gone)
             try:
-                load_rows(rows, model, target)
+                by_spark = load_rows(rows, model, target)
             except CountMismatch as error:
-                raise _foreign_rows(name) from error
+                raise foreign_rows(name) from error
             pieces.await_turn(piece)
             row = self._waiting[name]
             more = replace(row, Chunks=row.Chunks + 1, Row_count=row.Row_count + file.rows - gone,
@@ -362,18 +382,24 @@ class CloneLoader:
                 self._ahead.begin((found.epoch, following), read)  # a commit alone leaves the interpreter to others
         crash_point("crash_clone_after_load")
         self._waiting[name] = more
+        with self._counting:
+            self.rows_by_spark += by_spark
+            self.rows_by_driver += file.rows - by_spark
         found.chunk_path(*piece).unlink(missing_ok=True)
 
     def _read(
         self, target: Target, found: Snapshot, piece: Piece, model: TableModel, *, at_once: bool = False
     ) -> ReadChunk:
-        """A chunk and its rows. `at_once`: decoded here, but for those of a large one. Raises as `_load`."""
+        """A chunk and its rows. `at_once`: decoded when it returns, but for those of a large one. Raises as `_load`."""
         table, path = found.tables[piece[0]], found.chunk_path(*piece)
         file = read_chunk(path)
         if (file.head.epoch, file.head.chunk) != (found.epoch, piece[1]) or file.head.digest != digest_of(table.create):
             raise RelayLogError(f"{path} holds another chunk than its name says")
-        rows = decoded(file, table.model.columns, model, target, path.parent)
+        rows = decoded(file, table.model.columns, model, target, self._channel.spool_folder, self._decode)
         return file, list(rows) if at_once and len(file.packets) <= _MOST_AHEAD else rows
+
+    def _decode(self, pieces: Sequence[CopyPiece]) -> Iterable[TableChunk]:
+        return self._pipeline.copy(pieces, self._work.catalog)
 
     def _add_keys(self, target: Target, found: Snapshot, number: int, name: TableName) -> None:
         """To a table of a server, whose DDL commits: those that it does not have yet."""
@@ -388,7 +414,7 @@ class CloneLoader:
             if not (missing := [written("ADD {}", one) for key, one in wanted.items() if key.casefold() not in there]):
                 return
             try:
-                with _told_of_foreign_rows(name):
+                with reporting_foreign_rows(name):
                     server.make_tables([written("ALTER TABLE {} {}", quote(*name), joined(", ", missing))])
             except TargetError as error:
                 if error.errno != er.DUP_KEYNAME:  # that of an applier which was killed goes on by itself
@@ -437,7 +463,7 @@ class CloneLoader:
             late = self._late_keys(model, catalog.tables.values())
             rest = [key for key in late if primary_alone and key.kind != "primary"]
             step = AddKeysStep(without(model, late), without(model, rest))
-            with _told_of_foreign_rows((model.database, model.name)):
+            with reporting_foreign_rows((model.database, model.name)):
                 self._target.execute_ddl(DdlPlan((), DdlContext(), (step,)), catalog)
 
     def _drop(self, connection: Connection, models: list[TableModel]) -> None:
@@ -455,40 +481,6 @@ def _is_within(gtids: str, others: str, *, exactly: bool = False) -> bool:
     if exactly:
         return ":" in gtids or MariadbGtidState.parse(gtids) == MariadbGtidState.parse(others)
     return not gtids or is_executed(gtids, others)
-
-
-def _delete(target: Target, model: TableModel, keys: Iterable[Key]) -> int:
-    """Rows with these keys, as far as they are there; how many were."""
-    columns, count = key_columns(model), 0
-    for key in keys:
-        before = RowSet(columns, [key])
-        try:
-            target.apply_change(RowChange(ChangeKind.DELETE, before, None), model)
-        except TargetError as error:
-            if error.errno != er.KEY_NOT_FOUND:
-                raise
-        else:
-            count += 1
-    return count
-
-
-def _foreign_rows(name: TableName) -> TargetError:
-    return TargetError(
-        f"{'.'.join(name)} holds rows that the copy did not bring: somebody else writes into it",
-        errno=er.DUP_ENTRY,
-        hint="stop that, drop the table on the target, then rplctl start: it is copied again",
-    )
-
-
-@contextmanager
-def _told_of_foreign_rows(name: TableName) -> Iterator[None]:
-    """A key that two rows have: of the source's own no two do."""
-    try:
-        yield
-    except TargetError as error:
-        if error.errno != er.DUP_ENTRY:
-            raise
-        raise _foreign_rows(name) from error
 
 
 def _keeps_half(model: TableModel) -> bool:

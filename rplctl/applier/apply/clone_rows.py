@@ -1,67 +1,99 @@
-"""Rows of a result set → rows as a target takes them, by the encoders that row events take.
+"""A chunk file into the target: ranges of its packets, which a decoder turns into rows as the target takes them.
 
-In threads and not in Spark's tasks: 16 MB (80,000 rows) take 0.1 s here, and 0.2 to 0.3 s as a Spark job (measured on
-two busy cores, for a MariaDB target). Invariant: a row larger than IN_MEMORY lies in a nameless file that is mapped,
-and its text is made while it is sent, so memory holds a few pieces of it, whatever its size.
+The decoder is a Spark task of the pool or, with spark = auto, this process (Pipeline.copy). Invariant: what is decoded
+at a time is AT_ONCE bytes of packets, or one larger row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Final, cast
 
-import numpy as np
-
+from rplctl import mysql_errors as er
 from rplctl.applier.apply.clone_pieces import copy_again
-from rplctl.applier.decode.net_changes import inserted_chunk
-from rplctl.applier.decode.row_stream import TableRows
-from rplctl.clone.chunk_file import ChunkFile
+from rplctl.applier.decode.copied_rows import CopyPiece, inserted_images, with_whole_frames
+from rplctl.clone.chunk_file import ChunkFile, Key
+from rplctl.clone.touched import key_columns
 from rplctl.errors import TargetError
 from rplctl.event.images import Images
-from rplctl.event.jit import ByteArray
-from rplctl.event.rows import NO_FOREIGN_KEY_CHECKS, RowsEvents
-from rplctl.result_set.columns import SelectedColumn, selected_columns
-from rplctl.result_set.rows import read_images
+from rplctl.result_set.columns import SelectedColumn
+from rplctl.result_set.rows import row_ranges
 from rplctl.schema.model import Column, TableModel
-from rplctl.source.receive_buffer import Room
+from rplctl.schema.statement import TableName
 from rplctl.target import statement_target
-from rplctl.target.base import BagMismatch, BulkRows, ChangeKind, RowChange, RowSet, TableChunk, Target
+from rplctl.target.base import BagMismatch, ChangeKind, RowChange, RowSet, TableChunk, Target
 
-IN_MEMORY: Final = 16 << 20  # bytes of a batch; only one large row has more
+AT_ONCE: Final = 32 << 20
 _PIECE: Final = "rplctl_piece"
+Decode = Callable[[Sequence[CopyPiece]], Iterable[TableChunk]]
 
 
 @dataclass(frozen=True, slots=True)
 class DecodedRows:
-    images: Images
-    columns: tuple[SelectedColumn, ...]
-    chunk: TableChunk  # of them, to be inserted
+    """`one_by_one`: the same rows again, as the target takes them one by one."""
+
+    chunk: TableChunk
+    one_by_one: Callable[[], RowSet]
 
 
-def decoded(
-    file: ChunkFile, columns: Sequence[Column], model: TableModel, target: Target, folder: Path
+def decoded(  # noqa: PLR0913 - where rows come from and where they go
+    file: ChunkFile, columns: Sequence[Column], model: TableModel, target: Target, spool_folder: Path, decode: Decode
 ) -> Iterator[DecodedRows]:
-    """Its rows, piece by piece, as the target takes them. `columns`: the source's; `folder`: has room for a large row.
+    """Its rows, piece by piece, as the target takes them. `columns`: the source's. Raises as `copied_chunk`."""
 
-    Raises BinlogFormatError, RelayLogError 1595, transient when the disk is full.
+    def one_by_one(piece: CopyPiece) -> RowSet:
+        (chunk,) = decode([replace(piece, bulk_rows=0, length_prefixed=False)])
+        return chunk.inserts[0]
+
+    for batch in _batches(pieces_of_file(file, columns, model, target, spool_folder)):
+        for piece, chunk in zip(batch, decode(batch), strict=True):
+            yield DecodedRows(chunk, partial(one_by_one, piece))
+            del chunk  # before the next one is decoded
+
+
+def pieces_of_file(
+    file: ChunkFile, columns: Sequence[Column], model: TableModel, target: Target, spool_folder: Path
+) -> Iterator[CopyPiece]:
+    """Cut its packets between rows. Raises BinlogFormatError."""
+    for start, end, rows in row_ranges(file.packets):
+        yield CopyPiece(
+            path=str(file.path),
+            inode=file.inode,
+            start=file.offset + start,
+            end=file.offset + end,
+            rows=rows,
+            columns=tuple(columns),
+            wire_types=file.head.wire_types,
+            model=model,
+            target_kind=target.kind,
+            takes_numbers=statement_target(target) is not None,
+            bulk_rows=target.bulk_rows,
+            length_prefixed=target.takes_frames,
+            spool_folder=str(spool_folder),
+        )
+
+
+def _batches(pieces: Iterable[CopyPiece]) -> Iterator[list[CopyPiece]]:
+    batch: list[CopyPiece] = []
+    for piece in pieces:
+        if batch and piece.end - batch[0].start > AT_ONCE:
+            yield batch
+            batch = []
+        batch.append(piece)
+    if batch:
+        yield batch
+
+
+def load_rows(pieces: Iterable[DecodedRows], model: TableModel, target: Target) -> int:
+    """Within the target's transaction; the number of rows that tasks of Spark decoded.
+
+    Raises CountMismatch, TargetError, which tells the row that it is about; what `decoded` raises.
     """
-    selected = tuple(selected_columns(columns, takes_numbers=statement_target(target) is not None))
-
-    def room(size: int) -> ByteArray:
-        found = Room(size, folder, IN_MEMORY)
-        found.extend(size)
-        return found.buffer
-
-    for images in read_images(file.packets, selected, file.head.wire_types, allocate=room):
-        yield DecodedRows(images, selected, chunk_of_rows(images, selected, model, target))
-
-
-def load_rows(pieces: Iterable[DecodedRows], model: TableModel, target: Target) -> None:
-    """Within the target's transaction. Raises CountMismatch, TargetError, which tells the row that it is about; what
-    `decoded` raises.
-    """
+    by_spark = 0
     server = statement_target(target)
     kept = server if server is not None and server.is_transactional(model) else None
     for piece in pieces:
@@ -79,12 +111,14 @@ def load_rows(pieces: Iterable[DecodedRows], model: TableModel, target: Target) 
             else:
                 target.rollback()
                 target.begin(foreign_keys=False)
-            refused = _refused(rows_of_images(piece.images, piece.columns, model, target.kind), model, target)
+            refused = _refused(piece.one_by_one(), model, target)
             if refused is None and kept is None:
                 refused = cast(TargetError, error)
             if refused is not None:
                 raise _refusal(refused, model) from error
+        by_spark += piece.chunk.change_count * piece.chunk.by_spark
         del piece  # before the next one is decoded
+    return by_spark
 
 
 def _refused(rows: RowSet, model: TableModel, target: Target) -> TargetError | None:
@@ -107,36 +141,46 @@ def _refusal(error: TargetError, model: TableModel) -> TargetError:
     )
 
 
+def delete_rows(target: Target, model: TableModel, keys: Iterable[Key]) -> int:
+    """Rows with these keys, as far as they are there; how many were."""
+    columns, count = key_columns(model), 0
+    for key in keys:
+        before = RowSet(columns, [key])
+        try:
+            target.apply_change(RowChange(ChangeKind.DELETE, before, None), model)
+        except TargetError as error:
+            if error.errno != er.KEY_NOT_FOUND:
+                raise
+        else:
+            count += 1
+    return count
+
+
+def foreign_rows(name: TableName) -> TargetError:
+    return TargetError(
+        f"{'.'.join(name)} holds rows that the copy did not bring: somebody else writes into it",
+        errno=er.DUP_ENTRY,
+        hint="stop that, drop the table on the target, then rplctl start: it is copied again",
+    )
+
+
+@contextmanager
+def reporting_foreign_rows(name: TableName) -> Iterator[None]:
+    """A key that two rows have: of the source's own no two do."""
+    try:
+        yield
+    except TargetError as error:
+        if error.errno != er.DUP_ENTRY:
+            raise
+        raise foreign_rows(name) from error
+
+
 def chunk_of_rows(images: Images, columns: Sequence[SelectedColumn], model: TableModel, target: Target) -> TableChunk:
     """Rows that were selected so, to be inserted."""
-    rows = TableRows(model, tuple(c.format for c in columns), images, unlogged_events(images), target.kind)
-    chunk = inserted_chunk(rows, target.bulk_rows, framed=target.takes_frames)
-    if chunk.bulk is None or not chunk.bulk.inserts.framed:
-        return chunk
-    parts = (replace(part, text=b"".join(part.pieces)) for part in chunk.bulk.parts)  # frames are looked for in it
-    return replace(chunk, bulk=BulkRows(*parts))
+    chunk = inserted_images(images, columns, model, target.kind, target.bulk_rows, length_prefixed=target.takes_frames)
+    return with_whole_frames(chunk)
 
 
 def rows_of_images(images: Images, columns: Sequence[SelectedColumn], model: TableModel, kind: str) -> RowSet:
     """As `chunk_of_rows`, as that kind of target takes one by one."""
-    rows = TableRows(model, tuple(c.format for c in columns), images, unlogged_events(images), kind)
-    return inserted_chunk(rows, 0, framed=False).inserts[0]
-
-
-def unlogged_events(images: Images) -> RowsEvents:
-    """Return events for rows that no event brought: foreign keys rest, as parents and children come one by one."""
-    none = np.zeros(0, np.int64)
-    flags = np.array([NO_FOREIGN_KEY_CHECKS], np.uint16)
-    return RowsEvents(
-        data=images.data,
-        event_start=none,
-        kind=none.astype(np.uint8),
-        table_id=none,
-        flags=flags,
-        column_count=none,
-        before_bitmap=none,
-        after_bitmap=none,
-        data_start=none,
-        data_end=none,
-        partial_json=none.astype(np.bool_),
-    )
+    return inserted_images(images, columns, model, kind, 0, length_prefixed=False).inserts[0]

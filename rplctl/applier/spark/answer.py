@@ -21,10 +21,12 @@ from pathlib import Path
 from struct import Struct, error as StructError
 from typing import Any, Final
 
+from rplctl.applier.decode.copied_rows import CopyPiece
 from rplctl.applier.spark.lake_piece import LakeFiles, LakePiece
-from rplctl.applier.spark.split_task import Split, SplitResult, decode_chunks
+from rplctl.applier.spark.split_task import ERRORS, Split, SplitResult, decode_chunks
 from rplctl.plain_file import UnfitFile, open_plain
 from rplctl.schema.plan import Catalog
+from rplctl.target.base import RowSet, TableChunk
 from rplctl.target.lake import WrittenFile
 
 _MAGIC: Final = b"RPA1"
@@ -44,8 +46,10 @@ class Kind(IntEnum):
     INCONSISTENT = 4
     FILES = 5  # of a lake
     FAILED = 6  # the task met an error that is no RplError: its words
+    UNSEEN = 7  # of a copy: its file is not there any more
 
 
+RangePiece = Split | LakePiece | CopyPiece
 _UNREADABLE: Final = (
     *(ValueError, TypeError, LookupError, AttributeError, OverflowError, EOFError),
     *(StructError, OSError, UnfitFile),
@@ -62,25 +66,25 @@ class Attempt:
 
     channel: str
     number: int  # of the range, unique in the life of a pool
-    piece: Split | LakePiece
+    piece: RangePiece
     token: bytes = field(default_factory=lambda: secrets.token_bytes(16))
 
     @property
     def spool_file(self) -> Path | None:
         """The only file that its task may fill; None where the piece has no spool folder."""
-        folder = self.piece.spool_folder if isinstance(self.piece, Split) else ""
+        folder = "" if isinstance(self.piece, LakePiece) else self.piece.spool_folder
         return Path(folder, f"{self.token.hex()}.chunks") if folder else None
 
     @property
     def range_name(self) -> str:
-        """The bytes of relay log, for an operator."""
-        piece = self.piece if isinstance(self.piece, Split) else self.piece.piece
+        """The bytes of relay log or chunk file, for an operator."""
+        piece = self.piece.piece if isinstance(self.piece, LakePiece) else self.piece
         return f"{Path(piece.path).name}:{piece.start}-{piece.end}"
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One of: the result of a split, the result of a piece for a lake. `rows`: its row changes."""
+    """One of: the result of a split or of a copy's piece, the result of a piece for a lake. `rows`: its row changes."""
 
     rows: int
     split: SplitResult | None = None
@@ -99,7 +103,7 @@ def answer_of(attempt: Attempt, result: SplitResult | LakeFiles) -> list[bytes]:
             return _message(attempt, Kind.SPOOLED, result.rows, _SPOOLED.pack(len(data), zlib.crc32(data)))
     if result.inline is not None:
         return _message(attempt, Kind.CHUNKS, result.rows, result.inline)
-    return _message(attempt, Kind.INCONSISTENT, 0, b"")
+    return _message(attempt, Kind.UNSEEN if result.is_unseen else Kind.INCONSISTENT, 0, b"")
 
 
 def failure_of(attempt: Attempt, words: str) -> list[bytes]:
@@ -142,14 +146,33 @@ def read_answer(attempt: Attempt, data: bytes, catalog: Catalog) -> Answer:
 
 
 def _chunks(attempt: Attempt, rows: int, body: memoryview | mmap.mmap, catalog: Catalog) -> Answer:
-    if not isinstance(attempt.piece, Split):
+    piece = attempt.piece
+    if isinstance(piece, LakePiece):
         raise WrongAnswer("rows in place of files")
     chunks = decode_chunks(body)
+    if isinstance(piece, CopyPiece):
+        _check_copy(piece, chunks)
     if sum(chunk.change_count for chunk in chunks) != rows:
         raise WrongAnswer("an answer with another number of row changes than it says")
-    if not all((chunk.database, chunk.table) in catalog.tables for chunk in chunks):
+    if isinstance(piece, Split) and not all((chunk.database, chunk.table) in catalog.tables for chunk in chunks):
         raise WrongAnswer("an answer with rows of a table that is not replicated")
     return Answer(rows, SplitResult(chunks=chunks, rows=rows, by_spark=True))
+
+
+def _check_copy(piece: CopyPiece, chunks: list[TableChunk]) -> None:
+    """Raises WrongAnswer for anything but the rows that the driver has counted, to be inserted into their table."""
+    for chunk in chunks:
+        sets = [*chunk.inserts, *(chunk.bulk.parts if chunk.bulk is not None else ())]
+        count = sum(len(rows.rows) if isinstance(rows, RowSet) else rows.count for rows in sets)
+        others = chunk.bulk.parts[:3] if chunk.bulk is not None else ()
+        if chunk.absent or chunk.deletes or chunk.updates or chunk.ordered or any(rows.count for rows in others):
+            raise WrongAnswer("an answer that does more than insert the rows of a copy")
+        if (chunk.database, chunk.table) != (piece.model.database, piece.model.name):
+            raise WrongAnswer("an answer with rows of another table than is copied")
+        if not count == chunk.change_count == piece.rows:
+            raise WrongAnswer("an answer with another number of rows than the packets have")
+    if len(chunks) != 1:
+        raise WrongAnswer("an answer that has not the rows of one table")
 
 
 def _spooled(attempt: Attempt, rows: int, body: memoryview, catalog: Catalog) -> Answer:
@@ -172,7 +195,7 @@ def _spooled(attempt: Attempt, rows: int, body: memoryview, catalog: Catalog) ->
 def _error(attempt: Attempt, rows: int, body: memoryview, catalog: Catalog) -> Answer:
     fields, unknown = marshal.loads(body)
     _check_error(fields)
-    if not isinstance(attempt.piece, Split) or rows:
+    if isinstance(attempt.piece, LakePiece) or rows or fields["kind"] not in ERRORS:
         raise WrongAnswer("an error of another kind of work")
     return Answer(0, SplitResult(error=fields, unknown=tuple((str(base), str(table)) for base, table in unknown)))
 
@@ -181,6 +204,12 @@ def _inconsistent(attempt: Attempt, rows: int, body: memoryview, catalog: Catalo
     if not isinstance(attempt.piece, Split) or rows or len(body):
         raise WrongAnswer("an answer without a result")
     return Answer(0, SplitResult())
+
+
+def _unseen(attempt: Attempt, rows: int, body: memoryview, catalog: Catalog) -> Answer:
+    if not isinstance(attempt.piece, CopyPiece) or rows or len(body):
+        raise WrongAnswer("an answer without a result")
+    return Answer(0, SplitResult(is_unseen=True))
 
 
 def _files(attempt: Attempt, rows: int, body: memoryview, catalog: Catalog) -> Answer:
@@ -206,6 +235,7 @@ _READERS: Final[Mapping[int, Callable[[Attempt, int, memoryview, Catalog], Answe
     Kind.ERROR: _error,
     Kind.INCONSISTENT: _inconsistent,
     Kind.FILES: _files,
+    Kind.UNSEEN: _unseen,
 }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import cached_property, partial
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
+from rplctl.applier.decode.copied_rows import CopyPiece, decode_here
 from rplctl.applier.spark.carried import Archived, archived, carried, table_maps
 from rplctl.applier.spark.cluster import Cluster, is_over, look_around, own_versions, refuse_other_versions
 from rplctl.applier.spark.failure import TasksFailed, await_end_of_java, limited_attempts, words_of
@@ -166,6 +167,15 @@ class Pipeline:
             self.small_jobs += 1
             return [task(piece, catalog) for piece in pieces]
         return self._collect(pieces, catalog, task)
+
+    def copy(self, pieces: Sequence[CopyPiece], catalog: Catalog) -> Iterable[TableChunk]:
+        """Rows of a copy, in the order of the pieces. The tasks of a pool that takes all do it; else they are decoded
+        here, each when it is asked for. Raises as `copied_chunk`.
+        """
+        if self._pool is None or not self._pool.takes_all:
+            return decode_here(pieces)
+        self.spark_jobs += 1
+        return self._pool.copy(pieces, catalog)
 
     def _results(self, splits: Sequence[Split], catalog: Catalog) -> list[SplitResult]:
         if self.cluster is None:

@@ -27,20 +27,22 @@ from hmac import compare_digest
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from rplctl.applier.decode.copied_rows import CopyPiece
 from rplctl.applier.spark.answer import (
     HEADER_LENGTH,
     Answer,
     Attempt,
+    RangePiece,
     WrongAnswer,
     body_length,
     read_answer,
 )
 from rplctl.applier.spark.failure import TasksFailed, await_end_of_java, words_of
-from rplctl.applier.spark.lake_piece import LakePiece
 from rplctl.applier.spark.pool_task import LENGTH, Door, Request, peer_of
-from rplctl.applier.spark.split_task import Split
+from rplctl.applier.spark.split_task import SplitResult, chunks_of
 from rplctl.durable import PRIVATE_FILE, private_folder
 from rplctl.schema.plan import Catalog
+from rplctl.target.base import TableChunk
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -283,7 +285,7 @@ class Pool:
         for worker in dead:
             self._drop(worker)
 
-    def run(self, channel: str, pieces: Sequence[Split | LakePiece], catalog: Catalog) -> list[Answer]:
+    def run(self, channel: str, pieces: Sequence[RangePiece], catalog: Catalog) -> list[Answer]:
         """The answers, in the order of the pieces. Raises TasksFailed, which names the range."""
         turn, pickled = _Turn(channel), PickledCatalog()
         todo, found = deque(range(len(pieces))), dict[int, Answer]()
@@ -452,9 +454,16 @@ class ChannelPool:
     channel: str
     takes_all: bool
 
-    def run(self, pieces: Sequence[Split | LakePiece], catalog: Catalog) -> list[Answer]:
+    def run(self, pieces: Sequence[RangePiece], catalog: Catalog) -> list[Answer]:
         """Run the pieces of this channel, as `Pool.run` does."""
         return self.pool.run(self.channel, pieces, catalog)
+
+    def copy(self, pieces: Sequence[CopyPiece], catalog: Catalog) -> list[TableChunk]:
+        """Run pieces of one chunk file. Raises FileNotFoundError when it is not there any more; as `copied_chunk`."""
+        results = [answer.split or SplitResult() for answer in self.run(pieces, catalog)]
+        if any(result.is_unseen for result in results):
+            raise FileNotFoundError(pieces[0].path)
+        return [chunk for result in results for chunk in chunks_of(result)]
 
 
 def _java_errors() -> tuple[type[Exception], ...]:

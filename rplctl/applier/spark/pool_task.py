@@ -17,7 +17,9 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from rplctl.applier.decode.copied_rows import CopyPiece
 from rplctl.applier.spark.answer import Attempt, answer_of, failure_of
+from rplctl.applier.spark.copy_task import run_copy
 from rplctl.applier.spark.lake_piece import LakeFiles
 from rplctl.applier.spark.split_task import Split, SplitResult, run_split
 from rplctl.schema.plan import Catalog, Changes
@@ -109,9 +111,11 @@ def _answer(request: Request, catalogs: dict[str, Catalog]) -> tuple[int, list[b
 
 def _result(attempt: Attempt, catalog: Catalog) -> SplitResult | LakeFiles:
     piece = attempt.piece
+    spool_name = path.name if (path := attempt.spool_file) else ""
     if isinstance(piece, Split):
-        path = attempt.spool_file
-        return run_split(replace(piece, spool_name=path.name if path else ""), catalog)
+        return run_split(replace(piece, spool_name=spool_name), catalog)
+    if isinstance(piece, CopyPiece):
+        return run_copy(piece, spool_name)
     from rplctl.applier.spark.lake_task import write_changes  # loads the libraries of a lake
 
     return write_changes(piece, catalog)

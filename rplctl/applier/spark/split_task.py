@@ -26,13 +26,14 @@ from rplctl.applier.decode.row_stream import read_run, unknown_tables
 from rplctl.applier.spark.carried import Piece, as_file
 from rplctl.applier.spark.cluster import Versions, Witness, look_around, refuse_other_versions
 from rplctl.durable import PRIVATE_FILE, private_folder
-from rplctl.errors import BinlogFormatError, RplError
+from rplctl.errors import BinlogFormatError, RelayLogError, RplError
 from rplctl.event.cells import LARGE_CELL
 from rplctl.event.format_description import FormatDescription
 from rplctl.event.large_text import LargeText
 from rplctl.position import BinlogPosition
 from rplctl.schema.plan import Catalog
-from rplctl.target.base import BulkRows, ChangeKind, EncodedRows, Pieces, RowChange, RowSet, TableChunk, Value
+from rplctl.target.base import BulkRows, ChangeKind, EncodedRows, Pieces, Row, RowChange, RowSet, TableChunk, Value
+from rplctl.target.column_rows import ColumnRows
 from rplctl.target.registry import DEFAULT_KIND
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
 SPOOL_THRESHOLD = 1 << 20  # bytes
 _LENGTH = 8
+ERRORS = {"format": BinlogFormatError, "log": RelayLogError, "error": RplError}
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +113,15 @@ def run_split(split: Split, catalog: Catalog) -> SplitResult:
         return SplitResult()
     except RplError as error:
         unknown = unknown_tables(run, catalog) if error.errno == er.NO_SUCH_TABLE else []
-        return SplitResult(error=_shown(error), unknown=tuple(unknown))
-    if not split.spool_folder or sum(map(len, parts)) <= SPOOL_THRESHOLD:
+        return SplitResult(error=shown_error(error), unknown=tuple(unknown))
+    return packed(parts, rows, split.spool_folder, split.spool_name)
+
+
+def packed(parts: Sequence[bytes | memoryview | Pieces], rows: int, spool_folder: str, spool_name: str) -> SplitResult:
+    """Return encoded chunks inline or, where they are large and there is a folder for it, in a spool file."""
+    if not spool_folder or sum(map(len, parts)) <= SPOOL_THRESHOLD:
         return SplitResult(inline=b"".join(pieces_of(parts)), rows=rows)
-    path = private_folder(Path(split.spool_folder)) / (split.spool_name or f"{uuid.uuid4().hex}.chunks")
+    path = private_folder(Path(spool_folder)) / (spool_name or f"{uuid.uuid4().hex}.chunks")
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE)
     with os.fdopen(descriptor, "wb") as file:
         file.writelines(pieces_of(parts))
@@ -126,13 +133,16 @@ def run_on_executor(split: Split, catalog: Catalog, versions: Versions) -> Split
     try:
         refuse_other_versions([look_around(None)], versions)
     except RplError as error:
-        return SplitResult(error=_shown(error))
+        return SplitResult(error=shown_error(error))
     return run_split(split, catalog)
 
 
-def _shown(error: RplError) -> dict[str, Any]:
-    kind = "format" if isinstance(error, BinlogFormatError) else "error"
-    return {"kind": kind, **{name: getattr(error, name) for name in ("message", "errno", "position", "hint")}}
+def shown_error(error: RplError) -> dict[str, Any]:
+    """Return the error as `chunks_of` raises it again."""
+    is_format, is_of_log = isinstance(error, BinlogFormatError), isinstance(error, RelayLogError)
+    kind = "format" if is_format else "log" if is_of_log else "error"
+    names = ("message", "errno", "position", "hint", "transient")
+    return {"kind": kind, **{name: getattr(error, name) for name in names}}
 
 
 def encode_chunks(chunks: Sequence[TableChunk]) -> list[bytes | memoryview | Pieces]:
@@ -165,7 +175,7 @@ def encode_chunks(chunks: Sequence[TableChunk]) -> list[bytes | memoryview | Pie
             (
                 (c.database, c.table, c.absent, c.deletes),
                 [(s.columns, s.rows) for s in c.updates],
-                [(s.columns, s.rows) for s in c.inserts],
+                [(s.columns, *_plain(s.rows)) for s in c.inserts],
                 [(int(o.kind), *(r and (r.columns, r.rows) for r in (o.before, o.after))) for o in c.ordered],
                 (c.change_count, c.foreign_keys_off, c.cascades_logged),
                 c.bulk and [(e.columns, e.count, len(e.text), e.keys, e.framed) for e in c.bulk.parts],
@@ -175,6 +185,11 @@ def encode_chunks(chunks: Sequence[TableChunk]) -> list[bytes | memoryview | Pie
         ]
     )
     return [len(plain).to_bytes(_LENGTH, "little"), plain, *texts]
+
+
+def _plain(rows: Sequence[Row]) -> tuple[Sequence[Any], bool]:
+    """The rows as lists, and whether these are their columns."""
+    return (rows.columns, True) if isinstance(rows, ColumnRows) else (rows, False)
 
 
 def _utf8(text: str) -> bytes | None:
@@ -200,7 +215,7 @@ def decode_chunks(encoded: bytes | memoryview | mmap.mmap) -> list[TableChunk]:
         for columns, count, length, row_keys, framed in bulk or ():
             parts.append(EncodedRows(columns, count, view[at : at + length], row_keys, framed))
             at += length
-        fields = [*rows, [RowSet(*s) for s in updates], [RowSet(*s) for s in inserts]]
+        fields = [*rows, [RowSet(*s) for s in updates], [_row_set(*s) for s in inserts]]
         fields += [[RowChange(ChangeKind(kind), b and RowSet(*b), a and RowSet(*a)) for kind, b, a in ordered]]
         fields += [*facts, BulkRows(*parts) if bulk else None, *more]
         found.append(TableChunk(*fields))
@@ -215,6 +230,10 @@ def decode_chunks(encoded: bytes | memoryview | mmap.mmap) -> list[TableChunk]:
         return LargeText(raw, "utf8mb4", length) if is_text else raw
 
     return [_mapped(chunk, put_back) if chunk.has_views else chunk for chunk in found]
+
+
+def _row_set(columns: tuple[int, ...], rows: list[Any], is_columns: bool) -> RowSet:
+    return RowSet(columns, ColumnRows(rows) if is_columns else rows)
 
 
 def _mapped(chunk: TableChunk, change: Callable[[Any], Any]) -> TableChunk:
@@ -241,7 +260,7 @@ def _found_chunks(result: SplitResult) -> list[TableChunk]:
         return result.chunks
     if result.error is not None:
         fields = dict(result.error)
-        raise (BinlogFormatError if fields.pop("kind") == "format" else RplError)(**fields)
+        raise ERRORS[fields.pop("kind")](**fields)
     if result.spooled is not None:  # mapped for as long as a text of it is in use: a batch's rows are not held here
         with open(result.spooled, "rb") as file:
             return decode_chunks(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))

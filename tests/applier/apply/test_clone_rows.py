@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rplctl.applier.apply.clone_rows import decoded, load_rows, unlogged_events
+from rplctl.applier.apply.clone_rows import decoded, load_rows
+from rplctl.applier.decode.copied_rows import decode_here, unlogged_events
 from rplctl.applier.decode.net_changes import inserted_chunk, table_chunk
 from rplctl.applier.decode.row_stream import TableRows
 from rplctl.applier.spark.split_task import pieces_of
@@ -99,7 +100,7 @@ def test_a_row_of_64_mb_is_loaded_and_no_memory_holds_it(
 
     def load() -> None:
         target.begin(foreign_keys=False)
-        load_rows(decoded(read_chunk(path), BYTES, model, target, tmp_path), model, target)
+        load_rows(decoded(read_chunk(path), BYTES, model, target, tmp_path, decode_here), model, target)
 
     load()  # kernels are compiled
     target.rollback()
@@ -129,7 +130,7 @@ def test_a_full_disk_is_told_before_anything_is_written(tmp_path: Path, monkeypa
     target.connection.exec_driver_sql(f"CREATE TABLE {NAME}__t (id INTEGER PRIMARY KEY, t BLOB)")
     with pytest.raises(RelayLogError) as caught:
         model = replace(KEYED, database=NAME, columns=BYTES)
-        load_rows(decoded(read_chunk(path), BYTES, model, target, tmp_path), model, target)
+        load_rows(decoded(read_chunk(path), BYTES, model, target, tmp_path, decode_here), model, target)
     target.close()
     assert (caught.value.errno, caught.value.transient) == (1595, True)
     assert {found.name for found in tmp_path.iterdir()} <= {"0.rows", "t.db", "t.db-wal", "t.db-shm"}

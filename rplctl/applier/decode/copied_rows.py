@@ -1,0 +1,124 @@
+"""Packets of a chunk file → rows that a target inserts, by the encoders that row events take.
+
+Invariant: a row larger than IN_MEMORY lies in a nameless file that is mapped, and its text is made while it is sent or
+written, so memory holds a few pieces of it, whatever its size.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from rplctl.applier.decode.net_changes import inserted_chunk
+from rplctl.applier.decode.row_stream import TableRows
+from rplctl.event.images import Images
+from rplctl.event.jit import ByteArray
+from rplctl.event.rows import NO_FOREIGN_KEY_CHECKS, RowsEvents
+from rplctl.plain_file import open_plain
+from rplctl.result_set.columns import SelectedColumn, selected_columns
+from rplctl.result_set.rows import read_images
+from rplctl.schema.model import Column, TableModel
+from rplctl.source.receive_buffer import Room
+from rplctl.target.base import BulkRows, TableChunk
+
+IN_MEMORY: Final = 16 << 20  # bytes of a batch; only one large row has more
+
+
+@dataclass(frozen=True, slots=True)
+class CopyPiece:
+    """The bytes start..end of a chunk file, which are the packets of `rows` rows.
+
+    `inode`: of the file; another file of that name is not meant. `columns`: the source's; `model`: the target's. The
+    others are the target's wishes as in Split.
+    """
+
+    path: str
+    inode: int
+    start: int
+    end: int
+    rows: int
+    columns: tuple[Column, ...]
+    wire_types: tuple[int, ...]
+    model: TableModel
+    target_kind: str
+    takes_numbers: bool  # of ENUM and SET (selected_columns)
+    bulk_rows: int = 0
+    length_prefixed: bool = False  # rows are wanted framed
+    spool_folder: str = ""
+
+
+def copied_chunk(piece: CopyPiece) -> TableChunk:
+    """The rows of the piece, to be inserted. Raises FileNotFoundError, BinlogFormatError, and RelayLogError 1595, which
+    is transient when the disk is full.
+    """
+    columns = selected_columns(piece.columns, takes_numbers=piece.takes_numbers)
+    folder = Path(piece.path).parent
+
+    def room(size: int) -> ByteArray:
+        found = Room(size, folder, IN_MEMORY)
+        found.extend(size)
+        return found.buffer
+
+    packets, size = _file_of(piece)[piece.start : piece.end], piece.end - piece.start
+    (images,) = read_images(packets, columns, piece.wire_types, batch_bytes=size, allocate=room)
+    return inserted_images(
+        images, columns, piece.model, piece.target_kind, piece.bulk_rows, length_prefixed=piece.length_prefixed
+    )
+
+
+def decode_here(pieces: Iterable[CopyPiece]) -> Iterator[TableChunk]:
+    """Decode the pieces in this process, each when it is asked for."""
+    return (with_whole_frames(copied_chunk(piece)) for piece in pieces)
+
+
+def with_whole_frames(chunk: TableChunk) -> TableChunk:
+    """Return the chunk with framed rows in one text: the target looks for the frames in it."""
+    if chunk.bulk is None or not chunk.bulk.inserts.framed:
+        return chunk
+    parts = (replace(part, text=b"".join(part.pieces)) for part in chunk.bulk.parts)
+    return replace(chunk, bulk=BulkRows(*parts))
+
+
+def inserted_images(  # noqa: PLR0913 - what a target says of its wishes
+    images: Images,
+    columns: Sequence[SelectedColumn],
+    model: TableModel,
+    kind: str,
+    bulk_rows: int,
+    *,
+    length_prefixed: bool,
+) -> TableChunk:
+    """Rows that were selected so, to be inserted into a target of the kind."""
+    rows = TableRows(model, tuple(c.format for c in columns), images, unlogged_events(images), kind)
+    return inserted_chunk(rows, bulk_rows, framed=length_prefixed)
+
+
+def unlogged_events(images: Images) -> RowsEvents:
+    """Return events for rows that no event brought: foreign keys rest, as parents and children come one by one."""
+    none = np.zeros(0, np.int64)
+    flags = np.array([NO_FOREIGN_KEY_CHECKS], np.uint16)
+    return RowsEvents(
+        data=images.data,
+        event_start=none,
+        kind=none.astype(np.uint8),
+        table_id=none,
+        flags=flags,
+        column_count=none,
+        before_bitmap=none,
+        after_bitmap=none,
+        data_start=none,
+        data_end=none,
+        partial_json=none.astype(np.bool_),
+    )
+
+
+def _file_of(piece: CopyPiece) -> ByteArray:
+    with os.fdopen(open_plain(Path(piece.path), follow=False), "rb") as file:
+        if os.fstat(file.fileno()).st_ino != piece.inode:
+            raise FileNotFoundError(piece.path)
+        return np.memmap(file, np.uint8, "r")
