@@ -74,14 +74,10 @@ _OBJECT = re.compile(
 _CREATE_TABLE = re.compile(
     rf"\s*CREATE\s+(?:OR\s+REPLACE\s+)?TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?(?P<name>{_QUALIFIED})", re.IGNORECASE
 )
-_WRITES = re.compile(
-    r"(?:\s+|/\*(?!M?!).*?\*/)*"
-    r"(?:(?:INSERT|REPLACE)(?:\s+(?:LOW_PRIORITY|DELAYED|HIGH_PRIORITY|IGNORE))*(?:\s+INTO)?"
-    r"|UPDATE(?:\s+(?:LOW_PRIORITY|IGNORE))*|DELETE(?:\s+(?:LOW_PRIORITY|QUICK|IGNORE))*\s+FROM"
-    rf"|LOAD\s+DATA\b.*?\bINTO\s+TABLE)\s+(?P<name>{_QUALIFIED})",
-    re.IGNORECASE | re.DOTALL,
+# the second time, RETAIN CURRENT PASSWORD forgets the old password, and a factor is there already
+_REPEATABLE_RIGHTS = re.compile(
+    r"\s*(?:GRANT|SET|ALTER)\b(?!.*\b(?:RETAIN\s+CURRENT|FACTOR|UNREGISTER)\b)", re.IGNORECASE | re.DOTALL
 )
-_REPEATABLE_RIGHTS = re.compile(r"\s*(?:GRANT|SET|ALTER)\b", re.IGNORECASE)
 
 
 def touched_by(sql: str, database: str, context: DdlContext) -> Touched | None:
@@ -169,12 +165,6 @@ def _other_object(found: Touched, text: str, database: str) -> None:
     outcome = {"CREATE": Outcome.OTHER, "DROP": Outcome.ABSENT}.get(match["verb"].upper(), Outcome.CHANGED)
     for name in re.findall(_QUALIFIED, match["names"]):
         found.outcomes[ServerObject(TABLE if kind == "VIEW" else kind, *_qualified(name, database))] = outcome
-
-
-def written_table(sql: str, database: str) -> TableName | None:
-    """The table that INSERT, REPLACE, UPDATE, DELETE or LOAD DATA names first; None where the text does not tell."""
-    match = _WRITES.match(sql)
-    return _qualified(match["name"], database) if match is not None else None
 
 
 def _qualified(text: str, database: str) -> TableName:

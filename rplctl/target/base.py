@@ -282,9 +282,7 @@ class StatementTarget(Target, Protocol):
         """
 
     def row_states(self, tables: Iterable[tuple[str, str]]) -> dict[ServerObject, Definition | None]:
-        """In place of their definitions, what the server says of the rows of tables without transactions. `altered`:
-        when a row was last changed; '' where the server does not tell.
-        """
+        """What the server says of the rows of these tables; `altered`: of their last change, '' if it does not tell."""
 
     def make_tables(self, statements: Sequence[Sql]) -> None:
         """DDL as SHOW CREATE TABLE prints it under sql_mode='', on a session of its own: each commits by itself. A
@@ -321,6 +319,9 @@ class StatementTarget(Target, Protocol):
         """True when the server itself is more exact with some rows: typed values in JSON have no text of their own."""
 
     def is_transactional(self, model: TableModel) -> bool: ...
+
+    def may_also_change(self, named: Collection[TableModel], statement: bytes) -> frozenset[tuple[str, str]]:
+        """Tables without transactions that a statement may change besides those that it names; of none: all."""
 
     def cascading_parents(self) -> frozenset[tuple[str, str]]:
         """Tables that a foreign key with an action points at: deleting or updating them changes other rows."""

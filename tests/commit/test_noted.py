@@ -94,7 +94,11 @@ ON_MARIADB = (
     "CREATE OR REPLACE TABLE made_like (z INT) AS SELECT 5 AS z",
     "SET STATEMENT max_statement_time=100 FOR ALTER TABLE u ADD COLUMN late INT",
 )
-AS_STATEMENTS = ("CREATE TABLE made_3 AS SELECT * FROM u", "INSERT INTO u (a, b) SELECT a + 1, b FROM u")
+AS_STATEMENTS = (
+    "CREATE TABLE made_3 AS SELECT * FROM u",
+    "INSERT INTO u (a, b) SELECT a + 1, b FROM u",
+    "SET STATEMENT max_statement_time=100 FOR INSERT INTO u (a, b) SELECT a + 1, b FROM u",
+)
 MODES: dict[str, dict[str, Any]] = {
     "table": {"relay_log_info_repository": "TABLE"},
     "file": {"relay_log_info_repository": "FILE"},
@@ -396,29 +400,40 @@ def test_a_note_is_met_by_its_position_or_by_its_gtid() -> None:
 SETUP_KEPT = """
 CREATE DATABASE noted; USE noted;
 CREATE TABLE m (a INT) ENGINE=MyISAM; INSERT INTO m VALUES (1);
-CREATE TABLE k (a INT PRIMARY KEY, b INT) ENGINE=MyISAM; CREATE TABLE i (a INT PRIMARY KEY) ENGINE=InnoDB
+CREATE TABLE k (a INT PRIMARY KEY, b INT) ENGINE=MyISAM; CREATE TABLE i (a INT PRIMARY KEY) ENGINE=InnoDB;
+INSERT INTO i VALUES (7); CREATE VIEW v AS SELECT a FROM m; CREATE TABLE g (a INT PRIMARY KEY) ENGINE=InnoDB;
+CREATE TRIGGER fired AFTER INSERT ON g FOR EACH ROW UPDATE m SET a = a + 10;
+CREATE FUNCTION called() RETURNS INT DETERMINISTIC MODIFIES SQL DATA BEGIN UPDATE m SET a = a + 10; RETURN 5; END
 """
 KEPT = {
     "a statement": "SET binlog_format=STATEMENT; INSERT INTO m VALUES (2)",
     "rows without a key": "INSERT INTO m VALUES (3), (4)",
     "both kinds of tables": "SET binlog_format=STATEMENT; BEGIN; INSERT INTO i VALUES (1); UPDATE m SET a = 2; COMMIT",
+    "a join": "SET binlog_format=STATEMENT; UPDATE i, m SET m.a = m.a + 1 WHERE i.a = 7",
+    "a view": "SET binlog_format=STATEMENT; INSERT INTO v VALUES (2)",
+    "a trigger": "SET binlog_format=STATEMENT; INSERT INTO g VALUES (1)",
+    "a function": "SET binlog_format=STATEMENT; INSERT INTO i VALUES (called())",
+    "a comment within": "SET binlog_format=STATEMENT; INSERT /* why */ INTO m VALUES (2)",
 }
+IN_MYSQL = ("a statement", "rows without a key")
 
 
-@pytest.mark.mariadb
 @pytest.mark.parametrize("mode", ["table", pytest.param("xa", marks=pytest.mark.torture)])
-@pytest.mark.parametrize("name", KEPT)
+@pytest.mark.parametrize(
+    ("vendor", "name"), [*(("mariadb", name) for name in KEPT), *(("mysql", name) for name in IN_MYSQL)]
+)
 def test_a_transaction_that_a_table_keeps_in_part_is_not_applied_again(
-    mariadb: MariadbServer, tmp_path: Path, name: str, mode: str
+    request: pytest.FixtureRequest, tmp_path: Path, vendor: str, name: str, mode: str
 ) -> None:
-    recorded = Recorded(mariadb, tmp_path, [KEPT[name]], SETUP_KEPT)
-    killed = Killed(mariadb, tmp_path / "i", recorded.groups, mode)
+    server: MariadbServer = request.getfixturevalue(vendor)
+    recorded = Recorded(server, tmp_path, [KEPT[name]], SETUP_KEPT)
+    killed = Killed(server, tmp_path / "i", recorded.groups, mode)
     killed.go_on(without_last=True)
     assert in_child(killed.go_on, f"{APPLIED}=kill").killed
     for _ in range(2):  # the second start knows no more
         stopped = in_child(killed.go_on)
         assert (stopped.killed, stopped.errno, "noted.m" in stopped.error) == (False, 1593, True), stopped
-    clear(mariadb)
+    clear(server)
 
 
 @pytest.mark.mariadb

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rplctl.schema.context import DdlContext
-from rplctl.schema.touched import ACCOUNTS, DATABASE, TABLE, Outcome, ServerObject, touched_by, written_table
+from rplctl.schema.touched import ACCOUNTS, DATABASE, TABLE, Outcome, ServerObject, touched_by
 
 CONTEXT = DdlContext(server_version="10.11.19-MariaDB")
 ABSENT, PRESENT, OTHER, CHANGED = Outcome.ABSENT, Outcome.PRESENT, Outcome.OTHER, Outcome.CHANGED
@@ -39,6 +39,8 @@ OUTCOMES = {
     "ALTER EVENT e RENAME TO f": {ServerObject("EVENT", "d", "e"): CHANGED},
     "CREATE USER u": {ServerObject(ACCOUNTS, "", ""): CHANGED},
     "REVOKE SELECT ON d.* FROM u": {ServerObject(ACCOUNTS, "", ""): CHANGED},
+    "ALTER USER u IDENTIFIED BY 'x' RETAIN CURRENT PASSWORD": {ServerObject(ACCOUNTS, "", ""): CHANGED},
+    "ALTER USER u ADD 2 FACTOR IDENTIFIED WITH p": {ServerObject(ACCOUNTS, "", ""): CHANGED},
     "ALTER SOMETHING NEW": {},
 }
 
@@ -54,7 +56,7 @@ def test_what_is_touched_and_how_it_is_behind_the_statement(sql: str) -> None:
     [
         "TRUNCATE TABLE t", "GRANT ALL ON *.* TO u", "SET PASSWORD FOR u = PASSWORD('x')", "ALTER SEQUENCE s RESTART 5",
         "ANALYZE TABLE t", "FLUSH TABLES", "CREATE TEMPORARY TABLE t (a INT)", "DROP TEMPORARY TABLE t",
-        "ALTER DATABASE d CHARACTER SET utf8mb4",
+        "ALTER DATABASE d CHARACTER SET utf8mb4", "ALTER USER u ACCOUNT LOCK",
     ],
 )  # fmt: skip
 def test_what_may_be_executed_twice_needs_no_note(sql: str) -> None:
@@ -76,20 +78,3 @@ def test_what_may_be_executed_twice_needs_no_note(sql: str) -> None:
 def test_names_that_change_places_are_told_by_more_than_definitions(sql: str, wants_identity: bool) -> None:
     found = touched_by(sql, "d", CONTEXT)
     assert found is not None and found.wants_identity is wants_identity
-
-
-@pytest.mark.parametrize(
-    ("sql", "name"),
-    [
-        ("INSERT INTO t VALUES (1)", ("d", "t")),
-        ("/* why */ INSERT IGNORE `x`.`t``u` (a) SELECT 1", ("x", "t`u")),
-        ("REPLACE DELAYED INTO x . t VALUES (1)", ("x", "t")),
-        ("UPDATE LOW_PRIORITY t SET a = 1", ("d", "t")),
-        ("DELETE QUICK FROM t WHERE a", ("d", "t")),
-        ("LOAD DATA LOCAL INFILE 'x' REPLACE INTO TABLE t FIELDS TERMINATED BY ','", ("d", "t")),
-        ("SELECT SETVAL(s, 1)", None),
-        ("CALL p()", None),
-    ],
-)
-def test_the_table_that_a_statement_writes(sql: str, name: tuple[str, str] | None) -> None:
-    assert written_table(sql, "d") == name

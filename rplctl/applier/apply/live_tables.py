@@ -22,7 +22,7 @@ from rplctl.applier.decode.net_changes import Inconsistent
 from rplctl.applier.decode.row_stream import EventRun, read_tables, unknown_tables
 from rplctl.applier.spark.pipeline import UnknownTables
 from rplctl.commit.noted import StatementNotes
-from rplctl.errors import BinlogFormatError, TargetError
+from rplctl.errors import BinlogFormatError, RplError, TargetError
 from rplctl.event.events import Intvar, LoadBlock, Rand, UserVar, parse_event
 from rplctl.event.format_description import FormatDescription
 from rplctl.event.query import ExecuteLoadQuery, Query
@@ -33,7 +33,8 @@ from rplctl.schema.context import DdlContext
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog
 from rplctl.schema.statement import Move, TableName
-from rplctl.schema.touched import Touched, touched_by, written_table
+from rplctl.schema.touched import Touched, touched_by
+from rplctl.schema.updated_names import UpdatedNames, updated_names
 from rplctl.target.base import Statement, StatementTarget, key_of
 
 _ROWS_FLAGS = 25  # offset in a rows event: header and table id come before
@@ -163,17 +164,32 @@ class LiveTables(TableSource):
         return all(model is None or self._target.is_transactional(model) for model in models)
 
     def kept_by(self, run: EventRun) -> list[TableName]:
+        """Where the text of a statement does not tell what it changes, it may be any of these tables."""
         names = set(unknown_tables(run, Catalog()))
         for number in np.flatnonzero(np.isin(run.types, [EventType.QUERY, EventType.EXECUTE_LOAD_QUERY])).tolist():
             event = parse_event(run.event(number), run.description)
             query = event.query if isinstance(event, ExecuteLoadQuery) else event
-            if isinstance(query, Query) and (name := written_table(_text_of(query), query.database)) is not None:
-                names.add(name)
+            if isinstance(query, Query) and not self._target.is_ddl(query):
+                names |= self._changed_by(query, run.description)
         tables = self.know(names).tables
         models = (tables[name] for name in sorted(names & tables.keys()))
         return [
             (m.database, m.name) for m in models if not self._target.is_transactional(m) and m.engine != "BLACKHOLE"
         ]
+
+    def _changed_by(self, query: Query, description: FormatDescription) -> set[TableName]:
+        """The tables that a statement changes, or all without transactions: it joins tables, or reaches others by a
+        view, a trigger or a function.
+        """
+        context = DdlContext(sql_mode=query.context.sql_mode or 0, server_version=description.server_version)
+        try:
+            found = updated_names(query.sql_bytes.decode("latin-1"), query.database, context, query.charset)
+        except RplError:
+            found = UpdatedNames(None)
+        tables = self.know(found.tables or ()).tables
+        models = [tables[name] for name in found.tables or () if name in tables]
+        is_clear = len(models) == len(found.tables or ())
+        return {*(found.tables or ()), *self._target.may_also_change(models if is_clear else (), query.sql_bytes)}
 
     def can_repeat(self, run: EventRun) -> bool:
         """Whether rows of it may be applied again to tables that hold some of them: whole images of rows with a key,
@@ -332,7 +348,3 @@ def _touched(query: Query, context: DdlContext) -> Touched | None:
         return touched_by(query.sql, query.database, context)
     except BinlogFormatError:  # a literal in another character set, which names may be in, too
         return Touched()
-
-
-def _text_of(query: Query) -> str:
-    return query.sql_bytes.decode("utf-8" if query.charset.startswith("utf8") else "latin-1", "replace")

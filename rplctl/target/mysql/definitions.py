@@ -33,6 +33,7 @@ _ACCOUNTS: Final = {
     True: ("global_priv", "roles_mapping", *_RIGHTS),
     False: ("user", "role_edges", "default_roles", "global_grants", *_RIGHTS),
 }
+_ROW_VERSIONS_SINCE: Final = 80029
 UNREADABLE: Final = Definition("?")
 Ask = Callable[[str], Sequence[Sequence[Any]]]
 
@@ -68,13 +69,17 @@ def _definition(ask: Ask, found: ServerObject, server: ServerKind, identity: boo
 
 
 def _numbers(ask: Ask, found: ServerObject, server: ServerKind) -> str:
-    """The numbers of an InnoDB table and of its partitions; '' where they are not for us to see."""
+    """The numbers of an InnoDB table and of its partitions; '' where they are not for us to see. An instant ALTER of
+    MySQL keeps the number and counts a version of the rows.
+    """
     tables = "INNODB_SYS_TABLES" if server.is_mariadb else "INNODB_TABLES"
+    counts = not server.is_mariadb and server.version >= _ROW_VERSIONS_SINCE
+    number = "CONCAT(TABLE_ID, '.', TOTAL_ROW_VERSIONS)" if counts else "TABLE_ID"
     file = f"{_file_name(found.database)}/{_file_name(found.name)}"
     alike = (f"CAST(NAME AS BINARY) LIKE {_text(name)} ESCAPE '|'" for name in (file, f"{file}#P#%", f"{file}#p#%"))
     where = " OR ".join(alike)
     try:
-        rows = ask(f"SELECT NAME, TABLE_ID FROM information_schema.{tables} WHERE {where}")
+        rows = ask(f"SELECT NAME, {number} FROM information_schema.{tables} WHERE {where}")
     except TargetError as error:
         if error.errno != er.SPECIFIC_ACCESS_DENIED_ERROR:
             raise

@@ -78,6 +78,10 @@ class Session:
         self._send = send
         # CONNECTION_ID() says what was set
         self._home = ROWS | _OWN | primary_key_settings("OFF", server) | {"pseudo_thread_id": str(connection_id)}
+        self._as_it_is_now: dict[str, str] = {}
+        if not server.is_mariadb and server.version >= 80000:  # else information_schema tells of yesterday's rows
+            self._as_it_is_now = {"information_schema_stats_expiry": "0"}
+        self._home |= self._as_it_is_now
         self._collation_name = collation_name
         self._server = server
         self._current: dict[str, str] = {}
@@ -119,6 +123,7 @@ class Session:
         if self._server.is_mariadb:
             wanted["check_constraint_checks"] = "0"  # the source has checked, or was told not to
         wanted |= primary_key_settings("OFF", self._server)  # our own temporary tables have none
+        wanted |= self._as_it_is_now
         self.leave()
         self._require(wanted)
 

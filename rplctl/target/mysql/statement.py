@@ -33,6 +33,7 @@ _COMMENTS = re.compile(rb"(?:\s+|/\*(?!M?!).*?\*/|#[^\n]*|--(?=[\s\x00-\x1f\x7f]
 _CHANGES_ROWS = re.compile(
     rb"(?:INSERT|UPDATE|DELETE|REPLACE|LOAD|CALL|WITH|SELECT|DO|SET(?!\s+(?:PASSWORD|STATEMENT|ROLE|DEFAULT)))\b", re.I
 )
+_FOR_ONE_STATEMENT = re.compile(rb"SET\s+STATEMENT\b.*?\bFOR\s+", re.I | re.S)
 _CREATES_OR_ALTERS, _NAMES_EVENT = re.compile(rb"(?:CREATE|ALTER)\b", re.I), re.compile(rb"\bEVENT\b", re.I)
 _BEFORE_EVENT = frozenset({"OR", "REPLACE", "DEFINER"})
 _EXCHANGE = re.compile(rb"ALTER\s+(?:IGNORE\s+|ONLINE\s+|OFFLINE\s+)*TABLE\b.*\b(?:EXCHANGE|CONVERT)\b", re.I | re.S)
@@ -92,7 +93,10 @@ def as_executed(query: Query, context: DdlContext, target: ServerKind) -> Query:
 
 def changes_only_rows(sql: bytes) -> bool:
     """True for statements that leave every table's definition as it is."""
-    return _CHANGES_ROWS.match(_bare(sql)) is not None
+    words = _bare(sql)
+    if words[:3].upper() == b"SET":  # SET STATEMENT a='…' FOR …: what follows counts
+        words = _FOR_ONE_STATEMENT.sub(b"", _QUOTED.sub(b"''", words), count=1)
+    return _CHANGES_ROWS.match(words) is not None
 
 
 def needs_autocommit(sql: bytes) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any, Final
 
@@ -20,9 +20,20 @@ _TRIGGERS = (
     "SELECT EVENT_OBJECT_SCHEMA, EVENT_OBJECT_TABLE FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA <> 'sys'"
 )
 _PARENTS = "SELECT UNIQUE_CONSTRAINT_SCHEMA, REFERENCED_TABLE_NAME FROM information_schema.REFERENTIAL_CONSTRAINTS"
+_FUNCTIONS = (
+    "SELECT ROUTINE_SCHEMA, ROUTINE_NAME FROM information_schema.ROUTINES "
+    "WHERE ROUTINE_TYPE <> 'PROCEDURE' AND ROUTINE_SCHEMA NOT IN ('mysql', 'sys')"
+)
+_WITHOUT_TRANSACTIONS = (
+    "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_TYPE NOT IN ('VIEW', 'SYSTEM VIEW') "
+    "AND TABLE_SCHEMA NOT IN ('information_schema', 'mysql', 'performance_schema', 'sys') AND ENGINE IN "
+    "(SELECT ENGINE FROM information_schema.ENGINES WHERE TRANSACTIONS = 'NO' AND ENGINE <> 'BLACKHOLE')"
+)
 _ACTS = "IN ('CASCADE', 'SET NULL')"
 _TELLS: Final = re.compile(
-    rb"REFERENCES|FOREIGN|CONSTRAINT|RENAME(?!\s+(?:COLUMN|INDEX|KEY)\b)|TRIGGER|DATABASE|SCHEMA", re.IGNORECASE
+    rb"REFERENCES|FOREIGN|CONSTRAINT|RENAME(?!\s+(?:COLUMN|INDEX|KEY)\b)|TRIGGER|DATABASE|SCHEMA|FUNCTION|PACKAGE"
+    rb"|ENGINE\s*=?\s*(?!InnoDB\b)\w",
+    re.IGNORECASE,
 )
 _KEPT_S: Final = 60.0
 
@@ -62,6 +73,16 @@ class TableFacts:
     def cascading_parents(self) -> Names:
         """Tables that a foreign key with an action points at."""
         return self._names(f"{_PARENTS} WHERE DELETE_RULE {_ACTS} OR UPDATE_RULE {_ACTS}")
+
+    def may_also_change(self, named: Collection[TableModel], statement: bytes) -> Names:
+        """Tables without transactions that a statement may change besides the tables that it names: by their triggers,
+        by functions that it calls; where it names none, all.
+        """
+        words, functions = statement.lower(), self._names(_FUNCTIONS)
+        calls = any(not name.isascii() or name.lower().encode() in words for _, name in functions)
+        if named and not calls and not any(map(self.has_triggers, named)):
+            return frozenset()
+        return self._names(_WITHOUT_TRANSACTIONS)
 
     def is_transactional(self, engine: str) -> bool:
         if not self._engines:

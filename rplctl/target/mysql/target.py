@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -490,6 +490,9 @@ class MysqlTarget(OneConnection):
 
     def is_transactional(self, model: TableModel) -> bool:
         return self._facts.is_transactional(model.engine)
+
+    def may_also_change(self, named: Collection[TableModel], statement: bytes) -> frozenset[tuple[str, str]]:
+        return self._facts.may_also_change(named, statement)
 
     def _ask(self, sql: str) -> list[tuple[Any, ...]]:
         self._rows_session()

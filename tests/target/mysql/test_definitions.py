@@ -55,6 +55,43 @@ def test_what_changes_places_is_told_by_its_identity(server: MariadbServer, targ
     assert not set(both) & set(after)
 
 
+@pytest.mark.mysql
+def test_an_instant_alter_of_mysql_is_told_within_the_same_second(mysql: MysqlServer) -> None:
+    mysql.sql(f"DROP DATABASE IF EXISTS {NAME}; CREATE DATABASE {NAME}; CREATE TABLE {NAME}.t (a INT, b INT)")
+    target = open_target(mysql.url())
+    assert isinstance(target, MysqlTarget)
+    before = identity(target, "t")
+    mysql.sql("ALTER TABLE t DROP COLUMN b, RENAME COLUMN a TO b, ADD COLUMN a INT FIRST, ALGORITHM=INSTANT", NAME)
+    assert identity(target, "t") != before
+    target.close()
+    mysql.sql(f"DROP DATABASE {NAME}")
+
+
+def test_rows_of_a_table_without_transactions_are_told_as_they_are_now(
+    server: MariadbServer, target: MysqlTarget
+) -> None:
+    """MySQL keeps for a day what somebody was told by information_schema of a table's rows."""
+    server.sql("CREATE TABLE m (a INT) ENGINE=MyISAM; INSERT INTO m VALUES (1)", NAME)
+    server.sql(f"SELECT TABLE_ROWS, UPDATE_TIME FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{NAME}'")
+    before = target.row_states([(NAME, "m")])
+    server.sql("INSERT INTO m VALUES (2)", NAME)
+    assert target.row_states([(NAME, "m")]) != before
+
+
+def test_what_a_statement_may_change_without_naming_it(server: MariadbServer, target: MysqlTarget) -> None:
+    server.sql("CREATE TABLE i (a INT); CREATE TABLE m (a INT) ENGINE=MyISAM; CREATE TABLE g (a INT)", NAME)
+    server.sql("CREATE TRIGGER fired AFTER INSERT ON g FOR EACH ROW SET @a = 1", NAME)
+    server.sql("SET GLOBAL log_bin_trust_function_creators=1; CREATE FUNCTION called() RETURNS INT RETURN 5", NAME)
+    named = {name: target.table_model(NAME, name) for name in ("i", "g")}
+    i, g = named["i"], named["g"]
+    assert i is not None and g is not None
+    every = {name for name in target.may_also_change([], b"") if name[0] == NAME}
+    assert every == {(NAME, "m")}
+    assert target.may_also_change([i], b"INSERT INTO i VALUES (1)") == frozenset()
+    assert every <= target.may_also_change([g], b"INSERT INTO g VALUES (1)")
+    assert every <= target.may_also_change([i], b"INSERT INTO i VALUES (CALLED())")
+
+
 def test_rows_change_no_definition_and_a_new_name_not_its_text(server: MariadbServer, target: MysqlTarget) -> None:
     server.sql("CREATE TABLE t (a INT AUTO_INCREMENT PRIMARY KEY)", NAME)
     before = of(target, "t")

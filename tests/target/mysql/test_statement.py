@@ -106,6 +106,7 @@ def test_what_only_begins_like_an_event_is_sent_as_it_is(sql: bytes) -> None:
         (b"insert t values (1)", True),
         (b" /* a */ -- b\n#c\nUPDATE t SET a=1", True),
         (b"SET STATEMENT x=1 FOR ALTER TABLE t ADD b INT", False),
+        (b"SET STATEMENT x=' FOR ALTER ' FOR INSERT t VALUES (1)", True),
         (b"SET PASSWORD FOR a = 'x'", False),
         (b"SET @a = 1", True),
         (b"/*!50000 INSERT t VALUES (1)*/", False),
