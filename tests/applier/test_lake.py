@@ -36,6 +36,7 @@ POINTS = (
     "crash_per_table_between_tables=kill@3",
     "crash_per_table_before_update_pos",
 )
+FEW = ("crash_per_table_after_claim", "crash_per_table_between_tables=kill@3")
 ALL_POINTS = (
     *POINTS,
     "crash_before_update_pos",
@@ -114,10 +115,12 @@ def compare(source: MariadbServer, lake: Path) -> None:
         assert has == sorted((int(i), v) for i, v in source.sql(f"SELECT id, v FROM lake.{table}"))
 
 
+@pytest.mark.long("Two of the steps stay in make test.", keeps=r"few")
 @pytest.mark.mariadb
 @pytest.mark.parametrize(
     ("kind", "points"),
     [
+        pytest.param("delta", FEW, id="delta-few"),
         pytest.param("delta", POINTS, id="delta-some"),  # parquet: the suite's crash-test
         pytest.param("delta", ALL_POINTS, id="delta-all", marks=pytest.mark.torture),
         pytest.param("parquet", ALL_POINTS, id="parquet-all", marks=pytest.mark.torture),

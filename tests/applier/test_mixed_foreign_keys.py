@@ -125,6 +125,7 @@ def target_url(
     return factory().url()
 
 
+@pytest.mark.long("Two kinds of target stay in make test.", keeps=r"sqlite|postgresql")
 @pytest.mark.parametrize("target_url", ["sqlite", "duckdb", "postgresql", "mariadb"], indirect=True)
 def test_the_target_has_what_the_source_has(mariadb: MariadbServer, target_url: str, tmp_path: Path) -> None:
     name = f"mixed_{target_url.split(':')[0].split('+')[0]}"
@@ -144,6 +145,7 @@ def test_the_target_has_what_the_source_has(mariadb: MariadbServer, target_url: 
     instance.target.close()
 
 
+@pytest.mark.long("Two kinds of target stay in make test.", keeps=r"sqlite|postgresql")
 @pytest.mark.parametrize("target_url", ["sqlite", "duckdb", "postgresql", "mariadb"], indirect=True)
 def test_rows_whose_parents_went_while_they_were_prepared_are_applied(
     mariadb: MariadbServer, target_url: str, tmp_path: Path

@@ -34,6 +34,7 @@ def run(datadir: Path, *words: str, closed: tuple[int, ...] = ()) -> subprocess.
     return subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, preexec_fn=prepare)
 
 
+@pytest.mark.long("The case in which all are closed stays in make test.", keeps=r"0, 1, 2")
 @pytest.mark.parametrize("closed", [(1,), (2,), _ALL], ids=str)
 def test_a_closed_standard_file_is_as_good_as_dev_null(datadir: Path, closed: tuple[int, ...]) -> None:
     done, plain = run(datadir, "check", closed=closed), run(datadir, "check")

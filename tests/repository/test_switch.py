@@ -218,7 +218,7 @@ def test_killed_at_each_named_point_ends_in_the_old_or_the_new_state(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.torture)])
+@pytest.mark.parametrize("every", [11, pytest.param(1, marks=pytest.mark.torture)])
 @pytest.mark.parametrize("wanted", [TABLE, FILE])
 def test_killed_at_every_write_fsync_rename_and_unlink(
     record: Record[Any], wanted: RepositoryKind, tmp_path: Path, empty_target: Path, every: int
@@ -235,7 +235,7 @@ def test_killed_at_every_write_fsync_rename_and_unlink(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("every", [11, pytest.param(1, marks=pytest.mark.torture)])
+@pytest.mark.parametrize("every", [29, pytest.param(1, marks=pytest.mark.torture)])
 @pytest.mark.parametrize("wanted", [TABLE, FILE])
 def test_killed_again_while_it_resumes(
     record: Record[Any], wanted: RepositoryKind, tmp_path: Path, empty_target: Path, every: int

@@ -164,7 +164,8 @@ def positions_of_two_sources(replica: Replica, pair: Pair, database: str, by_gti
 
 
 @pytest.mark.long(
-    "A source with lower positions is rare; test_mariadb_sources_change_places_and_no_transaction_is_lost_or_comes_twice changes sources."
+    "Lower positions are rare; test_mariadb_sources_change_places_and_no_transaction_is_lost_or_comes_twice"
+    " changes sources."
 )
 def test_positions_of_two_mariadb_sources_are_not_compared(replica: Replica, mariadb_pair: Pair) -> None:
     """Nor where the source's GTIDs do not say what is to be applied: a server is left out."""

@@ -114,6 +114,7 @@ VERBS: dict[str, Callable[[Life], object]] = {
 }
 
 
+@pytest.mark.long("The default pair of repositories stays, with each way to lose the target.", keeps=r"FILE-FILE")
 @pytest.mark.parametrize("lose", LOSSES)
 @pytest.mark.parametrize("kinds", KINDS)
 def test_a_lost_target_is_critical_for_every_command_and_starts_refuse(
