@@ -14,7 +14,7 @@
     ├── LockBusy                    75   another process holds the lock; cron may try again
     └── ConfigError                 78   an option file or an option value is wrong
 
-An error says what failed; `channel` and `position` say where; `hint` names the next command; `errno` is MySQL's
+An error says what failed; `channel`, `position` and `table` say where; `hint` names the next command; `errno` is MySQL's
 number where MySQL has one; `transient` means that trying again by itself may help (Connect_Retry). None of it holds a
 password, whoever wrote it (mask.py).
 Raise an error; never log it and continue. Code below catches an RplError only to add context, to clean up, or to choose
@@ -90,6 +90,7 @@ class RplError(Exception):
         self.position = position
         self.hint = hint
         self.transient = transient
+        self.table: tuple[str, str] | None = None  # the target's name of the table that the applier stopped at
 
     def hide(self, statement: str) -> None:
         """The error is about this statement, whose passwords it does not tell, wherever somebody quoted them."""

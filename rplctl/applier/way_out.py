@@ -6,6 +6,9 @@ left out; its commands are those of the channel that stopped.
 
 from __future__ import annotations
 
+import shlex
+from typing import Final
+
 from rplctl import mysql_errors as er
 from rplctl.errors import RelayLogError, RplError, for_channel
 
@@ -38,9 +41,10 @@ _BY_NUMBER = {
 }
 # the table is not what the log needs: its events are left out until the copy is there
 BY_COPY = frozenset({er.NO_SUCH_TABLE, er.SLAVE_CONVERSION_FAILED, er.TABLE_EXISTS_ERROR})
-COPY_TABLE = (
+_SOME_TABLE: Final = "DB.TABLE"
+_COPY_TABLE: Final = (
     "to copy the table again, which replaces what the target has of it, run: "
-    "rplctl clone --tables DB.TABLE --replace --yes; rplctl start; rplctl wait --state synced; rplctl verify"
+    "rplctl clone --tables {table} --replace --yes; rplctl start; rplctl wait --state synced; rplctl verify"
 )
 _OF_RELAY_LOG = "rplctl stop; rplctl recover --refetch; rplctl start (fetches the relay logs from the source again)"
 _OTHERWISE = f"mend what the error says, on the target or on the source, then rplctl start: it begins there; {SKIP}"
@@ -52,9 +56,16 @@ def way_out(error: RplError, *, copies: bool = True) -> str:
     """
     if copies and error.errno in BY_COPY:
         own = f"\nor {error.hint}" if error.hint else ""
-        return for_channel(f"{COPY_TABLE}{own}", error.channel or "")
+        return for_channel(f"{_COPY_TABLE.format(table=_shown(error.table))}{own}", error.channel or "")
     if error.hint:
         return for_channel(error.hint, error.channel or "")
     if isinstance(error, RelayLogError):
         return for_channel(_OF_RELAY_LOG, error.channel or "")
     return for_channel(_BY_NUMBER.get(error.errno, _OTHERWISE), error.channel or "")
+
+
+def _shown(table: tuple[str, str] | None) -> str:
+    """The table as an argument of `--tables`, which splits at commas and points."""
+    if table is None or any("," in name or "." in name for name in table):
+        return _SOME_TABLE
+    return shlex.quote(".".join(table))

@@ -139,3 +139,11 @@ def test_both_threads_tell_it_where_show_status_reads(tmp_path: Path) -> None:
     reporter.failed(RplError("it ended"))
     reporter.stopped()
     assert "rplctl start --channel east" in read_status(channel.status_path("receiver")).last_error
+
+
+def test_a_table_that_is_known_is_named_as_a_shell_takes_it() -> None:
+    named = {("shop", "t"): "shop.t", ("o'b", "$(x)"): """'o'"'"'b.$(x)'""", ("a.b", "t"): "DB.TABLE", None: "DB.TABLE"}
+    for table, shown in named.items():
+        error = RplError("Table doesn't exist", errno=mysql_errors.NO_SUCH_TABLE)
+        error.table = table
+        assert f"clone --tables {shown} --replace" in way_out(error)

@@ -23,6 +23,7 @@ from rplctl.applier.apply.savepoint_groups import apply_members
 from rplctl.applier.apply.tolerance import PassedOver, Tolerance, undone_on_error
 from rplctl.applier.apply.unsupported_ddl import NOTED_KINDS, SKIPPED_KINDS, UnsupportedDdl, cannot_execute, shown
 from rplctl.applier.decode.ddl_context import ddl_context
+from rplctl.applier.decode.drawn_in import table_at
 from rplctl.applier.decode.event_filter import filtered
 from rplctl.applier.decode.filter_rules import ReplicationFilter
 from rplctl.applier.decode.net_changes import row_changes
@@ -170,7 +171,12 @@ class OrderedRange:
                 notes.event = number
                 if number < notes.events_done and run.types[number] != EventType.TABLE_MAP:
                     return
-            self._event(run, number, maps)
+            try:
+                self._event(run, number, maps)
+            except RplError as error:
+                at = maps.get(_table_id(run, number), number) if run.types[number] in PLAIN_ROWS else number
+                error.table = table_at(run, at, self._lower_case)
+                raise
 
         apply_members(run, event, self._statements, self._retries, self.result)
         return self.result

@@ -13,6 +13,7 @@ from rplctl.applier.decode.filter_rules import ReplicationFilter
 from rplctl.applier.decode.row_stream import EventRun
 from rplctl.errors import RplError
 from rplctl.event.query import parse_query
+from rplctl.event.table_map import parse_table_map
 from rplctl.event.types import EventType
 from rplctl.schema.statement import TableName
 from rplctl.schema.updated_names import named_tables
@@ -32,3 +33,20 @@ def drawn_in(run: EventRun, rules: ReplicationFilter) -> list[TableName]:
         if rules.accepts_database(database) and not rules.waiting.isdisjoint((*updated, *referred)):
             found.update((name, None) for name in updated if rules.accepts_rows(*name))
     return list(found)
+
+
+def table_at(run: EventRun, number: int, lower_case: int) -> TableName | None:
+    """The table of a table map, or of a CREATE, ALTER or RENAME TABLE by the name that it gives; None where the event
+    does not tell one table.
+    """
+    if run.types[number] == EventType.TABLE_MAP:
+        table_map = parse_table_map(run.event(number), run.description)
+        return (table_map.database, table_map.table)
+    if run.types[number] != EventType.QUERY:
+        return None
+    query = parse_query(run.event(number), run.description)
+    try:
+        names, _ = named_tables(query.sql, query.database, ddl_context(query, run.description, lower_case))
+    except RplError:
+        return None
+    return names[-1] if len(names) in (1, 2) else None
