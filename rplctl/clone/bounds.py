@@ -47,7 +47,7 @@ class KeyColumn:
         return written("{}{}{}", self.before, matched(self.grammar, text), self.behind)
 
     def literal(self, bound: str) -> Sql:
-        """Raises as `bound`."""
+        """Return the bound as a literal of SQL. Raises as `bound`."""
         inner = bound[len(self.before) : len(bound) - len(self.behind)]
         found = written("{}{}{}", self.before, matched(self.grammar, inner), self.behind)
         if found != bound:
@@ -56,7 +56,7 @@ class KeyColumn:
 
 
 def key_of(model: TableModel) -> tuple[Column, ...]:
-    """Of the primary key, else of the first UNIQUE key without NULLs, else ()."""
+    """Return the columns of the primary key, else of the first UNIQUE key without NULLs, else ()."""
     for kind in ("primary", "unique"):
         for key in model.keys:
             columns = [model.find(part.column) for part in key.parts if part.column]
@@ -93,7 +93,7 @@ def _key_column(column: Column) -> KeyColumn:
 
 
 def grammar_of(column: Column) -> Grammar:
-    """Of its values as servers print them; of texts and bytes as they print their HEX()."""
+    """Return the grammar of the column's values as servers print them, and of HEX() for texts and bytes."""
     kind = column.type
     if kind in _NUMBERED or kind == "year" or kind in INTEGER_BITS:
         return Grammar.INTEGER
@@ -116,7 +116,7 @@ def chunks(query: Query, model: TableModel, rows: int, after: Bound | None = Non
 
 
 def next_chunk(query: Query, model: TableModel, rows: int, after: Bound | None) -> Chunk:
-    """One of `chunks`."""
+    """Return the next one of `chunks`."""
     key = chunk_key(model)
     return Chunk(after, next_bound(query, model, key, after, rows) if key else None)
 

@@ -180,7 +180,7 @@ def _parsed(view: ByteArray) -> ChunkFile:
 
 
 def all_of(kind: type[T], values: Any) -> tuple[T, ...]:
-    """What was read from JSON, each of that type. Raises TypeError."""
+    """Return values that were read from JSON, each of that type. Raises TypeError."""
     if not isinstance(values, list | tuple) or not all(type(value) is kind for value in values):
         raise TypeError(f"{str(values)[:100]} instead of values of type {kind.__name__}")
     return tuple(values)
@@ -195,6 +195,8 @@ def _from_json(value: Any) -> Any:
 
 
 def digest_of(create_table: str) -> str:
-    """Of what SHOW CREATE TABLE prints, but for the next AUTO_INCREMENT value, which every insert changes."""
+    """Return a digest of the text of SHOW CREATE TABLE without the next AUTO_INCREMENT value, which every insert
+    changes.
+    """
     plain = re.sub(r"(?m)^(\).*?) AUTO_INCREMENT=\d+", r"\1", create_table)
     return hashlib.sha256(plain.encode()).hexdigest()

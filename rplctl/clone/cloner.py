@@ -213,7 +213,7 @@ class Cloner:
             begun.complete(counts)
 
     def _go_on(self, begun: Snapshot, reader: Reader, source: Source) -> Snapshot:
-        """With what is of use of a snapshot that is not read to its end; without any that is removed."""
+        """Continue with the usable part of an unfinished snapshot, or remove that snapshot."""
         old = self._folder.unfinished(begun.family)
         if old is None:
             return begun
@@ -236,7 +236,7 @@ class Cloner:
         return begun
 
     def _read_locked(self, family: int, names: list[TableName], source: Source) -> None:
-        """As it is when all is read, where nothing was written meanwhile."""
+        """Read the tables in their state at the end of the reading, if nothing was written meanwhile."""
         with locked_rows(source.query, source.step, _SOURCE_S) as held:
             self._pause(_SETTLE_S)  # a statement's rows of MyISAM are seen when it ends, a moment after they are logged
             tables = self._tables(names, source, is_locked=True)
@@ -451,9 +451,8 @@ class Cloner:
 
 
 def _exact_place(held: Opened, end: BinlogPosition, source: Source) -> Place:
-    """Of a snapshot, opened when the log was at `end`: that is its place, too, where no transaction lies between. A
-    snapshot has the place behind its last one, and a log goes on without (a new file, a checkpoint). What the replica
-    has of domains that this source has not is from before.
+    """Return the place of a snapshot that was opened when the log was at `end`: `end`, if no transaction lies between
+    (a new file, a checkpoint). The replica's state of domains that this source lacks is older.
     """
     low = held.low
     assert low.position is not None
@@ -484,8 +483,8 @@ def _kept(parts: Sequence[Part | None], begun: Snapshot) -> str:
 
 @contextmanager
 def _worthless_after_error(begun: Snapshot) -> Iterator[None]:
-    """But behind its claim when the operator stops it, the source is away or has too long a history: another snapshot
-    goes on with it.
+    """Remove the snapshot after an error, unless another one can continue it: it is claimed, and the operator stopped
+    the copy, or the source is unavailable or has too long a history.
     """
     try:
         yield

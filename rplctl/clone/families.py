@@ -45,7 +45,7 @@ def together(found: Iterable[list[TableName]], bytes_of: Callable[[TableName], i
 
 
 def parents_first(models: Mapping[TableName, TableModel]) -> list[TableModel]:
-    """As far as there are no cycles."""
+    """Return the tables with parents first, as far as there are no cycles."""
     ordered: dict[TableName, TableModel] = {}
 
     def add(names: Iterable[TableName], above: frozenset[TableName]) -> None:

@@ -59,7 +59,9 @@ class CopiedTable:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Of a table: that many chunks are read, up to and with the key `upto` (None: to the last, or none is read)."""
+    """The part of a table that is read: `count` chunks, up to and including the key `upto`. None: up to the last chunk,
+    or no chunk is read.
+    """
 
     count: int = 0
     upto: Bound | None = None
@@ -93,7 +95,9 @@ class Snapshot:
         return self.folder / f"{table}.{chunk}.rows"
 
     def chunk_counts(self) -> list[int] | None:
-        """Of each table; None while it is read. Raises RelayLogError 1594 for a file of another content."""
+        """Return the number of chunks of each table; None while the snapshot is read. Raises RelayLogError 1594 for a
+        file of another content.
+        """
         path = self.folder / "complete.json"
         if (found := stored_json(path)) is None:
             return None
@@ -106,7 +110,7 @@ class Snapshot:
         _write(self.folder / "claim.json", {"low": asdict(self.low), "tables": stored, **more})
 
     def keeps(self, table: int) -> bool:
-        """Whether rows of it come from the snapshot that this one goes on with."""
+        """True if the table has rows from the snapshot that this one continues."""
         return bool(self.counts and self.counts[table])
 
     def tell_read(self, parts: Sequence[Part]) -> None:
@@ -179,7 +183,7 @@ class CloneFolder:
         return found if found is not None and found.chunk_counts() is None else None
 
     def forget_unfinished(self, family: int) -> None:
-        """With all that it goes on with."""
+        """Remove the unfinished snapshot with all snapshots that it continues."""
         if self.unfinished(family) is not None:
             for found in self.snapshots():
                 if found.family == family and found.chunk_counts() is None:
@@ -225,7 +229,7 @@ def _claimed(folder: Path, stored: Any) -> Snapshot:
 
 @contextmanager
 def _content_of(path: Path) -> Iterator[None]:
-    """What the block does not find in the file's JSON, or not of its type, is an error that names the file."""
+    """Raise an error that names the file if the block misses a value in its JSON, or finds one of another type."""
     try:
         yield
     except (ValueError, KeyError, TypeError, AttributeError, RplError) as error:

@@ -1,4 +1,4 @@
-"""What a new snapshot takes over of one that was not read to its end: its reader was killed, or its source was away.
+"""The part of an unfinished snapshot that a new snapshot reuses. Its reader was killed, or its source was unavailable.
 
 A table's chunks that were read at L stay. Behind them the rows that the log touched in (L, L'] go, and come as they are
 at L' as far as their keys lie in what was read; the rest of the table is read at L'. So the table is as at L'.
@@ -27,9 +27,9 @@ _FEW: Final = 1000  # keys that are worth it in any case; else a tenth of what w
 def taken_over(
     old: Snapshot, new: Snapshot, log: Iterable[RelayGroups], kind: str, *, folds_names: bool
 ) -> tuple[list[Part | None], list[Touched]]:
-    """Of each table how much, None: nothing; and what was touched of it, as that kind of target takes keys. `log`: what
-    is `between` them; `folds_names`: as of `touched_keys`. Raises Unsure when it is nothing of any, SourceError when
-    the log does not come.
+    """Return the part of each table that is reused (None: nothing), and its changed keys as that kind of target reads
+    keys. `log`: the groups `between` the snapshots; `folds_names`: see `touched_keys`. Raises Unsure if no table has
+    such a part, and SourceError if the log does not arrive.
     """
     parts = _parts(old)
     names = [[table.name for table in found.tables] for found in (old, new)]
@@ -54,7 +54,7 @@ def taken_over(
 
 
 def _parts(old: Snapshot) -> list[Part]:
-    """With a last chunk whose file has its name, and nothing says so yet."""
+    """Return the parts, with a last chunk whose file has its name but is not recorded yet."""
     parts = old.parts()
     for number, part in enumerate(parts):
         path = old.chunk_path(number, part.count)

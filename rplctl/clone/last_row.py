@@ -61,7 +61,7 @@ class LastRow:
                 break
 
     def look(self, groups: RelayGroups) -> None:
-        """What has come meanwhile."""
+        """Read the groups that have arrived meanwhile."""
         self._look(groups)
         if np.any((groups.scan.kind != GroupKind.ROWS) & (groups.scan.kind != GroupKind.CONTROL)):
             self._models.clear()
@@ -74,8 +74,8 @@ class LastRow:
         return False
 
     def lock(self) -> RowLock | None:
-        """Of all that has come until now; None: no row is known to be the last change's. Raises SourceError,
-        RelayLogError.
+        """Return the lock on the last change of all groups that have arrived. None: no row is known to be that of the
+        last change. Raises SourceError, RelayLogError.
         """
         for groups in self._received.new():
             self.look(groups)
@@ -108,8 +108,8 @@ class LastRow:
             yield RowLock(sql, finds=False)
 
     def _row(self, groups: RelayGroups, events: EventIndex, at: int) -> tuple[TableModel, Sql, bool] | None:
-        """Of a rows event: its table, which row, whether that is there; None where the account may not read the table,
-        or it has other columns by now.
+        """Return the table of a rows event, its row, and whether that row exists. None if the account may not read the
+        table, or if it has other columns by now.
         """
         table_map = table_map_of(groups, events, at)
         model = self._model(table_map) if table_map is not None else None
@@ -132,7 +132,7 @@ class LastRow:
 
 
 def table_map_of(groups: RelayGroups, events: EventIndex, at: int) -> TableMap | None:
-    """Of a rows event."""
+    """Return the table map of a rows event."""
     description = groups.scan.description_at(int(events.offsets[at]))
     if description is None:
         return None
@@ -147,7 +147,7 @@ def table_map_of(groups: RelayGroups, events: EventIndex, at: int) -> TableMap |
 def read_images(
     groups: RelayGroups, events: EventIndex, at: int, table_map: TableMap, model: TableModel
 ) -> tuple[list[ColumnFormat], Images]:
-    """Of a rows event whose table has as many columns as the model."""
+    """Return the images of a rows event whose table has as many columns as the model."""
     description = groups.scan.description_at(int(events.offsets[at]))
     assert description is not None
     formats = column_formats(table_map, known_formats(model.columns))
@@ -161,7 +161,9 @@ def _parsed(groups: RelayGroups, events: EventIndex, at: int, description: Forma
 
 
 def _key_condition(model: TableModel, formats: Sequence[ColumnFormat], images: Images) -> Sql:
-    """Of the event's first row; '' without a primary key, or where a column of it is of a kind that is not sure."""
+    """Return the key condition of the event's first row. It is '' without a primary key, or if a column of the key is
+    of an uncertain kind.
+    """
     key = model.primary_key
     if key is None or key.has_expression or not len(images.ops):
         return NOTHING
@@ -175,8 +177,8 @@ def _key_condition(model: TableModel, formats: Sequence[ColumnFormat], images: I
 
 
 def key_term(column: Column, fmt: ColumnFormat, images: Images, row: int, number: int) -> Sql:
-    """What is true of rows with that value and of no other, in words that open an index; '' where nothing is, or the
-    image lacks the column (MINIMAL). Raises BinlogFormatError.
+    """Return a condition that is true of rows with that value and of no other, in a form that uses an index. It is ''
+    if there is no such form, or if the image lacks the column (MINIMAL). Raises BinlogFormatError.
     """
     rows = np.array([row], np.int64)
     cells = cells_of(images, rows, number)

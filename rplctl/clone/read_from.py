@@ -41,7 +41,7 @@ def with_address(info: MasterInfo, read_from: str, option: str = "--read-from") 
 
 
 def refuse_copy(config: Config, source: MasterInfo, read_from: str) -> None:
-    """As `refuse_other`, by sessions of its own. Raises UsageError, too."""
+    """Refuse the replica as `refuse_other` does, with sessions of its own. Raises UsageError, too."""
     copy = with_address(source, read_from)
     password = reveal(source.user_password, config.datadir)
     with survey(copy, password, config) as replica, survey(source, password, config) as query:
@@ -71,7 +71,7 @@ def refuse_foreign(there: str, source: str, address: str) -> None:
 
 
 def missing_gtids(part: str, whole: str) -> str:
-    """What of the one set is not in the other, as a server prints it."""
+    """Return the GTIDs of one set that the other lacks, as a server prints them."""
     if ":" in part + whole:
         return str(MysqlGtidSet.parse(part).subtract(MysqlGtidSet.parse(whole)))
     there = MariadbGtidState.parse(whole)

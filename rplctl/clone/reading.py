@@ -42,12 +42,12 @@ _MOST_CONDITIONS: Final = 512 << 10  # characters; max_allowed_packet may be 1 M
 
 
 class BeginAgain(Exception):
-    """What was read of a family is no longer one snapshot of it."""
+    """The rows that were read of a family are no longer one snapshot of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """What a reader heeds."""
+    """The limits and the report that a reader respects."""
 
     wait_for_room: Callable[[], None]
     throttle: Throttle
@@ -56,9 +56,9 @@ class Beside:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What is read. `log`: a session on the server whose log we have; it is `query`, but where a replica of that server
-    is read: `copy`, its address. `lag`: of a replica. `applied`: what we have, by GTIDs of its vendor; `relay`: where
-    our applier was.
+    """The source of a copy. `log`: a session on the server of our log; it is `query`, unless a replica of that server
+    is read. `copy`: the address of that replica; `lag`: of a replica. `applied`: our position in GTIDs of the source's
+    vendor; `relay`: the position of our applier.
     """
 
     query: Query
@@ -75,7 +75,7 @@ class Source:
 
 
 class Reader:
-    """Of one snapshot."""
+    """The reader of one snapshot."""
 
     def __init__(self, source: Source, begun: Snapshot, beside: Beside, *, takes_numbers: bool, locking: Sql) -> None:
         self._query, self._about, self._select, self._lag = source.query, source.about, source.select, source.lag
@@ -197,7 +197,7 @@ def names_of(tables: Sequence[CopiedTable]) -> str:
 
 @contextmanager
 def released(query: Query) -> Iterator[None]:
-    """What the statements of the block hold of a table's definition is let go behind it, and DDL goes on."""
+    """Release the locks of the block's statements on a table's definition at its end, so that DDL continues."""
     query(written("SAVEPOINT rplctl"))
     yield
     query(written("ROLLBACK TO SAVEPOINT rplctl"))
@@ -205,7 +205,7 @@ def released(query: Query) -> Iterator[None]:
 
 @contextmanager
 def transaction(query: Query) -> Iterator[None]:
-    """As `released`, and row locks, too."""
+    """Release the locks as `released` does, and row locks, too."""
     query(written("START TRANSACTION"))
     try:
         yield
@@ -214,7 +214,7 @@ def transaction(query: Query) -> Iterator[None]:
 
 
 def show_snapshots(names: Sequence[TableName], source: Source) -> bool:
-    """Whether all are of an engine that does."""
+    """True if all tables are of an engine with snapshots."""
     found = source.about(written("SELECT table_schema, table_name, engine FROM information_schema.tables"))
     engines = {(str(database), str(table)): str(engine).lower() for database, table, engine in found}
     return all(engines.get(name, "innodb") == "innodb" for name in names)

@@ -1,4 +1,4 @@
-"""What has come into the relay log since a moment: whether it may have changed a family of tables.
+"""Groups that have arrived in the relay log since a moment: may they have changed a family of tables?
 
 A window of the ladder (`source.snapshot`) becomes one place where nothing in it is about the family; a table's name is
 one table for as long as no DDL names it. Invariant: in doubt it is yes: only transactions of plain rows are looked
@@ -42,7 +42,7 @@ class Received:
         self._reader: RelayLogReader | None = None
 
     def afresh(self) -> Received:
-        """Of the same source, begun nowhere."""
+        """Return a reader of the same source that has not begun."""
         return Received(self._channel, self._server_id, by_gtid=self._by_gtid)
 
     @property
@@ -101,7 +101,7 @@ class Received:
         return self._reader is not None and self._reader.source_server_id == 0
 
     def new(self) -> Iterator[RelayGroups]:
-        """What has come meanwhile. Raises RelayLogError."""
+        """Yield the groups that have arrived meanwhile. Raises RelayLogError."""
         if self._reader is None:
             self._reader = self._opened()
         if self._reader is None:
@@ -114,13 +114,13 @@ class Received:
             raise
 
     def from_file_start(self) -> Iterator[RelayGroups]:
-        """What the newest relay log has by now. Raises RelayLogError."""
+        """Yield the groups of the newest relay log from its start. Raises RelayLogError."""
         self._reader = self._opened(at_start=True)
         yield from self.new()
 
     def until(self, end: BinlogPosition, patience_s: float, wait: Callable[[float], bool]) -> Iterator[RelayGroups]:
-        """What comes up to there, and perhaps some more; ends early when `wait` says stop. Raises SourceError when
-        nothing has come for `patience_s`, RelayLogError.
+        """Yield the groups up to `end`, and perhaps some more; end early if `wait` says stop. Raises SourceError if
+        nothing has arrived for `patience_s`, and RelayLogError.
         """
         deadline = time.monotonic() + patience_s
         while True:
@@ -161,7 +161,7 @@ class Received:
 
 
 def changed(groups: RelayGroups, number: int, tables: frozenset[TableName] | None, seen: MysqlGtidSet) -> bool:
-    """Whether a group may have changed one of these tables (None: any) and is not among those that are `seen`."""
+    """True if a group may have changed one of these tables (None: any) and is not among those that are `seen`."""
     scan = groups.scan
     kind, gtid_at = int(scan.kind[number]), scan.gtid_offset[number : number + 1]
     if kind == GroupKind.CONTROL and gtid_at[0] < 0:
@@ -178,8 +178,8 @@ def changed(groups: RelayGroups, number: int, tables: frozenset[TableName] | Non
 
 
 def named_by_ddl(groups: RelayGroups, number: int, tables: frozenset[TableName]) -> bool:
-    """Whether a group is a statement of its own, not rows, whose text may name one of these tables, or drop its
-    database. A database is named there, or is the session's, which the event says, too.
+    """True if a group is a statement of its own, not rows, and its text may name one of these tables, or drop its
+    database. The database is in the text, or is the session's, which the event names, too.
     """
     scan = groups.scan
     is_half = scan.kind[number] == GroupKind.CONTROL and scan.gtid_offset[number] >= 0  # MariaDB's START ALTER
@@ -200,8 +200,8 @@ def ddl_behind(groups: RelayGroups, place: BinlogPosition, tables: frozenset[Tab
 
 
 def _may_name(text: bytes, database: str, name: str) -> bool:
-    """What is no ASCII is written in whatever character set. Before the database's name are bytes of numbers, too. ''
-    is any table of the database.
+    """True if the text may name the table; '' is any table of the database. Characters that are not ASCII may be in any
+    character set. Before the database's name there are bytes of numbers, too.
     """
     if name and name.isascii() and "`" not in name:
         word = rb"(?<![\w$])" + re.escape(name.encode()) + rb"(?![\w$])"
@@ -211,12 +211,12 @@ def _may_name(text: bytes, database: str, name: str) -> bool:
 
 
 def alike(name: TableName) -> TableName:
-    """As both functions want names: sources differ in what case they log."""
+    """Return the name in one letter case for both functions, because sources log names in different cases."""
     return name[0].casefold(), name[1].casefold()
 
 
 def gtids_of(groups: RelayGroups, count: int) -> MysqlGtidSet:
-    """Of so many of the groups."""
+    """Return the GTIDs of the first `count` groups."""
     offsets = groups.scan.gtid_offset[:count]
     return gtids_at(groups.data, offsets[offsets >= 0], groups.scan.description_at)[0]
 

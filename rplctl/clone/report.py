@@ -1,4 +1,4 @@
-"""What the reading end of a copy says of itself, for show-status, show-clone and check: a small file, as threads have.
+"""The report of a copy's reader for show-status, show-clone and check: a small file, as threads have.
 
 Invariant: an error stands there, with its number and its time, until something was read behind it; what is old is not
 taken away, so who looks judges by its time.
@@ -27,7 +27,7 @@ class CloneReport:
         self._file = StatusFile(channel.status_path(ROLE), self._status)
 
     def step(self, words: str) -> None:
-        """Of the ladder of snapshots."""
+        """Return the step of the ladder of snapshots."""
         self._status.clone_step = words
 
     def state(self, words: str) -> None:
@@ -35,7 +35,7 @@ class CloneReport:
         self._file.write_if_older(0.0 if is_news else _INTERVAL_S)
 
     def moved(self) -> None:
-        """Rows have come."""
+        """Record that rows have arrived."""
         status = self._status
         status.clone_moved = time.time()
         had_error, status.last_errno, status.last_error = bool(status.last_errno), 0, ""

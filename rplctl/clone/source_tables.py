@@ -1,4 +1,5 @@
-"""What a source has to be copied, before anything is: its tables, how large it believes them to be, and what it hides.
+"""The tables of a source before a copy: their names, their sizes as the source estimates them, and tables that it
+hides.
 
 Invariant: a table that the account may not read is told with the GRANT that mends it, never left out in silence. The
 catalog is read before and behind the place `end` of the log until both are alike: tables come and go while we ask.
@@ -47,8 +48,8 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What may be copied, by the source's names. `databases`: no others are; () = any. `named`: tables that were named,
-    one by one; () = whatever `accepts` takes.
+    """The tables that may be copied, by the source's names. `databases`: only these; () = any. `named`: tables that
+    were named, one by one; () = all that `accepts` takes.
     """
 
     accepts: Callable[[str, str], bool]
@@ -58,7 +59,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class TableFacts:
-    """As the source believes."""
+    """The size of a table as the source estimates it."""
 
     engine: str
     rows: int
@@ -93,7 +94,7 @@ class SourceTables:
 
 
 def read_source_tables(config: Config, master: MasterInfo, wanted: Wanted, *, is_new: bool) -> SourceTables:
-    """Raises SourceError."""
+    """Return the tables to copy. Raises SourceError."""
     with survey(master, reveal(master.user_password, config.datadir), config) as query:
         if is_new and _prepared(query):
             raise SourceError(
@@ -185,7 +186,7 @@ def _of_replication(rights: Rights, end: BinlogPosition | None) -> Iterator[Miss
 def _missing(
     rights: Rights, wanted: Wanted, seen: Collection[TableName], refused: Iterable[TableName]
 ) -> Iterator[Missing]:
-    """Of what is named each that is not there as far as the account sees; else of each database, or of all."""
+    """Yield the named tables that the account cannot see; without names, the databases, or all of them."""
     if wanted.named:
         for name in wanted.named:
             if name not in seen and not rights.reads_all_of(name[0]):

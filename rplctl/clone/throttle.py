@@ -83,7 +83,7 @@ def orders_seen(channel: Channel) -> tuple[int, int]:
 
 
 class Throttle:
-    """Of one reading end. `says`: why it waits, '' when it goes on; `stop` ends every wait."""
+    """The throttle of one reader. `says`: the reason why it waits, '' when it continues; `stop` ends every wait."""
 
     def __init__(self, channel: Channel, stop: threading.Event, says: Callable[[str], None]) -> None:
         self._channel, self._stop, self._says = channel, stop, says
@@ -109,7 +109,7 @@ class Throttle:
             self._stop.wait(min(ahead, _AGAIN_S) if ahead > 0 and not reason else _AGAIN_S)
 
     def has_history(self, query: Query) -> bool:
-        """Whether a snapshot must not be opened now: with one nothing would be purged."""
+        """True if no snapshot may be opened now, because the source would purge nothing while it is open."""
         history = _too_much_history(query, read_limits(self._channel))
         self._says(f"Waiting: {history}" if history else "")
         return bool(history)

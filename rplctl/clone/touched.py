@@ -45,7 +45,7 @@ _SURE: Final = (
 
 
 class Unsure(Exception):
-    """What was changed of any table."""
+    """The changes of the tables cannot be determined."""
 
 
 def key_columns(model: TableModel) -> tuple[int, ...]:
@@ -114,8 +114,8 @@ def _has_added(  # noqa: PLR0913 - as `touched_keys`
 
 
 def _keys(formats: list[ColumnFormat], images: Images, model: TableModel, kind: str) -> Iterator[tuple[Key, Sql]]:
-    """Of all images; what an after image does not hold (MINIMAL) is as before. The condition is '' where a key is not
-    whole, or too long. Raises BinlogFormatError.
+    """Return the keys of all images; a part that an after image lacks (MINIMAL) is as before. The condition is '' if a
+    key is incomplete, or too long. Raises BinlogFormatError.
     """
     form, before_of = value_form(kind), images.before_of_image
     for image in range(len(images.cell_start)):

@@ -1,4 +1,4 @@
-"""The actions of a DDL statement, and the operations of ALTER TABLE. The module has values only; `parse.py` makes them."""
+"""The actions of a DDL statement, and the operations of ALTER TABLE, as values only; `parse.py` makes them."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ Hashes = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True)
 class Buckets:
-    """Of one side of a table."""
+    """The sums and counts of one side of a table, by bucket."""
 
     sums: Hashes = field(default_factory=lambda: np.zeros(BUCKETS, np.uint64))
     counts: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(BUCKETS, np.int64))
@@ -47,7 +47,7 @@ def bucket_of(keys: Hashes) -> npt.NDArray[np.int64]:
 
 
 def hash_images(images: Images, columns: Sequence[int], modes: Sequence[int]) -> Hashes:
-    """Of each row's cells of these columns; `modes` of each: RAW, SIGNED, UNSIGNED."""
+    """Return a hash of each row's cells of these columns; `modes` of each: RAW, SIGNED, UNSIGNED."""
     out = np.empty(len(images.cell_start), np.uint64)
     numbers, how = np.array(columns, np.int64), np.array(modes, np.int64)
     _hash_cells(images.data, images.cell_start, images.cell_length, numbers, how, out)
@@ -55,7 +55,7 @@ def hash_images(images: Images, columns: Sequence[int], modes: Sequence[int]) ->
 
 
 def hash_values(rows: Iterable[object]) -> Hashes:
-    """Of plain values (`key_values`), which Python prints in one way each."""
+    """Return the hashes of plain values (`key_values`), which Python prints in one way each."""
     digests = b"".join(hashlib.blake2b(repr(row).encode(), digest_size=8).digest() for row in rows)
     return np.frombuffer(digests, np.uint64)
 

@@ -25,7 +25,7 @@ _ZERO_DATE: Final = "-infinity"  # as one kind of target has it
 
 
 def why_no_key(columns: Sequence[Column]) -> str:
-    """Of key columns whose values no literal of the source finds again for sure; '' when all do."""
+    """Return the reason why a literal may not find the values of key columns again; '' if there is none."""
     odd = [
         f"{column.name} is {column.type}" for column in columns if column.type in ("float", "double", *GEOMETRY_TYPES)
     ]
@@ -33,7 +33,7 @@ def why_no_key(columns: Sequence[Column]) -> str:
 
 
 def to_json(value: Plain) -> KeyValue:
-    """As the report has it. NULL is in no key."""
+    """Return the value as the report has it. NULL is in no key."""
     if isinstance(value, bytes):
         return {"hex": value.hex()}
     text = str(value)
@@ -61,8 +61,8 @@ def from_json(value: KeyValue, column: Column, kind: str) -> Plain:
 
 
 def literal(value: Plain, column: Column) -> Sql:
-    """For a MySQL or MariaDB whose session is `result_set.columns.SESSION`. Raises RplError for a value that the column
-    cannot hold: a report is a file.
+    """Return a literal for a MySQL or MariaDB whose session is `result_set.columns.SESSION`. Raises RplError for a
+    value that the column cannot hold, because a report is a file.
     """
     if isinstance(value, bytes):
         return hex_literal(value)

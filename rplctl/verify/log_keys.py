@@ -56,7 +56,7 @@ class TouchedKeys:
         self.is_all = False
 
     def take(self, end: BinlogPosition) -> list[tuple[TableRows, list[Key]]]:
-        """What is kept up to there; it is no longer."""
+        """Return the kept rows up to `end`, and keep them no longer."""
         found = [kept for kept in self.kept if not end.is_before(kept[0])]
         self.kept = self.kept[len(found) :]
         return [(rows, keys) for _, rows, keys in found]
@@ -72,7 +72,7 @@ class TouchedKeys:
             raise NotRunning("the verify was ended")
 
     def _look(self, found: Iterable[RelayGroups]) -> None:
-        """What was purged before it was seen may have touched any of them."""
+        """Add the keys of these groups. Groups that were purged unread may have changed any key."""
         try:
             for groups in found:
                 self._add(groups)
@@ -83,7 +83,7 @@ class TouchedKeys:
         self.is_all = self.is_all or self._received.is_lost
 
     def has_all(self, keys: Sequence[Key]) -> bool:
-        """False of none."""
+        """True if all these keys were changed; False for no keys."""
         return self.is_all or (bool(keys) and self.keys.issuperset(keys))
 
     def __contains__(self, key: Key) -> bool:
@@ -138,7 +138,7 @@ class TouchedKeys:
 
 
 def keys_of_rows(rows: TableRows, pair: Pair) -> list[Key]:
-    """Of each image; an after image that does not hold all of it has the rest as it was."""
+    """Return the keys of each image; a part that an after image lacks is as before."""
     keys = keys_of_images(rows.images, rows.formats, pair, np.arange(len(rows.images.cell_start)))
     return [
         tuple(old if value is None else value for value, old in zip(key, keys[b], strict=True)) if b >= 0 else key

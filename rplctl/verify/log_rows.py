@@ -42,7 +42,7 @@ def moved_rows(
 
 
 def _changes(rows: TableRows, keys: list[Key], pair: Pair) -> Iterator[tuple[Key, Key, RowSet | None]]:
-    """Of each change its key before and behind it (() where there is no row), and what it sets."""
+    """Yield for each change its key before and after it (() if there is no row), and the values that it sets."""
     images = rows.images
     ours = replace(
         rows,

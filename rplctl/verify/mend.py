@@ -75,8 +75,8 @@ class Fault:
 
 @dataclass(slots=True)
 class Outcome:
-    """Of one table, in keys. `equal`: left alone. `blocked`: by rows that others hold; why. `left`: why not mended.
-    `statements`: the first ones of what a dry run leaves undone.
+    """The outcome of one table, in keys. `equal`: unchanged. `blocked`: by rows that others hold; the reason. `left`:
+    the reason why they were not repaired. `statements`: the first statements that a dry run does not execute.
     """
 
     equal: int = 0
@@ -190,7 +190,7 @@ class Mender:
         return {}
 
     def _halves(self, staged: _Staged, left: dict[Key, Kind], out: Outcome, error: RplError) -> Suspects:
-        """Of what a COMMIT refused, where foreign keys may not rest."""
+        """Repair the rows of a refused COMMIT in two halves, if foreign keys must be enforced."""
         if len(left) == 1:
             out.left[f"{error.message} {error.hint}".strip()] += 1
             return {}
@@ -230,7 +230,7 @@ class Mender:
         return again
 
     def _show(self, pair: Pair, faults: Iterable[Fault], out: Outcome) -> None:
-        """What goes comes first."""
+        """Add the statements that a dry run shows, with deletes first."""
         sql, room = undo_sql(self.target.kind), (self.dry_run or 0) - len(out.statements)
         for fault in sorted(faults, key=lambda one: (one.row is not None, bool(one.columns)))[:room]:
             out.statements.append(shown_statement(sql, pair, fault.key, fault.row, fault.columns))
@@ -292,7 +292,7 @@ class Mender:
 
 
 def _leave(left: dict[Key, Kind], refused: _Refused, out: Outcome, *, puts_off: bool) -> None:
-    """What was refused; many of them put off all that is left of the transaction."""
+    """Record a refused key; many duplicate keys postpone the rest of the transaction."""
     kind = left.pop(refused.key)
     if refused.error.errno != er.DUP_ENTRY:
         out.left[refused.error.message] += 1

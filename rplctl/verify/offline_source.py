@@ -47,8 +47,8 @@ _POLL_S: Final = 0.1
 
 
 def place_of(folder: Path, given: BinlogPosition | None) -> BinlogPosition:
-    """What is `given`, else of a backup what it says, else the end of the last transaction in the folder's binary logs.
-    Raises UsageError.
+    """Return the `given` place, else the place that a backup records, else the end of the last transaction in the
+    folder's binary logs. Raises UsageError.
     """
     try:
         (folder / "ibdata1").stat()
@@ -73,7 +73,7 @@ def place_of(folder: Path, given: BinlogPosition | None) -> BinlogPosition:
 
 
 def _last_transaction(path: Path) -> BinlogPosition | None:
-    """Where it ends."""
+    """Return the end of the last transaction."""
     found = None
     with mapped_file(path) as data:
         for scan, _ in walk(data, Boundary(FIRST_EVENT_POSITION, BinlogPosition(path.name, FIRST_EVENT_POSITION))):
@@ -108,7 +108,7 @@ def offline_source(folder: Path, work: Path, master: MasterInfo, config: Config)
 
 
 def _copy(folder: Path, copy: Path) -> None:
-    """As links to the same blocks where the file system can, else whole."""
+    """Copy the files as links to the same blocks if the file system can, and else completely."""
     if found := next(folder.rglob("*.isl"), None):
         raise UsageError(f"{found} names a table space elsewhere", hint="a backup has all of them in one folder")
 

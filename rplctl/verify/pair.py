@@ -62,16 +62,16 @@ class Pair:
 
     @property
     def names(self) -> list[str]:
-        """Of the compared columns, as the target has them."""
+        """Return the compared columns by the target's names."""
         return [column.name for column in self.target.columns[: self.width]]
 
     def selected(self) -> list[SelectedColumn]:
-        """Of the source, as the applier's encoders take them."""
+        """Return the columns of the source as the applier's encoders take them."""
         return selected_columns(self.source.columns[: self.width], takes_numbers=self.is_of_servers)
 
     def hashed(self, *, of_target: bool) -> tuple[list[SelectedColumn], list[int]]:
-        """Of servers: what is selected so that equal values are equal bytes, and how it is hashed; of others how the
-        source's rows are selected, which are compared as the target will say them.
+        """Return the selected columns and their modes of hashing. Of servers, columns are selected so that equal values
+        have equal bytes. Of other targets, the source's rows are selected as the target will return them.
         """
         if not self.is_of_servers:
             return self.selected(), []
@@ -98,7 +98,7 @@ class Batch:
 
 
 def batch_of_images(images: Images, pair: Pair, columns: Sequence[SelectedColumn], modes: Sequence[int]) -> Batch:
-    """Of servers."""
+    """Return the hashes of images, for two servers."""
     rows = hash_images(images, range(len(columns)), modes)
     keys = hash_images(images, pair.key, [modes[c] for c in pair.key]) if pair.key else rows
     formats = [column.format for column in columns]
@@ -113,7 +113,7 @@ def batch_of_source(images: Images, pair: Pair, columns: Sequence[SelectedColumn
 
 
 def batch_of_values(rows: list[tuple[Any, ...]], pair: Pair) -> Batch:
-    """Of plain ones."""
+    """Return the hashes of plain values, for other targets."""
     hashes = hash_values(rows)
     if not pair.key:
         return Batch(hashes, hashes, lambda numbers: [()] * len(numbers))
@@ -148,7 +148,7 @@ def plain_column(  # noqa: PLR0913 - where the cells are, and what they are
 
 
 def chosen_rows(images: Images, numbers: npt.NDArray[np.int64]) -> Images:
-    """As if they were all, of rows that were selected."""
+    """Return images that have only the selected rows."""
     count = len(numbers)
     starts, lengths = (
         np.ascontiguousarray(images.cell_start[numbers]),

@@ -46,7 +46,7 @@ class Progress:
         return self._folder / "progress.json"
 
     def begin(self, header: Header) -> None:
-        """Anew. Raises OSError."""
+        """Begin a new comparison. Raises OSError."""
         shutil.rmtree(self._folder, ignore_errors=True)
         private_folder(self._folder)
         self.header, self.done = header, {}
@@ -110,8 +110,8 @@ class UnequalRows:
 
 
 class PiecesDone:
-    """Of one table: the key `upto` which all was compared, the source's `rows` up to there, and those of both sides
-    that are not alike.
+    """The finished part of one table: all rows up to the key `upto` were compared. `rows`: the source's rows in it;
+    `unlike`: rows of both sides that differ.
     """
 
     def __init__(self, path: Path, definition: str) -> None:
@@ -130,7 +130,7 @@ class PiecesDone:
         self.upto, self.rows, self.unlike = None, 0, []
 
     def keep(self, upto: Bound, rows: int, unlike: list[UnequalRows]) -> None:
-        """Raises OSError."""
+        """Store the finished part. Raises OSError."""
         told = {"definition": self._definition, "upto": upto, "rows": rows, "unlike": [asdict(one) for one in unlike]}
         replace_file(self._path, json.dumps(told).encode(), durable=False)
 

@@ -57,9 +57,9 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Of one table. `rows`: of the source. `in_motion`: keys that were written to each time they were looked at.
-    `not_comparable`: why the table, or some of it, was not compared; '' when all was. `drift`: statements that make
-    the target's definition the source's, or what cannot be told as one.
+    """The totals of one table. `rows`: of the source. `in_motion`: keys that were written to each time they were read.
+    `not_comparable`: the reason why the table, or a part of it, was not compared; '' if all was. `drift`: statements
+    that give the target the source's definition, or a difference that no statement describes.
     """
 
     database: str
@@ -80,7 +80,7 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A whole one."""
+    """The content of a complete report."""
 
     path: Path
     header: Header
@@ -98,7 +98,7 @@ class Report:
 
 
 def first_differences(report: Report, count: int) -> Iterator[str]:
-    """As text, so many of each table."""
+    """Yield the first differences as text, at most `count` of each table."""
     left = {(table.database, table.table): min(count, table.differences) for table in report.totals}
     differences = report.differences()
     while any(left.values()) and (found := next(differences, None)):
@@ -112,7 +112,7 @@ def first_differences(report: Report, count: int) -> Iterator[str]:
 
 
 def write_report(path: Path, header: Header, differences: Iterable[Difference], totals: Sequence[Totals]) -> None:
-    """Raises OSError."""
+    """Write a report into a new file. Raises OSError."""
     with replacing(path) as descriptor:
         held, written = bytearray(line({"format": FORMAT, **asdict(header)})), 0
         for difference in differences:
@@ -161,7 +161,7 @@ def line(record: Mapping[str, Any]) -> bytes:
 
 
 def of_record(kind: Callable[..., T], record: Mapping[str, Any]) -> T:
-    """What `asdict` has made a record of, back again: its lists are tuples. Raises TypeError for another's."""
+    """Return a record from the result of `asdict`, with tuples for its lists. Raises TypeError for another record."""
     return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in record.items()})
 
 

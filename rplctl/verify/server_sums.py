@@ -90,7 +90,7 @@ def unequal_rows(  # noqa: PLR0913 - what a comparison takes
 
 
 def forget_foreign_bounds(by: RowSum, done: PiecesDone) -> None:
-    """What a file says is not what it said when it was written: the table is begun anew."""
+    """Begin the table again if the file's bounds are not those that rplctl wrote."""
     try:
         for unequal in (UnequalRows(after=None, upto=done.upto, buckets=(), rows=0), *done.unlike):
             by.where(unequal)
@@ -101,7 +101,7 @@ def forget_foreign_bounds(by: RowSum, done: PiecesDone) -> None:
 def _unequal(
     ours: Iterable[tuple[Any, ...]], theirs: Iterable[tuple[Any, ...]], piece: TablePiece
 ) -> list[UnequalRows]:
-    """What of a piece is not alike by now: nothing, or its rows of some buckets."""
+    """Return the rows of a piece that differ by now: none, or the rows of some buckets."""
     one, other = ({int(bucket): found for bucket, *found in side} for side in (ours, theirs))
     buckets = [bucket for bucket in one.keys() | other.keys() if one.get(bucket) != other.get(bucket)]
     if not buckets:

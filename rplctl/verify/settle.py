@@ -49,7 +49,7 @@ class Unjudged(Exception):
 
 
 class Applied(Protocol):
-    """What the channel has applied."""
+    """The transactions that the channel has applied."""
 
     def has(self, position: BinlogPosition) -> bool:
         """All up to there."""
@@ -98,7 +98,7 @@ class Settler:
         return Settlement(found, keys)
 
     def settle_hashes(self, pair: Pair, hashes: set[int]) -> tuple[int, int, bool]:
-        """Of a table without a key: how many rows are missing, how many extra, and whether it was in motion."""
+        """Return the number of missing and of extra rows of a table without a key, and whether it was in motion."""
         for _ in range(self.rounds):
             with self.staged(pair, partial(rows_with_hashes, self.source, pair, hashes)) as touched:
                 if not touched.is_all:

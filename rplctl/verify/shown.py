@@ -1,4 +1,4 @@
-"""What a repair would do, as statements for people: long values are cut, and bytes that are text are shown as text."""
+"""The changes of a repair as statements for people: long values are cut, and bytes that are text are shown as text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ _LONGEST: Final = 60  # characters of a value
 
 
 def shown_statement(sql: UndoSql, pair: Pair, key: Key, row: Row | None, changed: Sequence[int]) -> str:
-    """Of one key: DELETE where the source has no `row`, INSERT of the whole where nothing is `changed`."""
+    """Return the statement for one key: DELETE if the source has no `row`, and INSERT of the whole row if nothing is
+    `changed`.
+    """
     columns, name = pair.target.columns, sql.table(pair.target)
 
     def terms(numbers: Sequence[int], values: Sequence[Any]) -> list[str]:

@@ -51,7 +51,7 @@ class Source:
 
 @contextmanager
 def open_source(config: Config, master: MasterInfo, at: BinlogPosition | None = None) -> Iterator[Source]:
-    """Raises SourceError."""
+    """Open sessions on the source. Raises SourceError."""
     password = reveal(master.user_password, config.datadir)
     with session(master, password, config) as (mysql, query), survey(master, password, config) as about:
         query(SESSION)
@@ -115,7 +115,7 @@ def rows_of_keys(source: Source, pair: Pair, keys: Sequence[Key], locking: Sql) 
 
 
 def rows_with_hashes(source: Source, pair: Pair, wanted: set[int], locking: Sql) -> Iterator[Images]:
-    """Of a table without a key: rows as the encoders take them that have one of these hashes."""
+    """Yield the rows of a table without a key that have one of these hashes, as the encoders take them."""
     plain = pair.selected()
     columns, modes = pair.hashed(of_target=False)
     is_alike = [how.expression for how in columns] == [how.expression for how in plain]  # else all are taken

@@ -26,7 +26,7 @@ _MOST_PARTS: Final = 200
 
 
 class Spool:
-    """Of one side of a table. Each part has a file of hashes, 16 bytes a row, and one of keys, a line a row."""
+    """The spool of one side of a table: for each part a file of hashes (16 bytes a row) and a file of keys (lines)."""
 
     def __init__(self, folder: Path, parts: int, unequal: npt.NDArray[np.bool_], opened: ExitStack) -> None:
         self._folder, self._parts, self._unequal = folder, parts, unequal
@@ -68,7 +68,9 @@ class Spool:
 
 @contextmanager
 def spools(folder: Path, rows: int, unequal: npt.NDArray[np.bool_]) -> Iterator[tuple[Spool, Spool, int]]:
-    """Of the source and of the target, and how many parts they have. `rows`: so many are expected."""
+    """Open the spools of the source and of the target, and return the number of their parts. `rows`: the expected
+    number of rows.
+    """
     parts = min(_MOST_PARTS, 1 + rows // _ROWS_OF_A_PART)
     shutil.rmtree(folder, ignore_errors=True)
     try:
@@ -88,7 +90,7 @@ def suspects(source: Spool, target: Spool, part: int) -> list[Key]:
 
 
 def uneven(source: Spool, target: Spool, part: int) -> set[int]:
-    """Of a table without a key: hashes of rows that one side has more often than the other."""
+    """Return the hashes of rows that one side of a table without a key has more often than the other."""
     ours, theirs = (_counts(side.hashes(part)[:, 1]) for side in (source, target))
     return {value for value in ours.keys() | theirs.keys() if ours.get(value) != theirs.get(value)}
 

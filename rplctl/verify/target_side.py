@@ -48,7 +48,7 @@ Row = tuple[Key, tuple[Any, ...]]  # and its cells, alike where the target keeps
 
 
 class TargetSide(ABC):
-    """Of one thread; `scan` has a connection of its own."""
+    """The target's side of one thread; `scan` has a connection of its own."""
 
     _stage_commits = True  # what is loaded into a stage needs a transaction
 
@@ -106,12 +106,12 @@ class TargetSide(ABC):
 
     @abstractmethod
     def read(self, pair: Pair, keys: Sequence[Key]) -> tuple[list[Row], list[Row]]:
-        """What is staged, and what the table has of these keys and of the staged ones. Raises TargetError."""
+        """Return the staged rows, and the table's rows with these keys and with the staged ones. Raises TargetError."""
 
     @abstractmethod
     def count(self, pair: Pair, hashes: set[int]) -> tuple[Counter[Any], Counter[Any]]:
-        """Of a table without a key: how often each row is staged, and is in the table, of rows with one of the hashes
-        or with a staged one's. Raises TargetError.
+        """Return how often each row of a table without a key is staged, and how often the table has it. The rows are
+        those with one of the hashes, or with the hash of a staged row. Raises TargetError.
         """
 
 
@@ -171,7 +171,7 @@ class ServerSide(TargetSide):
         return tuple(drift_of(source, create, known))
 
     def scan(self, pair: Pair, wheres: Iterable[Sql] = (NOTHING,)) -> Iterator[Batch]:
-        """Of all rows, or of those."""
+        """Yield all rows, or the rows of these conditions."""
         columns, modes = pair.hashed(of_target=True)
         with self._session() as driver:
             for where in wheres:
@@ -263,8 +263,8 @@ class ServerSide(TargetSide):
 
 
 def stage_of(create: str, model: TableModel) -> Sql:
-    """Of what SHOW CREATE TABLE prints: the same columns in a table that may be a temporary one, which LIKE does not
-    make of one with partitions, versions or a FULLTEXT key. Raises RplError for a text that is more than a table.
+    """Return the text of SHOW CREATE TABLE as that of a table that may be temporary, with the same columns. LIKE makes
+    none of a table with partitions, versions or a FULLTEXT key. Raises RplError for a text that is more than a table.
     """
     made = table_definition(create, model.name)
     kept = [one.text for one in made.elements if one.column or one.text.startswith("PRIMARY KEY")]
@@ -308,6 +308,6 @@ def _cells(images: Images, row: int) -> tuple[bytes | None, ...]:
 
 
 def open_side(url: str) -> TargetSide:
-    """Raises TargetError."""
+    """Open the target's side. Raises TargetError."""
     compared = compared_rows(target_kind(url))
     return ServerSide(url) if compared is None else ValuesSide(url, compared)

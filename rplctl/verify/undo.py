@@ -1,4 +1,5 @@
-"""What a repair changes is first written as the SQL that takes it back: a file a transaction, by name the last first.
+"""The undo of a repair: before a change, the SQL that takes it back is written. Each transaction has a file, and the
+names of the files put the last transaction first.
 
 Invariant: a file is whole, durable and for its owner alone before the first row is changed; it may be run again, and of
 a transaction that was cut off it changes nothing.
@@ -21,7 +22,7 @@ _MOST: Final = 999_999_999
 
 
 class NoUndo(Exception):
-    """Of the row with that key, and why."""
+    """No undo is possible for the row with this key, for this reason."""
 
     def __init__(self, key: Key, why: str) -> None:
         super().__init__(why)
@@ -39,20 +40,20 @@ class UndoFolder:
         return self._count > 0
 
     def write(self, text: str) -> Path:
-        """Raises OSError."""
+        """Write the undo of a transaction. Raises OSError."""
         self._count += 1
         path = private_folder(self.path) / f"{_MOST - self._count}.sql"
         replace_file(path, text.encode())
         return path
 
     def drop(self, path: Path) -> None:
-        """Of a transaction that was rolled back."""
+        """Remove the undo of a transaction that was rolled back."""
         remove_file(path)
 
 
 @dataclass(frozen=True, slots=True)
 class UndoText:
-    """Of one transaction of a table, in whose rows the target's key values are those of `Pair.key`."""
+    """The undo of one transaction of a table; in its rows, the target's key values are those of `Pair.key`."""
 
     sql: UndoSql
     target: Target
