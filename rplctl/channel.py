@@ -105,7 +105,9 @@ class Channel:
         return self.asked_path("applier")
 
     def trouble_path(self, role: str) -> Path:
-        """What is wrong with the thread (trouble.py), from its error until it is well; all of it may be lost."""
+        """Return the file that describes the thread's problem (trouble.py), from its error until it works again. The
+        file may be lost.
+        """
         return self.run_folder / f"{role}.trouble.json"
 
     def log_path(self, role: str) -> Path:

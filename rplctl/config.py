@@ -389,7 +389,9 @@ def _options(path: Path) -> _Options:
 
 @lru_cache(maxsize=8)
 def _checked(path: Path, _: bytes) -> _Options:
-    """Of a file that has these bytes, since each of 256 channels asks: the top; the sections by name; by channel."""
+    """Return the checked options of a file with these bytes: the top, the sections by name, and by channel. They are
+    kept, because each of 256 channels asks for them.
+    """
     stored = read_file(path)
     stored.pop("datadir", None)  # read by default_datadir
     sections = stored.pop("channel", {})

@@ -29,7 +29,7 @@ class Deadline:
     """
 
     def __init__(self, seconds: float | None = None) -> None:
-        """None is DEADLINE_S."""
+        """Set the deadline; None means DEADLINE_S."""
         self._seconds = self._left = DEADLINE_S if seconds is None else seconds
         self._late: dict[str, tuple[Future[Any], RplError]] = {}
 

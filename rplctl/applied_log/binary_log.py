@@ -34,7 +34,9 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class LoggedEvents:
-    """What one commit brings into the log. `render` gives the events as they stand from an offset of the file on."""
+    """The events that one commit adds to the log. `render` gives the events in their form from an offset of the file
+    on.
+    """
 
     description: FormatDescription | None  # of the source; None: no events, any log will do
     timestamp: int  # of the last one
@@ -47,7 +49,7 @@ def no_events(_: int) -> Iterator[ByteArray]:
 
 
 class BinaryLog:
-    """Of one channel, for its applier. Files are touched from `open` or `stage` on."""
+    """The binary log of one channel, for its applier. Files are touched only after `open` or `stage`."""
 
     def __init__(self, files: BinaryLogFiles, config: Config, server_id: int) -> None:
         self.files = files
@@ -108,7 +110,7 @@ class BinaryLog:
             raise
 
     def has(self, xid: str) -> bool:
-        """Whether the log holds it, asked of the file: after an error only that counts."""
+        """True if the log has it. The file is asked, because after an error only the file counts."""
         record = self.open()
         return record is not None and record.xid == xid
 
@@ -131,7 +133,7 @@ class BinaryLog:
 
     @property
     def description(self) -> FormatDescription | None:
-        """Of the open file."""
+        """Return the description of the open file."""
         return self._opened().description
 
     def sync(self) -> bool:
@@ -181,5 +183,7 @@ class BinaryLog:
 
 
 def _reads_alike(source: FormatDescription, own: FormatDescription | None) -> bool:
-    """Whether events under `source` may stand in a file under `own`, which was made of such a description."""
+    """True if events of the description `source` can be in a file with the description `own`, which was made of such a
+    description.
+    """
     return own is not None and own_description(source, 0, 0) == own_description(own, 0, 0)

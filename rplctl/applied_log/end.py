@@ -26,7 +26,7 @@ from rplctl.relay_log.purge import finish_purge, purge_names
 
 @dataclass(frozen=True, slots=True)
 class LogEnd:
-    """Of the last log: `size` is behind the last record, or behind the ROTATE that follows it."""
+    """The end of the last log: `size` is after the last record, or after the ROTATE that follows it."""
 
     name: str
     size: int

@@ -21,7 +21,7 @@ _BASE = re.compile(r"[A-Za-z0-9_@-]{1,128}")
 
 @dataclass(frozen=True, slots=True)
 class BinaryLogFiles(Channel):
-    """What the relay log's machinery asks a channel for, answered for its binary log; `datadir` is the logs' folder."""
+    """The answers to the relay log's machinery for a channel's binary log; `datadir` is the logs' folder."""
 
     base: str = ""
     runs: Path = Path()

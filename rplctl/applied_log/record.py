@@ -44,7 +44,7 @@ class PositionRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventPlace:
-    """What an event of our own needs to know of its file, and when it is written (seconds since 1970)."""
+    """The file of an event of our own, and the time of its writing (seconds since 1970)."""
 
     server_id: int
     timestamp: int
@@ -53,7 +53,7 @@ class EventPlace:
 
 
 def build_record(record: PositionRecord, place: EventPlace) -> bytes:
-    """The whole event."""
+    """Return the whole event."""
     content = {
         "xid": record.xid,
         "changes": record.changes,

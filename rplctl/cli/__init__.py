@@ -42,7 +42,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def open_standard_files() -> None:
-    """What is closed of standard input, output and errors becomes /dev/null.
+    """Open /dev/null for each of standard input, output and error that is closed.
 
     Else the next file that is opened, a database for one, would take its number and get what is written there.
     """

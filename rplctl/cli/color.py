@@ -1,4 +1,4 @@
-"""Whether to write in colour: one answer for tables, progress and errors.
+"""The choice of colour: one answer for tables, progress and errors.
 
 First that is given: --color always|never, NO_COLOR (not empty: never), FORCE_COLOR (not empty, not 0: always),
 TERM=dumb (never), else colour on a terminal. What a script reads from a pipe is the same either way, unless it asks for

@@ -141,7 +141,7 @@ def seconds(text: str | None, flag: str) -> float | None:
 
 
 def number(text: str, flag: str, least: int, most: int) -> int:
-    """Raises UsageError."""
+    """Return the number in a text. Raises UsageError."""
     if not re.fullmatch(r"[0-9]{1,7}", text) or not least <= int(text) <= most:
         raise UsageError(f"{flag} {text}: write a number from {least} to {most}")
     return int(text)

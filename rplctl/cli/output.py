@@ -121,8 +121,8 @@ _gathered: list[Any] | None = None
 
 @contextmanager
 def one_list(options: Globals) -> Iterator[None]:
-    """With json everything said in the block is one list, printed at its end: a command prints one line. Nothing when
-    nothing was said.
+    """Print all JSON results of the block as one list at its end, because a command prints one line. Without results,
+    nothing is printed.
     """
     global _gathered
     if options.format != "json" or _gathered is not None:

@@ -173,7 +173,7 @@ def _copy_channel(config: Config, log: ChannelLog, folder: Path, target: Path | 
 
 
 def _copy_binary_logs(config: Config, log: ChannelLog, here: Channel, folder: Path) -> dict[str, str]:
-    """As they were collected, the last one up to its position then. Raises RplError."""
+    """Copy the binary logs as they were collected, the last one up to its position then. Raises RplError."""
     files = binary_log_files(config, here)
     if files is None or not log.binary_logs:
         return {}

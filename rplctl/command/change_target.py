@@ -106,7 +106,7 @@ def _moved(config: Config, name: str | None, given: dict[str, Value]) -> Config:
 
 
 def _refuse(config: Config, given: dict[str, Value], channel_name: str | None) -> None:
-    """What needs no look at a target. Raises UsageError."""
+    """Refuse changes that can be judged without a look at a target. Raises UsageError."""
     hint = "a lake is written from its first change on: rplctl reset --yes, then rplctl init --target URL"
     refuse_lake(config, hint)
     refuse_lake(replace(config, target=str(given["target"])), hint)

@@ -228,7 +228,7 @@ def _refuse_purged(config: Config, channel: Channel, stored: Stored) -> None:
 
 
 def _refuse_unseen(config: Config, master: MasterInfo, request: CloneRequest) -> None:
-    """What is to be waited for must be seen. Raises UsageError, SourceError."""
+    """Refuse to wait for a value that cannot be read. Raises UsageError, SourceError."""
     password = reveal(master.user_password, config.datadir)
     if request.max_history:
         with survey(master, password, config) as query:

@@ -133,7 +133,7 @@ def _shown(config: Config) -> str:
 
 
 def _in_time(deadline: Deadline, peer: str, check: str, run: Callable[[], Iterator[DoctorLine]]) -> list[DoctorLine]:
-    """As `_guarded`, within what is left of the time for all that is asked of servers."""
+    """Run a check as `_guarded` does, within the rest of the time for all servers."""
     try:
         return deadline.ask(peer, TargetError, lambda: _guarded(check, run))
     except TargetError as late:
@@ -243,7 +243,7 @@ def _beside(config: Config) -> Iterator[DoctorLine]:
 
 
 def _is_our_applier(config: Config, error: TargetError) -> bool:
-    """Whether the process that the error names, which has the target's file to itself, is one of this instance's."""
+    """True if the process in the error is an applier of this instance; it has the target's file open alone."""
     if not dialect_of(target_kind(config.target_place)).is_held or error.errno != er.LOCK_WAIT_TIMEOUT:
         return False
     pids = (running(Channel(name, config.datadir)).get(APPLIER) for name in known_channels(config))
@@ -251,7 +251,7 @@ def _is_our_applier(config: Config, error: TargetError) -> bool:
 
 
 def _protection(connection: Connection, dialect: Dialect) -> Iterator[DoctorLine]:
-    """Whether one who answers in a remote target's place would be noticed."""
+    """Check that an impostor in the place of a remote target would be noticed."""
     found = dialect.protection(connection)
     if found is None:
         return
@@ -277,7 +277,7 @@ def _power_cut(connection: Connection, config: Config) -> Iterator[DoctorLine]:
 
 
 def _two_phases(config: Config, engine: Engine) -> Iterator[DoctorLine]:
-    """Whether the target can prepare a transaction, where an option wants that."""
+    """Check that the target can prepare a transaction, if an option needs that."""
     if wants_two_phases(config):
         weaknesses = two_phases_for(config, engine)
         yield from (DoctorLine(TWO_PHASES, WARN, text) for text in weaknesses)
@@ -354,7 +354,7 @@ def _source(config: Config, master: MasterInfo, check: str) -> Iterator[DoctorLi
 def judge_source(
     variables: dict[str, str], server_id: int, check: str, lower_case_table_names: int = 0
 ) -> Iterator[DoctorLine]:
-    """What the source's variables mean for a replica that applies rows."""
+    """Judge the source's variables for a replica that applies rows."""
     if variables.get("log_bin") != "ON":
         yield DoctorLine(
             check, FAIL, "log_bin is OFF: it writes no binary log", "set log_bin on the source and restart it"

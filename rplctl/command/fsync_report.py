@@ -170,7 +170,7 @@ def _with_engine_counter(config: Config, variant: str, transactions: int) -> flo
 
 
 def probe(folder: str, variant: str, transactions: int) -> None:
-    """What the traced child does."""
+    """Run the work of the traced child."""
     run = _Run(Config(Path(folder)), variant)
     run.commit(3)  # open everything before the count begins
     os.getpriority(os.PRIO_PROCESS, 0)
@@ -179,7 +179,7 @@ def probe(folder: str, variant: str, transactions: int) -> None:
 
 
 def _logged_insert() -> LoggedEvents:
-    """What the binary log gets with each transaction: the events themselves cost no fsync, their record does."""
+    """Return the binary log's part of a transaction: the events themselves cost no fsync, but their record does."""
     from rplctl.applied_log.binary_log import LoggedEvents, no_events
     from rplctl.event.format_description import build_format_description, parse_format_description
 

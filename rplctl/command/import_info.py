@@ -56,7 +56,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What the files say; `is_connection`: settings too, not the position alone."""
+    """The content of the files; `is_connection`: with settings, not the position alone."""
 
     master: MasterInfo
     relay: RelayLogInfo
@@ -107,7 +107,7 @@ def import_info(config: Config, channel_name: str, origin: Origin, *, dry_run: b
 
 
 def is_configured(config: Config, channel_name: str) -> bool:
-    """Whether an import would overwrite a channel's settings: the command line asks first."""
+    """True if an import would overwrite a channel's settings, so that the command line asks first."""
     return open_repositories(config, channel_name).master_info.exists()
 
 

@@ -52,7 +52,7 @@ def log_status(config: Configs, layout: str = "") -> LogStatus:
 
 @contextmanager
 def collected_logs(config: Configs) -> Iterator[tuple[Collected, list[TargetLog]]]:
-    """What was collected, and the targets' logs, which keep their snapshots of that moment for the block."""
+    """Return the collected positions and the targets' logs, whose snapshots of that moment are kept for the block."""
     try:
         options = config("")
         check_folder(options)

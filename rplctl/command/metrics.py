@@ -54,7 +54,9 @@ def alert_rules() -> str:
 
 
 def write_textfile(path: Path, text: bytes) -> None:
-    """For node_exporter's textfile collector: whole or not at all, readable by everyone. Raises UsageError, OSError."""
+    """Write a file for node_exporter's textfile collector: whole or not at all, readable by everyone. Raises
+    UsageError, OSError.
+    """
     if path.suffix != _SUFFIX:
         raise UsageError(
             f"--textfile {path}: node_exporter reads files that end in {_SUFFIX} only",
@@ -66,7 +68,7 @@ def write_textfile(path: Path, text: bytes) -> None:
 
 
 class _Families(CollectorRegistry):
-    """As `generate_latest` asks for them: made now, not registered once."""
+    """Metric families for `generate_latest`, made on demand and not registered once."""
 
     def __init__(self, channels: Sequence[Seen], at: float) -> None:
         self._found = _families(channels, at)
@@ -164,7 +166,7 @@ def as_number(value: object) -> float | None:
 
 
 def _heartbeat_families(there: Iterable[tuple[float, Threads]]) -> Iterator[Metric]:
-    """As mysqld_exporter has them of pt-heartbeat's table; now is by the source's clock."""
+    """Yield the heartbeat metrics that mysqld_exporter makes of pt-heartbeat's table; now is by the source's clock."""
     labels = ["server_id"]
     now = GaugeMetricFamily("mysql_heartbeat_now_timestamp_seconds", "Timestamp of the current server.", labels=labels)
     stored = GaugeMetricFamily(

@@ -28,8 +28,9 @@ class RecoverResult:
 
 
 def recover(config: Config, channel_name: str, *, refetch: bool = False, dry_run: bool = False) -> RecoverResult:
-    """What every start does first, by hand. `refetch`: without any relay log, so that the next start fetches all that
-    is not executed. Raises UsageError 3021 while the receiver runs, for `refetch` 3081 while either thread does.
+    """Run the recovery of every start by hand. `refetch`: remove all relay logs, so that the next start fetches
+    everything that is not executed. Raises UsageError 3021 while the receiver runs, and for `refetch` 3081 while either
+    thread does.
     """
     from rplctl.recovery import recover_relay_log
 

@@ -106,7 +106,7 @@ def _own_sections(config: Config) -> list[str]:
 
 
 def _taken(repositories: Repositories, there: Channel) -> Iterator[str]:
-    """What has the new name already."""
+    """Yield the reasons why the new name is taken."""
     config = repositories.config
     if there.name.casefold() in {name.casefold() for name in known_channels(config)}:
         yield "there is such a channel"
@@ -125,7 +125,7 @@ def _taken(repositories: Repositories, there: Channel) -> Iterator[str]:
 
 
 def _steps(repositories: Repositories, there: Channel) -> Iterator[str]:
-    """What is going to move, in this order."""
+    """Return the steps of the rename, in this order."""
     here = repositories.channel
     yield f"rows of channel '{here.name}' in the target become those of '{there.name}'"
     count = len(RelayLogIndex(here).files())

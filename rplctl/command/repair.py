@@ -138,7 +138,7 @@ def repair(
 
 
 def _report_of(channel: Channel, path: Path | None) -> Report:
-    """Raises UsageError."""
+    """Return the report to repair. Raises UsageError."""
     try:
         found = read_report(path or channel.verify_report_path)
     except FileNotFoundError:
@@ -226,7 +226,9 @@ class _Repair:
         return why_not(pair) or pair
 
     def _acts_on_others(self, name: TableName) -> bool:
-        """Whether foreign keys of others may not rest when its rows go."""
+        """True if foreign keys of other tables act when rows of this table are deleted, because they cannot be turned
+        off.
+        """
         target = self._mender.target
         if self._rests is None:
             target.begin(foreign_keys=False)

@@ -51,7 +51,7 @@ _SAMPLES = "text/plain; version=0.0.4; charset=utf-8"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What `serve` is asked for."""
+    """The options of `serve`, as its caller gives them."""
 
     listen: str = DEFAULT_LISTEN
     token: str = ""  # what a reader must show; '' is none
@@ -141,7 +141,7 @@ def serve(request: Request, watch: Watch) -> Iterator[Server]:
 
 
 def is_local(listen: str, flag: str = "--listen") -> bool:
-    """Whether only this machine can ask there. Raises UsageError."""
+    """True if only this machine can connect to the address. Raises UsageError."""
     host, _ = address_of(listen, flag)
     return host == "localhost" or _is_address(host) and ipaddress.ip_address(host).is_loopback
 
@@ -180,7 +180,9 @@ def _is_address(host: str) -> bool:
 
 
 class _InTime(io.RawIOBase):
-    """What a client sends, within TIMEOUT_S from the first byte of each request, however it cuts the request up."""
+    """The bytes of a client, within TIMEOUT_S from the first byte of each request, however the client splits the
+    request.
+    """
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection

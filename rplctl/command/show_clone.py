@@ -63,7 +63,7 @@ def progress(config: Config, channel_name: str, rows: list[ClonedTable]) -> Clon
 
 
 def cloned(repositories: Repositories) -> list[ClonedTable]:
-    """What the ledger says; [] where there is none."""
+    """Return the rows of the ledger; [] if there is none."""
     if not repositories.target_has("rplctl_clone"):
         return []
     with repositories.engine().connect() as connection:

@@ -164,7 +164,7 @@ def show_status(config: Config, channel_name: str, now: float | None = None) -> 
 
 @one_engine()
 def status_and_threads(config: Config, channel_name: str, now: float | None = None) -> tuple[SlaveStatus, Threads]:
-    """As `show_status`, with what it was made of."""
+    """Return the rows of `show_status`, with the threads' reports."""
     while True:
         config = kinds_now(config, channel_name)
         try:
@@ -178,7 +178,7 @@ def status_and_threads(config: Config, channel_name: str, now: float | None = No
 
 
 def _status_at(config: Config, channel_name: str, now: float) -> tuple[SlaveStatus, Threads]:
-    """What the repositories say that `config` names."""
+    """Return the status in the repositories that `config` names."""
     repositories = open_repositories(config, channel_name)
     channel, master, relay = repositories.channel, repositories.master(), repositories.relay()
     threads = threads_of(channel, now)
@@ -229,8 +229,8 @@ def _status_at(config: Config, channel_name: str, now: float) -> tuple[SlaveStat
 
 
 def _target_state(repositories: Repositories, relay: RelayLogInfo, applier: ThreadReport) -> dict[str, object]:
-    """What the last start or the applier found. It is asked for only where the target's file does not exist, or lacks
-    the record: a FILE needs no target (design D16).
+    """Return the target's state that the last start or the applier found. It is read only if the target's file does not
+    exist, or lacks the record: a FILE needs no target (design D16).
     """
     state = applier.status.target_state
     is_table = repositories.relay_log_info.kind is RepositoryKind.TABLE
@@ -272,7 +272,7 @@ def _rewrites(config: Config) -> str:
 
 
 def _running_state(thread: ThreadReport) -> str:
-    """What a copy of tables says comes before what the applier does meanwhile; not before a target that is away."""
+    """Return the applier's state. The state of a copy of tables takes precedence, unless the target is unavailable."""
     status = thread.status
     shows_clone = thread.runs and status.cloning and thread.silent_since is None and status.state != AWAY
     return status.cloning if shows_clone else status.state

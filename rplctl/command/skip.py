@@ -129,7 +129,7 @@ def _transaction(groups: RelayGroups, number: int, gtid: str) -> SkippedTransact
 
 
 def _rows_of(run: EventRun) -> Counter[str]:
-    """Table → rows."""
+    """Return the number of rows of each table."""
     maps = {}
     counts: Counter[str] = Counter()
     for number in np.flatnonzero(np.isin(run.types, [EventType.TABLE_MAP, *PLAIN_ROWS])).tolist():

@@ -38,7 +38,7 @@ ORDERS: Final[dict[str, _Order]] = {
 
 
 def lines(moment: Moment, order: str = "state") -> list[Line]:
-    """`order`: of ORDERS."""
+    """Return the lines of a moment. `order`: one of ORDERS."""
     found = [
         _line(each, moment.verdicts.get(each.channel), moment.history.get(each.channel, ())) for each in moment.channels
     ]

@@ -337,7 +337,7 @@ class _Verify:
         return Settler(source, side, received, self._applied, stopped, tells, holds_still=self._holds_still)
 
     def _work(self, number: int, work: queue.SimpleQueue[TableName], found: dict[TableName, TableModel]) -> None:
-        """What one thread does."""
+        """Run the work of one thread."""
         with ExitStack() as opened:
             source = opened.enter_context(self._open_source())
             side = opened.enter_context(closing(open_side(self._config.target_url)))
@@ -454,7 +454,7 @@ def why_not(pair: Pair) -> str:
 
 
 class Applied:
-    """See settle.Applied."""
+    """The channel's applied transactions; see settle.Applied."""
 
     def __init__(self, repositories: Repositories, threads: BroughtUp | None = None) -> None:
         self._repositories, self._threads, self._ran_at = repositories, threads, float("-inf")

@@ -68,7 +68,7 @@ class LiveServer:
 
 
 def live_server(url: str, given: Mapping[str, str]) -> LiveServer:
-    """Raises UsageError."""
+    """Return the live server of the options. Raises UsageError."""
     try:
         parts = urlsplit(url)
         port = parts.port or 3306
@@ -97,7 +97,7 @@ def live_server(url: str, given: Mapping[str, str]) -> LiveServer:
 
 
 def is_on(given: Mapping[str, str], name: str) -> bool:
-    """Raises UsageError."""
+    """Return the value of a switch. Raises UsageError."""
     word = given.get(name, "false").lower()
     if word not in ("true", "false", "1", "0"):
         raise UsageError(f"option {name}: '{word}' is none of true, false")

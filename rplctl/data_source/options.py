@@ -1,4 +1,4 @@
-"""What a query asks for: the options of `spark.read.format("binlog")`, checked."""
+"""The checked options of a query: `spark.read.format("binlog")`."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _QUOTED: Final = re.compile(r"`((?:[^`]|``)+)`\.`((?:[^`]|``)+)`")
 
 @dataclass(frozen=True, slots=True)
 class Gtids:
-    """Of MySQL or of MariaDB, whichever the text was of."""
+    """A set of GTIDs of MySQL or of MariaDB, depending on the text."""
 
     mysql: MysqlGtidSet
     mariadb: MariadbGtidState
 
     @classmethod
     def parse(cls, text: str) -> Gtids:
-        """Raises UsageError."""
+        """Return the GTIDs of a text. Raises UsageError."""
         if ":" in text:
             return cls(MysqlGtidSet.parse(text), MariadbGtidState.parse(""))
         return cls(MysqlGtidSet.parse(""), MariadbGtidState.parse(text))

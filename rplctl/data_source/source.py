@@ -1,4 +1,4 @@
-"""What Spark calls: `spark.read.format("binlog").option("path", …)`, and `readStream`.
+"""The functions that Spark calls: `spark.read.format("binlog").option("path", …)`, and `readStream`.
 
 With option table the rows are structs of its columns; without it they are JSON, of all tables:
 
@@ -82,7 +82,7 @@ class BinlogDataSource(api.DataSource):
         return "binlog"
 
     def schema(self) -> sql.StructType:
-        """Raises BinlogError."""
+        """Return the schema of the rows. Raises BinlogError."""
         with _told():
             return self._schema(_with_logs(Options.parse(self.options)))
 
@@ -113,7 +113,7 @@ class BinlogDataSource(api.DataSource):
 
 
 class _Reads:
-    """What a batch and a stream have in common: the tasks' part."""
+    """The part that a batch and a stream share: that of the tasks."""
 
     def __init__(self, options: Options, schema: sql.StructType) -> None:
         self._options, self._schema = options, schema
@@ -276,14 +276,16 @@ def _refuse_much(shares: Sequence[Sequence[Piece]]) -> None:
 
 
 def _live(options: Options) -> LiveLogs | None:
-    """Of a server all logs are wanted, for DDL; those from `start` on where a schema file says what was before."""
+    """Return the logs of a server: all of them, for DDL, or those from `start` on if a schema file has the definitions
+    before.
+    """
     if options.server is None:
         return None
     return LiveLogs(options.server, options.start.log_name if options.start and options.schema_file else "")
 
 
 def _with_logs(options: Options) -> Options:
-    """What a server has logged by now lies in a folder then."""
+    """Return the options with a folder that has the server's logs up to now."""
     live = _live(options)
     if live is None:
         return options
@@ -377,7 +379,7 @@ def _statement_batch(piece: Piece, found: Changes, schema: pa.Schema) -> pa.Reco
 
 
 def _in_order(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Of several tables: in the order of the log."""
+    """Yield the rows of several tables in the order of the log."""
     table = pa.Table.from_batches(batches)
     ordered = table.take(pa.compute.sort_indices(table, [("pos", "ascending"), ("row_number", "ascending")]))
     yield from ordered.combine_chunks().to_batches(max_chunksize=_BATCH_ROWS)

@@ -275,7 +275,7 @@ class Walk:
         return True
 
     def _concerns(self, query: Query, description: FormatDescription) -> bool:
-        """Whether the DDL statement is about a table that is asked for."""
+        """True if the DDL statement concerns a table that the query asks for."""
         if self.asked.all_tables:  # also what the parser does not know
             return True
         actions = parse_ddl(query.sql, query.database, ddl_context(query, description, 0))
@@ -284,8 +284,8 @@ class Walk:
     def _models(
         self, data: ByteArray, start: int, end: int, description: FormatDescription, *, has_payload: bool = False
     ) -> tuple[TableModel, ...] | None:
-        """Of the tables of data[start:end]; None when none is asked for. What is in a compressed transaction only its
-        task sees.
+        """Return the models of the tables of data[start:end]; None if none is asked for. Only its task sees the content
+        of a compressed transaction.
         """
         names = {*self.catalog.tables} if has_payload else {*named_tables(data, start, end, description)}
         if not self.asked.all_tables:

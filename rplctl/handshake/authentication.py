@@ -49,7 +49,7 @@ class Security:
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """What the settings and the connection as it stands allow together."""
+    """The trust that the settings and the connection's current state allow together."""
 
     encrypted: bool  # the operator asked for a protected connection, and it is one
     verified: bool  # and the server's certificate is checked against a CA
@@ -78,7 +78,7 @@ class Plugin:
         return packet
 
     def challenge(self, packet: Any) -> bytes:
-        """What the request to switch to this plugin brings; a server that asks for more later is refused."""
+        """Return the data of the request to switch to this plugin; a server that asks for more later is refused."""
         if not packet.is_auth_switch_request():
             raise self.refuse("the server asks for more than this plugin has to say")
         data: bytes = packet.read_all()

@@ -31,7 +31,7 @@ _PER_PACKET = 100  # bytes: a row of nothing takes memory too
 
 @dataclass(frozen=True, slots=True)
 class Protection:
-    """What stands between this session and a listener, or one who answers in the server's place."""
+    """The protection of this session against a listener, or an impostor in the server's place."""
 
     is_remote: bool  # beyond this machine
     encrypted: bool
@@ -40,7 +40,7 @@ class Protection:
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What one answer of a server may take, from its first byte to its last."""
+    """The limits of one answer of a server, from its first byte to its last."""
 
     most_bytes: int
     seconds: float | None  # None: a statement may take hours, and the server may be silent meanwhile
@@ -85,7 +85,7 @@ class GuardedConnection(Connection):
 
     @property
     def trust(self) -> Trust:
-        """What may be told to the peer of this moment."""
+        """Return the secrets that the current peer may get."""
         mode, link = self._security.tls.mode, self._link
         over_tls = isinstance(link, ssl.SSLSocket)
         is_local = link is not None and link.family == socket.AF_UNIX  # named by the operator, heard by nobody
@@ -98,7 +98,7 @@ class GuardedConnection(Connection):
 
     @property
     def protection(self) -> Protection:
-        """Of the session as it stands."""
+        """Return the protection of the session's current state."""
         link = self._link
         assert link is not None
         is_local = link.family == socket.AF_UNIX or ip_address(link.getpeername()[0].partition("%")[0]).is_loopback

@@ -1,4 +1,4 @@
-"""What is selected of each column of a table, and how its cells are read afterwards.
+"""The selected expression of each column of a table, and the way in which its cells are read afterwards.
 
 The session must have `character_set_results=NULL` (text comes in its column's charset), `time_zone='+00:00'` and
 neither PAD_CHAR_TO_FULL_LENGTH nor ANSI_QUOTES in its sql_mode: `SESSION` says so. Invariant: each format has the
@@ -30,7 +30,7 @@ SESSION: Final = written(
 
 
 class Action(IntEnum):
-    """What becomes of a cell on its way from the result set into the image."""
+    """The treatment of a cell on its way from the result set into the image."""
 
     KEEP = 0  # the first `size` bytes of a number, all of what has its own length: as many where `size` is given
     TRIM = 1  # without the zeros at its end, which are not logged
@@ -144,7 +144,7 @@ def _string(column: Column, name: Sql) -> SelectedColumn:
 
 
 def _fixed_metadata(most: int) -> int:
-    """Of a STRING of so many bytes: bits 8 and 9 hide, inverted, in the type's byte."""
+    """Return the metadata of a STRING of `most` bytes: bits 8 and 9 are hidden, inverted, in the type's byte."""
     if not 0 <= most <= _LONGEST_FIXED:
         raise _beyond_limits(f"a string of {most} bytes")
     return (ColumnType.STRING ^ (most & 0x300) >> 4) << 8 | most & 0xFF

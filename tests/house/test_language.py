@@ -18,8 +18,8 @@ from tests.cli.program import whole_program
 from tests.house.code import MODULES, ROOT, nodes
 
 LIMITS = {
-    "docstring that is no sentence": 419,
-    "docstring below four words": 51,
+    "docstring that is no sentence": 296,
+    "docstring below four words": 35,
     "private phrase in a text of the program": 16,
     "private phrase in a manual page": 0,
     "private phrase in a document or help": 0,

@@ -71,7 +71,7 @@ def _row(kind: str, stores: str, help: str, **rest: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class MasterChanges:
-    """What the operator gave: typed values, None where nothing was given."""
+    """The operator's changes: typed values, None for options that were not given."""
 
     master_host: str | None = _row("text", "master.host", "host name or address of the source")
     master_port: int | None = _row("number", "master.port", "TCP port of the source; 0 = not given", high=65535)
@@ -317,7 +317,7 @@ def ignored_settings(master: MasterInfo, relay: RelayLogInfo) -> Iterator[Change
 
 
 def _is_off(row: ChangeOption, value: Any) -> bool:
-    """Whether the value asks for nothing beyond what is done anyway."""
+    """True if the value asks only for the behaviour that rplctl has anyway."""
     if row.name == "master_compression_algorithms":
         return not value or "uncompressed" in [name.strip().lower() for name in value.split(",")]
     record, _, name = row.stores.partition(".")

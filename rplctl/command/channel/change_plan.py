@@ -45,7 +45,7 @@ def default_heartbeat(config: Config) -> float:
 
 
 def check_dependencies(changes: MasterChanges, master: MasterInfo, relay: RelayLogInfo) -> None:
-    """What was given against the rest of it and against what is stored, in MySQL's order. Raises UsageError."""
+    """Check the given options against each other and against the stored ones, in MySQL's order. Raises UsageError."""
     _check_gtid_options(changes, master, relay)
     do, ignore = changes.do_domain_ids, changes.ignore_domain_ids
     if (master.do_domain_ids if do is None else do) and (master.ignore_domain_ids if ignore is None else ignore):
@@ -143,7 +143,7 @@ def _refuse_unknown_gtids(relay: RelayLogInfo, *, by_mysql: bool) -> None:
 
 
 def _unknown_gtids(executed: str) -> str:
-    """What is missing from these GTIDs, if they are to be all before a place; '' for nothing that shows."""
+    """Return the gap in these GTIDs, which should be all GTIDs before a place; '' if no gap is visible."""
     if not executed:
         return "the GTIDs of what is applied are not known"
     begun = [part for part in executed.split(",") if ":" in part and not re.search(r":1(-|:|$)", part.strip())]
@@ -186,7 +186,7 @@ def taken_for_the_same(changes: MasterChanges, master: MasterInfo) -> MasterInfo
 
 
 def purges_relay_logs(changes: MasterChanges, master: MasterInfo) -> bool:
-    """Whether what was received says nothing any more, once both threads are stopped."""
+    """True if the relay logs are useless after this change, once both threads are stopped."""
     if changes.relay_log_file is not None or changes.relay_log_pos is not None:
         return False
     before, after = _ways(MasterChanges(), master), _ways(changes, master)
@@ -291,7 +291,7 @@ def _assigned_gtids(value: str) -> dict[str, str]:
 
 
 def position_notes(changes: MasterChanges, previous: MasterInfo, relay: RelayLogInfo, purges: bool) -> Iterator[Note]:
-    """What happens to the position where the operator may not expect it. `relay`: as it was."""
+    """Yield notes about the position if the change may surprise the operator. `relay`: the record before the change."""
     after, executed = any(_ways(changes, previous)), relay.exec_position
     if names_other_source(changes, previous) and not (after or names_position(changes)) and executed.log_name:
         yield Note(

@@ -81,7 +81,7 @@ def settle_position(repositories: Repositories, *, dry_run: bool) -> bool:
 
 
 def stored_records(repositories: Repositories, *, dry_run: bool) -> tuple[MasterInfo, RelayLogInfo]:
-    """What is stored, or fresh records of a new channel with a Master_id of its own (WL#2775 REQ-2).
+    """Return the stored records, or new records of a new channel with a Master_id of its own (WL#2775 REQ-2).
 
     The tables of a first channel are made, but for a dry run.
     """
@@ -160,7 +160,7 @@ def store_change(repositories: Repositories, result: ChangeResult, statement: st
 def _carry_out(
     repositories: Repositories, master: MasterInfo | None, relay: RelayLogInfo | None, *, purges: bool
 ) -> None:
-    """What the pending file says; None: that record stays."""
+    """Execute the change of the pending file; None: that record is unchanged."""
     channel = repositories.channel
     if purges:
         purge_all(channel)
@@ -229,7 +229,7 @@ def _pending_path(channel: Channel) -> Path:
 
 
 def _pending_record(path: Path, channel: Channel) -> dict[str, Any]:
-    """What it says. Raises RplError: without it nobody knows what was being changed."""
+    """Return the content of the pending file. Raises RplError, because without it the change is unknown."""
     try:
         record = parsed_json(read_plain(path))
         is_whole = isinstance(record, dict) and {"master_info", "relay_log_info", "purge"} <= record.keys()

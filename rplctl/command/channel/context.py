@@ -1,4 +1,4 @@
-"""What every verb begins with: the channel's repositories, who runs, and the records as they are stored.
+"""The begin of every verb: the channel's repositories, the running threads, and the stored records.
 
 Invariant: verbs that change something do it inside `administer`: no backup lock is held then (LOCK INSTANCE FOR
 BACKUP), nobody collects the state of the logs (WL#9452 F-2.3), no rename of the channel is cut off half-way, and the
@@ -95,7 +95,7 @@ class Repositories:
         return info
 
     def target_has(self, table: str) -> bool:
-        """Whether the target holds one of our own tables: none before the applier's first start."""
+        """True if the target has one of our internal tables; there is none before the applier's first start."""
         from rplctl.repository.table import is_file_missing, mapped_errors
         from rplctl.repository.tables import own_table_exists
 
@@ -200,27 +200,28 @@ def ask_source(config: Config, master: MasterInfo) -> AbstractContextManager[Que
 
 
 def refuse_lake(config: Config, hint: str) -> None:
-    """For what writes rows of the target beside the applier. Raises UsageError."""
+    """Refuse a lake for commands that write rows of the target in addition to the applier. Raises UsageError."""
     if dialect_of(target_kind(config.target_place)).commits_per_table:
         raise UsageError("a lake takes its rows from the log only", hint=hint)
 
 
 def refuse_changes(config: Config) -> None:
-    """For what looks at rows of the target: a lake may have only their changes. Raises UsageError."""
+    """Refuse a lake of changes for commands that read the target's rows. Raises UsageError."""
     if not dialect_of(target_kind(config.target_place)).has_rows(config.target_place):
         hint = "rplctl show-changes --table DB.TABLE lists what the logs say of a table; layer=mirror of Delta has rows"
         raise UsageError("a lake keeps changes, not rows that could be compared", hint=hint)
 
 
 def no_engine() -> Engine:
-    """For a repository that is a FILE, which asks for none."""
+    """Refuse to open an engine: a repository that is a FILE needs none."""
     raise AssertionError("a FILE asks no engine")
 
 
 @contextmanager
 def one_engine() -> Iterator[None]:
-    """For what looks at many channels, or is asked again and again: 256 of them are not as many connections, and none
-    stays open. Within another such block it is that one.
+    """Share one engine for each target within the block, for commands that read many channels or repeat their
+    questions. So 256 channels do not need 256 connections, and no connection stays open. A nested block uses the outer
+    one's engines.
     """
     if _shared.get() is not None:
         yield
@@ -237,7 +238,9 @@ def one_engine() -> Iterator[None]:
 
 @contextmanager
 def one_look() -> Iterator[None]:
-    """For one look at many channels, seconds long: what does not hang on the channel is asked once, too."""
+    """Share engines and answers within the block, for one reading of many channels that takes seconds. Questions that
+    do not depend on the channel are asked once.
+    """
     with one_engine(), asked_once():
         yield
 
@@ -251,8 +254,8 @@ def open_repositories(config: Config, name: str) -> Repositories:
 
 
 def known_channels(config: Config, says: Callable[[Note], None] = lambda note: None) -> list[str]:
-    """As `list_channels`; of a target that cannot be asked those that options and folder know of, which is said: who
-    looks at them, or stops them, needs no target. Raises TargetError when it knows of none.
+    """Return the channels of `list_channels`. If the target cannot be asked, return those that the options and the
+    folder name, and say so: to view or stop channels, no target is needed. Raises TargetError if they name none.
     """
     found = find_channels(config, engine_of)
     known = {name.casefold() for name in (*found.names, *found.perhaps)}
@@ -320,7 +323,7 @@ def running(channel: Channel) -> dict[str, int]:
 
 
 def is_held_by_applier(config: Config, channel: Channel) -> bool:
-    """Whether nobody but the channel's applier, which runs, can look at the target; that it runs says enough of it."""
+    """True if only the channel's running applier can read the target."""
     return dialect_of(target_kind(config.target_place)).is_held and APPLIER in running(channel)
 
 

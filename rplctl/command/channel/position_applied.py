@@ -1,4 +1,4 @@
-"""Whether a position of the source is applied, also right after a failover by GTID.
+"""The test whether a position of the source is applied, also right after a failover by GTID.
 
 The executed position is the old source's until the first transaction of the new one is applied, and positions of two
 sources cannot be compared. Whose it is the relay log says: in front of it stands a FORMAT_DESCRIPTION with the server
@@ -23,7 +23,7 @@ IDLE = "Slave has read all relay log"
 
 
 def is_applied(repositories: Repositories, position: BinlogPosition) -> bool:
-    """Whether everything up to `position` of the source that is read now is in the target."""
+    """True if everything up to `position` of the current source is in the target."""
     if not repositories.relay_log_info.exists():
         return False
     channel, relay, master = repositories.channel, repositories.relay(), repositories.master_info.read()

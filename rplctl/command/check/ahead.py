@@ -22,7 +22,7 @@ _UNITS: Final = (("d", 86400), ("h", 3600), ("min", 60))
 
 
 def check_ahead(status: SlaveStatus, threads: Threads, critical_s: int) -> Iterator[Finding]:
-    """What follows from what the threads said last. `critical_s`: a lag that is critical."""
+    """Yield predictions from the threads' last reports. `critical_s`: a lag that is critical."""
     if status.Source_Purge_In is not None and purge_moment(threads.receiver):
         yield from judge_purge(status.Source_Purge_In, status.Master_Log_File, threads.receiver.status.source_keeps_s)
     full = status.Relay_Disk_Full_In

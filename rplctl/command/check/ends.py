@@ -213,7 +213,7 @@ def judge_identity(variables: Mapping[str, str], master: MasterInfo, server_id: 
 
 
 def judge_beginning(sizes: Mapping[str, int]) -> Iterator[Finding]:
-    """Of a channel that never began: are all logs there that say how the source's tables came to be?"""
+    """Check a channel that never began: do the logs still have the creation of the source's tables?"""
     if sizes and (first := min(sizes, key=log_number)) and log_number(first) > 1:
         text = (
             f"the channel never began, and the source's logs begin with {first}: the rows from before are not in them"

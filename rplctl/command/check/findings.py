@@ -1,4 +1,4 @@
-"""What `check` can find: one row per code, with its level for monitoring. The code is permanent; texts may change.
+"""The findings of `check`: one row per code, with its level for monitoring. The code is permanent; texts may change.
 
 level 0 OK (told, nothing to do)   1 WARNING (heals by itself, or weaker than it could be)   2 CRITICAL (stops, or will)
 """

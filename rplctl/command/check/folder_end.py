@@ -33,7 +33,7 @@ class LeftOut:
         self._only, self._never = master.do_domain_ids, master.ignore_domain_ids
 
     def of(self, data: ByteArray, scan: GroupScan) -> NDArray[np.bool_]:
-        """For each group of the scan."""
+        """Return for each group of the scan whether it is left out."""
         found = np.isin(_u32(data, scan.start + _SERVER_ID), self.servers)
         if self._only or self._never:
             has_gtid = np.flatnonzero(scan.gtid_offset >= 0)
@@ -71,7 +71,7 @@ def _groups(log: Path) -> Iterator[tuple[ByteArray, GroupScan, Boundary]]:
 
 
 def gtids_of_folder(folder: Path, master: MasterInfo, executed: str, left_out: LeftOut) -> str:
-    """What is executed and what the folder has beyond that and the channel takes. Raises SourceError 1236."""
+    """Return the executed GTIDs and further GTIDs of the folder that the channel takes. Raises SourceError 1236."""
     is_mariadb = not master.enabled_auto_position
     names = log_names(folder)
     if is_mariadb:

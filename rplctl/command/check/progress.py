@@ -69,7 +69,7 @@ def _has_read(receiver: ThreadReport, master: MasterInfo, relay: RelayLogInfo, e
 
 
 def _is_within(gtids: str, retrieved: str, executed: str) -> bool:
-    """Whether all of them are read or executed."""
+    """True if all of them are read or executed."""
     if ":" in gtids:
         return is_executed(gtids, str(MysqlGtidSet.parse(retrieved).union(MysqlGtidSet.parse(executed))))
     return is_executed(gtids, str(MariadbGtidState.parse(retrieved).union(MariadbGtidState.parse(executed))))

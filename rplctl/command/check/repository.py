@@ -88,7 +88,7 @@ def _interrupted(channel: Channel) -> Iterator[Finding]:
 
 
 def _ignored(channel: Channel, stored: Stored) -> Iterator[Finding]:
-    """What a server's files brought along and nothing here can carry out."""
+    """Yield settings from a server's files that have no effect in rplctl."""
     where = f" --channel {channel.name}" if channel.name else ""
     for row in ignored_settings(stored.master or MasterInfo(), stored.relay or RelayLogInfo()):
         off = "0" if row.kind == "switch" else "''"

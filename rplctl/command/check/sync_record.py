@@ -51,7 +51,7 @@ def forget_sync(channel: Channel) -> None:
 
 
 def runs_from_cron(config: Config, record: SyncRecord | None) -> bool:
-    """As `run_mode` says; without it, whether the last start that ended well was one for cron."""
+    """True if `run_mode` says so; without it, True if the last start that ended well was one for cron."""
     if config.run_mode == "auto":
         return record is not None and record.is_from_cron
     return config.run_mode == "cron"

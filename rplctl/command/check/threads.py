@@ -83,7 +83,7 @@ def check_skips(status: SlaveStatus) -> Iterator[Finding]:
 
 
 def _thread(thread: ThreadReport) -> Iterator[Finding]:
-    """What is wrong with it in any way of running."""
+    """Yield the problems of a thread in any way of running."""
     role, status = thread.role, thread.status
     if thread.runs:
         if thread.silent_since is not None:

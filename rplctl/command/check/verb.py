@@ -125,7 +125,7 @@ def check(
 
 
 def _live(status: SlaveStatus) -> Verdict:
-    """What a channel that is to run all the time shows."""
+    """Return the verdict for a channel that must run all the time."""
     name, lag, delay = status.Channel_Name, status.Seconds_Behind_Master, status.SQL_Delay
     threads = f"io {status.Slave_IO_Running}, sql {status.Slave_SQL_Running}"
     if (status.Slave_IO_Running, status.Slave_SQL_Running) != ("Yes", "Yes"):
@@ -138,7 +138,7 @@ def _live(status: SlaveStatus) -> Verdict:
 
 
 def _summary(status: SlaveStatus, record: SyncRecord | None, now: float) -> Verdict:
-    """What one that runs from cron shows."""
+    """Return the verdict for a channel that runs from cron."""
     if record is None:
         return Verdict(status.Channel_Name, 0, "never synced", None)
     age = max(0, int(now - record.at))
@@ -166,7 +166,7 @@ class _Peers(Peers):
 
 
 def _find(config: Config, channel: Channel, scope: Scope, limits: Limits, peers: _Peers) -> Iterator[Finding]:
-    """What the stored state says. One part that cannot be looked at hides none of the others."""
+    """Yield findings in the stored state. A part that cannot be read hides none of the others."""
     stored = Stored()
     is_asked = not is_held_by_applier(config, channel)
     is_fit = True

@@ -104,7 +104,7 @@ class _Found:
 
 @dataclass(frozen=True, slots=True)
 class _Chosen:
-    """What the source has, and what of it is copied. Names are the target's."""
+    """The source's tables, and the ones to copy. Names are the target's."""
 
     choice: Choice
     tables: Mapping[TableName, _Found]
@@ -212,7 +212,7 @@ def refusal_of_rights(missing: Collection[Missing]) -> RplError | None:
 
 
 def _refusals(chosen: _Chosen, rules: ReplicationFilter, missing: Collection[Missing]) -> Iterator[RplError]:
-    """What is in the way of the copy, the first to be told first."""
+    """Yield the reasons against the copy, the most important one first."""
     choice, there = chosen.choice, sorted(_shown(name) for name in chosen.there if chosen.choice.takes(name))
     if left_out := [_shown(name) for name in choice.tables if not rules.accepts_rows(*name)]:
         text = f"the channel's filters leave out {some(left_out)}"

@@ -1,4 +1,4 @@
-"""What belongs to the instance folder as a whole.
+"""Commands on the instance folder as a whole.
 
 backup_lock    the locks of a backup (lock-instance, lock-tables)
 units          systemd's files for it

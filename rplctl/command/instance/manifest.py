@@ -41,7 +41,7 @@ class Manifest:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """What the folder says it holds. Raises UsageError when it is no finished backup."""
+    """Return the manifest of a folder. Raises UsageError if the folder is not a complete backup."""
     path = folder / MANIFEST
     try:
         stored = parsed_json(read_plain(path, follow=False))

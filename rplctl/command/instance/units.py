@@ -168,7 +168,9 @@ def _head(what: str, *, is_system: bool) -> str:
 
 
 def _writable(config: Config, datadir: Path, home: str) -> str:
-    """What it writes besides its own folder: a target that is a file, a binary log elsewhere, compiled code."""
+    """Return the folders that the unit writes in addition to its own: those of a target that is a file, of a binary log
+    elsewhere, and of compiled code.
+    """
     found = {datadir, (datadir / config.log_bin).parent if config.log_bin else datadir}
     if (target := sqlite_file(config)) is not None:
         found.add(target.parent.resolve())

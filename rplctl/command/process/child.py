@@ -241,8 +241,8 @@ def stop_running(channel: Channel, role: str, timeout_s: float) -> bool | None:
 
 
 def _told_to_stop(pid: int, channel: Channel, role: str, timeout_s: float, word: str = "") -> bool:
-    """Whether it ended in time. It is told by its file, too: this one alone, where the process serves several;
-    `word` is said behind the pid.
+    """True if the process ended in time. The request is also written to the channel's file, because the process may
+    serve several channels; `word` follows the pid.
     """
     try:
         replace_file(channel.asked_path(role), f"{pid}{word}\n".encode(), durable=False)
@@ -253,7 +253,7 @@ def _told_to_stop(pid: int, channel: Channel, role: str, timeout_s: float, word:
 
 
 def _is_gone(pid: int, channel: Channel, role: str, timeout_s: float) -> bool:
-    """Whether it gives the lock back within that time."""
+    """True if the process releases the lock within that time."""
     deadline = time.monotonic() + timeout_s
     while lock_holder(channel, role) == pid:
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""What comes before a channel's threads: its records are settled, its options told.
+"""The preparation of a channel's threads: its records are resolved, its options are reported.
 
 REQ-6 is decided, an interrupted CHANGE MASTER or repository switch is finished, and a target that was restored from a
 backup is followed.
@@ -63,7 +63,7 @@ class Prepared:
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """What is to be started."""
+        """Return the roles to start."""
         return tuple(role for role in self.request.roles if role not in self.already)
 
     def spawn(self, role: str) -> Child:
@@ -131,7 +131,7 @@ def prepare(config: Config, channel: Channel, request: StartRequest) -> Prepared
 
 
 def note_started(config: Config, channel: Channel, request: StartRequest, started: Sequence[str]) -> None:
-    """For the history; what cron does each minute is none."""
+    """Record a start in the history, unless cron starts the channel each minute."""
     if started and not (request.until_synced or request.is_passing):
         until = f" until {request.until.shown}" if request.until != Until() else ""
         note_event(config.datadir, channel.name, "start", " and ".join(started) + until)

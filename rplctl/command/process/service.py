@@ -1,4 +1,4 @@
-"""What systemd is told of a channel that stays in the foreground: that it runs, how it goes, and that it lives.
+"""Messages to systemd about a channel in the foreground: that it runs, its progress, and its signs of life.
 
 The protocol is sd_notify(3): a datagram to $NOTIFY_SOCKET; without one nothing is said. Invariant: the watchdog hears
 of us only while each thread that we started gives fresh signs of life itself (thread_report), so that a frozen receiver

@@ -1,4 +1,4 @@
-"""What a start is asked for, what it says when it is done, and what may not be asked for together."""
+"""The request of a start, its result, and options that exclude each other."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Until:
     sql_after_gtids: str | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """What the applier is told. Raises UsageError 1277 for a wrong combination."""
+        """Return the request to the applier. Raises UsageError 1277 for a wrong combination."""
         master = (self.master_log_file, self.master_log_pos)
         relay = (self.relay_log_file, self.relay_log_pos)
         gtids = {"sql_before_gtids": self.sql_before_gtids, "sql_after_gtids": self.sql_after_gtids}
@@ -115,7 +115,7 @@ def environment_of(config: Config, request: StartRequest, *, keeps_password: boo
 
 
 def check_request(request: StartRequest) -> None:
-    """Raises UsageError, ConfigError."""
+    """Check the combination of options. Raises UsageError, ConfigError."""
     until = request.until.as_json()
     failpoint.parse_failpoints(request.crash_points)
     if request.until_synced and (until["kind"] != "none" or APPLIER not in request.roles):

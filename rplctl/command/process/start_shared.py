@@ -51,8 +51,8 @@ def start_shared(
     request: StartRequest,
     begun: Callable[[Outcome], None] = lambda outcome: None,
 ) -> Outcome:
-    """As `start` for each channel; an error comes in the place of its channel's result. `begun` is called when it
-    stays. Raises UsageError 1277, LockBusy 1205; in the foreground RplError when a process ended by itself.
+    """Run `start` for each channel; an error takes the place of its channel's result. `begun` is called if the process
+    stays. Raises UsageError 1277, LockBusy 1205; in the foreground RplError if a process ended by itself.
     """
     if request.until != Until() or request.until_synced:
         raise UsageError("--shared-session goes with neither --until-synced nor UNTIL", errno=er.BAD_SLAVE_UNTIL_COND)

@@ -63,7 +63,7 @@ class Run:
 
     @property
     def goal(self) -> str:
-        """What it was started for; '' when that is to run."""
+        """Return the goal of the run; '' if the run has no end."""
         return str(self.wanted.position) if self.wanted else "its UNTIL" if self.has_until else ""
 
 

@@ -1,4 +1,4 @@
-"""What is known of a channel's two threads at this moment: who runs, who was killed, who says nothing any more.
+"""The state of a channel's two threads at this moment: running, killed, or silent.
 
 Invariant: nothing is said to be good that was not seen fresh (design D22). Whether a thread runs is its lock; what it
 says of itself counts only as long as it goes on saying it. A dead thread's last word counts for its error alone.
@@ -36,12 +36,12 @@ class ThreadReport:
 
     @property
     def is_connected(self) -> bool:
-        """Whether the receiver has a connection, as far as that was seen."""
+        """True if the receiver has a connection, as far as it was observed."""
         return self.runs and self.status.connected and self.silent_since is None
 
     @property
     def is_suspended(self) -> bool:
-        """Whether a signal has suspended it (SIGSTOP, Ctrl-Z, a debugger), as Linux says."""
+        """True if a signal has suspended it (SIGSTOP, Ctrl-Z, a debugger), as Linux reports."""
         try:
             stat = Path(f"/proc/{self.pid}/stat").read_text() if self.pid else ""
         except OSError:

@@ -1,4 +1,5 @@
-"""What `crash-test` walks: crash points × commit modes × kinds of groups × targets, with the outcome of each (WL#3970).
+"""The cases of `crash-test`: crash points × commit modes × kinds of groups × targets, with the outcome of each
+(WL#3970).
 
 Invariant: every name in failpoint.CRASH_POINTS is in a table here, and every point that a group of a kind passes in a
 mode is a case of it (tests/command/selftest/test_crash_cases.py).
@@ -101,7 +102,7 @@ class CrashCase:
 
 
 def all_cases(target_kind: str) -> Iterator[CrashCase]:
-    """What there is on a target of that kind, the applier's first."""
+    """Return all cases on a target of that kind, the applier's first."""
     for mode in MODES:
         for kind in KINDS:
             for point, expected in outcomes(mode, kind, target_kind).items():

@@ -69,7 +69,7 @@ Work = Callable[[Say], None]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a child."""
+    """The outcome of a child process."""
 
     killed: bool
     said: tuple[Any, ...]
@@ -245,7 +245,7 @@ def target_digest(target: Target) -> str:
 
 
 def _places(tables: LakeTables, folder: str) -> list[tuple[str, str, int, int]]:
-    """Of a table and of the tables of its later definitions, each of which has a row at least."""
+    """Yield a table and the tables of its later definitions, each of which has at least one row."""
     found = tables.places(folder)
     for number in itertools.count(2):
         if not (more := tables.places(f"{folder}~{number}")):
@@ -275,7 +275,7 @@ def lake_states() -> list[State]:
 
 
 def leftovers(config: Config, engine: Engine) -> list[str]:
-    """What no crash may leave behind once the channel has gone on: prepared transactions, temporary files."""
+    """Return leftovers that must not exist after the channel has continued: prepared transactions, temporary files."""
     left = [path.name for path in config.datadir.rglob(".*.tmp*")]
     verbs = two_phase_verbs(engine.dialect.name)
     if verbs is not None and instance_name(config.datadir):

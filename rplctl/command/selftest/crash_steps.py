@@ -61,7 +61,7 @@ def switch(config: Config, to: str, _say: Say) -> None:
 
 
 def settle(config: Config, _say: Say) -> None:
-    """What every start does first."""
+    """Run the first step of every start."""
     settle_repositories(stored(config), channel_of(config), engine_of(config))
 
 
@@ -84,7 +84,7 @@ def stored(config: Config) -> Config:
 
 
 class Scratch:
-    """On a server."""
+    """A scratch database on a server."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -103,7 +103,7 @@ class Scratch:
         say({"is_taken": DATABASE in names, "has_own": SCHEMA in names})
 
     def claimed(self, *, is_taken: object, has_own: object) -> None:
-        """What `claim` said. Raises UsageError."""
+        """Take the answer of `claim`. Raises UsageError."""
         if is_taken:
             raise UsageError(
                 f"the target holds a database '{DATABASE}'",
@@ -112,7 +112,7 @@ class Scratch:
         self._has_own = bool(has_own)
 
     def clear(self, _say: Say) -> None:
-        """As before the walk."""
+        """Restore the state before the walk."""
         from sqlalchemy import inspect, text
 
         engine = open_engine(self._config.target_url)
@@ -132,7 +132,7 @@ class Scratch:
         engine.dispose()
 
     def _roll_back_prepared(self, engine: Engine) -> None:
-        """What a case left that was interrupted: its locks would be in the way."""
+        """Roll back prepared transactions of an interrupted case, because their locks would block."""
         verbs = two_phase_verbs(engine.dialect.name)
         for datadir in self._config.datadir.parent.iterdir():
             if verbs is not None and instance_name(datadir):

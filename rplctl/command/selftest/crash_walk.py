@@ -80,7 +80,9 @@ class Walk:
             _must(in_child(self._scratch.clear))
 
     def run(self, case: CrashCase) -> str:
-        """What is seen, in the words of the table; anything else is a failure. Raises RplError when it cannot begin."""
+        """Return the observed outcome in the words of the table; anything else is a failure. Raises RplError if the
+        case cannot begin.
+        """
         self._number += 1
         folder = self._folder / str(self._number)
         seen = self._walked(case, folder)

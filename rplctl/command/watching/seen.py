@@ -46,7 +46,7 @@ def seen(config: Config, channel: str) -> Seen:
 
 
 def state_of(thread: ThreadReport) -> str:
-    """One of STATES."""
+    """Return one of STATES."""
     if not thread.runs:
         return "killed" if thread.killed_at else "failed" if thread.status.last_errno else "stopped"
     if thread.silent_since is not None:

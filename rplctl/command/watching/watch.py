@@ -44,7 +44,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What was seen; `error`: why the channels themselves could not be found."""
+    """The observation of one moment; `error`: the reason why the channels themselves could not be found."""
 
     at: float = 0.0
     channels: tuple[Seen, ...] = ()
