@@ -145,7 +145,13 @@ def children_of(pid: int, word: bytes) -> list[int]:
     return found
 
 
-PYTHON = b"-m\0rplctl.applier.spark.worker_daemon"  # what forks Spark's workers, and each of them
+JAVA = b"org.apache.spark"
+
+
+def tasks_of(applier: int) -> list[int]:
+    """Spark's Python workers: forks of a process that the applier has forked from itself."""
+    forks = children_of(applier, b"-m\0rplctl.applier\0")
+    return [task for fork in forks for task in children_of(fork, b"-m\0rplctl.applier\0")]
 
 
 @contextmanager
@@ -168,12 +174,12 @@ def test_an_idle_applier_tells_at_once_that_its_jvm_was_killed(channel: Channel)
         wait_until(lambda: read_status(path).state == WAITING)
 
         def java() -> list[int]:
-            return children_of(applier.pid, b"SparkSubmit")
+            return children_of(applier.pid, JAVA)
 
         killed = 0
         while applier.poll() is None:  # one that is just opened is opened again, without its class archive
             for found in java():
-                if found != killed and any(children_of(daemon, PYTHON) for daemon in children_of(found, PYTHON)):
+                if found != killed and tasks_of(applier.pid):
                     time.sleep(1)  # its opening ends with a job: on a busy machine the second one would be cut, too
                     killed = found
                     os.kill(killed, signal.SIGKILL)

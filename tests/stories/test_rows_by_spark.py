@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.applier.test_killed_parts import PYTHON, children_of
+from tests.applier.test_killed_parts import JAVA, children_of, tasks_of
 from tests.kit.replica import Replica, run_here, wait_until
 from tests.kit.servers import MariadbServer
 
@@ -32,12 +32,10 @@ def by_whom(status: dict[str, Any]) -> tuple[int, int, int]:
 
 
 def tasks(replica: Replica) -> list[int]:
-    """Processes that take ranges: the children of the process that Java has started."""
+    """Processes that take ranges."""
     applier = replica.pid("applier")
     assert applier is not None
-    java = children_of(applier, b"SparkSubmit")
-    daemons = [daemon for process in java for daemon in children_of(process, PYTHON)]
-    return [task for daemon in daemons for task in children_of(daemon, PYTHON)]
+    return tasks_of(applier)
 
 
 def test_tasks_of_one_job_decode_all_rows_of_a_backlog_and_of_a_trickle(
@@ -64,7 +62,7 @@ def test_tasks_of_one_job_decode_all_rows_of_a_backlog_and_of_a_trickle(
     wait_until(lambda: by_whom(replica.status()) == (rows, rows, 0))
     assert replica.query("SELECT COUNT(*), SUM(n < 0) FROM spark__t") == [(BACKLOG, TRICKLE - 1)]
     assert replica.status()["Last_Error"] == ""
-    (java,) = children_of(replica.pid("applier") or 0, b"SparkSubmit")
+    (java,) = children_of(replica.pid("applier") or 0, JAVA)
     os.kill(java, signal.SIGKILL)
     wait_until(lambda: f"(pid {java}) was killed by signal 9" in replica.status()["Last_Error"])
     wait_until(lambda: replica.pid("applier") is None)

@@ -1,7 +1,8 @@
 """Where the tasks run: Java, one Spark for each process, the job of a batch.
 
 java.py, class_archive.py   which Java; its classes parsed once (make_class_archive.py makes that in the background)
-own_gateway.py, session.py  a JVM of our own, and the Spark context in it;  worker_daemon.py  its Python workers
+own_gateway.py, session.py  a JVM of our own, and the Spark context in it
+worker_daemon.py            what Spark starts to get Python workers;  loaded_daemon.py  the process that forks them
 splits.py                   what of a batch is decoded at a time, and by which task
 split_task.py               what a task does for a split;  lake_piece.py, lake_task.py  the same for a lake
 copy_task.py                the same for rows of a copy

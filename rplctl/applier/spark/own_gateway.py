@@ -1,4 +1,8 @@
-"""The door to our JVM: it is started to keep its files private, and nothing else is ever spoken to in its place.
+"""The door to our JVM: how it is started, and that nothing else is ever spoken to in its place.
+
+On this machine, and where the operator has configured nothing, Java runs Spark's gateway at once. Spark's own script
+runs a shell and another Java first, which only work out the command line, and then a class that reads configuration
+and looks for applications: a second of CPU time.
 
 py4j proves to the JVM who we are (a token), but nothing proves the JVM to us: when it has died, any local user may
 listen on its port, and what is answered there names files whose content is unpickled. Invariant: each connection goes
@@ -7,15 +11,45 @@ to a socket that this user listens on; a port belongs to one user as long as som
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import shlex
 import socket
+import subprocess
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Final
 
-if TYPE_CHECKING:
-    from pyspark import SparkConf
+from rplctl.applier.spark.java import Java
+from rplctl.own_process import OWN_UMASK
 
-_PRIVATE = 0o077  # a umask
+GATEWAY: Final = "org.apache.spark.api.python.PythonGatewayServer"
+JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
+_HEAP: Final = "-Xmx1g"  # as Spark's script has it
+_ANSWER: Final = "_PYSPARK_DRIVER_CONN_INFO_PATH"  # names the file in which the gateway says where it listens
+_CONFIGURED: Final = ("SPARK_", "HADOOP_", "YARN_")  # variables that Spark's scripts read
+_OURS: Final = frozenset(
+    {"SPARK_LOCAL_IP", "SPARK_AUTH_SOCKET_TIMEOUT", "SPARK_BUFFER_SIZE"}
+)  # PySpark sets two of them
+_OPENED: Final = (
+    *("java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio", "java.util"),
+    *("java.util.concurrent", "java.util.concurrent.atomic", "jdk.internal.ref", "sun.nio.ch", "sun.nio.cs"),
+    "sun.util.calendar",
+)
+# What Spark's launcher gives to every Java, except for parts of MLlib and Kerberos. A test compares the two.
+MODULE_OPTIONS: Final = (
+    "-XX:+IgnoreUnrecognizedVMOptions",
+    *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED),
+    "-Dio.netty.tryReflectionSetAccessible=true",
+    "-Dio.netty.allocator.type=pooled",
+    "-Dio.netty.handler.ssl.defaultEndpointVerificationAlgorithm=NONE",
+    "--sun-misc-unsafe-memory-access=allow",
+    "--enable-native-access=ALL-UNNAMED",
+)
+_PACKAGES: Final = ("SparkConf", "api.java.*", "api.python.*", "resource.*")  # that PySpark names without a package
+_POLL_S: Final = 0.01
 _TABLES = ("tcp", "tcp6")
 _LISTENS = "0A"
 
@@ -44,18 +78,91 @@ class _Door:
         return own
 
 
-def open_gateway(conf: SparkConf) -> Any:
-    """Start the JVM. Raises PySparkException, OSError."""
-    from py4j.protocol import INPUT_CONVERTER
-    from pyspark.java_gateway import launch_gateway
+class JavaEnded(OSError):
+    """The JVM ended before it had a gateway."""
 
-    gateway: Any = launch_gateway(conf, {"umask": _PRIVATE})  # type: ignore[no-untyped-call]
-    gateway.java_parameters.ssl_context = _Door()
+
+@dataclass(frozen=True, slots=True)
+class StartedJava:
+    """A JVM that starts. `answer`: the file in which it says where it listens."""
+
+    process: subprocess.Popen[bytes]
+    answer: Path
+
+
+def connect(started: StartedJava) -> Any:
+    """Wait for the gateway of a JVM. Raises JavaEnded, Py4JError, OSError."""
+    from py4j.clientserver import ClientServer, JavaParameters, PythonParameters
+    from py4j.java_gateway import java_import
+    from py4j.protocol import INPUT_CONVERTER
+    from pyspark.serializers import UTF8Deserializer, read_int
+
+    while not started.answer.is_file():
+        if started.process.poll() is not None:
+            raise JavaEnded(f"Spark's Java process ended with exit code {started.process.returncode}")
+        time.sleep(_POLL_S)
+    with started.answer.open("rb") as file:
+        port, token = read_int(file), UTF8Deserializer().loads(file)  # type: ignore[no-untyped-call]
+    started.answer.unlink()
+    gateway: Any = ClientServer(
+        java_parameters=JavaParameters(port=port, auth_token=token, auto_convert=True, ssl_context=_Door()),
+        python_parameters=PythonParameters(port=0, eager_load=False),
+    )
+    gateway.proc = started.process
     # PySpark's own are for NumPy's values and dates, which we do not send; they load pyspark.testing, and pandas
     # with it where there is one: 0.1 s in the middle of a batch, and its memory
     own = [converter for converter in INPUT_CONVERTER if type(converter).__module__.startswith("py4j.")]
     gateway._gateway_client.converters = own
+    for name in _PACKAGES:
+        java_import(gateway.jvm, f"org.apache.spark.{name}")
     return gateway
+
+
+def start_java(java: Java, settings: Mapping[str, str], folder: Path, *, is_direct: bool) -> StartedJava:
+    """Start the JVM, which ends with this process. `settings`: Spark's, without its secret; `folder`: private."""
+    answer = folder / "gateway"
+    answer.unlink(missing_ok=True)
+    process = subprocess.Popen(
+        direct_command(java, settings[JAVA_OPTIONS]) if is_direct else _submit(settings),
+        stdin=subprocess.PIPE,  # its end is the JVM's
+        env={**os.environ, _ANSWER: str(answer), "SPARK_CONNECT_MODE": "0"},
+        process_group=0,  # Ctrl-C is ours to answer
+        umask=OWN_UMASK,
+    )
+    return StartedJava(process, answer)
+
+
+def is_configured(environment: Mapping[str, str] = os.environ) -> bool:
+    """True if Spark's script may find what it was told by variables, by files in its folder, or by its vendor."""
+    named = any(name.startswith(_CONFIGURED) and name not in _OURS for name in environment)
+    return named or (_spark_home() / "conf").exists() or not (_spark_home() / "jars").is_dir()
+
+
+def direct_command(java: Java, java_options: str) -> list[str]:
+    """Return the command that Spark's launcher would work out for its gateway."""
+    options = [_HEAP, *MODULE_OPTIONS, *shlex.split(java_options)]
+    return [str(java.runtime / "bin" / "java"), "-cp", _class_path(), *options, GATEWAY]
+
+
+def _class_path() -> str:
+    """The launcher's, because the archive of classes holds for one class path."""
+    home = _spark_home()
+    return ":".join(map(str, [home / "conf", *home.glob("jars/slf4j-api-*.jar"), home / "jars" / "*"]))
+
+
+def _submit(settings: Mapping[str, str]) -> list[str]:
+    """An argument is seen by all who look at processes."""
+    from pyspark.find_spark_home import _find_spark_home
+
+    named = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
+    return [os.path.join(_find_spark_home(), "bin", "spark-submit"), *named, "pyspark-shell"]
+
+
+def _spark_home() -> Path:
+    """The folder of PySpark, found without loading it."""
+    found = importlib.util.find_spec("pyspark")
+    assert found is not None and found.origin is not None
+    return Path(found.origin).parent
 
 
 def listeners(port: int) -> set[int]:

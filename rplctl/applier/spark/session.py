@@ -18,6 +18,7 @@ import threading
 from collections.abc import Mapping
 from concurrent.futures import Future
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -32,7 +33,8 @@ from rplctl.applier.spark.cluster import (
 )
 from rplctl.applier.spark.failure import end_of_java, memory_kills, words_of
 from rplctl.applier.spark.java import Java, find_java
-from rplctl.applier.spark.own_gateway import open_gateway
+from rplctl.applier.spark.own_gateway import StartedJava, connect, is_configured, start_java
+from rplctl.applier.spark.worker_daemon import SOCKET_VARIABLE
 from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.durable import PRIVATE_FILE, private_folder, replace_file
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 
     from rplctl.applier.spark.pool import ChannelPool, Pool
 
+WORKERS = f"spark.executorEnv.{SOCKET_VARIABLE}"
 LOGGING_FILE = "log4j2.properties"
 LOOPBACK = "127.0.0.1"
 TASK_ATTEMPTS = 4  # tasks are pure: one whose worker dies is simply run again
@@ -105,13 +108,25 @@ class OwnSpark:
         self._beginning: Future[SparkContext] | None = None
 
     def begin(self) -> None:
-        """Open it on a thread of its own; `open` then returns what that ends with."""
+        """Start Java, fork the process that workers come from, and open Spark on a thread; `open` returns what that
+        ends with. The process has one thread until then.
+        """
         beginning: Future[SparkContext] = Future()
         self._beginning = beginning
 
+        try:
+            begun = launch(self._config, self._channel.name, self._channel.run_folder)
+            if path := begun.settings.get(WORKERS):
+                from rplctl.applier.spark.loaded_daemon import fork  # load what decodes rows while Java starts
+
+                fork(path)
+        except (RplError, OSError) as error:
+            beginning.set_exception(error)
+            return
+
         def begin() -> None:
             try:
-                beginning.set_result(self._open())
+                beginning.set_result(self._open(begun))
             except Exception as error:  # noqa: BLE001 - the thread boundary: `open` raises it
                 beginning.set_exception(error)
 
@@ -122,11 +137,11 @@ class OwnSpark:
         beginning, self._beginning = self._beginning, None
         return beginning.result() if beginning is not None else self._open()
 
-    def _open(self) -> SparkContext:
+    def _open(self, begun: Launch | None = None) -> SparkContext:
         with _opening:
             if self._context is not None:
                 end_java(self._channel.run_folder)
-            self._context = open_session(self._config, self._channel.name, self._channel.run_folder)
+            self._context = open_session(self._config, self._channel.name, self._channel.run_folder, begun=begun)
             self._life.begins()
             if self._has_ended:
                 close_session(self._context, self._channel.run_folder)
@@ -180,12 +195,19 @@ class JavaLife:
         return "" if self._process in _ended_by_us else end_of_java(self._process, self._kills_before)
 
 
-def open_session(config: Config, name: str, run_folder: Path, java_options: str = "") -> SparkContext:
-    """Start a Spark. Raises ConfigError without a Java, RplError when Spark does not start.
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A Spark whose JVM starts. `settings`: every property; `more`: options of the JVM for its class archive."""
 
-    `name`: of the channel, or of what it serves; `run_folder`: its own. `java_options`: for its JVM, in place of those
-    that make it use the archive of its classes.
-    The caller ends it with `close_session`; Spark dies with this process in any case.
+    java: Java
+    settings: Mapping[str, str]
+    more: str
+    started: StartedJava
+
+
+def launch(config: Config, name: str, run_folder: Path, java_options: str | None = None) -> Launch:
+    """Start the JVM of a session, which `open_session` connects to. Loads nothing of PySpark. Raises ConfigError,
+    OSError; arguments as there. `java_options` None: those that make it use the archive of its classes.
     """
     java = find_java(config.java_home, run_folder / "java")
     local_mode = config.spark_master.startswith("local") or not config.spark_master
@@ -196,42 +218,71 @@ def open_session(config: Config, name: str, run_folder: Path, java_options: str 
     _set_environment(java, given, local_mode=local_mode)
     if not is_on_this_machine(config.spark_master):
         os.environ["SPARK_LOCAL_DIRS"] = str(folder)  # of the driver; executors have folders of their own
+    settings = spark_settings(config, folder, name)
+    if local_mode:
+        settings |= _short_names(folder, is_own_python=EXECUTOR_PYTHON not in given)
+    replace_file(folder / LOGGING_FILE, LOGGING.encode(), durable=False)
+    more = archive_options(java) if java_options is None else java_options
+    settings[DRIVER_JAVA_OPTIONS] += f" {more}"
+    is_direct = is_on_this_machine(config.spark_master) and not given and not is_configured()
+    shown = {name: value for name, value in settings.items() if name != SECRET}  # who looks at processes sees it
+    return Launch(java, settings, more, start_java(java, shown, folder, is_direct=is_direct))
 
+
+def open_session(
+    config: Config, name: str, run_folder: Path, java_options: str | None = None, begun: Launch | None = None
+) -> SparkContext:
+    """Start a Spark. Raises ConfigError without a Java, RplError when Spark does not start.
+
+    `name`: of the channel, or of what it serves; `run_folder`: its own. `java_options`: for its JVM, in place of those
+    that make it use the archive of its classes. `begun`: its JVM, where that starts already.
+    The caller ends it with `close_session`; Spark dies with this process in any case.
+    """
+    begun = begun or launch(config, name, run_folder, java_options)
+    uses_archive = bool(begun.more) and java_options is None
+    try:
+        context = _context_of(begun, name, run_folder)
+    except _Ended as ended:
+        if not uses_archive:
+            raise _not_started(begun.java, name, run_folder, str(ended)) from ended
+        if not _was_killed(begun.started.process):
+            doubt(begun.java)
+        uses_archive = False
+        try:
+            context = _context_of(launch(config, name, run_folder, ""), name, run_folder)
+        except _Ended as again:
+            raise _not_started(begun.java, name, run_folder, str(again)) from again
+    if uses_archive:
+        trust(begun.java)
+    _keep_to_ourselves(context)
+    if java_options is None and is_wanted(begun.java):
+        make_in_background(config.java_home)
+    return context
+
+
+class _Ended(Exception):
+    """The JVM ended before Spark had started in it."""
+
+
+def _context_of(begun: Launch, name: str, run_folder: Path) -> SparkContext:
+    """Raises _Ended; RplError with the JVM's words."""
     from py4j.protocol import Py4JError, Py4JJavaError
     from pyspark import SparkConf, SparkContext  # 0.15 s: only who applies pays for it
     from pyspark.errors import PySparkException
 
     keep_quiet()
-    settings = spark_settings(config, folder, name)
-    if local_mode:
-        settings |= _short_names(folder)
-    replace_file(folder / LOGGING_FILE, LOGGING.encode(), durable=False)
-    for more in [java_options] if java_options else dict.fromkeys([archive_options(java), ""]):
-        options = settings | {"spark.driver.extraJavaOptions": f"{settings['spark.driver.extraJavaOptions']} {more}"}
-        conf = SparkConf(loadDefaults=False).setAll([(name, options[name]) for name in options if name != SECRET])
-        gateway = None
-        try:
-            gateway = SparkContext._gateway or open_gateway(conf)  # an argument: who looks at processes sees it
-            conf.setAll([(name, options[name]) for name in options if name == SECRET])
-            context = SparkContext(conf=conf, gateway=gateway)
-            break
-        except Py4JJavaError as error:  # what the operator says of Spark does not suit it: no other archive helps
-            words = words_of(error)  # while its JVM answers
-            _end_gateway()
-            raise _not_started(java, name, run_folder, words) from error
-        except (PySparkException, Py4JError, OSError) as error:  # it ended meanwhile
-            failure = error
-            if more and not java_options and not _was_killed(gateway):
-                doubt(java)
-            _end_gateway()
-    else:
-        raise _not_started(java, name, run_folder, str(failure)) from failure
-    if more and not java_options:
-        trust(java)
-    _keep_to_ourselves(context)
-    if not java_options and is_wanted(java):
-        make_in_background(config.java_home)
-    return context
+    if (stopped := getattr(SparkContext._gateway, "proc", None)) is not None:
+        _end_gateway(stopped)  # a context before this one has left its JVM
+    conf = SparkConf(loadDefaults=False).setAll(list(begun.settings.items()))
+    try:
+        return SparkContext(conf=conf, gateway=connect(begun.started))
+    except Py4JJavaError as error:  # what the operator says of Spark does not suit it: no other archive helps
+        words = words_of(error)  # while its JVM answers
+        _end_gateway(begun.started.process)
+        raise _not_started(begun.java, name, run_folder, words) from error
+    except (PySparkException, Py4JError, OSError) as error:  # it ended meanwhile
+        _end_gateway(begun.started.process)
+        raise _Ended(str(error)) from error
 
 
 def _not_started(java: Java, name: str, run_folder: Path, failure: str) -> RplError:
@@ -298,25 +349,21 @@ def end_java(run_folder: Path) -> None:
     shutil.rmtree(run_folder / "spark", ignore_errors=True)
 
 
-def _was_killed(gateway: Any) -> bool:
-    """Whether somebody, we on STOP, has ended its JVM. Of one that ended before it had a gateway nobody knows."""
-    process = getattr(gateway, "proc", None)
-    if process is None:
-        return False
+def _was_killed(process: subprocess.Popen[bytes]) -> bool:
+    """True if somebody, we on STOP, has ended the JVM."""
     with suppress(subprocess.TimeoutExpired):
         process.wait(_END_SECONDS)
     return process.returncode in _KILLED
 
 
-def _end_gateway() -> None:
-    """Of a Spark that did not start: the next try is another JVM's."""
+def _end_gateway(process: subprocess.Popen[bytes]) -> None:
+    """End a JVM whose Spark did not start: the next try is another JVM's."""
     from pyspark import SparkContext
 
-    process = getattr(SparkContext._gateway, "proc", None)
-    if process is not None:
+    if process.poll() is None:
         process.kill()
         process.wait()
-        SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
 
 
 def spark_settings(config: Config, folder: Path, name: str) -> dict[str, str]:
@@ -348,7 +395,7 @@ def spark_settings(config: Config, folder: Path, name: str) -> dict[str, str]:
     return settings | given | protection(master, given, is_insecure=config.insecure_cluster)
 
 
-def _short_names(folder: Path) -> dict[str, str]:
+def _short_names(folder: Path, *, is_own_python: bool) -> dict[str, str]:
     """The JVM talks to our workers through files of `folder`: by TCP, each task waits 40 ms for a delayed ACK.
 
     A socket's name has room for 107 bytes, and Spark takes a comma in a folder's name for two folders: where that
@@ -358,7 +405,8 @@ def _short_names(folder: Path) -> dict[str, str]:
     short = f"/proc/{os.getpid()}/fd/{descriptor}"
     sockets = "spark.python.unix.domain.socket"
     settings = {f"{sockets}.enabled": "true", f"{sockets}.dir": short}
-    return settings | ({"spark.local.dir": short} if "," in str(folder) else {})
+    settings |= {"spark.local.dir": short} if "," in str(folder) else {}
+    return settings | ({WORKERS: f"{short}/python.sock"} if is_own_python else {})
 
 
 def _set_environment(java: Java, given: Mapping[str, str], *, local_mode: bool) -> None:

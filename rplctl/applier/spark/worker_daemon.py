@@ -1,52 +1,43 @@
-"""Spark's Python workers are forked from this process, which has imported and compiled all that a task needs.
+"""The program that Spark starts to get Python workers (setting `spark.python.daemon.module`).
 
-So a worker is ready at once, however many a machine has cores, and Python's garbage collector, which Spark runs after
-every task, does not look at what was imported (40 ms a task). (Setting `spark.python.daemon.module`.)
+The applier has forked a process that has everything loaded (loaded_daemon.py). This program hands it what Spark gave:
+streams, environment and arguments. Then it waits, because Spark takes the end of its daemon for a failure. Where
+nobody waits for the handover, as on an executor of another machine, it loads everything itself.
 """
 
 from __future__ import annotations
 
-import gc
+import json
 import os
-import re
 import socket
 import sys
-from pathlib import Path
+from contextlib import suppress
+
+SOCKET_VARIABLE = "RPLCTL_PYTHON_SOCKET"
 
 
-def _is_copy(place: str) -> bool:
-    """Whether this archive (`pyspark.zip`, `py4j-0.10-src.zip`) is of a package that lies open on the path, too."""
-    path = Path(place)
-    if path.suffix != ".zip" or path.parts[-4:-1] != ("pyspark", "python", "lib"):
+def handed_over() -> bool:
+    """True when the other process has served and has ended; False if there is none."""
+    if not (path := os.environ.get(SOCKET_VARIABLE)):
         return False
-    installed = path.parents[3]
-    return str(installed) in sys.path and (installed / re.split(r"[-.]", path.name)[0]).is_dir()
+    with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
+        connection.connect(path)
+        message = json.dumps({"environment": dict(os.environ), "arguments": sys.argv})
+        socket.send_fds(connection, [message.encode()], [0, 1, 2])
+        if connection.recv(1):
+            with suppress(OSError):
+                connection.recv(1)
+            return True
+    return False
 
 
-# Spark puts its own sources first, in archives that Python compiles anew in each process: 1.4 s of the first job
-sys.path[:] = [place for place in sys.path if not _is_copy(place)]
+def main() -> None:
+    """Be the daemon, here or there."""
+    if not handed_over():
+        from rplctl.applier.spark.loaded_daemon import serve
 
-import pyspark.worker  # noqa: E402, F401 - for the workers
-from pyspark import daemon  # noqa: E402
+        serve()
 
-import rplctl.applier.spark.pipeline  # noqa: E402, F401
-from rplctl.demo.warm_up import warm_up  # noqa: E402
-
-_worker = daemon.worker
-
-
-def worker(sock: socket.socket, authenticated: bool) -> int:
-    """A worker that ends without a word when its JVM is gone: an applier that stops kills it amid a task."""
-    try:
-        return _worker(sock, authenticated)
-    except ConnectionError:
-        os._exit(1)
-
-
-daemon.worker = worker
 
 if __name__ == "__main__":
-    warm_up()
-    gc.collect()
-    gc.freeze()
-    daemon.manager()
+    main()

@@ -53,7 +53,7 @@ def command_of(process):
     except OSError:  # ended meanwhile
         return b""
 jvm = next(int(p.name) for p in Path("/proc").iterdir() if p.name.isdecimal() and p.name != str(os.getpid())
-           and b"SparkSubmit" in command_of(p) and str(folder).encode() in command_of(p))
+           and b"org.apache.spark" in command_of(p) and str(folder).encode() in command_of(p))
 def link(path):
     try:
         return os.readlink(path)

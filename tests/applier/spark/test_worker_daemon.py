@@ -1,24 +1,30 @@
-"""What Spark's workers load, and what they do when the JVM that they work for is gone."""
+"""Where Spark's workers come from, what they load, and what they do when the JVM that they work for is gone."""
 
 from __future__ import annotations
 
 import os
+import socket
+import struct
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pyspark
 
+from rplctl.applier.spark.worker_daemon import SOCKET_VARIABLE
+from tests.kit.replica import wait_until
+
 WORKER = """
 import os, socket
 import pyspark.worker
-from rplctl.applier.spark import worker_daemon
+from rplctl.applier.spark import loaded_daemon
 
 os.environ["PYTHON_DAEMON_KILL_WORKER_ON_FLUSH_FAILURE"] = "1"  # as Spark sets it
 pyspark.worker.main = lambda _, outfile: outfile.write(b"a task's result")
 mine, of_the_jvm = socket.socketpair()
 of_the_jvm.close()
-worker_daemon.daemon.worker(mine, True)
+loaded_daemon.daemon.worker(mine, True)
 print("went on")
 """
 
@@ -30,7 +36,7 @@ def test_a_worker_whose_jvm_was_killed_ends_without_a_word() -> None:
 
 LOADED = """
 import sys
-import rplctl.applier.spark.worker_daemon
+import rplctl.applier.spark.loaded_daemon
 files = {name: getattr(module, "__file__", "") or "" for name, module in sys.modules.items()}
 print(*(name for name, file in files.items() if ".zip" in file))
 print(*(place for place in sys.path if place.endswith(".zip")))
@@ -46,3 +52,50 @@ def test_spark_and_py4j_are_loaded_compiled_where_both_are_installed(tmp_path: P
     loaded, places = done.stdout.splitlines()
     assert (done.returncode, loaded) == (0, ""), done.stderr
     assert len(archives) > 2 and archives[-1] in places.split() and not set(archives[:-1]) & set(places.split())
+
+
+APPLIER = """
+import os, sys
+from rplctl.applier.spark.loaded_daemon import fork
+lock = open(sys.argv[2], "w")
+fork(sys.argv[1])
+print(open(f"/proc/self/task/{os.getpid()}/children").read(), flush=True)
+sys.stdin.read()
+"""
+
+
+def parent_of(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def has_ended(pid: int) -> bool:
+    path = Path(f"/proc/{pid}/stat")
+    return not path.exists() or path.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+def test_a_worker_is_forked_from_the_process_that_the_applier_has_loaded(tmp_path: Path) -> None:
+    """What Spark starts hands over to that process, which holds no lock of the applier's and ends with its JVM."""
+    place, lock = tmp_path / "python.sock", tmp_path / "lock"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", APPLIER, str(place), str(lock)], **pipes) as applier:  # type: ignore[call-overload]
+        loaded = int(applier.stdout.readline())
+        assert place.stat().st_mode & 0o777 == 0o600
+        assert str(lock) not in {os.readlink(file) for file in Path(f"/proc/{loaded}/fd").iterdir()}
+        sparks = {"PYTHON_UNIX_DOMAIN_ENABLED": "true", "PYTHON_WORKER_FACTORY_SOCK_DIR": str(tmp_path)}
+        environment = {**os.environ, **sparks, SOCKET_VARIABLE: str(place)}
+        command = [sys.executable, "-m", "rplctl.applier.spark.worker_daemon", "pyspark.worker"]
+        with subprocess.Popen(command, env=environment, **pipes) as daemon:  # type: ignore[call-overload]
+            (length,) = struct.unpack(">i", daemon.stdout.read(4))
+            with closing(socket.socket(socket.AF_UNIX)) as connection:
+                connection.connect(daemon.stdout.read(length).decode())
+                (worker,) = struct.unpack(">i", connection.recv(4, socket.MSG_WAITALL))
+                assert parent_of(worker) == loaded != daemon.pid
+            daemon.stdin.close()
+        wait_until(lambda: has_ended(loaded) and has_ended(worker))
+        applier.stdin.close()
+
+
+def test_the_process_that_waits_for_spark_ends_with_the_applier(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", APPLIER, str(tmp_path / "python.sock"), str(tmp_path / "lock")]
+    done = subprocess.run(command, input=b"", capture_output=True, timeout=280, check=True)
+    wait_until(lambda: has_ended(int(done.stdout)))

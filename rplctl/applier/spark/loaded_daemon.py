@@ -1,0 +1,134 @@
+"""The process that Spark's Python workers are forked from: it has imported and compiled all that a task needs.
+
+A worker is ready at once, however many cores a machine has, and Python's garbage collector, which Spark runs after
+every task, does not look at what was imported (40 ms a task). The applier forks this process from itself while Java
+starts, so both load everything once. When Spark starts its own daemon (worker_daemon.py), that one hands over its
+streams and its environment through a private socket.
+Invariants: the process serves its own user only; it ends with the applier, and after the handover with the JVM.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import re
+import select
+import socket
+import sys
+import threading
+from pathlib import Path
+from typing import Final, NoReturn
+
+from rplctl.durable import PRIVATE_FILE
+
+_STREAMS: Final = 3  # standard input, output and errors
+_MOST_BYTES: Final = 1 << 20  # of an environment
+_lives: list[int] = []  # descriptors whose end tells a forked process that this one has ended
+
+
+def _is_copy(place: str) -> bool:
+    """Whether this archive (`pyspark.zip`, `py4j-0.10-src.zip`) is of a package that lies open on the path, too."""
+    path = Path(place)
+    if path.suffix != ".zip" or path.parts[-4:-1] != ("pyspark", "python", "lib"):
+        return False
+    installed = path.parents[3]
+    return str(installed) in sys.path and (installed / re.split(r"[-.]", path.name)[0]).is_dir()
+
+
+# Spark puts its own sources first, in archives that Python compiles anew in each process: 1.4 s of the first job
+sys.path[:] = [place for place in sys.path if not _is_copy(place)]
+
+import pyspark.worker  # noqa: E402, F401 - for the workers
+from pyspark import daemon  # noqa: E402
+
+import rplctl.applier.spark.pipeline  # noqa: E402, F401
+from rplctl.applier.spark.pool_task import peer_of  # noqa: E402
+from rplctl.demo.warm_up import warm_up  # noqa: E402
+
+_worker = daemon.worker
+
+
+def worker(sock: socket.socket, authenticated: bool) -> int:
+    """A worker that ends without a word when its JVM is gone: an applier that stops kills it amid a task."""
+    try:
+        return _worker(sock, authenticated)
+    except ConnectionError:
+        os._exit(1)
+
+
+daemon.worker = worker
+
+
+def serve() -> None:
+    """Fork workers for as long as the JVM lives."""
+    warm_up()
+    gc.collect()
+    gc.freeze()
+    daemon.manager()
+
+
+def fork(path: str) -> None:
+    """Fork the process, which waits at `path` for Spark's daemon. The caller has one thread."""
+    warm_up()
+    gc.collect()
+    gc.freeze()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC) as listener:
+        listener.bind(path)
+        os.chmod(path, PRIVATE_FILE)  # before anybody can connect
+        listener.listen()
+        watched, life = os.pipe2(os.O_CLOEXEC)
+        if not (process := os.fork()):
+            _become(listener, watched)
+        os.close(watched)
+        _lives.append(life)
+    threading.Thread(target=os.waitpid, args=(process, 0), daemon=True, name="rplctl-reaper").start()
+
+
+def _become(listener: socket.socket, watched: int) -> NoReturn:
+    """Wait for the handover, then be the daemon."""
+    try:
+        os.setpgid(0, 0)  # Ctrl-C is the applier's to answer
+        for name in os.listdir("/proc/self/fd"):  # locks, and the JVM's input, whose end ends it
+            if int(name) >= _STREAMS and int(name) not in (listener.fileno(), watched):
+                _close(int(name))
+        if (connection := _accepted(listener, watched)) is not None:
+            listener.close()
+            os.close(watched)
+            _take_over(connection)
+            daemon.manager()
+    finally:
+        os._exit(1)
+
+
+def _close(descriptor: int) -> None:
+    try:
+        os.close(descriptor)
+    except OSError:  # the listing's own
+        pass
+
+
+def _accepted(listener: socket.socket, watched: int) -> socket.socket | None:
+    """A connection of our own user; None when the applier has ended."""
+    while True:
+        ready, _, _ = select.select([listener.fileno(), watched], [], [])
+        if watched in ready:
+            return None
+        connection, _ = listener.accept()
+        if peer_of(connection)[1] == os.geteuid():
+            return connection
+        connection.close()
+
+
+def _take_over(connection: socket.socket) -> None:
+    """Replace this process's streams, environment and arguments by the peer's, which ends when this process does."""
+    data, streams, _, _ = socket.recv_fds(connection, _MOST_BYTES, _STREAMS)
+    message = json.loads(data)
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    os.environ.clear()
+    os.environ.update(message["environment"])
+    sys.argv = message["arguments"]
+    connection.sendall(b"+")
+    _lives.append(connection.detach())

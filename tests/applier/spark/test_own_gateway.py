@@ -1,0 +1,39 @@
+"""Java is started as Spark's own launcher would start it, where the operator has configured nothing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pyspark
+
+from rplctl.applier.spark.java import find_java
+from rplctl.applier.spark.own_gateway import direct_command, is_configured
+
+LAUNCHER = "org.apache.spark.launcher.Main"
+SUBMIT = "org.apache.spark.deploy.SparkSubmit"
+NEEDLESS = {  # of MLlib, of Kerberos, of Hive; and the first is a warning at each start from Java 24 on
+    "--add-opens=java.base/sun.security.action=ALL-UNNAMED",
+    "--add-modules=jdk.incubator.vector",
+    "--add-opens=java.security.jgss/sun.security.krb5=ALL-UNNAMED",
+    "-Dderby.connection.requireAuthentication=false",
+}
+
+
+def test_the_command_is_the_one_that_the_launcher_of_spark_works_out(tmp_path: Path) -> None:
+    home = str(Path(pyspark.__file__).parent)
+    java = find_java("", tmp_path / "java")
+    environment = {**os.environ, "SPARK_HOME": home, "SPARK_SCALA_VERSION": "2.13", "JAVA_HOME": str(java.runtime)}
+    command = [str(java.runtime / "bin" / "java"), "-cp", f"{home}/jars/*", LAUNCHER, SUBMIT, "pyspark-shell"]
+    said = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=280, check=True).stdout
+    words = said.split("\0")
+    launchers = words[words.index("-cp") : words.index(SUBMIT)]
+    _, *ours, _ = direct_command(java, "")
+    assert ours[:2] == launchers[:2], "the class path, for which the archive of classes holds"
+    assert set(ours[2:]) == set(launchers[2:]) - NEEDLESS
+
+
+def test_what_the_operator_has_configured_is_left_to_the_script_of_spark() -> None:
+    assert not is_configured({"PATH": "/bin", "SPARK_LOCAL_IP": "127.0.0.1"})
+    assert is_configured({"SPARK_CONF_DIR": "/etc/spark"}) and is_configured({"HADOOP_CONF_DIR": "/etc/hadoop"})
