@@ -354,7 +354,7 @@ class Applier:
             if not may_write:
                 return False
             self._report.begins(batch)
-            began, by_spark = time.monotonic(), work.bulk.rows_by_spark
+            began, counts = time.monotonic(), (work.bulk.rows_by_spark, work.bulk.rows_by_driver)
             try:
                 catalog = None if work.executes_statements else work.catalog
                 work.info = enter_new_source(work.info, batch, target, ledger, catalog)
@@ -363,8 +363,8 @@ class Applier:
                 self._report.counted(work.retried, work.passed_over)
         self._worked()
         self._commit_group.took(batch.transaction_count, time.monotonic() - began)
-        by_spark = work.bulk.rows_by_spark - by_spark
-        self._report.decoded(self._pipeline, by_spark, changes - by_spark)
+        by_spark, by_driver = work.bulk.rows_by_spark - counts[0], work.bulk.rows_by_driver - counts[1]
+        self._report.decoded(self._pipeline, by_spark, by_driver)
         self._report.applied(work.info, batch, changes)
         self._skipped(batch, work)
         return True

@@ -69,21 +69,31 @@ def test_tasks_of_one_job_decode_all_rows_of_a_backlog_and_of_a_trickle(
 
 
 def test_tasks_decode_all_rows_of_a_clone_and_of_what_follows_it(replica: Replica, mariadb: MariadbServer) -> None:
+    """Rows of a parent whose foreign keys cascade are applied in order."""
     mariadb.sql(
+        "CREATE TABLE parent (id INT PRIMARY KEY); INSERT INTO parent VALUES (1), (2), (3);"
+        "CREATE TABLE child (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES parent (id) ON DELETE CASCADE);"
+        "INSERT INTO child VALUES (1, 1), (2, 2), (3, 3), (4, 3);"
         "CREATE TABLE t (id INT PRIMARY KEY, n DECIMAL(9, 2), note TEXT); CREATE TABLE bare (n INT);"
         f"INSERT INTO t SELECT seq, seq / 7, REPEAT('x', seq % 60) FROM seq_1_to_{BACKLOG};"
         "INSERT INTO bare SELECT seq % 10 FROM seq_1_to_100",
         "spark",
     )
     replica.run("init")
+    options = replica.datadir / "rplctl.toml"
+    options.write_text(f'replicate_do_db = "spark"\n{options.read_text()}')
     replica.change_master(mariadb)
     replica.run("clone", "--databases", "spark", "--yes")
     wait_until(lambda: "done" in replica.run("show-clone").stdout and replica.status()["Clone_Tables"] == 0)
-    copied = BACKLOG + 100
+    copied = BACKLOG + 100 + 3 + 4
     wait_until(lambda: by_whom(replica.status()) == (0, copied, 0))
     mariadb.sql("UPDATE t SET n = -1 WHERE id <= 3", "spark")
     replica.wait_synced(mariadb)
     wait_until(lambda: by_whom(replica.status()) == (3, copied + 3, 0))
+    mariadb.sql("DELETE FROM parent WHERE id > 1; INSERT INTO parent VALUES (4)", "spark")
+    replica.wait_synced(mariadb)
+    wait_until(lambda: by_whom(replica.status()) == (6, copied + 6, 0))
+    assert replica.query("SELECT id FROM spark__child") == [(1,)]
     assert replica.query("SELECT COUNT(*), SUM(n = '-1.00') FROM spark__t") == [(BACKLOG, 3)]
     assert replica.query("SELECT COUNT(*), SUM(n) FROM spark__bare") == [(100, 450)]
 

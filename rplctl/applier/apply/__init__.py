@@ -4,6 +4,7 @@ batch.py               which of the three ways a batch goes, tried again, commit
 table_source.py        where table models come from: StoredModels, or LiveTables
 bulk.py                net changes, job after job
 in_order.py            a range event by event;  savepoint_groups.py  several transactions of the source in one
+rows_ahead.py          its rows events, decoded by tasks before their turn;  row_error.py  one that does not fit
 permitted.py           what REQUIRE_ROW_FORMAT and the like let through
 unsupported_ddl.py     which statements about views, triggers and other objects are skipped (on_unsupported_ddl)
 recopy.py              which tables are copied again after DDL that cannot be computed (on_uncomputable_ddl)

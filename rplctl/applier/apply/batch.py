@@ -23,6 +23,7 @@ from rplctl.applier.apply.in_order import OrderedRange, wants_foreign_keys
 from rplctl.applier.apply.live_tables import LiveTables, NotTransactional, TableSource
 from rplctl.applier.apply.permitted import check_permitted, refuse_generated_keys
 from rplctl.applier.apply.recopy import copied_anew
+from rplctl.applier.apply.rows_ahead import tasks_of
 from rplctl.applier.apply.table_groups import Entangled
 from rplctl.applier.apply.table_source import StoredModels
 from rplctl.applier.apply.tolerance import Tolerance
@@ -364,10 +365,8 @@ class BatchApplier:
         changes = 0
         for group in batch.one_by_one():
             self.interrupter.check()
-            if group.kind is BatchKind.SKIP:
-                changes += self._apply(group)
-            else:
-                changes += self._ordered(group, may_be_cut=may_be_cut)
+            is_skipped = group.kind is BatchKind.SKIP
+            changes += self._apply(group) if is_skipped else self._ordered(group, may_be_cut=may_be_cut)
         return changes
 
     def _ordered(self, batch: Batch, *, may_be_cut: bool = True) -> int:
@@ -452,14 +451,15 @@ class BatchApplier:
             again=self._is_again,
             waiting=self._rules.waiting,
             changes=changes,
+            tasks=tasks_of(self._pipeline, self._channel.spool_folder),
         )
 
     def _applied(self, work: OrderedRange) -> int:
         """What was committed: its notes, its tables; the number of row changes."""
         for note in (*work.result.notes, *work.result.passed_over.messages):
             log.warning("%s", note)
-        if work.result.passed_over.count:
-            self.passed_over += work.result.passed_over.count
+        self.bulk.count(work.result.by_spark, work.result.by_driver)
+        self.passed_over += work.result.passed_over.count
         if work.result.passed_over.errors:
             log.warning("%s", work.result.passed_over.summary())
         if work.result.catalog is not None:

@@ -78,7 +78,7 @@ class BulkApplier:
         self._has_learnt = False
         self._ahead: Prefetch[list[TableChunk]] = Prefetch(RplError, Inconsistent)
         self.meanwhile: Callable[[], None] = lambda: None
-        self.rows_by_spark = 0  # row changes that tasks of Spark decoded, and that are committed
+        self.rows_by_spark = self.rows_by_driver = 0
         self.forget_tables()
 
     @property
@@ -93,6 +93,11 @@ class BulkApplier:
         self._checked: set[TableName] = set()
         self._one_by_one_tables: frozenset[TableName] = frozenset()  # without a key, and no bags
         self._bags: set[TableName] = set()  # without a key, and rows that are alike are the same to the target
+
+    def count(self, by_spark: int, by_driver: int) -> None:
+        """Count row changes that are committed, by what decoded them."""
+        self.rows_by_spark += by_spark
+        self.rows_by_driver += by_driver
 
     def change_one_by_one(self, table: TableName) -> None:
         """Its rows that are alike are not the same to the target (BagMismatch)."""
@@ -154,7 +159,7 @@ class BulkApplier:
                 names = ", ".join(map(".".join, self._groups.join_touched()))
                 log.warning("%s: one connection commits these tables from here on, for two had: %s", names, error)
                 raise Entangled(str(error)) from error
-        self.rows_by_spark += by_spark
+        self.count(by_spark, changes - by_spark)
         return changes
 
     def _decoded(self, events: EventRange) -> Iterator[list[TableChunk]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -19,6 +19,8 @@ import numpy as np
 from rplctl import mysql_errors as er
 from rplctl.applier.apply.cascade_refresh import Cascade, cascade_of
 from rplctl.applier.apply.live_tables import COMMIT_WAS_HERE, LiveTables
+from rplctl.applier.apply.row_error import row_error
+from rplctl.applier.apply.rows_ahead import DecodedBy, RowsAhead, RowsOfEvent, table_id
 from rplctl.applier.apply.savepoint_groups import apply_members
 from rplctl.applier.apply.tolerance import PassedOver, Tolerance, undone_on_error
 from rplctl.applier.apply.unsupported_ddl import NOTED_KINDS, SKIPPED_KINDS, UnsupportedDdl, cannot_execute, shown
@@ -55,16 +57,11 @@ from rplctl.schema.statement import (
     tables_of,
 )
 from rplctl.skipped_objects import SkippedObjects
-from rplctl.target.base import ChangeKind, ForeignKeyTarget, RowChange, Savepoints, Target
+from rplctl.target.base import ForeignKeyTarget, Savepoints, Target
 from rplctl.target.registry import dialect_of
 
 _XA_ASIDE = re.compile(r"XA\s+(?!COMMIT)", re.IGNORECASE)
 _WITHOUT_ACTIONS = NO_FOREIGN_KEY_CHECKS | CASCADES_LOGGED
-_HANDLER_ERRORS = {
-    er.KEY_NOT_FOUND: "HA_ERR_KEY_NOT_FOUND",
-    er.DUP_ENTRY: "HA_ERR_FOUND_DUPP_KEY",
-    er.NO_REFERENCED_ROW_2: "HA_ERR_NO_REFERENCED_ROW",
-}
 # no text tells which tables a statement changes: its triggers and functions do, too, so it is never passed over unseen
 _ROLLED_BACK_HINT = (
     "the source rolled this transaction back: `rplctl skip` leaves the whole transaction out, and is right if it "
@@ -72,7 +69,6 @@ _ROLLED_BACK_HINT = (
     "again; set binlog_format=ROW on the source"
 )
 _UNKNOWN_TABLE = (er.BAD_TABLE_ERROR, er.NO_SUCH_TABLE)
-_EVENT_NAMES = {ChangeKind.INSERT: "Write_rows", ChangeKind.UPDATE: "Update_rows", ChangeKind.DELETE: "Delete_rows"}
 
 
 @dataclass(slots=True)
@@ -80,6 +76,8 @@ class OrderedResult:
     """What a range did besides changing rows."""
 
     changes: int = 0
+    by_spark: int = 0  # of these, row changes that tasks of Spark decoded
+    by_driver: int = 0  # and those that were decoded here; a statement is neither
     models: dict[TableName, TableModel | None] = field(default_factory=dict)
     databases: dict[str, DatabaseModel | None] = field(default_factory=dict)
     moves: list[Move] = field(default_factory=list)
@@ -104,6 +102,7 @@ class OrderedRange:
     `cascades_lost`: tables whose foreign key actions the target will not carry out in this transaction by itself.
     `again`: rows of it may be there already (own_tables/group_begun.py).
     `changes`: of a target that keeps these instead of rows.
+    `tasks`: what decodes the rows; None: they are decoded here.
     `config`: what to do with DDL that has no meaning for the target; which tables of a DROP or RENAME of several count.
     """
 
@@ -119,8 +118,11 @@ class OrderedRange:
         again: bool = False,
         waiting: frozenset[TableName] = frozenset(),
         changes: ChangeLog | None = None,
+        tasks: DecodedBy | None = None,
     ) -> None:
         self._target = target
+        is_replayed = statements.replays if statements is not None else lambda _, __: False
+        self._ahead = RowsAhead(tasks, target.kind, is_replayed) if tasks is not None and changes is None else None
         self._log = changes
         self._marks = changes or (target if isinstance(target, Savepoints) else None)
         self._cascades_lost = cascades_lost
@@ -190,7 +192,7 @@ class OrderedRange:
     def _event(self, run: EventRun, number: int, maps: dict[int, int]) -> None:
         code = run.types[number]
         if code == EventType.TABLE_MAP:
-            maps[_table_id(run, number)] = number
+            maps[table_id(run, number)] = number
         elif code in PLAIN_ROWS:
             self._tolerate(self._apply_rows, run, number, maps)
         elif code == EventType.QUERY:
@@ -254,8 +256,8 @@ class OrderedRange:
                     self._apply(filtered(read_run(data, 0, len(data), description), self._rest))
 
     def _apply_rows(self, run: EventRun, number: int, maps: Mapping[int, int]) -> None:
-        table_id = _table_id(run, number)
-        chosen = np.array([maps[table_id], number] if table_id in maps else [number])
+        table_map = maps.get(table_id(run, number))
+        chosen = np.array([number] if table_map is None else [table_map, number])
         piece = EventRun(run.data, run.starts[chosen], run.lengths[chosen], run.types[chosen], run.description)
         if self._statements is not None:
             self._catalog = self._statements.know(unknown_tables(piece, self._statements.catalog))
@@ -263,31 +265,50 @@ class OrderedRange:
                 self.result.changes += 1
                 return
         if self._log is not None:
-            self.result.changes += self._log.rows(piece, self._catalog)
+            count = self._log.rows(piece, self._catalog)
+            self.result.changes += count
+            self.result.by_driver += count
+            return
+        if self._ahead is not None and (ready := self._ahead.take(run, number, maps, self._catalog)) is not None:
+            self.result.by_spark += self._apply_changes(ready, run, number)
             return
         for rows in read_tables(piece, self._catalog, self._target.kind):
-            if rows.model.qualified_name not in self._checked:
-                self._target.check_table(rows.model)
-                self._checked.add(rows.model.qualified_name)
-            cascade, follows = self._cascade(rows), False
-            for change in self._changes(rows, run, number):
-                try:
-                    if cascade is not None and cascade.follows(change):
-                        cascade.refuse_unknown(self._target, run.end_position(number))
-                        follows = True
-                    misfit = self._tolerance.apply_row(self._target, change, rows.model)
-                except TargetError as error:
-                    raise row_error(error, change, rows.model, run, number) from error
-                self.result.changes += 1
-                if misfit is not None:
-                    shown = row_error(misfit, change, rows.model, run, number)
-                    self.result.passed_over.add(shown, shown.position)
-            if follows and cascade is not None:
-                cascade.refresh(self._target)
+            decoded = self._decoded_here(rows)
+            self.result.by_driver += self._apply_changes(decoded, run, number)
 
-    def _cascade(self, rows: TableRows) -> Cascade | None:
+    def _apply_changes(self, rows: RowsOfEvent, run: EventRun, number: int) -> int:
+        """The number of its changes."""
+        if rows.model.qualified_name not in self._checked:
+            self._target.check_table(rows.model)
+            self._checked.add(rows.model.qualified_name)
+        cascade, follows, count = self._cascade(rows), False, 0
+        self._set_actions(rows, run, number)
+        for change in rows.changes:
+            try:
+                if cascade is not None and cascade.follows(change):
+                    cascade.refuse_unknown(self._target, run.end_position(number))
+                    follows = True
+                misfit = self._tolerance.apply_row(self._target, change, rows.model)
+            except TargetError as error:
+                raise row_error(error, change, rows.model, run, number) from error
+            count += 1
+            self.result.changes += 1
+            if misfit is not None:
+                shown = row_error(misfit, change, rows.model, run, number)
+                self.result.passed_over.add(shown, shown.position)
+        if follows and cascade is not None:
+            cascade.refresh(self._target)
+        return count
+
+    def _decoded_here(self, rows: TableRows) -> RowsOfEvent:
+        """The changes one by one, each when its turn has come: a JSON diff needs what the target has then."""
+        changes = row_changes(rows, lambda image, column: self._target.stored_value(image, column, rows.model))
+        kind, flags = int(rows.events.kind[0]), int(rows.events.flags[0])
+        return RowsOfEvent(model=rows.model, kind=kind, flags=flags, changes=changes)
+
+    def _cascade(self, rows: RowsOfEvent) -> Cascade | None:
         """What foreign keys make of other rows; None where the log has that, or the target is a server."""
-        if self._statements is not None or rows.events.kind[0] == INSERT or rows.events.flags[0] & _WITHOUT_ACTIONS:
+        if self._statements is not None or rows.kind == INSERT or rows.flags & _WITHOUT_ACTIONS:
             return None
         if self._cascades_of is not self._catalog:
             self._cascades_of, self._cascades = self._catalog, {}
@@ -297,9 +318,9 @@ class OrderedRange:
             )
         return found
 
-    def _changes(self, rows: TableRows, run: EventRun, number: int) -> Iterator[RowChange]:
-        """One by one; foreign keys that this transaction cannot follow on the target stop it."""
-        wants_action = bool(rows.events.kind[0] != INSERT and not rows.events.flags[0] & _WITHOUT_ACTIONS)
+    def _set_actions(self, rows: RowsOfEvent, run: EventRun, number: int) -> None:
+        """Stop where this transaction cannot follow foreign keys on the target."""
+        wants_action = rows.kind != INSERT and not rows.flags & _WITHOUT_ACTIONS
         wants_action &= (rows.model.database, rows.model.name) in self._cascades_lost
         if wants_action is not self._follows and not self._follow(wants_action):
             raise RplError(
@@ -310,7 +331,6 @@ class OrderedRange:
                 hint="make the transaction's changes on the target by hand, then `rplctl skip`, which leaves "
                 "the whole transaction out",
             )
-        return row_changes(rows, lambda image, column: self._target.stored_value(image, column, rows.model))
 
     def _follow(self, wanted: bool) -> bool:
         """Switch foreign key actions within the transaction, if the target can."""
@@ -468,25 +488,6 @@ def ends_in_rollback(run: EventRun) -> bool:
         return False
     words = parse_query(run.event(len(run.types) - 1), run.description).sql_bytes.strip()
     return words.upper() == b"ROLLBACK"
-
-
-def row_error(error: TargetError, change: RowChange, model: TableModel, run: EventRun, number: int) -> TargetError:
-    """Return the error in MySQL's sentence about a row event that could not be executed."""
-    at = run.end_position(number)
-    version = "_v1" if run.types[number] < EventType.WRITE_ROWS else ""
-    key = f" ({error.position})" if error.position else ""
-    handler = f" handler error {_HANDLER_ERRORS[error.errno]};" if error.errno in _HANDLER_ERRORS else ""
-    end = f" the event's end_log_pos {at}" if at else " the event has no end_log_pos of its own"
-    text = (
-        f"Could not execute {_EVENT_NAMES[change.kind]}{version} event on table {model.qualified_name}; "
-        f"{error.message}{key}, Error_code: {error.errno};{handler}{end}"
-    )
-    return TargetError(text, errno=error.errno, position=at, hint=error.hint, transient=error.transient)
-
-
-def _table_id(run: EventRun, number: int) -> int:
-    start = int(run.starts[number]) + 19
-    return int.from_bytes(bytes(run.data[start : start + 6]), "little")
 
 
 def _private(name: str) -> str:

@@ -65,7 +65,8 @@ class LakeApplier(BulkApplier):
             files = list(files_of(results))
             commit(lambda: self._stage(files, catalog))
         changes = sum(file.rows for file in files)
-        self.rows_by_spark += changes * self._pipeline.uses_spark
+        by_spark = changes * self._pipeline.uses_spark
+        self.count(by_spark, changes - by_spark)
         self.size.decoded(batch.end - batch.start, changes)
         return changes
 

@@ -288,8 +288,7 @@ class LiveTables(TableSource):
         model = catalog.tables.get((table_map.database, table_map.table))
         if model is None:
             return False
-        can = self._prefers_replay(model) and self._target.can_replay(piece.description)
-        if not can and not self._target.wants_replay(model):
+        if not self.replays(model, piece):
             return False
         assert piece.types[0] == EventType.TABLE_MAP
         for part in told_apart(piece, table_map, model):
@@ -297,6 +296,11 @@ class LiveTables(TableSource):
                 part = part[:_ROWS_FLAGS] + bytes([part[_ROWS_FLAGS] | added]) + part[_ROWS_FLAGS + 1 :]
             self._target.replay_rows(piece.event(0), part, piece.description)
         return True
+
+    def replays(self, model: TableModel, run: EventRun) -> bool:
+        """True if the server applies rows events of the table by itself."""
+        can = self._prefers_replay(model) and self._target.can_replay(run.description)
+        return can or self._target.wants_replay(model)
 
     def _prefers_replay(self, model: TableModel) -> bool:
         return self._target.prefers_replay(model) or (model.database, model.name) in self._raw_text

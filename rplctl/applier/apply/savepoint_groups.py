@@ -23,6 +23,8 @@ class Counted(Protocol):
     """What counts the row changes."""
 
     changes: int
+    by_spark: int
+    by_driver: int
 
 
 def apply_members(
@@ -32,7 +34,8 @@ def apply_members(
 
     `statements`: None for a target that takes only rows, where a group has no ROLLBACK and waits for no locks.
     """
-    number, begun, changes, last = 0, 0, result.changes, len(run.types) - 1
+    number, begun, last = 0, 0, len(run.types) - 1
+    counts = result.changes, result.by_spark, result.by_driver
     while number <= last:
         try:
             apply(number)
@@ -41,9 +44,11 @@ def apply_members(
                 raise
             statements.roll_back()
             retries -= 1
-            number, result.changes = begun, changes
+            number = begun
+            result.changes, result.by_spark, result.by_driver = counts
             continue
         number += 1
         if statements is not None and run.types[number - 1] == EventType.XID and number <= last:
             statements.commit_was_here()
-            begun, changes = number, result.changes
+            begun = number
+            counts = result.changes, result.by_spark, result.by_driver

@@ -90,7 +90,7 @@ def inserted_chunk(rows: TableRows, bulk_rows: int, *, framed: bool) -> TableChu
     """As `table_chunk`, of whole rows that are all inserted, each another than the others: nothing is looked for."""
     model, images, form = rows.model, rows.images, value_form(rows.target_kind)
     count, whole = len(images.ops), tuple(range(images.column_count))
-    everything, has_large = np.arange(count), _has_large_cell(images)
+    everything, has_large = np.arange(count), has_large_cell(images)
     chunk = TableChunk(model.database, model.name, [], [], [], [], [], count, True, width=len(whole),
                        has_views=form.takes_views and has_large)  # fmt: skip
     is_bulk = 0 < bulk_rows <= count or (bulk_rows and form.takes_bytes and has_large)
@@ -194,7 +194,7 @@ def _table_chunk(rows: TableRows, bulk_rows: int, in_order: Collection[tuple[str
     count = len(images.ops)
     unchecked = bool((rows.events.flags & NO_FOREIGN_KEY_CHECKS).any())
     cascades_logged = bool((rows.events.flags & CASCADES_LOGGED).all())
-    key, has_views = key_of(model), form.takes_views and _has_large_cell(images)
+    key, has_views = key_of(model), form.takes_views and has_large_cell(images)
     if not key:
         chunk = TableChunk(model.database, model.name, [], [], [], [], [], count, unchecked, cascades_logged,
                            has_views=has_views)  # fmt: skip
@@ -224,7 +224,7 @@ def _table_chunk(rows: TableRows, bulk_rows: int, in_order: Collection[tuple[str
         deleted, added = present & ~np.isin(entries, net.origin[~gone]), ~gone & (net.origin < 0)
         if (moved.any() or (deleted & added).any()) and not form.moves_keys:
             raise Inconsistent("a row moved to another key and its image is partial")
-    is_bulk = 0 < bulk_rows <= len(net) or (bulk_rows and form.takes_bytes and _has_large_cell(images))
+    is_bulk = 0 < bulk_rows <= len(net) or (bulk_rows and form.takes_bytes and has_large_cell(images))
     if net.cell_image is None and is_bulk and _is_encoded(rows, framed=framed):
         bulk = _bulk_rows(rows, net, key, framed=framed and _can_be_framed(rows))
         return TableChunk(model.database, model.name, [], [], [], [], [], count, unchecked, cascades_logged, bulk)
@@ -261,11 +261,11 @@ def _as_bag(rows: TableRows, chunk: TableChunk, bulk_rows: int, *, framed: bool)
     bag = bag_changes(images)
     goes, is_long = np.flatnonzero(bag.gone), chunk.change_count >= (bulk_rows or FEW_CHANGES)
     if len(goes) and (
-        len(whole) != len(model.columns) or _has_large_cell(images) or not (is_long or bag.gone.sum() > FEW_REMOVALS)
+        len(whole) != len(model.columns) or has_large_cell(images) or not (is_long or bag.gone.sum() > FEW_REMOVALS)
     ):
         return None
     comes = np.repeat(bag.image, bag.come)
-    is_bulk = is_long or len(goes) or (form.takes_bytes and _has_large_cell(images))
+    is_bulk = is_long or len(goes) or (form.takes_bytes and has_large_cell(images))
     if bulk_rows and is_bulk and _is_encoded(rows, framed=framed):
         return replace(chunk, bulk=_encoded_bag(rows, bag, comes, framed=framed and _can_be_framed(rows)))
     if len(goes) and not form.counts_rows:
@@ -297,7 +297,7 @@ def _rows(rows: TableRows, images: Ints, columns: tuple[int, ...]) -> list[Row]:
     return list(zip(*(_column(rows, images, c) for c in columns), strict=True))
 
 
-def _has_large_cell(images: Images) -> bool:
+def has_large_cell(images: Images) -> bool:
     """True for what would fill statements that the target's max_allowed_packet limits, and memory with their copies."""
     return bool(len(images.cell_length)) and int(images.cell_length.max()) > LARGE_CELL
 

@@ -22,11 +22,12 @@ from struct import Struct, error as StructError
 from typing import Any, Final
 
 from rplctl.applier.decode.copied_rows import CopyPiece
+from rplctl.applier.decode.ordered_rows import OrderedPiece
 from rplctl.applier.spark.lake_piece import LakeFiles, LakePiece
 from rplctl.applier.spark.split_task import ERRORS, Split, SplitResult, decode_chunks
 from rplctl.plain_file import UnfitFile, open_plain
 from rplctl.schema.plan import Catalog
-from rplctl.target.base import RowSet, TableChunk
+from rplctl.target.base import ChangeKind, RowSet, TableChunk
 from rplctl.target.lake import WrittenFile
 
 _MAGIC: Final = b"RPA1"
@@ -49,7 +50,7 @@ class Kind(IntEnum):
     UNSEEN = 7  # of a copy: its file is not there any more
 
 
-RangePiece = Split | LakePiece | CopyPiece
+RangePiece = Split | LakePiece | CopyPiece | OrderedPiece
 _UNREADABLE: Final = (
     *(ValueError, TypeError, LookupError, AttributeError, OverflowError, EOFError),
     *(StructError, OSError, UnfitFile),
@@ -152,6 +153,8 @@ def _chunks(attempt: Attempt, rows: int, body: memoryview | mmap.mmap, catalog: 
     chunks = decode_chunks(body)
     if isinstance(piece, CopyPiece):
         _check_copy(piece, chunks)
+    elif isinstance(piece, OrderedPiece):
+        _check_ordered(piece, chunks)
     if sum(chunk.change_count for chunk in chunks) != rows:
         raise WrongAnswer("an answer with another number of row changes than it says")
     if isinstance(piece, Split) and not all((chunk.database, chunk.table) in catalog.tables for chunk in chunks):
@@ -175,6 +178,25 @@ def _check_copy(piece: CopyPiece, chunks: list[TableChunk]) -> None:
         raise WrongAnswer("an answer that has not the rows of one table")
 
 
+def _check_ordered(piece: OrderedPiece, chunks: list[TableChunk]) -> None:
+    """Raises WrongAnswer for anything but changes of each event, of its kind and its table."""
+    for chunk, table, kind in zip(chunks, piece.tables, piece.kinds, strict=True):
+        if chunk.absent or chunk.deletes or chunk.updates or chunk.inserts or chunk.bulk is not None:
+            raise WrongAnswer("an answer that does more than to list the changes of events")
+        if not chunk.table and not chunk.ordered:
+            continue  # left to the driver
+        if (chunk.database, chunk.table) != table:
+            raise WrongAnswer("an answer with changes of another table than the event's")
+        is_of_kind = all(
+            change.kind is kind
+            and (change.before is None) == (kind is ChangeKind.INSERT)
+            and (change.after is None) == (kind is ChangeKind.DELETE)
+            for change in chunk.ordered
+        )
+        if not is_of_kind or len(chunk.ordered) != chunk.change_count:
+            raise WrongAnswer("an answer with changes of another kind than the event's")
+
+
 def _spooled(attempt: Attempt, rows: int, body: memoryview, catalog: Catalog) -> Answer:
     """The file's pages stay for as long as a text of it is in use; its name goes at once."""
     length, checksum = _SPOOLED.unpack(body)
@@ -195,7 +217,7 @@ def _spooled(attempt: Attempt, rows: int, body: memoryview, catalog: Catalog) ->
 def _error(attempt: Attempt, rows: int, body: memoryview, catalog: Catalog) -> Answer:
     fields, unknown = marshal.loads(body)
     _check_error(fields)
-    if isinstance(attempt.piece, LakePiece) or rows or fields["kind"] not in ERRORS:
+    if not isinstance(attempt.piece, Split | CopyPiece) or rows or fields["kind"] not in ERRORS:
         raise WrongAnswer("an error of another kind of work")
     return Answer(0, SplitResult(error=fields, unknown=tuple((str(base), str(table)) for base, table in unknown)))
 

@@ -1,14 +1,16 @@
-"""What a Spark task does for a copy: packets of a chunk file → rows to insert, encoded as those of a split.
+"""What a Spark task does for rows of a copy and for rows events whose order counts: chunks, encoded as for a split.
 
-Errors come back as values, as in split_task. A file that is not there any more is no error: the reading end has begun
-the table again.
+Errors come back as values, as in split_task. A chunk file that is not there any more is no error: the reading end has
+begun the table again.
 """
 
 from __future__ import annotations
 
 from rplctl.applier.decode.copied_rows import CopyPiece, copied_chunk
+from rplctl.applier.decode.ordered_rows import OrderedPiece, ordered_chunks
 from rplctl.applier.spark.split_task import SplitResult, encode_chunks, packed, shown_error
 from rplctl.errors import RplError
+from rplctl.schema.plan import Catalog
 
 
 def run_copy(piece: CopyPiece, spool_name: str) -> SplitResult:
@@ -20,3 +22,10 @@ def run_copy(piece: CopyPiece, spool_name: str) -> SplitResult:
         return SplitResult(is_unseen=True)
     except RplError as error:
         return SplitResult(error=shown_error(error))
+
+
+def run_ordered(piece: OrderedPiece, catalog: Catalog, spool_name: str) -> SplitResult:
+    """The task for rows events that are applied one by one."""
+    chunks = ordered_chunks(piece, catalog)
+    rows = sum(chunk.change_count for chunk in chunks)
+    return packed(encode_chunks(chunks), rows, piece.spool_folder, spool_name)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from rplctl.applier.decode.copied_rows import CopyPiece, decode_here
+from rplctl.applier.decode.ordered_rows import OrderedPiece
 from rplctl.applier.spark.carried import Archived, archived, carried, table_maps
 from rplctl.applier.spark.cluster import Cluster, is_over, look_around, own_versions, refuse_other_versions
 from rplctl.applier.spark.failure import TasksFailed, await_end_of_java, limited_attempts, words_of
@@ -175,7 +176,18 @@ class Pipeline:
         if self._pool is None or not self._pool.takes_all:
             return decode_here(pieces)
         self.spark_jobs += 1
-        return self._pool.copy(pieces, catalog)
+        return self._pool.chunks(pieces, catalog)
+
+    @property
+    def takes_all(self) -> bool:
+        """True if the tasks of a pool decode all rows, however few."""
+        return self._pool is not None and self._pool.takes_all
+
+    def in_order(self, pieces: Sequence[OrderedPiece], catalog: Catalog) -> list[TableChunk]:
+        """One chunk for each rows event of the pieces, decoded by tasks of the pool (`takes_all`)."""
+        assert self._pool is not None
+        self.spark_jobs += 1
+        return self._pool.chunks(pieces, catalog)
 
     def _results(self, splits: Sequence[Split], catalog: Catalog) -> list[SplitResult]:
         if self.cluster is None:

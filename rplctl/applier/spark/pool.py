@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rplctl.applier.decode.copied_rows import CopyPiece
+from rplctl.applier.decode.ordered_rows import OrderedPiece
 from rplctl.applier.spark.answer import (
     HEADER_LENGTH,
     Answer,
@@ -458,8 +459,8 @@ class ChannelPool:
         """Run the pieces of this channel, as `Pool.run` does."""
         return self.pool.run(self.channel, pieces, catalog)
 
-    def copy(self, pieces: Sequence[CopyPiece], catalog: Catalog) -> list[TableChunk]:
-        """Run pieces of one chunk file. Raises FileNotFoundError when it is not there any more; as `copied_chunk`."""
+    def chunks(self, pieces: Sequence[CopyPiece] | Sequence[OrderedPiece], catalog: Catalog) -> list[TableChunk]:
+        """Run the pieces and return all chunks in order. Raises as the work does; FileNotFoundError for a lost file."""
         results = [answer.split or SplitResult() for answer in self.run(pieces, catalog)]
         if any(result.is_unseen for result in results):
             raise FileNotFoundError(pieces[0].path)

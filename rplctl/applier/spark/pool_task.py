@@ -18,8 +18,9 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from rplctl.applier.decode.copied_rows import CopyPiece
+from rplctl.applier.decode.ordered_rows import OrderedPiece
 from rplctl.applier.spark.answer import Attempt, answer_of, failure_of
-from rplctl.applier.spark.copy_task import run_copy
+from rplctl.applier.spark.copy_task import run_copy, run_ordered
 from rplctl.applier.spark.lake_piece import LakeFiles
 from rplctl.applier.spark.split_task import Split, SplitResult, run_split
 from rplctl.schema.plan import Catalog, Changes
@@ -116,6 +117,8 @@ def _result(attempt: Attempt, catalog: Catalog) -> SplitResult | LakeFiles:
         return run_split(replace(piece, spool_name=spool_name), catalog)
     if isinstance(piece, CopyPiece):
         return run_copy(piece, spool_name)
+    if isinstance(piece, OrderedPiece):
+        return run_ordered(piece, catalog, spool_name)
     from rplctl.applier.spark.lake_task import write_changes  # loads the libraries of a lake
 
     return write_changes(piece, catalog)

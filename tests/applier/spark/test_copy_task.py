@@ -59,7 +59,7 @@ def channel(pool: Pool) -> ChannelPool:
 
 
 def by_tasks(channel: ChannelPool, piece: CopyPiece) -> TableChunk:
-    (chunk,) = channel.copy([piece], Catalog())
+    (chunk,) = channel.chunks([piece], Catalog())
     assert chunk.by_spark
     return replace(chunk, by_spark=False)
 
@@ -83,7 +83,7 @@ def test_rows_that_the_target_refuses_come_again_one_by_one(
     serve(pool)
     target = open_target(f"sqlite:///{tmp_path / 't.db'}")
     target.bulk_rows = 200
-    decode = lambda pieces: channel.copy(pieces, Catalog())  # noqa: E731
+    decode = lambda pieces: channel.chunks(pieces, Catalog())  # noqa: E731
     (rows,) = decoded(read_chunk(path), COLUMNS, KEYED, target, tmp_path / "spool", decode)
     assert [row[0] for row in rows.one_by_one().rows] == list(range(ROWS))
     target.close()
@@ -97,17 +97,17 @@ def test_a_chunk_that_was_replaced_meanwhile_is_one_that_is_gone(
     (path.parent / "new").write_bytes(path.read_bytes())
     (path.parent / "new").rename(path)
     with pytest.raises(FileNotFoundError):
-        channel.copy([piece], Catalog())
+        channel.chunks([piece], Catalog())
     path.unlink()
     with pytest.raises(FileNotFoundError):
-        channel.copy([piece], Catalog())
+        channel.chunks([piece], Catalog())
     kept.close()
 
 
 def test_packets_that_are_no_rows_are_an_error_of_the_log(pool: Pool, channel: ChannelPool, piece: CopyPiece) -> None:
     serve(pool)
     with pytest.raises(BinlogFormatError):
-        channel.copy([replace(piece, start=piece.start + 1)], Catalog())
+        channel.chunks([replace(piece, start=piece.start + 1)], Catalog())
 
 
 def true_answer(attempt: Attempt) -> SplitResult:

@@ -1,0 +1,72 @@
+"""Rows events that are applied one by one → the changes of each, in the form of the target.
+
+What a Spark task does for a range whose order counts. The driver has verified the events' checksums, has unpacked and
+filtered them, and sends each after a table map of its table. Pure: the task may run twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from rplctl.applier.decode.net_changes import Inconsistent, has_large_cell, row_changes
+from rplctl.applier.decode.row_stream import IS_ROWS, EventRun, read_tables, table_ids, unverified_run
+from rplctl.errors import RplError
+from rplctl.event.format_description import FormatDescription
+from rplctl.event.jit import byte_view
+from rplctl.event.types import EventType
+from rplctl.schema.plan import Catalog
+from rplctl.schema.statement import TableName
+from rplctl.target.base import ChangeKind, TableChunk
+from rplctl.target.registry import value_form
+
+
+@dataclass(frozen=True, slots=True)
+class OrderedPiece:
+    """Whole events, here or, where they are large, in a file of the spool folder.
+
+    `kinds`, `tables`: of each rows event; `start`, `end`: in whatever the driver reads, for an operator.
+    """
+
+    events: bytes
+    path: str
+    start: int
+    end: int
+    description: FormatDescription
+    target_kind: str
+    kinds: tuple[ChangeKind, ...]
+    tables: tuple[TableName, ...]
+    spool_folder: str
+
+
+def ordered_chunks(piece: OrderedPiece, catalog: Catalog) -> list[TableChunk]:
+    """One chunk for each rows event, which holds its changes. A chunk without a table stands for an event that only the
+    driver can apply or refuse: it meets the same error in the event's turn.
+    """
+    data = byte_view(piece.events) if piece.events else np.memmap(piece.path, np.uint8, "r")
+    run = unverified_run(data, 0, len(data), piece.description)
+    return [_chunk(pair, catalog, piece.target_kind) for pair in _pairs(run)]
+
+
+def _pairs(run: EventRun) -> Iterator[EventRun]:
+    """Each rows event with the table map that is in force for it."""
+    maps: dict[int, int] = {}
+    for number, (table_id, code) in enumerate(zip(table_ids(run.data, run.starts), run.types, strict=True)):
+        if code == EventType.TABLE_MAP:
+            maps[table_id] = number
+        elif IS_ROWS[code]:
+            yield run.chosen(np.array([maps[table_id], number]))
+
+
+def _chunk(pair: EventRun, catalog: Catalog, target_kind: str) -> TableChunk:
+    try:
+        for rows in read_tables(pair, catalog, target_kind):
+            has_views = value_form(target_kind).takes_views and has_large_cell(rows.images)
+            changes = list(row_changes(rows))
+            names = rows.model.database, rows.model.name
+            return TableChunk(*names, [], [], [], [], changes, len(changes), False, has_views=has_views)
+    except (RplError, Inconsistent):
+        pass
+    return TableChunk("", "", [], [], [], [], [], 0, False)
