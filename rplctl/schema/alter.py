@@ -1,12 +1,13 @@
 """ALTER TABLE on a model: pure, in the server's order, with where each new column's values come from.
 
-The server first walks the old columns (dropped, changed in place, kept), then places new and moved ones in clause
-order by their new names; keys are dropped before others are added. So a swap of two columns' names works.
+The server first walks the old columns (dropped, changed, kept), then places new and moved ones in clause order by
+their new names; keys are dropped before others are added. So a swap of two columns' names works.
 What rows do not depend on (an index or constraint the model does not know) is noted; a column it does not know stops.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -91,6 +92,8 @@ def _unknown_column(model: TableModel, name: str) -> RplError:
 
 
 def _place_columns(model: TableModel, operations: tuple[ddl.Operation, ...]) -> _Draft:
+    """Columns in their new order. A column that moves keeps its place, by its new name, until its clause's turn."""
+    operations = tuple(_effective(model, operations))
     changes = _changes_by_column(model, operations)
     draft = _Draft(model, [])
     for column in model.columns:
@@ -99,16 +102,40 @@ def _place_columns(model: TableModel, operations: tuple[ddl.Operation, ...]) -> 
             continue
         if isinstance(change, ddl.RenameColumn):
             draft.renamed[column.name] = change.new_name
-            draft.columns.append((replace(column, name=change.new_name), column.name))
+            column, origin = replace(column, name=change.new_name), column.name
         elif isinstance(change, ddl.ChangeColumn):
             draft.renamed[column.name] = change.column.name
-            if change.position is None:
-                draft.columns.append((change.column, column.name))
+            column, origin = change.column, column.name
         else:
-            draft.columns.append((column, column.name))
+            origin = column.name
+        draft.columns.append((column, origin))
     for operation in operations:
         _place(draft, operation)
+    for operation in operations:
+        if isinstance(operation, ddl.AlterColumn):
+            _alter_column(draft, operation)
     return draft
+
+
+def _effective(model: TableModel, operations: tuple[ddl.Operation, ...]) -> Iterator[ddl.Operation]:
+    """The operations without those that IF EXISTS or IF NOT EXISTS makes void.
+
+    MariaDB judges by the old table and, for ADD IF NOT EXISTS, by the columns that earlier clauses define, void or not.
+    """
+    defined: set[str] = set()
+    for operation in operations:
+        if isinstance(operation, ddl.AddColumn):
+            name = operation.column.name.casefold()
+            exists = name in defined or model.find(name) is not None
+            defined.add(name)
+            if operation.if_not_exists and exists:
+                continue
+        elif isinstance(operation, ddl.DropColumn | ddl.RenameColumn | ddl.ChangeColumn | ddl.AlterColumn):
+            if isinstance(operation, ddl.ChangeColumn):
+                defined.add(operation.column.name.casefold())
+            if operation.if_exists and model.find(operation.name) is None:
+                continue
+        yield operation
 
 
 def _changes_by_column(
@@ -118,29 +145,30 @@ def _changes_by_column(
     for operation in operations:
         if isinstance(operation, ddl.DropColumn | ddl.RenameColumn | ddl.ChangeColumn):
             column = model.find(operation.name)
-            if column is not None:
-                changes[column.name] = operation
-            elif not operation.if_exists:
+            if column is None:
                 raise _unknown_column(model, operation.name)
+            changes[column.name] = operation
     return changes
 
 
 def _place(draft: _Draft, operation: ddl.Operation) -> None:
-    """Put a new or moved column where it goes; change what ALTER COLUMN changes."""
+    """Put a new or moved column where it goes."""
     if isinstance(operation, ddl.AddColumn):
-        if operation.if_not_exists and draft.index(operation.column.name) is not None:
-            return
         _insert(draft, operation.column, None, operation.position)
     elif isinstance(operation, ddl.ChangeColumn) and operation.position is not None:
-        if (old := draft.old.find(operation.name)) is not None:
-            _insert(draft, operation.column, old.name, operation.position)
-    elif isinstance(operation, ddl.AlterColumn):
-        index = draft.index(operation.name)
-        if index is None:
+        at = next((i for i, (column, _) in enumerate(draft.columns) if column is operation.column), None)
+        if at is None:  # another clause changes the same column, which the servers refuse
             raise _unknown_column(draft.old, operation.name)
-        column, origin = draft.columns[index]
-        changes: dict[str, Any] = {**operation.changes}
-        draft.columns[index] = (replace(column, **changes), origin)
+        _insert(draft, *draft.columns.pop(at), operation.position)
+
+
+def _alter_column(draft: _Draft, operation: ddl.AlterColumn) -> None:
+    index = draft.index(operation.name)
+    if index is None:
+        raise _unknown_column(draft.old, operation.name)
+    column, origin = draft.columns[index]
+    changes: dict[str, Any] = {**operation.changes}
+    draft.columns[index] = (replace(column, **changes), origin)
 
 
 def _insert(draft: _Draft, column: Column, origin: str | None, position: str | None) -> None:

@@ -151,17 +151,17 @@ def _alter_item(tokens: TokenStream) -> tuple[ddl.Operation, ...]:
             tokens.refuse()
         return ()
     tokens.accept("COLUMN")
-    tokens.accept("IF EXISTS")
+    if_exists = tokens.accept("IF EXISTS")
     name = tokens.identifier()
     if tokens.accept("SET DEFAULT"):
-        return (ddl.AlterColumn(name, {"default": parse_default(tokens)}),)
+        return (ddl.AlterColumn(name, {"default": parse_default(tokens)}, if_exists),)
     if tokens.accept("DROP DEFAULT"):
-        return (ddl.AlterColumn(name, {"default": None}),)
+        return (ddl.AlterColumn(name, {"default": None}, if_exists),)
     tokens.expect("SET")
     invisible = tokens.accept("INVISIBLE")
     if not invisible:
         tokens.expect("VISIBLE")
-    return (ddl.AlterColumn(name, {"invisible": invisible}),)
+    return (ddl.AlterColumn(name, {"invisible": invisible}, if_exists),)
 
 
 def _rename(tokens: TokenStream, database: str) -> ddl.Operation:

@@ -146,6 +146,7 @@ class AlterColumn:
 
     name: str
     changes: Mapping[str, str | bool | None]
+    if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)

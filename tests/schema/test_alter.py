@@ -40,6 +40,8 @@ def altered(model: TableModel, clauses: str) -> Altered:
         ("MODIFY a INT AFTER c, DROP b", "ca", "ca"),
         ("CHANGE a d INT AFTER b", "bdc", "bac"),
         ("ADD IF NOT EXISTS B INT, DROP COLUMN IF EXISTS x", "abc", "abc"),
+        ("MODIFY a BIGINT AFTER c, MODIFY c INT FIRST", "cba", "cba"),
+        ("ALTER COLUMN IF EXISTS x SET DEFAULT 1, DROP b, ADD IF NOT EXISTS b INT", "ac", "ac"),
     ],
 )
 def test_columns_and_where_their_values_come_from(clauses: str, names: str, origins: str) -> None:
