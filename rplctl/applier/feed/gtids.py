@@ -67,19 +67,22 @@ def moved_by(batch: Batch, info: RelayLogInfo, config: Config) -> RelayLogInfo:
 
 
 def executed_after(executed: str, batch: Batch, given: Assigned | None = None) -> str:
-    """`executed` plus the GTIDs of the batch; unchanged when its transactions have none and are given none."""
+    """`executed` plus the GTIDs of the batch; unchanged when its transactions have none and are given none.
+
+    GTIDs of another vendor's server, which was the source before, mean nothing in this one's: they are forgotten.
+    """
     offsets = batch.scan.gtid_offset[batch.first : batch.last]
     offsets = offsets[offsets >= 0]
     mysql, mariadb = gtids_at(batch.groups.data, offsets, lambda _: batch.description)
-    after = executed
+    after, is_mysqls = executed, ":" in executed
     if mariadb:
-        after = str(MariadbGtidState.parse(executed).add_last(mariadb.domains))
+        after = str(MariadbGtidState.parse("" if is_mysqls else executed).add_last(mariadb.domains))
     elif mysql:
-        after = str(MysqlGtidSet.parse(executed).union(mysql))
+        after = str(MysqlGtidSet.parse(executed if is_mysqls else "").union(mysql))
     if given is None or not given.uuid:
         return after
     count = int((batch.groups.data[offsets + 4] == EventType.ANONYMOUS_GTID).sum())
     if not count:
         return after
     interval = MysqlGtidSet({(given.uuid, ""): ((given.number, given.number + count - 1),)})
-    return str(MysqlGtidSet.parse(after).union(interval))
+    return str(MysqlGtidSet.parse(after if ":" in after else "").union(interval))

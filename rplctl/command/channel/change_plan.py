@@ -114,6 +114,8 @@ def check_way(changes: MasterChanges, master: MasterInfo, relay: RelayLogInfo) -
     known. Raises UsageError.
     """
     before, after = _ways(MasterChanges(), master), _ways(changes, master)
+    if any(after):
+        _refuse_other_vendors(relay.gtid_executed, by_mysql=after[0])
     executed = relay.exec_position
     has_begun = bool(executed.log_name) and executed.order_key() != (1, FIRST_EVENT_POSITION)
     if any(after) and not any(before) and has_begun:
@@ -124,6 +126,16 @@ def check_way(changes: MasterChanges, master: MasterInfo, relay: RelayLogInfo) -
             f"{relay.gtid_executed} is applied, and where that is in the source's binary logs is not known",
             errno=er.BAD_SLAVE_AUTO_POSITION,
             hint="add --master-log-file FILE --master-log-pos POS",
+        )
+
+
+def _refuse_other_vendors(executed: str, *, by_mysql: bool) -> None:
+    """GTIDs that MySQL's servers gave mean nothing to MariaDB's, nor the other way round."""
+    if executed and (":" in executed) is not by_mysql:
+        raise UsageError(
+            f"the channel has applied {executed}: a {'MySQL' if by_mysql else 'MariaDB'} source has no such GTIDs",
+            errno=er.BAD_SLAVE_AUTO_POSITION,
+            hint="to forget what the channel has applied, run: rplctl reset --yes; then run change-master again",
         )
 
 

@@ -64,6 +64,13 @@ def test_mysqls_numbers_join_to_intervals() -> None:
     assert executed_after(f"{SERVER}:4-6", mysql_batch([1, 2, 3, 7])) == f"{SERVER}:1-7"
 
 
+def test_gtids_of_the_other_vendors_server_are_forgotten() -> None:
+    """The channel has another source now, by file and position."""
+    assert executed_after("0-27878-7", mysql_batch([3])) == f"{SERVER}:3"
+    groups = demo_groups()
+    assert executed_after(f"{SERVER}:1-3", Batch(BatchKind.BULK, groups, 0, len(groups.scan))).startswith("0-1-")
+
+
 def test_groups_without_gtids_leave_the_set_alone() -> None:
     groups = demo_groups()
     batch = Batch(BatchKind.SKIP, groups, 0, 1)
