@@ -15,8 +15,8 @@
     └── ConfigError                 78   an option file or an option value is wrong
 
 An error says what failed; `channel`, `position` and `table` say where; `hint` names the next command; `errno` is the
-number of MySQL where it has one; `transient` means that trying again by itself may help (Connect_Retry). None of it holds a
-password, whoever wrote it (mask.py).
+number of MySQL where it has one; `transient` means that trying again by itself may help (Connect_Retry). None of it
+holds a password, whoever wrote it (mask.py).
 Raise an error; never log it and continue. Code below catches an RplError only to add context, to clean up, or to choose
 another way. `cli.app.run` and the two thread boundaries (receiver, applier) report the rest.
 """

@@ -9,19 +9,23 @@ or an f-string gives a plain `str` again, which mypy refuses wherever `Sql` is a
     backticked, double_quoted names; text_literal, hex_literal, utf8_literal: values
     matched(grammar, text)    a word, number, date, GTID … of a peer or a file that is exactly that; else RplError
     proven_statement(text)    the caller has read all of a statement by our lexer (`schema.definition`)
+    statement_of_source(raw)  the statement of an event, for a target that executes it as it is (`target.mysql`)
 
-Held by mypy in what asks a source, in `clone`, `verify` and `repair`, and in `StatementTarget.make_tables`. Held by
-tests/house/test_sql_text.py: nobody else makes a `Sql`, templates are constants, and who proves a statement is on a
-list. DDL for targets of other kinds is made from models (`target.ddl`), with the quoting functions of this module; the
-statement of an event goes its own way (`target.mysql.statement.text_of`).
+`SqlBytes` is the same for bytes: MySQL's statements hold rows in character sets of their own. It costs nothing where
+rows are written, so its parts are checked by mypy alone.
+
+Held by mypy: the drivers' own methods are behind types that take nothing else (`sql_run`, `handshake.connection`,
+`target.*.driver`). Held by tests/house/test_sql_text.py: nobody else makes a `Sql`, templates are constants, who proves
+a statement is on a list, and no other place speaks to a driver.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import Enum
-from typing import Final
+from typing import Final, NewType, cast
 
 from rplctl import mysql_errors as er
 from rplctl.errors import RplError
@@ -35,7 +39,12 @@ class Sql(str):
     __slots__ = ()
 
 
+SqlBytes = NewType("SqlBytes", bytes)  # as `Sql`, and no copy of megabytes
+
 NOTHING: Final = Sql()  # where a clause may stand
+NO_BYTES: Final = SqlBytes(b"")
+NULL: Final = Sql("NULL")
+PARAMETER: Final = Sql("?")
 
 
 class Grammar(Enum):
@@ -45,6 +54,7 @@ class Grammar(Enum):
 
     WORD = r"[A-Za-z0-9_]{1,64}"  # a character set, a collation, a storage engine
     INTEGER = r"-?[0-9]{1,20}"
+    TERM = r"[0-9]{1,20}|[-+*()]"  # of a sum or product
     DECIMAL = r"-?(?:[0-9]{1,82}(?:\.[0-9]{0,82})?|\.[0-9]{1,82})"
     DOUBLE = r"-?[0-9]{1,330}(?:\.[0-9]{0,350})?(?:[eE][-+]?[0-9]{1,3})?"
     HEX = r"(?:[0-9A-Fa-f]{2})*"
@@ -60,6 +70,7 @@ _PATTERNS: Final = {grammar: re.compile(grammar.value) for grammar in Grammar}
 _NAMES: Final = {
     Grammar.WORD: "the name of a character set, collation or engine",
     Grammar.INTEGER: "a whole number",
+    Grammar.TERM: "a part of a sum",
     Grammar.DECIMAL: "a DECIMAL",
     Grammar.DOUBLE: "a DOUBLE",
     Grammar.HEX: "hexadecimal digits",
@@ -87,6 +98,35 @@ def joined(separator: str, parts: Iterable[Sql]) -> Sql:
         if not isinstance(part, Sql):
             raise TypeError(f"a {type(part).__name__} is not SQL")
     return Sql(separator.join(found))
+
+
+def written_bytes(template: bytes, *parts: SqlBytes | int) -> SqlBytes:
+    """`template` with each `%s` and `%d` replaced by a part."""
+    return SqlBytes(template % parts)
+
+
+def joined_bytes(separator: bytes, parts: Iterable[SqlBytes]) -> SqlBytes:
+    return SqlBytes(separator.join(parts))
+
+
+def with_parameter(sql: Sql, mark: str, by: Sql) -> Sql:
+    """Put `by` in the place of a parameter; what looks like its mark inside quotes is a part of a name."""
+    pattern = rf"""("[^"]*"|'[^']*')|{re.escape(mark)}(?![0-9])"""
+    return Sql(re.sub(pattern, lambda found: found[1] or by, sql))
+
+
+def percent_doubled(sql: Sql) -> Sql:
+    """Return a part of a text with parameters of psycopg, to which % begins one."""
+    return Sql(sql.replace("%", "%%"))
+
+
+def as_bytes(sql: Sql) -> SqlBytes:
+    return SqlBytes(sql.encode())
+
+
+def as_text(sql: SqlBytes) -> Sql:
+    """For statements without rows: those may be in any character set."""
+    return Sql(sql.decode())
 
 
 def matched(grammar: Grammar, text: str) -> Sql:
@@ -143,10 +183,41 @@ def utf8_literal(text: str) -> Sql:
     return Sql(f"_utf8mb4 x'{text.encode('utf-8', 'surrogateescape').hex()}'")
 
 
+def utf8_number(text: str) -> Sql:
+    """Return a text like `utf8_literal`, without a quote: every session reads it alike."""
+    return Sql(f"_utf8mb4 0x{text.encode().hex()}" if text else "''")
+
+
+integer_bytes: Final = cast("Callable[[int], SqlBytes]", b"%d".__mod__)  # of a cell, without a call of Python
+
+
+def hex_bytes(raw: bytes) -> SqlBytes:
+    return SqlBytes(b"X'%s'" % raw.hex().encode("ascii"))
+
+
+def quoted_bytes(raw: bytes) -> SqlBytes:
+    """In a utf8mb4 statement without NO_BACKSLASH_ESCAPES: a byte above 0x7f never hides the quote behind it, and a
+    zero byte is one like others (manual: mysql_real_escape_string).
+    """
+    return SqlBytes(b"".join((b"'", raw.replace(b"\\", b"\\\\").replace(b"'", b"\\'"), b"'")))
+
+
 def float_literal(value: float) -> Sql:
     """Return a number that MySQL and MariaDB read as DOUBLE, never as DECIMAL."""
     text = repr(float(value))
     return Sql(text if "e" in text else text + "e0")
+
+
+def number(value: float) -> Sql:
+    """A number as Python writes it. Raises ValueError for one that is not finite: that would be a name."""
+    if not math.isfinite(value):
+        raise ValueError(f"{value} is not a number of SQL")
+    return Sql(repr(value))
+
+
+def statement_of_source(raw: bytes) -> SqlBytes:
+    """Mark the statement of an event as SQL: the filter and the lexer have read it, and it is sent as one statement."""
+    return SqlBytes(raw)
 
 
 def proven_statement(text: str) -> Sql:

@@ -22,6 +22,8 @@ from rplctl.commit.ambiguous_commit import InDoubt
 from rplctl.commit.step import Ledger, taken_over
 from rplctl.errors import TargetError
 from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.sql_run import run
+from rplctl.sql_text import written
 from rplctl.target import dialect_of
 from rplctl.target.base import Target
 
@@ -56,7 +58,7 @@ class TargetLook:
         target.begin(foreign_keys=True)
         try:
             with target.mapped_errors():
-                target.connection.exec_driver_sql("SELECT 1")
+                run(target.connection, written("SELECT 1"))
             stored = self._ledger.stored(target.connection)
         finally:
             target.rollback()

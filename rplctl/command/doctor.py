@@ -50,6 +50,7 @@ from rplctl.event.kernel_cache import cache_folder
 from rplctl.info import MasterInfo
 from rplctl.repository.channels import target_key
 from rplctl.secret import KEY_FILE
+from rplctl.sql_run import ask
 from rplctl.sql_text import text_literal, written
 from rplctl.target import mapped_errors
 from rplctl.target.dialect import FAIL, OK, POWER_CUT, WARN, DoctorLine
@@ -199,7 +200,6 @@ def _secrets(datadir: Path) -> Iterator[DoctorLine]:
 
 
 def _target(config: Config, channels: list[str]) -> Iterator[DoctorLine]:
-    from sqlalchemy import text
 
     shown, engine = url_without_password(config.target_url), engine_of(config)()
     two_phases = partial(_guarded, TWO_PHASES, lambda: _two_phases(config, engine))
@@ -222,7 +222,7 @@ def _target(config: Config, channels: list[str]) -> Iterator[DoctorLine]:
         return
     try:
         with mapped_errors(engine.dialect.name), engine.connect() as connection:
-            connection.execute(text("SELECT 1"))
+            ask(connection, written("SELECT 1"))
             dialect = dialect_of(connection.dialect.name)
             more = [*_protection(connection, dialect), *dialect.rights(connection), *_power_cut(connection, config)]
         more += two_phases()

@@ -39,6 +39,8 @@ from rplctl.own_process import OWN_FOLDER, own_environment, own_python
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.repository import create_tables, open_relay_log_info
 from rplctl.repository.base import InfoRepository
+from rplctl.sql_run import ask, run
+from rplctl.sql_text import word, written
 from rplctl.target import open_engine, open_target
 from rplctl.target.registry import dialect_of, target_kind
 
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
 CHANNEL = "fsync-report"
 TABLE = "rplctl_fsync_probe"
 BASELINE = "data"
-_POSITIONS = "rplctl.slave_relay_log_info"
+_POSITIONS = written("rplctl.slave_relay_log_info")
 _MARK = "getpriority"  # a harmless system call that nothing else makes: begin and end of what strace shall count
 
 
@@ -200,7 +202,7 @@ class _Run:
         create_own_tables(self.target.engine)
         self.table = dialect_of(self.target.kind).own_name(TABLE)
         with self.target.engine.begin() as connection:
-            connection.exec_driver_sql(f"CREATE TABLE IF NOT EXISTS {self.table} (n INTEGER PRIMARY KEY)")
+            run(connection, written("CREATE TABLE IF NOT EXISTS {} (n INTEGER PRIMARY KEY)", self.table))
         self.ledger: Ledger | None = None
         self.repository: InfoRepository[RelayLogInfo] | None = None
         self.engine_before = ""
@@ -236,15 +238,14 @@ class _Run:
 
     def _move_table(self, engine: str) -> None:
         """The repository's table into another engine, while it is empty; `remove` moves it back."""
-        from sqlalchemy import text
 
         if not getattr(self.target.engine.dialect, "is_mariadb", False):
             raise RplError(f"not counted: {engine} is an engine of MariaDB")
         with self.target.engine.begin() as connection:
-            if connection.execute(text(f"SELECT COUNT(*) FROM {_POSITIONS}")).scalar():
+            if ask(connection, written("SELECT COUNT(*) FROM {}", _POSITIONS)).scalar():
                 raise RplError(f"not counted: {_POSITIONS} is in use and stays in its engine")
             self.engine_before = dialect_of(self.target.kind).engine_of(connection, "slave_relay_log_info")
-            connection.execute(text(f"ALTER TABLE {_POSITIONS} ENGINE={engine}"))
+            ask(connection, written("ALTER TABLE {} ENGINE={}", _POSITIONS, word(engine)))
 
     def _info(self) -> RelayLogInfo:
         at = 4 + self.number
@@ -267,7 +268,7 @@ class _Run:
                 commit_group(self.target, self.ledger, Step(before, self._info()), self._insert)
 
     def _insert(self) -> None:
-        self.target.connection.exec_driver_sql(f"INSERT INTO {self.table} VALUES ({self.number})")
+        run(self.target.connection, written("INSERT INTO {} VALUES ({})", self.table, self.number))
 
     def remove(self) -> None:
         from rplctl.commit.marker import remove_marker
@@ -279,7 +280,7 @@ class _Run:
         if self.ledger is not None and self.ledger.log is not None:
             self.ledger.log.close()
         with self.target.engine.begin() as connection:
-            connection.exec_driver_sql(f"DROP TABLE {self.table}")
+            run(connection, written("DROP TABLE {}", self.table))
             if self.engine_before:
-                connection.exec_driver_sql(f"ALTER TABLE {_POSITIONS} ENGINE={self.engine_before}")
+                run(connection, written("ALTER TABLE {} ENGINE={}", _POSITIONS, word(self.engine_before)))
         self.target.close()

@@ -55,6 +55,7 @@ from rplctl.schema.model import TableModel
 from rplctl.schema.source_catalog import read_table
 from rplctl.schema.statement import TableName
 from rplctl.source.survey import log_end
+from rplctl.sql_run import run
 from rplctl.sql_text import written
 from rplctl.target import mapped_errors, statement_target
 from rplctl.verify.offline_source import offline_source, place_of
@@ -323,8 +324,9 @@ class _Verify:
         if statement_target(side.target) is None:
             with mapped_errors(side.target.kind), self._repositories.engine().connect() as connection:
                 return {*load_models(connection, self._channel.name, self._applied.executed()).tables}
-        listed = side.target.connection.exec_driver_sql(
-            "SELECT table_schema, table_name FROM information_schema.tables WHERE table_type = 'BASE TABLE'"
+        listed = run(
+            side.target.connection,
+            written("SELECT table_schema, table_name FROM information_schema.tables WHERE table_type = 'BASE TABLE'"),
         )
         return {(database, name) for database, name in listed if database in databases}
 

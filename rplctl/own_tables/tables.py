@@ -34,7 +34,6 @@ from sqlalchemy import (
     Table,
     inspect,
     select,
-    text,
 )
 from sqlalchemy.schema import CreateSchema
 
@@ -42,6 +41,8 @@ from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
 from rplctl.repository.next_event import create_next_event_view, lacks_next_event_view
 from rplctl.repository.tables import KEY, info_tables
+from rplctl.sql_run import ask
+from rplctl.sql_text import word, written
 from rplctl.target import dialect_of, mapped_errors
 
 
@@ -281,11 +282,11 @@ def add_pieces(connection: Connection) -> None:
     name = dialect.own_name(table.name)
     if dialect.add_key_column(connection, name):
         return
-    connection.execute(text(f"ALTER TABLE {name} RENAME TO {table.name}__old"))
+    ask(connection, written("ALTER TABLE {} RENAME TO {}__old", name, word(table.name)))
     table.create(connection)
-    kept = '"Channel_name", "Xid", 0, "Format_description", "Events"'
-    connection.execute(text(f"INSERT INTO {name} SELECT {kept} FROM {name}__old"))
-    connection.execute(text(f"DROP TABLE {name}__old"))
+    kept = written('"Channel_name", "Xid", 0, "Format_description", "Events"')
+    ask(connection, written("INSERT INTO {} SELECT {} FROM {}__old", name, kept, name))
+    ask(connection, written("DROP TABLE {}__old", name))
 
 
 def _lacks_pieces(connection: Connection) -> bool:

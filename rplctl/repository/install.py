@@ -8,12 +8,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from sqlalchemy import Connection, Engine, inspect, text
+from sqlalchemy import Connection, Engine, inspect
 
 from rplctl.errors import ConfigError, RplError
 from rplctl.repository.layout import NAMES
 from rplctl.repository.table import mapped_errors
 from rplctl.repository.tables import READ_ONLY, qualified_name
+from rplctl.sql_run import ask
+from rplctl.sql_text import written
 from rplctl.target.registry import dialect_of
 
 VERSIONS = ("0001", "0002", "0003", "0004", "0005", "0006")  # the revisions in migrations/versions, the newest last
@@ -44,7 +46,7 @@ def create_tables(engine: Engine, rep_engine: str = "") -> None:
             with engine.connect() as connection, connection.begin():
                 dialect_of(connection.dialect.name).lock_installation(connection)
                 if not is_whole:  # dropped by hand: what is there stays as it is, from the first version on
-                    connection.execute(text(f"DELETE FROM {dialect_of(engine.dialect.name).own_name(VERSION_TABLE)}"))
+                    ask(connection, written("DELETE FROM {}", dialect_of(engine.dialect.name).own_name(VERSION_TABLE)))
                 _upgrade(connection, rep_engine)
 
 
@@ -74,7 +76,7 @@ def _stored_version(engine: Engine) -> str | None:
         with connection.begin():
             if not engine.dialect.has_table(connection, VERSION_TABLE, schema=dialect.own_schema):
                 return None
-            return connection.execute(text(f"SELECT version_num FROM {dialect.own_name(VERSION_TABLE)}")).scalar()
+            return ask(connection, written("SELECT version_num FROM {}", dialect.own_name(VERSION_TABLE))).scalar()
 
 
 def _upgrade(connection: Connection, rep_engine: str) -> None:

@@ -17,9 +17,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy import Connection, MetaData, Table, inspect, select, text
+from sqlalchemy import Connection, MetaData, Table, inspect, select
 
 from rplctl.repository.next_event import drop_next_event_view, own_name
+from rplctl.sql_run import ask, clause
+from rplctl.sql_text import standard_literal, written
 from rplctl.target.registry import dialect_of
 
 NAMES = ("slave_master_info", "slave_relay_log_info")
@@ -44,10 +46,12 @@ class ColumnTypes:
         self.name, self.choice = types.name, types.choice
 
     def column(self, name: str, type_: Any, default: str | None = None, *, null: bool = True, **key: Any) -> Any:
-        """`default` is SQL text; `key`: primary_key or unique."""
-        literal = sa.text(self._types.off if default == "0" else default) if default is not None else None
+        """`default` is 0 or a word in quotes; `key`: primary_key or unique."""
+        sql = self._types.off if default == "0" else standard_literal((default or "").strip("'"))
         stored = self._dialect.stored_name(name)
-        return sa.Column(stored, type_, nullable=null, server_default=literal, autoincrement=False, **key)
+        return sa.Column(
+            stored, type_, nullable=null, server_default=clause(sql) if default else None, autoincrement=False, **key
+        )
 
 
 def layout_of(connection: Connection, name: str) -> str | None:
@@ -64,7 +68,7 @@ def layout_of(connection: Connection, name: str) -> str | None:
 
 def read_rows(connection: Connection, name: str) -> list[Row]:
     """Every row, names in lower case."""
-    found = connection.execute(text(f"SELECT * FROM {own_name(connection, name)}"))
+    found = ask(connection, written("SELECT * FROM {}", own_name(connection, name)))
     return [{key.lower(): value for key, value in row.items()} for row in found.mappings()]
 
 
@@ -110,14 +114,14 @@ def take_to(
     columns = columns_of(connection.dialect.name, rep_engine)[name]
     rows = [convert(row) for row in read_rows(connection, name)]
     if not dialect.ddl_commits:
-        connection.execute(text(f"DROP TABLE {own_name(connection, name)}"))
+        ask(connection, written("DROP TABLE {}", own_name(connection, name)))
         _insert(connection, create(connection, name, columns, rep_engine), rows)
         return
     new, old, now = (own_name(connection, name + suffix) for suffix in (_NEW, _OLD, ""))
     _insert(connection, create(connection, name + _NEW, columns, rep_engine), rows)
-    connection.execute(text("COMMIT"))
-    connection.execute(text(f"RENAME TABLE {now} TO {old}, {new} TO {now}"))
-    connection.execute(text(f"DROP TABLE {old}"))
+    ask(connection, written("COMMIT"))
+    ask(connection, written("RENAME TABLE {} TO {}, {} TO {}", now, old, new, now))
+    ask(connection, written("DROP TABLE {}", old))
     dialect.let_everyone_read(connection, now, _readable(column.name for column in columns))
 
 
@@ -125,7 +129,7 @@ def sweep(connection: Connection, name: str) -> None:
     """Remove the table that a killed rebuild left; neither of the two tables was ever the only one."""
     if dialect_of(connection.dialect.name).ddl_commits:
         for suffix in (_NEW, _OLD):
-            connection.execute(text(f"DROP TABLE IF EXISTS {own_name(connection, name + suffix)}"))
+            ask(connection, written("DROP TABLE IF EXISTS {}", own_name(connection, name + suffix)))
 
 
 def _insert(connection: Connection, table: Table, rows: list[Row]) -> None:

@@ -12,9 +12,11 @@ from __future__ import annotations
 import logging
 from contextlib import nullcontext
 
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import Connection, inspect
 from sqlalchemy.exc import DBAPIError
 
+from rplctl.sql_run import ask
+from rplctl.sql_text import Sql, joined, word, written
 from rplctl.target.registry import dialect_of
 
 VIEW = "rplctl_next_event"
@@ -56,45 +58,50 @@ def lacks_next_event_view(connection: Connection) -> list[str]:
 
 
 def drop_next_event_view(connection: Connection) -> None:
-    connection.execute(text(f"DROP VIEW IF EXISTS {own_name(connection, VIEW)}"))
+    ask(connection, written("DROP VIEW IF EXISTS {}", own_name(connection, VIEW)))
 
 
 def _create(connection: Connection, tables: list[str]) -> None:
-    parts: list[str] = []
+    parts: list[Sql] = []
     for table in tables:
         names = [_column(connection, table, name) for name in COLUMNS]
-        chosen = ", ".join(f"{_as_text(connection, name, number)} AS {COLUMNS[number]}"
-                           for number, name in enumerate(names))  # fmt: skip
-        part = f"SELECT {chosen}, '{table}' AS {KEPT_IN} FROM {own_name(connection, table)}"
+        chosen = joined(
+            ", ",
+            (
+                written("{} AS {}", _as_text(connection, name, number), word(COLUMNS[number]))
+                for number, name in enumerate(names)
+            ),
+        )
+        part = written("SELECT {}, '{}' AS {} FROM {}", chosen, word(table), word(KEPT_IN), own_name(connection, table))
         if parts:
             first = _as_text(connection, _column(connection, _MARKER, COLUMNS[0]), 0)
-            known = f"SELECT {first} FROM {own_name(connection, _MARKER)}"
-            part += f" WHERE {_as_text(connection, names[0], 0)} NOT IN ({known})"
+            known = written("SELECT {} FROM {}", first, own_name(connection, _MARKER))
+            part = written("{} WHERE {} NOT IN ({})", part, _as_text(connection, names[0], 0), known)
         parts.append(part)
     dialect = dialect_of(connection.dialect.name)
     view = own_name(connection, VIEW)
-    connection.execute(text(f"CREATE {dialect.view_security}VIEW {view} AS {' UNION ALL '.join(parts)}"))
+    ask(connection, written("CREATE {}VIEW {} AS {}", dialect.view_security, view, joined(" UNION ALL ", parts)))
     dialect.let_everyone_read(connection, view)
     if dialect.view_security and _MARKER in tables:  # who reads the view needs the right on both of its tables
         dialect.let_everyone_read(connection, own_name(connection, _MARKER))
 
 
-def _column(connection: Connection, table: str, name: str) -> str:
+def _column(connection: Connection, table: str, name: str) -> Sql:
     """Return the column as the table spells it: one of our two kinds of tables in PostgreSQL has its names in lower
     case.
     """
     dialect = dialect_of(connection.dialect.name)
-    return dialect.quoted(name) if table == _MARKER else dialect.stored_name(name)
+    return dialect.quoted(name) if table == _MARKER else word(dialect.stored_name(name))
 
 
-def _as_text(connection: Connection, column: str, number: int) -> str:
+def _as_text(connection: Connection, column: Sql, number: int) -> Sql:
     """The two tables differ in charset and collation on MySQL and MariaDB: names are compared bytewise."""
     if COLUMNS[number] == "Relay_log_name":  # the table has it as the server writes it, ./name
-        column = f"CASE WHEN SUBSTR({column}, 1, 2) = './' THEN SUBSTR({column}, 3) ELSE {column} END"
+        column = written("CASE WHEN SUBSTR({}, 1, 2) = './' THEN SUBSTR({}, 3) ELSE {} END", column, column, column)
     is_number = COLUMNS[number].endswith("_pos")
     return column if is_number else dialect_of(connection.dialect.name).bytewise(column)
 
 
-def own_name(connection: Connection, name: str) -> str:
+def own_name(connection: Connection, name: str) -> Sql:
     """A table of rplctl's own, as SQL has it there."""
     return dialect_of(connection.dialect.name).own_name(name)

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import cache, cached_property, partial
 from typing import Any, Generic
 
-from sqlalchemy import Connection, Engine, Select, Table, Update, bindparam, delete, func, insert, select, text, update
+from sqlalchemy import Connection, Engine, Select, Table, Update, bindparam, delete, func, insert, select, update
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
 
 from rplctl import mysql_errors as er
@@ -35,6 +35,8 @@ from rplctl.repository.tables import (
     qualified_name,
     table_exists,
 )
+from rplctl.sql_run import ask
+from rplctl.sql_text import written
 from rplctl.target.asked_once import answer
 from rplctl.target.registry import dialect_of
 
@@ -316,7 +318,7 @@ def _read(engine: Engine, record: Record[Any]) -> Iterator[Connection | None]:
 
 def _ids(connection: Connection, record: Record[Any]) -> list[int]:
     name = dialect_of(connection.dialect.name).own_name(record.table)
-    return [int(n) for n in connection.execute(text(f"SELECT Master_id FROM {name}")).scalars()]
+    return [int(n) for n in ask(connection, written("SELECT Master_id FROM {}", name)).scalars()]
 
 
 def channels_of_ids(ids: list[int]) -> list[str]:

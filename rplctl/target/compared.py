@@ -32,10 +32,6 @@ class ComparedRows(ABC):
     def __init__(self, target: Target) -> None:
         self.target = target
 
-    @property
-    def driver(self) -> Any:
-        return self.target.connection.connection.driver_connection
-
     @staticmethod
     def of_source(values: list[Any], column: Column) -> list[Any]:
         """Decoded values as the target will say them."""

@@ -7,7 +7,7 @@ expression changed, or a column that it names) never keeps its old values here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from rplctl.errors import RplError
@@ -16,6 +16,7 @@ from rplctl.schema.generated import integer_terms
 from rplctl.schema.model import INTEGER_BITS, Column
 from rplctl.schema.plan import AlterStep
 from rplctl.schema.token_stream import TokenStream
+from rplctl.sql_text import NOTHING, Grammar, Sql, joined, matched, written
 from rplctl.target.conversion import family, integer_range
 from rplctl.target.ddl_parts import quote, text_literal
 
@@ -27,19 +28,19 @@ _WITHOUT_DEFAULT = ("json", "geometry", "vector")
 class Arithmetic:
     """How a target calculates: SQL around an operand, and the condition of a result that is not exact."""
 
-    operand: str
-    inexact: str  # before the condition of one out of range
+    operand: Callable[[Sql], Sql]
+    inexact: Callable[[Sql], Sql]  # before the condition of one out of range
 
 
 @dataclass(frozen=True, slots=True)
 class Computed:
     """SQL of the value, and the condition of rows for which it is not the source's."""
 
-    expression: str
-    impossible: str
+    expression: Sql
+    impossible: Sql
 
 
-Operands = Mapping[str, tuple[Column, str]]  # folded name → (column, its name in SQL)
+Operands = Mapping[str, tuple[Column, Sql]]  # folded name → (column, its name in SQL)
 
 
 def is_calculated_anew(column: Column, old: Column, step: AlterStep, context: DdlContext) -> bool:
@@ -57,7 +58,7 @@ def computed(  # noqa: PLR0913 - what surrounds an expression, by keyword
     column: Column, text: str, step: AlterStep, context: DdlContext, *, original_names: bool, arithmetic: Arithmetic
 ) -> Computed | None:
     """The value of `text` for each row of the old table; None when only the source knows it."""
-    operands: dict[str, tuple[Column, str]] = {}
+    operands: dict[str, tuple[Column, Sql]] = {}
     for new, origin in zip(step.new.columns, step.origins, strict=True):
         old = step.old.find(origin) if origin is not None else None
         if old is not None and old.generated is None and new.generated is None and not _changes(old, new, context):
@@ -78,14 +79,14 @@ def _sum(column: Column, text: str, operands: Operands, arithmetic: Arithmetic) 
             operand, sql = operands[names[term]]
             if operand.type not in INTEGER_BITS or operand.is_unsigned_64:
                 return None
-            parts.append(arithmetic.operand.format(sql))
+            parts.append(arithmetic.operand(sql))
         elif len(term) > _MOST_DIGITS:
             return None
         else:
-            parts.append(term)
-    expression = f"({' '.join(parts)})"
+            parts.append(matched(Grammar.TERM, term))
+    expression = written("({})", joined(" ", parts))
     low, high = integer_range(column)
-    outside = f"{arithmetic.inexact.format(expression)}{expression} NOT BETWEEN {low} AND {high}"
+    outside = written("{}{} NOT BETWEEN {} AND {}", arithmetic.inexact(expression), expression, low, high)
     return Computed(expression, outside)
 
 
@@ -97,7 +98,7 @@ def _joined(column: Column, text: str, operands: Operands, context: DdlContext) 
         brackets += 1
     if not tokens.accept("CONCAT") or not tokens.accept_symbol("("):
         return None
-    parts: list[str] = []
+    parts: list[Sql] = []
     while True:
         try:
             part = _part(column, tokens, operands)
@@ -110,20 +111,20 @@ def _joined(column: Column, text: str, operands: Operands, context: DdlContext) 
             break
     if not all(tokens.accept_symbol(")") for _ in range(brackets + 1)) or not tokens.at_end:
         return None
-    expression = f"({' || '.join(parts)})"
-    return Computed(expression, f"length({expression}) > {column.length}")
+    expression = written("({})", joined(" || ", parts))
+    return Computed(expression, written("length({}) > {}", expression, column.length or 0))
 
 
-def _part(column: Column, tokens: TokenStream, operands: Operands) -> str | None:
+def _part(column: Column, tokens: TokenStream, operands: Operands) -> Sql | None:
     if tokens.token.kind == "string" or tokens.ahead().kind == "string":
         literal = tokens.string()
         return text_literal(literal) if literal.isascii() and "\0" not in literal else None
-    operand, sql = operands.get(tokens.identifier().casefold(), (None, ""))
+    operand, sql = operands.get(tokens.identifier().casefold(), (None, NOTHING))
     if operand is None or operand.zerofill or operand.is_unsigned_64:
         return None
     if family(operand) == "text" and (operand.charset in (column.charset, "ascii") or column.charset == "utf8mb4"):
         return sql
-    return f"CAST({sql} AS TEXT)" if operand.type in INTEGER_BITS else None
+    return written("CAST({} AS TEXT)", sql) if operand.type in INTEGER_BITS else None
 
 
 def _read_otherwise(step: AlterStep, context: DdlContext) -> set[str]:

@@ -32,6 +32,7 @@ from typing import ClassVar
 from rplctl.schema.context import DdlContext
 from rplctl.schema.default_value import NotComputable, Value, implicit_default
 from rplctl.schema.model import BINARY_TYPES, BLOB_BYTES, GEOMETRY_TYPES, INTEGER_BITS, TEXT_BYTES, Column
+from rplctl.sql_text import NOTHING, Sql, joined, written
 
 ASCII_CHARSETS = frozenset("ascii latin1 latin2 latin5 latin7 utf8mb3 utf8mb4 cp1250 cp1251 cp1256 cp1257 cp850 cp852 "
                             "cp866 greek hebrew koi8r koi8u macce macroman keybcs2 geostd8 armscii8 tis620 dec8 hp8 "
@@ -43,8 +44,8 @@ UTF8_CHARSETS = frozenset({"utf8mb3", "utf8mb4", "ascii"})
 class Conversion:
     """`expression` gives the new value; rows for which `impossible` holds cannot be converted, `why` says so."""
 
-    expression: str
-    impossible: str = ""
+    expression: Sql
+    impossible: Sql = NOTHING
     why: str = ""
 
 
@@ -81,10 +82,10 @@ class Modify(ABC):
 
     old: Column
     new: Column
-    value: str  # SQL of the old value
+    value: Sql  # SQL of the old value
     context: DdlContext
 
-    small: ClassVar[str] = ""  # cast behind a YEAR that was calculated
+    small: ClassVar[Sql] = NOTHING  # cast behind a YEAR that was calculated
 
     def by_rule(self) -> Conversion:
         found: Conversion = getattr(self, RULES.get((family(self.old), family(self.new)), "impossible"))()
@@ -96,49 +97,49 @@ class Modify(ABC):
             return found
         try:
             zero = self.literal(implicit_default(self.new))
-            return Conversion(f"coalesce({found.expression}, {zero})", found.impossible, found.why)
+            return Conversion(written("coalesce({}, {})", found.expression, zero), found.impossible, found.why)
         except NotComputable as error:
-            return Conversion(found.expression, f"{self.value} IS NULL", str(error))
+            return Conversion(found.expression, written("{} IS NULL", self.value), str(error))
 
     # what each kind writes in its own words
 
     @abstractmethod
-    def literal(self, value: Value) -> str:
+    def literal(self, value: Value) -> Sql:
         """A value of the new column."""
 
     @abstractmethod
-    def nothing(self) -> str:
+    def nothing(self) -> Sql:
         """What stands for a value that cannot be had, where all rows hold NULL."""
 
     @abstractmethod
-    def retyped(self) -> str:
+    def retyped(self) -> Sql:
         """A floating-point number as one of the new column."""
 
     @abstractmethod
-    def whole(self, number: str) -> str:
+    def whole(self, number: Sql) -> Sql:
         """The number without its fraction."""
 
     @abstractmethod
-    def size(self, raw: str) -> str:
+    def size(self, raw: Sql) -> Sql:
         """How many bytes a binary value has."""
 
-    def text_size(self, text: str) -> str:
+    def text_size(self, text: Sql) -> Sql:
         """How many bytes a text has in UTF-8."""
         return self.size(text)
 
     @abstractmethod
-    def zero_padded(self, raw: str, length: int) -> str:
+    def zero_padded(self, raw: Sql, length: int) -> Sql:
         """As BINARY(length)."""
 
     @abstractmethod
-    def has_comma(self, text: str) -> str: ...
+    def has_comma(self, text: Sql) -> Sql: ...
 
     @abstractmethod
-    def fit_text(self, text: str) -> Conversion:
+    def fit_text(self, text: Sql) -> Conversion:
         """Into CHAR(n), VARCHAR(n) or a TEXT of limited bytes."""
 
     @abstractmethod
-    def refit_fraction(self, value: str, old: int, new: int) -> Conversion:
+    def refit_fraction(self, value: Sql, old: int, new: int) -> Conversion:
         """Digits after the second: more are zeros; fewer are cut by MariaDB, rounded by MySQL."""
 
     # the rules that are the same everywhere
@@ -147,9 +148,9 @@ class Modify(ABC):
         if self.old == self.new:
             return Conversion(self.value)
         what = f"{self.old.type} → {self.new.type} of column '{self.old.name}' cannot be converted exactly"
-        return Conversion(self.nothing(), f"{self.value} IS NOT NULL", what)
+        return Conversion(self.nothing(), written("{} IS NOT NULL", self.value), what)
 
-    def only(self, expression: str, impossible: str) -> Conversion:
+    def only(self, expression: Sql, impossible: Sql) -> Conversion:
         if not impossible:
             return Conversion(expression)
         what = f"{self.old.type} → {self.new.type} of column '{self.old.name}' would change a value"
@@ -163,11 +164,13 @@ class Modify(ABC):
         if self.old.length == self.new.length:
             return self.same()
         if self.new.length == 2:
-            return Conversion(f"({self.value} % 100){self.small}")
-        return Conversion(f"({self.value} + CASE WHEN {self.value} < 70 THEN 2000 ELSE 1900 END){self.small}")
+            return Conversion(written("({} % 100){}", self.value, self.small))
+        return Conversion(
+            written("({} + CASE WHEN {} < 70 THEN 2000 ELSE 1900 END){}", self.value, self.value, self.small)
+        )
 
     def float_to_float(self) -> Conversion:
-        new, below = self.new, f"{self.value} < 0" if self.new.unsigned and not self.old.unsigned else ""
+        new, below = self.new, written("{} < 0", self.value) if self.new.unsigned and not self.old.unsigned else NOTHING
         is_wider = (new.length or 0) >= (self.old.length or 0)
         keeps_digits = new.scale is None or (new.type, new.scale) == (self.old.type, self.old.scale) and is_wider
         if keeps_digits and (new.type == "double" or self.old.type == new.type):
@@ -179,25 +182,25 @@ class Modify(ABC):
         new = self.new
         return exact if new.scale is None else min(exact, 10 ** ((new.length or 0) - new.scale) - 1)
 
-    def not_whole(self, number: str, limit: int) -> str:
-        return f"{number} <> {self.whole(number)} OR {number} NOT BETWEEN -{limit} AND {limit}"
+    def not_whole(self, number: Sql, limit: int) -> Sql:
+        return written("{} <> {} OR {} NOT BETWEEN -{} AND {}", number, self.whole(number), number, limit, limit)
 
     def text_to_text(self) -> Conversion:
         fitted = self.fit_text(self.value)
         narrower = self.new.charset != "utf8mb4" and self.new.charset != self.old.charset
         if narrower and not self.context.is_strict:  # what the new charset lacks became '?' on the source
-            return self.only(fitted.expression, f"{self.text_size(self.value)} <> length({self.value})")
+            return self.only(fitted.expression, written("{} <> length({})", self.text_size(self.value), self.value))
         return fitted
 
-    def fit_binary(self, raw: str) -> Conversion:
+    def fit_binary(self, raw: Sql) -> Conversion:
         kind, length = self.new.type, self.new.length or 0
         if kind == "binary":
-            return self.only(self.zero_padded(raw, length), f"{self.size(raw)} > {length}")
+            return self.only(self.zero_padded(raw, length), written("{} > {}", self.size(raw), length))
         limit = length if kind == "varbinary" else BLOB_BYTES[kind]
         known = self.old.length if self.old.type in ("binary", "varbinary") else BLOB_BYTES.get(self.old.type)
         if known is not None and known <= limit:
             return Conversion(raw)
-        return self.only(raw, f"{self.size(raw)} > {limit}")
+        return self.only(raw, written("{} > {}", self.size(raw), limit))
 
     def binary_to_binary(self) -> Conversion:
         if self.old.type == self.new.type == "binary" and self.old.length == self.new.length:
@@ -210,36 +213,43 @@ class Modify(ABC):
         for label in self.old.labels:
             if label not in self.new.labels:
                 if (respelled := by_case.get(label.casefold())) is not None:
-                    changed.append(f"WHEN {self.literal(label)} THEN {self.literal(respelled)}")
+                    changed.append(written("WHEN {} THEN {}", self.literal(label), self.literal(respelled)))
                 else:
                     gone.append(label)
-        expression = f"CASE {self.value} {' '.join(changed)} ELSE {self.value} END" if changed else self.value
-        return self.only(expression, f"{self.value} IN ({self._listed(gone)})" if gone else "")
+        expression = (
+            written("CASE {} {} ELSE {} END", self.value, joined(" ", changed), self.value) if changed else self.value
+        )
+        return self.only(expression, written("{} IN ({})", self.value, self._listed(gone)) if gone else NOTHING)
 
     def set_to_set(self) -> Conversion:
         remaining = iter(self.new.labels)
         if all(label in remaining for label in self.old.labels):  # the old labels are there, in the old order
             return self.same()
         known = self._listed(("", *self.new.labels))
-        return self.only(self.value, f"{self.has_comma(self.value)} OR {self.value} NOT IN ({known})")
+        return self.only(self.value, written("{} OR {} NOT IN ({})", self.has_comma(self.value), self.value, known))
 
     def text_to_enum(self) -> Conversion:
-        return self.only(self.value, f"{self.value} NOT IN ({self._listed(self.new.labels)})")
+        return self.only(self.value, written("{} NOT IN ({})", self.value, self._listed(self.new.labels)))
 
     def enum_to_integer(self) -> Conversion:
-        pairs = " ".join(f"WHEN {self.literal(label)} THEN {i}" for i, label in enumerate(self.old.labels, 1))
-        index = f"CASE WHEN {self.value} IS NOT NULL THEN CASE {self.value} {pairs} ELSE 0 END END"
+        pairs = joined(
+            " ", (written("WHEN {} THEN {}", self.literal(label), i) for i, label in enumerate(self.old.labels, 1))
+        )
+        index = written("CASE WHEN {} IS NOT NULL THEN CASE {} {} ELSE 0 END END", self.value, self.value, pairs)
         high = integer_range(self.new)[1]
-        return self.only(index, f"{self.value} IS NOT NULL" if len(self.old.labels) > high else "")
+        return self.only(index, written("{} IS NOT NULL", self.value) if len(self.old.labels) > high else NOTHING)
 
     def integer_to_year(self) -> Conversion:
-        known = f"{self.value} BETWEEN 1901 AND 2155"
+        known = written("{} BETWEEN 1901 AND 2155", self.value)
         if self.new.length == 2:
-            return self.only(f"({self.value} % 100){self.small}", f"NOT ({self.value} BETWEEN 0 AND 99 OR {known})")
-        return self.only(f"{self.value}{self.small}", f"NOT ({self.value} = 0 OR {known})")
+            return self.only(
+                written("({} % 100){}", self.value, self.small),
+                written("NOT ({} BETWEEN 0 AND 99 OR {})", self.value, known),
+            )
+        return self.only(written("{}{}", self.value, self.small), written("NOT ({} = 0 OR {})", self.value, known))
 
-    def _listed(self, labels: Iterable[str]) -> str:
-        return ", ".join(self.literal(label) for label in labels)
+    def _listed(self, labels: Iterable[str]) -> Sql:
+        return joined(", ", (self.literal(label) for label in labels))
 
     def same_temporal(self) -> Conversion:
         return self.refit_fraction(self.value, self.old.fraction_digits, self.new.fraction_digits)
@@ -248,9 +258,9 @@ class Modify(ABC):
         return self.same() if self.old.length == self.new.length else self.impossible()
 
 
-def either(*conditions: str) -> str:
+def either(*conditions: Sql) -> Sql:
     """OR of those that are none of ''."""
-    return " OR ".join(condition for condition in conditions if condition)
+    return joined(" OR ", (condition for condition in conditions if condition))
 
 
 RULES: dict[tuple[str, str], str] = {

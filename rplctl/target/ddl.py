@@ -17,9 +17,10 @@ from rplctl.schema.default_value import NotComputable, Value, default_value
 from rplctl.schema.model import Column, TableModel
 from rplctl.schema.plan import AlterStep, Catalog, DdlPlan, DeleteHistoryStep, DeletePartitionsStep, MoveRowsStep
 from rplctl.schema.structure import END_OF_TIME, LATER_END_OF_TIME, ROW_END, row_end
+from rplctl.sql_text import NULL, Sql, joined, number, written
 from rplctl.target.computed_columns import Arithmetic, computed, is_calculated_anew
 from rplctl.target.conversion import Conversion
-from rplctl.target.ddl_parts import FilledColumn, Guard, clustered_key, is_in_known_order, model_of, quote
+from rplctl.target.ddl_parts import FilledColumn, Guard, clustered_key, is_in_known_order, model_of, quote, text_literal
 from rplctl.target.partition import partition_condition
 
 
@@ -27,35 +28,35 @@ class Ddl(ABC):
     """One object for each kind, `DDL` in its folder's `ddl`."""
 
     arithmetic: ClassVar[Arithmetic]
-    always: ClassVar[str]  # the condition that holds for every row
-    row_number: ClassVar[str]
-    differs: ClassVar[str] = "IS DISTINCT FROM"
+    always: ClassVar[Sql]  # the condition that holds for every row
+    row_number: ClassVar[Sql]
+    differs: ClassVar[Sql] = written("IS DISTINCT FROM")
     zone: ClassVar[str] = ""  # behind the text of a TIMESTAMP, that it is in UTC
-    partition_functions: ClassVar[Mapping[str, str]]  # function of partitions → its SQL of the column {0}
-    unknown_constant: ClassVar[str | None] = None  # `constant` of a column whose values only the source knows
+    partition_functions: ClassVar[Mapping[str, Callable[[Sql], Sql]]]  # of partitions → its SQL of a column
+    unknown_constant: ClassVar[Sql | None] = None  # `constant` of a column whose values only the source knows
 
     @abstractmethod
-    def emit(self, plan: DdlPlan, catalog: Catalog) -> list[str]:
+    def emit(self, plan: DdlPlan, catalog: Catalog) -> list[Sql]:
         """The statements of a plan; `catalog` is the one before it. Raises TargetError for names that it cannot have,
         RplError for rows of a partition that cannot be told.
         """
 
     @abstractmethod
-    def table(self, model: TableModel) -> str:
+    def table(self, model: TableModel) -> Sql:
         """The table's quoted name."""
 
     @abstractmethod
-    def literal(self, value: Value, column: Column) -> str: ...
+    def literal(self, value: Value, column: Column) -> Sql: ...
 
     @abstractmethod
-    def convert(self, old: Column, new: Column, value: str, context: DdlContext) -> Conversion: ...
+    def convert(self, old: Column, new: Column, value: Sql, context: DdlContext) -> Conversion: ...
 
     @abstractmethod
     def with_value(self, column: Column, value: Value) -> FilledColumn:
         """A column that is added with the same value in every row."""
 
     @abstractmethod
-    def ordered(self, column: Column, name: str) -> tuple[str, str]:
+    def ordered(self, column: Column, name: Sql) -> tuple[Sql, Sql]:
         """`name` as ORDER BY has it, so that texts are compared byte by byte; the condition of values that the source
         may order otherwise ('' for none).
         """
@@ -64,7 +65,7 @@ class Ddl(ABC):
         """What must hold of the rows that are there."""
         return [guard for step in plan.steps for guard in self._guards(step, plan.context)]
 
-    def carry_out(self, plan: DdlPlan, catalog: Catalog, execute: Callable[[str], Any]) -> None:
+    def carry_out(self, plan: DdlPlan, catalog: Catalog, execute: Callable[[Sql], Any]) -> None:
         """`execute`: gives a cursor of the open transaction. Raises TargetError for rows that a guard finds."""
         for guard in self.guards(plan):
             if execute(guard.query).fetchone() is not None:
@@ -76,32 +77,39 @@ class Ddl(ABC):
         if isinstance(step, AlterStep) and not step.new.is_sequence:
             for column in self.filled_columns(step, context, original_names=True):
                 if column.impossible:
-                    query = f"SELECT 1 FROM {self.table(step.old)} WHERE {column.impossible} LIMIT 1"
+                    query = written("SELECT 1 FROM {} WHERE {} LIMIT 1", self.table(step.old), column.impossible)
                     yield Guard(query, f"ALTER TABLE {step.old.qualified_name}: {column.why}")
         elif isinstance(step, MoveRowsStep) and step.must_fit:
             # WITHOUT VALIDATION leaves rows in a partition that is not theirs: nothing here would know them again
             fits = self.partition_condition(step.new, (step.must_fit,), context)
             why = f"rows of {step.old.qualified_name} do not belong into the partition '{step.must_fit}'"
-            query = f"SELECT 1 FROM {self.table(step.old)} WHERE ({fits}) IS NOT TRUE LIMIT 1"
+            query = written("SELECT 1 FROM {} WHERE ({}) IS NOT TRUE LIMIT 1", self.table(step.old), fits)
             yield Guard(query, f"ALTER TABLE {step.new.qualified_name}: {why}")
 
-    def partition_condition(self, model: TableModel, names: tuple[str, ...], context: DdlContext) -> str:
+    def partition_condition(self, model: TableModel, names: tuple[str, ...], context: DdlContext) -> Sql:
         return partition_condition(model, names, context, self.partition_functions, self.literal)
 
     def rows_gone(
         self, step: DeletePartitionsStep | DeleteHistoryStep | MoveRowsStep, context: DdlContext
-    ) -> list[str]:
+    ) -> list[Sql]:
         """Rows that the source deleted or moved without logging them."""
         model = model_of(step)
         if isinstance(step, DeleteHistoryStep):
-            ends = ", ".join(f"'{end}{self.zone}'" for end in (END_OF_TIME, LATER_END_OF_TIME))
-            return [f"DELETE FROM {self.table(model)} WHERE {quote(row_end(model) or ROW_END)} NOT IN ({ends})"]
+            ends = joined(", ", (text_literal(end + self.zone) for end in (END_OF_TIME, LATER_END_OF_TIME)))
+            return [
+                written(
+                    "DELETE FROM {} WHERE {} NOT IN ({})", self.table(model), quote(row_end(model) or ROW_END), ends
+                )
+            ]
         found = self.partition_condition(model, step.names, context)
-        rows = f"FROM {self.table(model)}" + (f" WHERE {found}" if found else "")
+        rows = written("FROM {} WHERE {}", self.table(model), found) if found else written("FROM {}", self.table(model))
         if isinstance(step, DeletePartitionsStep):
-            return [f"DELETE {rows}"]
-        names = ", ".join(quote(column.name) for column in model.columns)
-        return [f"INSERT INTO {self.table(step.new)} ({names}) SELECT {names} {rows}", f"DELETE {rows}"]
+            return [written("DELETE {}", rows)]
+        names = joined(", ", (quote(column.name) for column in model.columns))
+        return [
+            written("INSERT INTO {} ({}) SELECT {} {}", self.table(step.new), names, names, rows),
+            written("DELETE {}", rows),
+        ]
 
     def filled_columns(self, step: AlterStep, context: DdlContext, *, original_names: bool) -> list[FilledColumn]:
         """One per column of the new table: converted, computed, numbered, or not to be had."""
@@ -127,9 +135,10 @@ class Ddl(ABC):
             text, how = column.generated or column.default or "", self.arithmetic
             made = computed(column, text, step, context, original_names=original_names, arithmetic=how)
             if made is not None:
-                return FilledColumn(column, None, made.expression, made.impossible, f"column '{column.name}': {error}")
+                said = f"column '{column.name}': {error}"
+                return FilledColumn(column, None, made.expression, made.impossible, said)
             why = f"existing rows get values that only the source knows: {error}"
-            return FilledColumn(column, None, "NULL", self.always, why, constant=self.unknown_constant)
+            return FilledColumn(column, None, NULL, self.always, why, constant=self.unknown_constant)
 
     def _numbered(self, column: Column, step: AlterStep, context: DdlContext, *, original_names: bool) -> FilledColumn:
         """ADD COLUMN … AUTO_INCREMENT numbers the rows in the order of the old clustered key.
@@ -143,20 +152,23 @@ class Ddl(ABC):
         has_counter = any(old.auto_increment for old in step.old.columns)
         if has_counter or (step.first_number and (width, first) != (1, 1)):
             why = f"existing rows get numbers that only the source knows (column '{column.name}')"
-            return FilledColumn(column, None, str(first), self.always, why)
+            return FilledColumn(column, None, number(first), self.always, why)
         first = step.first_number or first
         key = clustered_key(step.old)
         if key is None or not is_in_known_order(step.old, key, context):
-            return FilledColumn(column, None, str(first), f"(SELECT count(*) FROM {self.table(step.old)}) > 1", why)
+            return FilledColumn(
+                column, None, number(first), written("(SELECT count(*) FROM {}) > 1", self.table(step.old)), why
+            )
         pairs = zip(step.origins, step.new.columns, strict=True)
         renamed = {origin: new.name for origin, new in pairs if origin is not None}
-        order, doubts = [], []
+        order: list[Sql] = []
+        doubts: list[Sql] = []
         for part in key.parts:
             old = step.old.find(part.column)
             assert old is not None, "keys name columns of their table"
             name = quote(part.column if original_names else renamed.get(part.column, part.column))
             text, doubt = self.ordered(old, name)
-            order.append(text + (" DESC" if part.descending else ""))
+            order.append(written("{} DESC", text) if part.descending else text)
             doubts.append(doubt)
-        number = f"{first} + {width} * ({self.row_number} OVER (ORDER BY {', '.join(order)}) - 1)"
-        return FilledColumn(column, None, number, " OR ".join(filter(None, doubts)), why)
+        numbered = written("{} + {} * ({} OVER (ORDER BY {}) - 1)", first, width, self.row_number, joined(", ", order))
+        return FilledColumn(column, None, numbered, joined(" OR ", filter(None, doubts)), why)

@@ -13,8 +13,9 @@ from rplctl.schema.lexer import WAY_OUT_OF_ALTER
 from rplctl.schema.model import INTEGER_BITS, Column, ForeignKey, Key, TableModel
 from rplctl.schema.naming import keep_index_names
 from rplctl.schema.plan import AlterStep, Catalog, DdlPlan, MoveRowsStep, RenameStep, Step
-from rplctl.sql_text import Sql, double_quoted, standard_literal
+from rplctl.sql_text import NOTHING, Grammar, Sql, double_quoted, joined, matched, standard_literal, word, written
 
+_ACTIONS = {"CASCADE": written("CASCADE"), "SET NULL": written("SET NULL")}
 # Collations that sort digits and small letters one by one, as bytes are sorted; other languages have digraphs
 _NO_DIGRAPHS = re.compile(r"^(latin1_swedish_ci)$|_(bin|general_ci|0900_ai_ci|unicode_ci|uca1400_ai_ci)$")
 
@@ -31,7 +32,7 @@ def text_literal(text: str) -> Sql:
 class Guard:
     """A query that must return no row before the plan's statements run; else raise RplError(message, hint=hint)."""
 
-    query: str
+    query: Sql
     message: str
     hint: str = WAY_OUT_OF_ALTER
 
@@ -42,17 +43,17 @@ class FilledColumn:
 
     column: Column
     origin: str | None
-    expression: str
-    impossible: str = ""  # SQL condition of rows whose value cannot be had here
+    expression: Sql
+    impossible: Sql = NOTHING  # SQL condition of rows whose value cannot be had here
     why: str = ""
-    constant: str | None = None
+    constant: Sql | None = None
     is_unchanged: bool = False
 
 
-def column_line(column: Column, kind: str, default: str) -> str:
+def column_line(column: Column, kind: Sql, default: Sql) -> Sql:
     """A column of CREATE and ADD; `kind` and `default` may be empty."""
-    required = "NOT NULL" if is_required(column) else ""
-    return " ".join(filter(None, (quote(column.name), kind, required, default and f"DEFAULT {default}")))
+    required = written("NOT NULL") if is_required(column) else NOTHING
+    return joined(" ", filter(None, (quote(column.name), kind, required, default and written("DEFAULT {}", default))))
 
 
 def is_required(column: Column) -> bool:
@@ -61,8 +62,8 @@ def is_required(column: Column) -> bool:
 
 
 def rename_columns(
-    step: AlterStep, table: str, parked: str, folded: Callable[[str], str] = str
-) -> tuple[list[str], TableModel]:
+    step: AlterStep, table: Sql, parked: str, folded: Callable[[str], str] = str
+) -> tuple[list[Sql], TableModel]:
     """RENAME COLUMN for each that changed its name, and the model after it. Names that others still have are reached by
     way of `parked`, which begins no name of a column; a dropped column whose name is taken gives it up. Targets carry
     the new names into indexes and foreign keys. `folded`: names that are the same to the target are equal then.
@@ -83,8 +84,8 @@ def rename_columns(
     return first + second, with_renamed_columns(old, dict(pairs))
 
 
-def rename_column(table: str, name: str, new_name: str) -> str:
-    return f"ALTER TABLE {table} RENAME COLUMN {quote(name)} TO {quote(new_name)}"
+def rename_column(table: Sql, name: str, new_name: str) -> Sql:
+    return written("ALTER TABLE {} RENAME COLUMN {} TO {}", table, quote(name), quote(new_name))
 
 
 def constant_default(column: Column) -> Value:
@@ -97,10 +98,15 @@ def constant_default(column: Column) -> Value:
         return None
 
 
-def computed_values(model: TableModel, given: Mapping[int, str], name_of: Callable[[int], str]) -> dict[int, str]:
+def computed_values(model: TableModel, given: Mapping[int, Sql], name_of: Callable[[int], Sql]) -> dict[int, Sql]:
     """Generated columns that are not `given`, of columns that are → their expressions; `name_of` a column's SQL."""
     return {
-        column: f"({' '.join(part if isinstance(part, str) else name_of(part) for part in expression)})"
+        column: written(
+            "({})",
+            joined(
+                " ", (matched(Grammar.TERM, part) if isinstance(part, str) else name_of(part) for part in expression)
+            ),
+        )
         for column, expression in integer_expressions(model).items()
         if column not in given and not given.keys().isdisjoint(expression)
     }
@@ -176,12 +182,15 @@ def clustered_key(model: TableModel) -> Key | None:
     return None
 
 
-def actions(key: ForeignKey) -> str:
+def actions(key: ForeignKey) -> Sql:
     """Its actions. RESTRICT as NO ACTION: InnoDB checks neither later, but a grouped transaction can wait here."""
-    return "".join(
-        f" ON {change} {action}"
-        for change, action in (("DELETE", key.on_delete), ("UPDATE", key.on_update))
-        if action in ("CASCADE", "SET NULL")
+    return joined(
+        "",
+        (
+            written(" ON {} {}", word(change), _ACTIONS[action])
+            for change, action in (("DELETE", key.on_delete), ("UPDATE", key.on_update))
+            if action in ("CASCADE", "SET NULL")
+        ),
     )
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rplctl.errors import RplError
+from rplctl.sql_text import NOTHING, Sql, double_quoted, word, written
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -55,17 +56,17 @@ class Dialect(ABC):
     error_ends_transaction: ClassVar[bool] = False  # but for a savepoint before it
     has_savepoints: ClassVar[bool] = True
     to_crash_safe: ClassVar[str] = ""  # statement that makes `{table}` crash safe
-    view_security: ClassVar[str] = ""  # who asks a view of ours needs rights of his own on its tables
-    cascade: ClassVar[str] = ""  # behind a DROP: with what depends on it
+    view_security: ClassVar[Sql] = NOTHING  # who asks a view of ours needs rights of his own on its tables
+    cascade: ClassVar[Sql] = NOTHING  # behind a DROP: with what depends on it
     verified_by: ClassVar[str] = ""  # word of a URL that has the server's certificate checked
     follows_foreign_keys: ClassVar[bool] = True  # their actions, on rows of other tables
     commits_per_table: ClassVar[bool] = False  # no transaction spans two: its Target is a LakeTarget
-    schema_word: ClassVar[str] = "SCHEMA"  # what holds tables, in its DROP
+    schema_word: ClassVar[Sql] = written("SCHEMA")  # what holds tables, in its DROP
     makes_primary_keys_late: ClassVar[bool] = False  # of tables with rows: they do not lie in its order
 
-    def own_name(self, table: str) -> str:
+    def own_name(self, table: str) -> Sql:
         """A table of rplctl's own, as SQL has it."""
-        return f"{self.own_schema}.{table}" if self.own_schema else table
+        return written("{}.{}", word(self.own_schema), word(table)) if self.own_schema else word(table)
 
     @abstractmethod
     def open_engine(self, url: str) -> Engine:
@@ -125,9 +126,9 @@ class Dialect(ABC):
         """A column's name as it is written in SQL that nobody quotes."""
         return name
 
-    def quoted(self, name: str) -> str:
+    def quoted(self, name: str) -> Sql:
         """A column of `rplctl_…` tables, whose names are as declared."""
-        return f'"{name}"'
+        return double_quoted(name)
 
     def place_of(self, database: str, table: str) -> tuple[str | None, str]:
         """(schema, name) of a table of the source."""
@@ -153,16 +154,16 @@ class Dialect(ABC):
         """Whether the own table takes part in transactions and keeps its rows in a crash."""
         return True
 
-    def let_everyone_read(self, connection: Connection, table: str, columns: Sequence[str] = ()) -> None:
+    def let_everyone_read(self, connection: Connection, table: Sql, columns: Sequence[str] = ()) -> None:
         """REQ-1: any user can read; these columns of the table, or all. Nothing where SQL cannot say that once, or the
         account may not.
         """
 
-    def statements_for_readers(self, connection: Connection, tables: Mapping[str, Sequence[str]]) -> list[str]:
+    def statements_for_readers(self, connection: Connection, tables: Mapping[Sql, Sequence[str]]) -> list[str]:
         """What an administrator executes for REQ-1 where `let_everyone_read` did nothing. `tables`: see there."""
         return []
 
-    def bytewise(self, column: str) -> str:
+    def bytewise(self, column: Sql) -> Sql:
         """A text column of our tables as one that is compared byte by byte, whatever the table's charset."""
         return column
 
@@ -172,7 +173,7 @@ class Dialect(ABC):
     def lock_installation(self, connection: Connection) -> None:
         """One installer at a time, until the transaction or the session ends. Raises LockBusy after a minute."""
 
-    def add_key_column(self, connection: Connection, table: str) -> bool:
+    def add_key_column(self, connection: Connection, table: Sql) -> bool:
         """`Piece` into the key of rplctl_prepared_xa in one ALTER; False: make the table anew in the transaction."""
         return False
 

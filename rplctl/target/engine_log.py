@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
+from rplctl.sql_run import ask
+from rplctl.sql_text import Sql
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,10 +82,9 @@ class ServerLog(EngineLog):
     def _figures(self) -> Figures:
         raise NotImplementedError
 
-    def _row(self, sql: str) -> Any:
-        from sqlalchemy import text
+    def _row(self, sql: Sql) -> Any:
 
-        result = self._connection.execute(text(sql))
+        result = ask(self._connection, sql)
         return result.first() if result.returns_rows else None
 
 

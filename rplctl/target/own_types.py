@@ -8,6 +8,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from rplctl.sql_text import Sql, written
+
 
 @dataclass(frozen=True, slots=True)
 class OwnTypes:
@@ -22,7 +24,7 @@ class OwnTypes:
     seconds: Any = sa.Float(53)
     short_seconds: Any = sa.Float(24)
     no_case: str | None = None  # collation of a name without case
-    off: str = "0"  # SQL of the switch's default
+    off: Sql = written("0")  # SQL of the switch's default
     options: dict[str, Any] = field(default_factory=dict)  # of the `rplctl_…` tables: names are told apart bytewise
     name_of: Callable[[int, str], Any] | None = None
     choice_of: Callable[[tuple[str, ...]], Any] | None = None

@@ -17,6 +17,7 @@ from rplctl.schema.default_value import NotComputable, Value, from_text
 from rplctl.schema.lexer import WAY_OUT
 from rplctl.schema.model import INTEGER_BITS, Column, Partition, Partitioning, TableModel
 from rplctl.schema.token_stream import TokenStream
+from rplctl.sql_text import NOTHING, NULL, Grammar, Sql, joined, matched, written
 from rplctl.target.ddl_parts import quote
 
 _DAYS = ("date", "datetime")
@@ -27,15 +28,15 @@ def partition_condition(
     model: TableModel,
     names: tuple[str, ...],
     context: DdlContext,
-    functions: Mapping[str, str],
-    to_sql: Callable[[Value, Column], str],
-) -> str:
+    functions: Mapping[str, Callable[[Sql], Sql]],
+    to_sql: Callable[[Value, Column], Sql],
+) -> Sql:
     """A condition for the rows of these partitions; '' for all rows. `functions`: see `Ddl.partition_functions`.
 
     Raises RplError when it cannot be told.
     """
     if not names:
-        return ""
+        return NOTHING
     partitioning = model.partitioning
     wanted = {name.casefold() for name in names}
     if partitioning is not None and partitioning.method.split()[0] in ("RANGE", "LIST"):
@@ -50,8 +51,9 @@ def partition_condition(
                 for index, partition in enumerate(partitioning.partitions)
                 if partition.name.casefold() in wanted
             ]
-            if None not in conditions:
-                return " OR ".join(f"({condition})" for condition in conditions)
+            known = [condition for condition in conditions if condition is not None]
+            if len(known) == len(conditions):
+                return joined(" OR ", (written("({})", condition) for condition in known))
     raise RplError(
         f"rplctl cannot tell which rows of {model.qualified_name} are in partition {', '.join(names)}",
         errno=er.PARSE_ERROR,
@@ -59,11 +61,13 @@ def partition_condition(
     )
 
 
-def _value_sql(function: str, column: Column, functions: Mapping[str, str], *, by_columns: bool) -> str | None:
+def _value_sql(
+    function: str, column: Column, functions: Mapping[str, Callable[[Sql], Sql]], *, by_columns: bool
+) -> Sql | None:
     """What partitions are told apart by; None when it is not one that is known."""
     name, kind = quote(column.name), column.type
     if function:
-        return functions[function].format(name) if kind in _TYPES.get(function, ()) else None
+        return functions[function](name) if kind in _TYPES.get(function, ()) else None
     is_plain = kind in INTEGER_BITS and not column.is_unsigned_64
     return name if is_plain or (kind in _DAYS and by_columns) else None
 
@@ -72,7 +76,7 @@ def _column_name(partitioning: Partitioning) -> tuple[str, str]:
     """(`TO_DAYS`, `created`) of `TO_DAYS(created)`; ('', 'id') of `id`; ('', '') for anything else."""
     match = re.fullmatch(r"\s*(?:(\w+)\s*\(\s*)?(`(?:[^`]|``)+`|[\w$]+)\s*(\))?\s*", partitioning.expression)
     if match is None or (match[1] is None) != (match[3] is None):
-        return "", ""
+        return NOTHING, NOTHING
     name = match[2]
     return (match[1] or "").upper(), name[1:-1].replace("``", "`") if name[0] == "`" else name
 
@@ -80,12 +84,12 @@ def _column_name(partitioning: Partitioning) -> tuple[str, str]:
 class _ValueReader:
     """Reads what stands in VALUES as SQL literals of the column's kind."""
 
-    def __init__(self, column: Column | None, context: DdlContext, to_sql: Callable[[Value, Column], str]) -> None:
+    def __init__(self, column: Column | None, context: DdlContext, to_sql: Callable[[Value, Column], Sql]) -> None:
         self.column = column  # None: the values are numbers
         self.context = context
         self.to_sql = to_sql
 
-    def read(self, partition: Partition) -> list[str] | None:
+    def read(self, partition: Partition) -> list[Sql] | None:
         """`LESS THAN (10)` → ['10']; MAXVALUE and NULL stay words; None when a value is not a constant."""
         tokens = TokenStream(partition.values, self.context)
         _ = tokens.accept("LESS THAN") or tokens.accept("IN")
@@ -99,12 +103,12 @@ class _ValueReader:
             if not tokens.accept_symbol(","):
                 return found if tokens.accept_symbol(")") and tokens.at_end else None
 
-    def _one(self, tokens: TokenStream) -> str | None:
+    def _one(self, tokens: TokenStream) -> Sql | None:
         if word := tokens.accept_any("MAXVALUE", "NULL"):
-            return word
+            return written("MAXVALUE") if word == "MAXVALUE" else NULL
         sign = "-" if tokens.accept_symbol("-") else ""
         if tokens.token.kind == "number" and tokens.token.value.isdecimal():
-            return sign + tokens.next().value
+            return matched(Grammar.INTEGER, sign + tokens.next().value)
         if tokens.token.kind == "string" and self.column is not None:
             try:
                 return self.to_sql(from_text(self.column, tokens.string(), self.context), self.column)
@@ -113,19 +117,19 @@ class _ValueReader:
         return None
 
 
-def _one(partitioning: Partitioning, index: int, value: str, reader: _ValueReader) -> str | None:
+def _one(partitioning: Partitioning, index: int, value: Sql, reader: _ValueReader) -> Sql | None:
     own = reader.read(partitioning.partitions[index])
     if own is None:
         return None
     if partitioning.method.startswith("LIST"):
-        known = ", ".join(item for item in own if item != "NULL")
-        conditions = [f"{value} IN ({known})"] if known else []
-        return " OR ".join([*conditions, f"{value} IS NULL"] if "NULL" in own else conditions)
+        known = joined(", ", (item for item in own if item != "NULL"))
+        conditions = [written("{} IN ({})", value, known)] if known else []
+        return joined(" OR ", [*conditions, written("{} IS NULL", value)] if "NULL" in own else conditions)
     below = reader.read(partitioning.partitions[index - 1]) if index else []
     if below is None or len(own) != 1:
         return None
-    low = f"{value} >= {below[0]}" if below else ""
-    high = f"{value} < {own[0]}" if own[0] != "MAXVALUE" else ""
+    low = written("{} >= {}", value, below[0]) if below else NOTHING
+    high = written("{} < {}", value, own[0]) if own[0] != "MAXVALUE" else NOTHING
     if not low:
-        return f"{value} IS NULL OR {high}" if high else "1 = 1"
-    return " AND ".join(part for part in (low, high) if part)
+        return written("{} IS NULL OR {}", value, high) if high else written("1 = 1")
+    return joined(" AND ", (part for part in (low, high) if part))

@@ -68,7 +68,7 @@ def found(model: TableModel, clauses: str, context: DdlContext) -> list[tuple[st
     except RplError as error:
         return str(error)
     values = {"a": 10, "b": 20, "c": 30}
-    columns = []
+    columns: list[tuple[str, object, object]] = []
     for column, origin in zip(altered.model.columns, altered.origins, strict=True):
         default = None if column.default == "NULL" else column.default
         value = values[origin] if origin else default and int(default)  # a new column's value is its default

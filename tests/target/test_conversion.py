@@ -12,6 +12,7 @@ import pytest
 from rplctl.schema.context import DdlContext
 from rplctl.schema.model import Column, Key, KeyPart, TableModel
 from rplctl.schema.plan import AlterStep, Catalog, CreateStep, plan_ddl
+from rplctl.sql_text import proven_statement as as_sql
 from rplctl.target.conversion import RULES, Modify
 from rplctl.target.postgresql.conversion import PostgresqlModify
 from rplctl.target.registry import KINDS, dialect_of
@@ -59,14 +60,14 @@ def test_a_new_index_rewrites_no_column_of_any_type(kind: str, name: str) -> Non
 
 @pytest.mark.parametrize("text", [*NUMBERS, *OTHERS, "1\0002", "1234567890123.4567"])
 def test_sqlite_tells_what_it_can(text: str) -> None:
-    number, bad = sqlite_conversion.text_to_number("v")
+    number, bad = sqlite_conversion.text_to_number(as_sql("v"))
     with sqlite3.connect(":memory:") as connection:
         found = connection.execute(f"SELECT {number}, {bad} FROM (SELECT ? AS v)", (text,)).fetchone()
     assert found == (NUMBERS[text], 0) if text in NUMBERS else found[1] == 1
 
 
 def modify(kind: str) -> PostgresqlModify:
-    return PostgresqlModify(Column("v", "varchar"), Column("v", kind), "v", DdlContext())
+    return PostgresqlModify(Column("v", "varchar"), Column("v", kind), as_sql("v"), DdlContext())
 
 
 @pytest.mark.postgresql

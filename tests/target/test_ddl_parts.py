@@ -6,6 +6,7 @@ import pytest
 
 from rplctl.schema.model import Column, ForeignKey, Key, KeyKind, KeyPart, TableModel
 from rplctl.schema.plan import Catalog
+from rplctl.sql_text import NOTHING, number, proven_statement as as_sql, written
 from rplctl.target.ddl_parts import (
     actions,
     clustered_key,
@@ -32,14 +33,14 @@ def key(name: str, kind: KeyKind, columns: str) -> Key:
 def test_names_and_texts_end_at_no_quote_of_their_own() -> None:
     assert quote('a"b') == '"a""b"'
     assert text_literal("it's") == "'it''s'"
-    assert rename_column('"t"', "a", 'b"') == 'ALTER TABLE "t" RENAME COLUMN "a" TO "b"""'
+    assert rename_column(as_sql('"t"'), "a", 'b"') == 'ALTER TABLE "t" RENAME COLUMN "a" TO "b"""'
 
 
 def test_the_line_of_a_column() -> None:
-    assert column_line(COLUMNS[0], "INT", "5") == '"a" INT NOT NULL DEFAULT 5'
-    assert column_line(COLUMNS[1], "", "") == '"b"'
+    assert column_line(COLUMNS[0], as_sql("INT"), as_sql("5")) == '"a" INT NOT NULL DEFAULT 5'
+    assert column_line(COLUMNS[1], NOTHING, NOTHING) == '"b"'
     made = Column("g", "int", nullable=False, generated="1")
-    assert not is_required(made) and column_line(made, "INT", "") == '"g" INT'
+    assert not is_required(made) and column_line(made, as_sql("INT"), NOTHING) == '"g" INT'
 
 
 @pytest.mark.parametrize(
@@ -97,9 +98,9 @@ def test_what_is_indexed_and_what_every_target_orders_alike() -> None:
 def test_a_generated_column_is_computed_of_given_ones() -> None:
     columns = (*COLUMNS, Column("g", "int", generated="`a` * (b + 1)"), Column("h", "int", generated="`c` - 1"))
     table = TableModel("d", "t", columns)
-    assert computed_values(table, {0: "?1"}, lambda c: f"<{c}>") == {3: "(<0> * ( <1> + 1 ))"}
-    assert computed_values(table, {0: "?1", 3: "?2"}, str) == {}
-    assert computed_values(table, {2: "?1", 1: "?2"}, str).keys() == {3, 4}
+    assert computed_values(table, {0: written("?1")}, lambda c: as_sql(f"<{c}>")) == {3: "(<0> * ( <1> + 1 ))"}
+    assert computed_values(table, {0: written("?1"), 3: written("?2")}, number) == {}
+    assert computed_values(table, {2: written("?1"), 1: written("?2")}, number).keys() == {3, 4}
 
 
 def test_a_rename_takes_keys_along_and_indexes_keep_their_names() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -10,10 +11,13 @@ from rplctl.errors import RplError
 from rplctl.schema.context import DdlContext
 from rplctl.schema.model import Column, TableModel
 from rplctl.schema.plan import Catalog, plan_ddl
+from rplctl.sql_text import proven_statement, with_parameter, written
 from rplctl.target import open_engine, open_target
 from rplctl.target.mysql import two_phase as mysql_two_phase
 from rplctl.target.mysql.values import comparand, literal
 from rplctl.target.postgresql import two_phase as postgresql_two_phase
+from rplctl.target.sqlite.compared import COMPARED
+from rplctl.target.sqlite.driver import driver_of
 from tests.kit.postgresql_state import connect, new_database
 from tests.kit.servers import MariadbServer, PostgresqlServer
 
@@ -71,6 +75,28 @@ def test_a_name_of_the_source_does_not_end_a_block(postgresql: PostgresqlServer)
                 catalog = catalog.after(plan)
         found = {name for (name,) in connection.execute("SELECT nspname FROM pg_namespace").fetchall()}
     assert {"other", NAME} <= found
+
+
+def test_a_declared_type_of_a_sqlite_table_is_not_executed(tmp_path: Path) -> None:
+    """A stage has the types of the target's table, which is not always ours."""
+    columns = (Column("id", "int"), Column("v", "varchar", 9), Column("n", "bigint", unsigned=True))
+    with closing(open_target(f"sqlite:///{tmp_path}/t.db")) as target:
+        driver = driver_of(target.connection)
+        driver.execute(proven_statement('CREATE TABLE d__t (id INT, v "TEXT, evil TEXT CHECK (0)", n)'))
+        COMPARED(target).make_stage(TableModel("d", "t", columns), columns)
+        staged = driver.execute(written("PRAGMA temp.table_info(rplctl__verify)")).fetchall()
+        assert [name for _, name, *_ in staged] == ["id", "v", "n"]
+        driver.execute(written("INSERT INTO rplctl__verify VALUES (1, 2, '3')"))
+        types = written("SELECT typeof(id), typeof(v), typeof(n) FROM rplctl__verify")
+        assert driver.execute(types).fetchone() == ("integer", "text", "text")
+
+
+def test_a_column_named_as_a_parameter_is_no_parameter() -> None:
+    """The large value of another column takes the place of its parameter alone."""
+    sqlite = written('UPDATE "t" SET "a?1"=?1, "b"=?10 WHERE c = \'?1\'')
+    assert with_parameter(sqlite, "?1", written("x")) == 'UPDATE "t" SET "a?1"=x, "b"=?10 WHERE c = \'?1\''
+    postgresql = written('UPDATE "t" SET "%%(c0)s" = %(c0)s')
+    assert with_parameter(postgresql, "%(c0)s", written("x")) == 'UPDATE "t" SET "%%(c0)s" = x'
 
 
 def test_a_decimal_and_a_charset_are_no_sql() -> None:

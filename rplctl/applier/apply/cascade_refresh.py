@@ -16,6 +16,8 @@ from rplctl.errors import RplError
 from rplctl.schema.generated import integer_expressions, names_in
 from rplctl.schema.model import ForeignKey, TableModel
 from rplctl.schema.plan import Catalog
+from rplctl.sql_run import run
+from rplctl.sql_text import Grammar, joined, matched, written
 from rplctl.target import dialect_of
 from rplctl.target.base import ChangeKind, RowChange, Target
 from rplctl.target.ddl import Ddl
@@ -64,19 +66,31 @@ class Cascade:
             for column in columns:
                 if (parts := integer_expressions(model).get(column)) is None:
                     continue
-                exact = ddl.arithmetic.operand.format
-                terms = (p if isinstance(p, str) else exact(quote(model.columns[p].name)) for p in parts)
-                name, expression = quote(model.columns[column].name), f"({' '.join(terms)})"
-                target.connection.exec_driver_sql(
-                    f"UPDATE {ddl.table(model)} SET {name} = {expression} WHERE {name} {ddl.differs} {expression}"
+                exact = ddl.arithmetic.operand
+                terms = (
+                    matched(Grammar.TERM, p) if isinstance(p, str) else exact(quote(model.columns[p].name))
+                    for p in parts
+                )
+                name, expression = quote(model.columns[column].name), written("({})", joined(" ", terms))
+                run(
+                    target.connection,
+                    written(
+                        "UPDATE {} SET {} = {} WHERE {} {} {}",
+                        ddl.table(model),
+                        name,
+                        expression,
+                        name,
+                        ddl.differs,
+                        expression,
+                    ),
                 )
 
 
 def _has_rows(target: Target, model: TableModel, columns: Iterable[str]) -> bool:
     """With a value in one of the columns."""
-    filled = " OR ".join(f"{quote(name)} IS NOT NULL" for name in columns)
-    asked = f"SELECT 1 FROM {_ddl(target).table(model)} WHERE {filled} LIMIT 1"
-    return target.connection.exec_driver_sql(asked).first() is not None
+    filled = joined(" OR ", (written("{} IS NOT NULL", quote(name)) for name in columns))
+    asked = written("SELECT 1 FROM {} WHERE {} LIMIT 1", _ddl(target).table(model), filled)
+    return run(target.connection, asked).first() is not None
 
 
 def _ddl(target: Target) -> Ddl:

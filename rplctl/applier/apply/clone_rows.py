@@ -24,11 +24,13 @@ from rplctl.result_set.columns import SelectedColumn
 from rplctl.result_set.rows import row_ranges
 from rplctl.schema.model import Column, TableModel
 from rplctl.schema.statement import TableName
+from rplctl.sql_run import run
+from rplctl.sql_text import written
 from rplctl.target import statement_target
 from rplctl.target.base import BagMismatch, ChangeKind, RowChange, RowSet, TableChunk, Target
 
 AT_ONCE: Final = 32 << 20
-_PIECE: Final = "rplctl_piece"
+_PIECE: Final = written("rplctl_piece")
 Decode = Callable[[Sequence[CopyPiece]], Iterable[TableChunk]]
 
 
@@ -98,7 +100,7 @@ def load_rows(pieces: Iterable[DecodedRows], model: TableModel, target: Target) 
     kept = server if server is not None and server.is_transactional(model) else None
     for piece in pieces:
         if kept is not None:
-            kept.connection.exec_driver_sql(f"SAVEPOINT {_PIECE}")
+            run(kept.connection, written("SAVEPOINT {}", _PIECE))
         try:
             target.apply_chunks([piece.chunk], {(model.database, model.name): model})
         except (TargetError, BagMismatch) as error:

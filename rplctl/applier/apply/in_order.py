@@ -57,6 +57,8 @@ from rplctl.schema.statement import (
     tables_of,
 )
 from rplctl.skipped_objects import SkippedObjects
+from rplctl.sql_run import run as run_sql
+from rplctl.sql_text import Sql, word, written
 from rplctl.target.base import ForeignKeyTarget, Savepoints, Target
 from rplctl.target.registry import dialect_of
 
@@ -176,7 +178,7 @@ class OrderedRange:
             try:
                 self._event(run, number, maps)
             except RplError as error:
-                at = maps.get(_table_id(run, number), number) if run.types[number] in PLAIN_ROWS else number
+                at = maps.get(table_id(run, number), number) if run.types[number] in PLAIN_ROWS else number
                 error.table = table_at(run, at, self._lower_case)
                 raise
 
@@ -185,7 +187,7 @@ class OrderedRange:
 
     def _commit_was_here(self) -> None:
         if self._may_roll_back:
-            self._target.connection.exec_driver_sql(f"SAVEPOINT {COMMIT_WAS_HERE}")
+            self._say(written("SAVEPOINT {}", COMMIT_WAS_HERE))
             if self._marks is not None:
                 self._marks.savepoint(COMMIT_WAS_HERE)
 
@@ -354,7 +356,7 @@ class OrderedRange:
                 self._roll_back()
             return
         if match := ROLLBACK_TO.match(sql):
-            self._target.connection.exec_driver_sql(f"ROLLBACK TO SAVEPOINT {_private(match[1])}")
+            self._say(written("ROLLBACK TO SAVEPOINT {}", _private(match[1])))
             self._follows = None if self._cascades_lost else False  # what was switched since is undone, too
             if self._marks is not None:
                 self._marks.roll_back_to(_private(match[1]))
@@ -362,7 +364,7 @@ class OrderedRange:
             if match[1].upper() in ("COMMIT", "ROLLBACK"):
                 self._end_xa(match[1].upper(), match[2], run.end_position(number))
         elif match := SAVEPOINT.match(sql):
-            self._target.connection.exec_driver_sql(f"SAVEPOINT {_private(match[1])}")
+            self._say(written("SAVEPOINT {}", _private(match[1])))
             if self._marks is not None:
                 self._marks.savepoint(_private(match[1]))
         elif self._statements is not None:
@@ -372,12 +374,15 @@ class OrderedRange:
             with undone_on_error(self._target, wanted=may_fail):
                 self._apply_ddl(query, run, number)
 
+    def _say(self, sql: Sql) -> None:
+        run_sql(self._target.connection, sql)
+
     def _roll_back(self) -> None:
         """What the source rolled back and logged: all since its last commit, which DDL is, too."""
         if self._statements is not None:
             self._statements.roll_back()
         elif self._may_roll_back:
-            self._target.connection.exec_driver_sql(f"ROLLBACK TO SAVEPOINT {COMMIT_WAS_HERE}")
+            self._say(written("ROLLBACK TO SAVEPOINT {}", COMMIT_WAS_HERE))
             if self._marks is not None:
                 self._marks.roll_back_to(COMMIT_WAS_HERE)
 
@@ -490,8 +495,8 @@ def ends_in_rollback(run: EventRun) -> bool:
     return words.upper() == b"ROLLBACK"
 
 
-def _private(name: str) -> str:
+def _private(name: str) -> Sql:
     """A savepoint name of ours for the source's: no interference with the ones the applier sets itself, no longer than
     any target takes, and the same whatever its case, as on the source.
     """
-    return "s_" + hashlib.sha256(name.strip("`\"'").lower().encode()).hexdigest()[:40]
+    return word("s_" + hashlib.sha256(name.strip("`\"'").lower().encode()).hexdigest()[:40])

@@ -35,12 +35,14 @@ from rplctl.schema.plan import Catalog
 from rplctl.schema.statement import Move, TableName
 from rplctl.schema.touched import Touched, touched_by
 from rplctl.schema.updated_names import UpdatedNames, updated_names
+from rplctl.sql_run import run
+from rplctl.sql_text import written
 from rplctl.target.base import Statement, StatementTarget, key_of
 
 _ROWS_FLAGS = 25  # offset in a rows event: header and table id come before
 # Invalid utf8mb4 character string; Incorrect string value
 _NO_TEXT = frozenset({er.INVALID_CHARACTER_STRING, er.TRUNCATED_WRONG_VALUE_FOR_FIELD})
-COMMIT_WAS_HERE = "rplctl_commit_was_here"  # the worklog's name, made private
+COMMIT_WAS_HERE = written("rplctl_commit_was_here")  # the worklog's name, made private
 
 
 class NotTransactional(Exception):
@@ -218,7 +220,7 @@ class LiveTables(TableSource):
 
     def commit_was_here(self) -> None:
         """What the source committed; the transaction goes on (savepoint_groups.py)."""
-        self._target.connection.exec_driver_sql(f"SAVEPOINT {COMMIT_WAS_HERE}")
+        run(self._target.connection, written("SAVEPOINT {}", COMMIT_WAS_HERE))
 
     def roll_back(self) -> None:
         """Back to the last commit of the source: it rolled back and logged it, because it changed a table that keeps

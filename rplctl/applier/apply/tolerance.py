@@ -18,6 +18,8 @@ from rplctl.config import Config
 from rplctl.errors import LockBusy, RelayLogError, RplError, TargetError, error_numbers
 from rplctl.event.json import text_of_57
 from rplctl.schema.model import TableModel
+from rplctl.sql_run import run
+from rplctl.sql_text import written
 from rplctl.target import dialect_of
 from rplctl.target.base import ChangeKind, RowChange, RowSet, Target, key_of
 
@@ -197,11 +199,11 @@ def undone_on_error(target: Target, *, wanted: bool) -> Iterator[None]:
     if not wanted:
         yield
         return
-    target.connection.exec_driver_sql("SAVEPOINT rplctl_step")
+    run(target.connection, written("SAVEPOINT rplctl_step"))
     try:
         yield
     except RplError:
-        target.connection.exec_driver_sql("ROLLBACK TO SAVEPOINT rplctl_step")
+        run(target.connection, written("ROLLBACK TO SAVEPOINT rplctl_step"))
         raise
     finally:
-        target.connection.exec_driver_sql("RELEASE SAVEPOINT rplctl_step")
+        run(target.connection, written("RELEASE SAVEPOINT rplctl_step"))

@@ -16,6 +16,7 @@ from rplctl.config import Config
 from rplctl.deadline import Deadline
 from rplctl.errors import RplError, SourceError, TargetError
 from rplctl.info import MasterInfo
+from rplctl.sql_run import run
 from rplctl.sql_text import written
 from rplctl.target_url import authority, url_without_password
 
@@ -44,19 +45,21 @@ def refuse_silent_peers(config: Config, channel_name: str, *, asks_source: bool 
     """
     peers = Peers(config)
     if authority(config.target_place):  # files do not hang
-        peers.ask_target(lambda: _reach_target(config))
+        peers.ask_target(lambda: reach_target(config))
     master = open_repositories(config, channel_name).master()
     if asks_source and not master.master_binlog_dir:
-        peers.ask_source(master, lambda: _reach_source(config, master))
+        peers.ask_source(master, lambda: reach_source(config, master))
 
 
-def _reach_target(config: Config) -> None:
+def reach_target(config: Config) -> None:
+    """Ask the target for nothing; what it refuses is an answer, too."""
     from sqlalchemy.exc import SQLAlchemyError
 
     with suppress(RplError, SQLAlchemyError, OSError), engine_of(config)().connect() as connection:
-        connection.exec_driver_sql("SELECT 1")
+        run(connection, written("SELECT 1"))
 
 
-def _reach_source(config: Config, master: MasterInfo) -> None:
+def reach_source(config: Config, master: MasterInfo) -> None:
+    """Ask the source for nothing; what it refuses is an answer, too."""
     with suppress(RplError, OSError), ask_source(config, master) as query:
         query(written("SELECT 1"))

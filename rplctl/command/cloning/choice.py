@@ -25,6 +25,8 @@ from rplctl.info import MasterInfo
 from rplctl.own_tables.initial_models import stands
 from rplctl.schema.model import TableModel
 from rplctl.schema.statement import TableName
+from rplctl.sql_run import run
+from rplctl.sql_text import written
 from rplctl.target import dialect_of, open_target, statement_target
 
 SNAPSHOT_ENGINE = "innodb"
@@ -187,7 +189,7 @@ def _in_target(
         is_folded = dialect.is_one_file
         if server:
             with target.engine.connect() as connection:
-                is_folded = bool(connection.exec_driver_sql("SELECT @@lower_case_table_names").scalar())
+                is_folded = bool(run(connection, written("SELECT @@lower_case_table_names")).scalar())
         alike: dict[str, list[TableName]] = {}
         for name in tables if is_folded else ():
             alike.setdefault(".".join(filter(None, dialect.place_of(*name))).casefold(), []).append(name)

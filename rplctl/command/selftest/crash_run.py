@@ -48,6 +48,8 @@ from rplctl.position import BinlogPosition
 from rplctl.receiver.receiver import Receiver
 from rplctl.relay_log.reader import RelayLogReader
 from rplctl.repository import open_relay_log_info
+from rplctl.sql_run import ask
+from rplctl.sql_text import word, written
 from rplctl.status import read_status
 from rplctl.target import dialect_of, open_target, two_phase_verbs
 
@@ -226,7 +228,7 @@ def _fence(target: Target) -> None:
 
 def target_digest(target: Target) -> str:
     """The digest of all rows that the recorded log made; of a lake, that of all changes."""
-    from sqlalchemy import inspect, text
+    from sqlalchemy import inspect
 
     engine, dialect = target.engine, dialect_of(target.kind)
     if dialect.commits_per_table:
@@ -239,8 +241,8 @@ def target_digest(target: Target) -> str:
         for name in TABLES:
             table, schema = (f"{DATABASE}__{name}", None) if is_one_file else (name, DATABASE)
             if inspect(connection).has_table(table, schema):
-                where = table if is_one_file else f"{schema}.{table}"
-                rows[name] = [tuple(row) for row in connection.execute(text(f"SELECT * FROM {where}"))]
+                where = word(table) if is_one_file else written("{}.{}", word(DATABASE), word(name))
+                rows[name] = [tuple(row) for row in ask(connection, written("SELECT * FROM {}", where))]
     return digest_of(rows)
 
 

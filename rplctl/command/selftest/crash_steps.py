@@ -23,6 +23,8 @@ from rplctl.errors import UsageError
 from rplctl.info import RelayLogInfo
 from rplctl.repository import create_tables, open_relay_log_info
 from rplctl.repository.switch import settle_repositories
+from rplctl.sql_run import ask, clause
+from rplctl.sql_text import word, written
 from rplctl.target import dialect_of, open_engine, two_phase_verbs
 from rplctl.target.dialect import OWN_SCHEMA as SCHEMA
 
@@ -113,21 +115,28 @@ class Scratch:
 
     def clear(self, _say: Say) -> None:
         """Restore the state before the walk."""
-        from sqlalchemy import inspect, text
+        from sqlalchemy import inspect
 
         engine = open_engine(self._config.target_url)
         self._roll_back_prepared(engine)
         dialect = dialect_of(engine.dialect.name)
         what, more = dialect.schema_word, dialect.cascade
         with engine.begin() as connection:
-            connection.execute(text(f"DROP {what} IF EXISTS {DATABASE}{more}"))
+            ask(connection, written("DROP {} IF EXISTS {}{}", what, word(DATABASE), more))
             if not self._has_own:
-                connection.execute(text(f"DROP {what} IF EXISTS {SCHEMA}{more}"))
+                ask(connection, written("DROP {} IF EXISTS {}{}", what, word(SCHEMA), more))
                 return
             inspector = inspect(connection)
             for table in inspector.get_table_names(SCHEMA):
                 if any(column["name"] == "Channel_name" for column in inspector.get_columns(table, SCHEMA)):
-                    statement = text(f"DELETE FROM {SCHEMA}.{table} WHERE {dialect.quoted('Channel_name')} = :name")
+                    statement = clause(
+                        written(
+                            "DELETE FROM {}.{} WHERE {} = :name",
+                            word(SCHEMA),
+                            word(table),
+                            dialect.quoted("Channel_name"),
+                        )
+                    )
                     connection.execute(statement, {"name": CHANNEL})
         engine.dispose()
 

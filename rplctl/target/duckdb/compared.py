@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from rplctl.schema.model import Column, TableModel
+from rplctl.sql_text import Sql, joined, written
 from rplctl.target.compared import Columns, ComparedRows, PlainRow, Rows, celled, single, staged_model
 from rplctl.target.ddl_parts import quote
 from rplctl.target.dialect import OWN_SCHEMA
@@ -19,7 +20,7 @@ from rplctl.target.duckdb.ddl_type import declared, table
 from rplctl.target.duckdb.errors import mapped_errors
 from rplctl.target.duckdb.relation import relation
 
-_STAGE: Final = "verify"
+_STAGE: Final = written("verify")
 _ROWS: Final = 20_000
 _KEYS_AT_ONCE: Final = 5_000
 _NAMED: Final = {"TIMESTAMPTZ": "TIMESTAMP WITH TIME ZONE"}  # as DuckDB says types
@@ -40,12 +41,12 @@ class DuckdbRows(ComparedRows):
         with mapped_errors():
             there = sql_of.present_columns(self._driver, model)
         if not there:
-            return create_table(model)
-        drift = []
+            return [*create_table(model)]
+        drift: list[str] = []
         for column in model.columns:
             wanted = declared(column)
             if column.name not in there:
-                drift.append(f"ALTER TABLE {table(model)} ADD COLUMN {quote(column.name)} {wanted}")
+                drift.append(written("ALTER TABLE {} ADD COLUMN {} {}", table(model), quote(column.name), wanted))
             elif there[column.name] != _NAMED.get(wanted, wanted):
                 text = f"{column.name} is {there[column.name]}, not {wanted}; copy the table again"
                 drift.append(f"-- {table(model)}: {text}")
@@ -59,14 +60,14 @@ class DuckdbRows(ComparedRows):
 
     def make_stage(self, model: TableModel, columns: Columns) -> TableModel:
         staged = staged_model(model, OWN_SCHEMA, _STAGE)
-        names = ", ".join(quote(column.name) for column in columns)
-        made = f"CREATE OR REPLACE TEMP TABLE {_STAGE} AS SELECT {names} FROM {table(model)} WITH NO DATA"
+        names = joined(", ", (quote(column.name) for column in columns))
+        made = written("CREATE OR REPLACE TEMP TABLE {} AS SELECT {} FROM {} WITH NO DATA", _STAGE, names, table(model))
         with mapped_errors():
             self._driver.execute(made)
         return staged
 
     def staged(self, columns: Columns) -> Rows:
-        return self._rows(_select(columns, f"temp.main.{_STAGE}"))
+        return self._rows(_select(columns, written("temp.main.{}", _STAGE)))
 
     def all_rows(self, model: TableModel, columns: Columns) -> Rows:
         return self._rows(_select(columns, table(model)))
@@ -74,16 +75,18 @@ class DuckdbRows(ComparedRows):
     def of_keys(self, model: TableModel, columns: Columns, key: Sequence[int], keys: Sequence[PlainRow]) -> Rows:
         for at in range(0, len(keys), _KEYS_AT_ONCE):
             with relation(self._driver, model, key, keys[at : at + _KEYS_AT_ONCE]) as given:
-                sql = f"{_select(columns, table(model))} AS t, {given.sql} WHERE {sql_of.same_row(model, key)}"
+                sql = written(
+                    "{} AS t, {} WHERE {}", _select(columns, table(model)), given.sql, sql_of.same_row(model, key)
+                )
                 yield from self._rows(sql, given.values)
 
-    def _rows(self, sql: str, values: Sequence[Any] = ()) -> Rows:
+    def _rows(self, sql: Sql, values: Sequence[Any] = ()) -> Rows:
         with mapped_errors():
             return celled(self._driver.execute(sql, list(values)).fetchall())
 
 
-def _select(columns: Sequence[Column], name: str) -> str:
-    return f"SELECT {', '.join(sql_of.decoded(column) for column in columns)} FROM {name}"
+def _select(columns: Sequence[Column], name: Sql) -> Sql:
+    return written("SELECT {} FROM {}", joined(", ", (sql_of.decoded(column) for column in columns)), name)
 
 
 COMPARED: Final = DuckdbRows

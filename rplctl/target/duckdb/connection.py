@@ -23,8 +23,10 @@ from sqlalchemy.pool import NullPool
 
 from rplctl import mysql_errors as er
 from rplctl.errors import ConfigError, TargetError
+from rplctl.sql_text import written
 from rplctl.target.ddl_parts import quote, text_literal
 from rplctl.target.duckdb.ddl_type import CATALOG
+from rplctl.target.duckdb.driver import DuckdbDriver
 from rplctl.target.duckdb.errors import target_error
 from rplctl.target.duckdb.export import Export
 from rplctl.target.duckdb.sqlalchemy_dialect import DriverConnection
@@ -126,8 +128,8 @@ def _opened(options: Options, *, may_make: bool) -> DriverConnection:
         try:
             driver = duckdb.connect(f":memory:rplctl {path}", config={**_SAFE, **_CHECKPOINT, **options.settings})
             try:
-                driver.execute(f"ATTACH IF NOT EXISTS {text_literal(str(path))} AS {quote(CATALOG)}")
-                driver.execute(f"USE {quote(CATALOG)}")
+                driver.execute(written("ATTACH IF NOT EXISTS {} AS {}", text_literal(str(path)), quote(CATALOG)))
+                driver.execute(written("USE {}", quote(CATALOG)))
                 driver.execute("SET TimeZone = 'UTC'")
             except BaseException:
                 driver.close()
@@ -137,7 +139,7 @@ def _opened(options: Options, *, may_make: bool) -> DriverConnection:
     return DriverConnection(driver)
 
 
-def driver_of(connection: Any) -> duckdb.DuckDBPyConnection:
+def driver_of(connection: Any) -> DuckdbDriver:
     """DuckDB's own, of SQLAlchemy's."""
     found: DriverConnection = connection.connection.driver_connection
     return found.driver

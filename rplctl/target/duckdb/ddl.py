@@ -12,6 +12,7 @@ come in the rows. Names are compared without case.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Final
 
 from rplctl import mysql_errors as er
@@ -22,6 +23,7 @@ from rplctl.schema.default_value import Value
 from rplctl.schema.model import Column, Key, TableModel
 from rplctl.schema.naming import fold, index_name
 from rplctl.schema.plan import AlterStep, Catalog, DdlPlan, Step
+from rplctl.sql_text import NOTHING, NULL, Sql, joined, written
 from rplctl.target.computed_columns import Arithmetic
 from rplctl.target.ddl import Ddl
 from rplctl.target.ddl_parts import (
@@ -43,24 +45,27 @@ _DAY: Final = "({0}::DATE - DATE '0001-01-01' + 366)"  # TO_DAYS
 
 
 class DuckdbDdl(Ddl):
-    arithmetic = Arithmetic("CAST({} AS HUGEINT)", "")
-    always = "TRUE"
-    row_number = "row_number()"
+    arithmetic = Arithmetic(partial(written, "CAST({} AS HUGEINT)"), partial(written, ""))
+    always = written("TRUE")
+    row_number = written("row_number()")
     zone = "+00"
-    unknown_constant = "NULL"
+    unknown_constant = NULL
     table = staticmethod(table)
     partition_functions = {
-        "YEAR": "year({0})",
-        "TO_DAYS": f"CASE WHEN isfinite({{0}}) THEN {_DAY} END",
-        "TO_SECONDS": f"CASE WHEN isfinite({{0}}) THEN {_DAY} * 86400::BIGINT"
-        " + (epoch_us({0}) - epoch_us({0}::DATE::TIMESTAMP)) // 1000000 END",
-        "UNIX_TIMESTAMP": "CASE WHEN isfinite({0}) THEN epoch_us({0}) // 1000000 ELSE 0 END",
+        "YEAR": partial(written, "year({})"),
+        "TO_DAYS": partial(written, f"CASE WHEN isfinite({{0}}) THEN {_DAY} END"),
+        "TO_SECONDS": partial(
+            written,
+            f"CASE WHEN isfinite({{0}}) THEN {_DAY} * 86400::BIGINT"
+            " + (epoch_us({0}) - epoch_us({0}::DATE::TIMESTAMP)) // 1000000 END",
+        ),
+        "UNIX_TIMESTAMP": partial(written, "CASE WHEN isfinite({0}) THEN epoch_us({0}) // 1000000 ELSE 0 END"),
     }
     convert = staticmethod(convert)
     literal = staticmethod(literal)
 
-    def emit(self, plan: DdlPlan, catalog: Catalog) -> list[str]:
-        found: list[str] = []
+    def emit(self, plan: DdlPlan, catalog: Catalog) -> list[Sql]:
+        found: list[Sql] = []
         for database, defaults in plan.database_changes.items():
             if defaults is not None:
                 found.append(_create_schema(database))
@@ -74,18 +79,21 @@ class DuckdbDdl(Ddl):
             found += _statements(step, plan.context)
         found += keep_foreign_keys(plan, catalog, after)
         gone = (database for database, defaults in plan.database_changes.items() if defaults is None)
-        return found + [f"DROP SCHEMA IF EXISTS {_schema(database)}" for database in gone if database.lower() != "main"]
+        found += [
+            written("DROP SCHEMA IF EXISTS {}", _schema(database)) for database in gone if database.lower() != "main"
+        ]
+        return found
 
     def with_value(self, column: Column, value: Value) -> FilledColumn:
         if is_odd_date(value, column):
             why = f"existing rows get '{value!s}' in column '{column.name}', and DuckDB has no such date"
-            return FilledColumn(column, None, "NULL", self.always, why, constant="NULL")
+            return FilledColumn(column, None, NULL, self.always, why, constant=NULL)
         text = literal(value, column)
         return FilledColumn(column, None, text, constant=text)
 
-    def ordered(self, column: Column, name: str) -> tuple[str, str]:
-        text = f"CAST({name} AS VARCHAR)"
-        return name, "" if is_in_order(column) else f"{text} ~ '[^0-9a-z]'"
+    def ordered(self, column: Column, name: Sql) -> tuple[Sql, Sql]:
+        text = written("CAST({} AS VARCHAR)", name)
+        return name, NOTHING if is_in_order(column) else written("{} ~ '[^0-9a-z]'", text)
 
 
 DDL: Final = DuckdbDdl()
@@ -117,24 +125,24 @@ def _alike(what: str, option: str) -> TargetError:
     )
 
 
-def _schema(database: str) -> str:
-    return f"{quote(CATALOG)}.{quote(database)}"
+def _schema(database: str) -> Sql:
+    return written("{}.{}", quote(CATALOG), quote(database))
 
 
-def _create_schema(database: str) -> str:
-    return f"CREATE SCHEMA IF NOT EXISTS {_schema(database)}"
+def _create_schema(database: str) -> Sql:
+    return written("CREATE SCHEMA IF NOT EXISTS {}", _schema(database))
 
 
-def _statements(step: Step, context: DdlContext) -> list[str]:
+def _statements(step: Step, context: DdlContext) -> list[Sql]:
     if model_of(step).is_sequence:
         return []
     match step:
         case steps.CreateStep(model):
             return create_table(model)
         case steps.DropStep(model):
-            return [f"DROP TABLE {table(model)}"]
+            return [written("DROP TABLE {}", table(model))]
         case steps.TruncateStep(model):
-            return [f"DELETE FROM {table(model)}"]
+            return [written("DELETE FROM {}", table(model))]
         case steps.RenameStep(old, new):
             return list(_rename(old, new))
         case AlterStep():
@@ -146,18 +154,18 @@ def _statements(step: Step, context: DdlContext) -> list[str]:
             return DDL.rows_gone(step, context)
 
 
-def create_table(model: TableModel) -> list[str]:
+def create_table(model: TableModel) -> list[Sql]:
     """The schema, the table and its unique keys."""
     return [_create_schema(model.database), _create_sql(model, table(model)), *_indexes(model).values()]
 
 
-def _create_sql(model: TableModel, name: str) -> str:
-    lines = [column_line(column, declared(column), "") for column in model.columns]
+def _create_sql(model: TableModel, name: Sql) -> Sql:
+    lines = [column_line(column, declared(column), NOTHING) for column in model.columns]
     if (primary := model.primary_key) is not None and not _has_interval(model, primary):
-        lines.append(f"PRIMARY KEY ({', '.join(quote(part.column) for part in primary.parts)})")
+        lines.append(written("PRIMARY KEY ({})", joined(", ", (quote(part.column) for part in primary.parts))))
     if not lines:
         raise TargetError(f"table {model.qualified_name} has no columns", errno=er.TABLE_MUST_HAVE_COLUMNS)
-    return f"CREATE TABLE {name} (\n  " + ",\n  ".join(lines) + "\n)"
+    return written("CREATE TABLE {} (\n  {}\n)", name, joined(",\n  ", lines))
 
 
 def _has_interval(model: TableModel, key: Key) -> bool:
@@ -165,7 +173,7 @@ def _has_interval(model: TableModel, key: Key) -> bool:
     return any(column.type == "time" and column.name in key.columns for column in model.columns)
 
 
-def _indexes(model: TableModel) -> dict[str, str]:
+def _indexes(model: TableModel) -> dict[str, Sql]:
     """Index name → CREATE of each unique key. Prefix keys take the whole column: what is unique by prefix is unique."""
     found = {}
     types = {column.name: column.type for column in model.columns}
@@ -174,67 +182,69 @@ def _indexes(model: TableModel) -> dict[str, str]:
         if is_primary or (key.kind == "unique" and not key.has_expression):
             names = (quote(part.column) for part in key.parts)
             parts = (
-                f"(epoch_us({name}))" if types[part.column] == "time" else name
+                written("(epoch_us({}))", name) if types[part.column] == "time" else name
                 for part, name in zip(key.parts, names, strict=True)
             )
             name = index_name(model, key)
-            found[name] = f"CREATE UNIQUE INDEX {quote(name)} ON {table(model)} ({', '.join(parts)})"
+            found[name] = written("CREATE UNIQUE INDEX {} ON {} ({})", quote(name), table(model), joined(", ", parts))
     return found
 
 
-def _drop_indexes(model: TableModel) -> Iterator[str]:
-    return (f"DROP INDEX {_schema(model.database)}.{quote(name)}" for name in _indexes(model))
+def _drop_indexes(model: TableModel) -> Iterator[Sql]:
+    return (written("DROP INDEX {}.{}", _schema(model.database), quote(name)) for name in _indexes(model))
 
 
-def _rename(old: TableModel, new: TableModel) -> Iterator[str]:
+def _rename(old: TableModel, new: TableModel) -> Iterator[Sql]:
     """An index stands in the way, and no table goes into another schema."""
     if old.database != new.database:
-        names = ", ".join(quote(column.name) for column in new.columns)
+        names = joined(", ", (quote(column.name) for column in new.columns))
         yield from create_table(new)
-        yield f"INSERT INTO {table(new)} ({names}) SELECT {names} FROM {table(old)}"
-        yield f"DROP TABLE {table(old)}"
+        yield written("INSERT INTO {} ({}) SELECT {} FROM {}", table(new), names, names, table(old))
+        yield written("DROP TABLE {}", table(old))
         return
     yield from _drop_indexes(old)
     name = table(old)
     if fold(old.name) == fold(new.name):  # two names that are one to DuckDB
-        yield f"ALTER TABLE {name} RENAME TO {quote(_REBUILT)}"
+        yield written("ALTER TABLE {} RENAME TO {}", name, quote(_REBUILT))
         name = _rebuilt(old)
-    yield f"ALTER TABLE {name} RENAME TO {quote(new.name)}"
+    yield written("ALTER TABLE {} RENAME TO {}", name, quote(new.name))
     yield from _indexes(new).values()
 
 
-def _rebuilt(model: TableModel) -> str:
-    return f"{_schema(model.database)}.{quote(_REBUILT)}"
+def _rebuilt(model: TableModel) -> Sql:
+    return written("{}.{}", _schema(model.database), quote(_REBUILT))
 
 
-def _alter(step: AlterStep, context: DdlContext) -> list[str]:
+def _alter(step: AlterStep, context: DdlContext) -> list[Sql]:
     old, new = step.old, step.new
     columns = DDL.filled_columns(step, context, original_names=True)
     before, now = _indexes(old), _indexes(new)
     count = len(old.columns)
     is_kept = all(c.origin == c.column.name and c.is_unchanged for c in columns[:count]) and len(columns) >= count
     first = TableModel(new.database, new.name, new.columns[:count], new.keys) if is_kept else new
-    if is_kept and _create_sql(old, "t") == _create_sql(first, "t"):
+    if is_kept and _create_sql(old, written("t")) == _create_sql(first, written("t")):
         added = columns[count:]
         if not added:
             dropped = (
-                f"DROP INDEX {_schema(old.database)}.{quote(n)}" for n, sql in before.items() if now.get(n) != sql
+                written("DROP INDEX {}.{}", _schema(old.database), quote(n))
+                for n, sql in before.items()
+                if now.get(n) != sql
             )
             return [*dropped, *(sql for n, sql in now.items() if before.get(n) != sql)]
         if all(c.origin is None and c.constant is not None and not c.impossible for c in added):
-            lines = (column_line(c.column, declared(c.column), str(c.constant)) for c in added)
+            lines = (column_line(c.column, declared(c.column), c.constant or NULL) for c in added)
             return [
                 *_drop_indexes(old),
-                *(f"ALTER TABLE {table(old)} ADD COLUMN {line}" for line in lines),
+                *(written("ALTER TABLE {} ADD COLUMN {}", table(old), line) for line in lines),
                 *now.values(),
             ]
     return [*_anew(old, new, columns), *now.values()]
 
 
-def _anew(old: TableModel, new: TableModel, columns: Iterable[FilledColumn]) -> Iterator[str]:
-    names = ", ".join(quote(column.name) for column in new.columns)
-    values = ", ".join(f"CAST({c.expression} AS {declared(c.column)})" for c in columns)
+def _anew(old: TableModel, new: TableModel, columns: Iterable[FilledColumn]) -> Iterator[Sql]:
+    names = joined(", ", (quote(column.name) for column in new.columns))
+    values = joined(", ", (written("CAST({} AS {})", c.expression, declared(c.column)) for c in columns))
     yield _create_sql(new, _rebuilt(new))
-    yield f"INSERT INTO {_rebuilt(new)} ({names}) SELECT {values} FROM {table(old)}"
-    yield f"DROP TABLE {table(old)}"
-    yield f"ALTER TABLE {_rebuilt(new)} RENAME TO {quote(new.name)}"
+    yield written("INSERT INTO {} ({}) SELECT {} FROM {}", _rebuilt(new), names, values, table(old))
+    yield written("DROP TABLE {}", table(old))
+    yield written("ALTER TABLE {} RENAME TO {}", _rebuilt(new), quote(new.name))

@@ -23,44 +23,50 @@ from datetime import date
 
 from rplctl.schema.default_value import Value
 from rplctl.schema.model import BINARY_TYPES, GEOMETRY_TYPES, INTEGER_BITS, Column, TableModel
+from rplctl.sql_text import NOTHING, NULL, Sql, number, word, written
 from rplctl.target.ddl_parts import quote, text_literal
 from rplctl.target.dialect import OWN_SCHEMA
 
 CATALOG = "replica"  # the name that the file has in every connection of ours
 DATED = frozenset({"date", "datetime", "timestamp"})
-ZERO_DATE = "-infinity"
+ZERO_DATE = written("-infinity")
 MOST_DIGITS = 38
 
-_INTEGERS = {"mediumint": "INTEGER", "int": "INTEGER"}
+_INTEGERS = {"mediumint": written("INTEGER"), "int": written("INTEGER")}
 _PLAIN = {
-    "year": "SMALLINT", "bit": "UBIGINT", "float": "FLOAT", "double": "DOUBLE", "date": "DATE", "datetime": "TIMESTAMP",
-    "timestamp": "TIMESTAMPTZ", "time": "INTERVAL", "json": "JSON", "uuid": "UUID",
+    "year": written("SMALLINT"), "bit": written("UBIGINT"), "float": written("FLOAT"), "double": written("DOUBLE"),
+    "date": written("DATE"), "datetime": written("TIMESTAMP"), "timestamp": written("TIMESTAMPTZ"),
+    "time": written("INTERVAL"), "json": written("JSON"), "uuid": written("UUID"),
 }  # fmt: skip
 
 
-def declared(column: Column) -> str:
+def declared(column: Column) -> Sql:
     """The type as DuckDB reads it."""
     kind = column.type
     if kind in INTEGER_BITS:
-        return ("U" if column.unsigned else "") + _INTEGERS.get(kind, kind.upper())
+        name = _INTEGERS.get(kind, word(kind.upper()))
+        return written("U{}", name) if column.unsigned else name
     if kind == "decimal":
         digits = column.length or 10
-        return f"DECIMAL({digits},{column.scale or 0})" if digits <= MOST_DIGITS else "VARCHAR"
-    return _PLAIN.get(kind, "BLOB" if is_binary(column) else "VARCHAR")
+        return written("DECIMAL({},{})", digits, column.scale or 0) if digits <= MOST_DIGITS else written("VARCHAR")
+    return _PLAIN.get(kind, written("BLOB") if is_binary(column) else written("VARCHAR"))
 
 
 def is_binary(column: Column) -> bool:
     return column.type in BINARY_TYPES or column.type in GEOMETRY_TYPES or column.type == "vector"
 
 
-def typed(column: Column, value: str, *, is_text: bool = False) -> str:
+def typed(column: Column, value: Sql, *, is_text: bool = False, tries: bool = False) -> Sql:
     """SQL of a value as the column has it; `value` is that of the form in which tasks decode it. `is_text`: an operator
-    made text of the target's column, which then holds the dates that DuckDB has not.
+    made text of the target's column, which then holds the dates that DuckDB has not. `tries`: NULL where there is none.
     """
     if column.type in DATED:
-        zone = " || '+00'" if column.type == "timestamp" and not is_text else ""
-        value = f"CASE WHEN {value} LIKE '0000-00-00%' THEN '{ZERO_DATE}' ELSE {value}{zone} END"
-    return f"CAST({value} AS {'VARCHAR' if is_text else declared(column)})"
+        zone = written(" || '+00'") if column.type == "timestamp" and not is_text else NOTHING
+        value = written(
+            "CASE WHEN {} LIKE '0000-00-00%' THEN {} ELSE {}{} END", value, text_literal(ZERO_DATE), value, zone
+        )
+    cast = written("TRY_CAST") if tries else written("CAST")
+    return written("{}({} AS {})", cast, value, written("VARCHAR") if is_text else declared(column))
 
 
 def is_odd_date(value: Value, column: Column) -> bool:
@@ -74,29 +80,29 @@ def is_odd_date(value: Value, column: Column) -> bool:
     return False
 
 
-def literal(value: Value, column: Column) -> str:
+def literal(value: Value, column: Column) -> Sql:
     """A value of the column as SQL: a constant, for with any other default DuckDB adds a column by an update, and then
     makes no index and no NOT NULL in the same transaction.
     """
     match value:
         case None:
-            return "NULL"
+            return NULL
         case bytes():
-            text = "'" + "".join(f"\\x{byte:02X}" for byte in value) + "'"
+            text = text_literal("".join(f"\\x{byte:02X}" for byte in value))
         case str() if column.type in DATED:
             is_zero = value.startswith("0000-00-00")
             text = text_literal(ZERO_DATE if is_zero else value + "+00" * (column.type == "timestamp"))
         case str():
             text = text_literal(value)
         case _:
-            text = repr(value)
-    return f"CAST({text} AS {declared(column)})"
+            text = number(value)
+    return written("CAST({} AS {})", text, declared(column))
 
 
-def table(model: TableModel) -> str:
+def table(model: TableModel) -> Sql:
     """The table's quoted name, which nothing else can have. No source has a database of our name (`ddl`): it stands for
     temporary tables (`compared`).
     """
     if model.database == OWN_SCHEMA:
-        return f"temp.main.{quote(model.name)}"
-    return f"{quote(CATALOG)}.{quote(model.database)}.{quote(model.name)}"
+        return written("temp.main.{}", quote(model.name))
+    return written("{}.{}.{}", quote(CATALOG), quote(model.database), quote(model.name))

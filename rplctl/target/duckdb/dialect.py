@@ -5,11 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Connection, Engine
 from sqlalchemy.engine import make_url
 
 from rplctl.errors import ConfigError
-from rplctl.target.dialect import OK, WARN, Dialect, DoctorLine
+from rplctl.sql_run import ask
+from rplctl.sql_text import written
+from rplctl.target.ddl_parts import quote
+from rplctl.target.dialect import OK, OWN_SCHEMA, WARN, Dialect, DoctorLine
 from rplctl.target.engine_log import EngineLog
 from rplctl.target.own_types import OwnTypes
 
@@ -68,7 +71,7 @@ class DuckdbDialect(Dialect):
         return not options_of(make_url(engine.url)).path.exists()
 
     def make_own_schema(self, connection: Connection) -> None:
-        connection.execute(text(f"CREATE SCHEMA IF NOT EXISTS {self.own_schema}"))
+        ask(connection, written("CREATE SCHEMA IF NOT EXISTS {}", quote(OWN_SCHEMA)))
 
 
 DIALECT = DuckdbDialect()

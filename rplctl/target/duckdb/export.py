@@ -24,6 +24,7 @@ import duckdb
 from rplctl.durable import put_in_place
 from rplctl.errors import RplError
 from rplctl.failpoint import crash_point
+from rplctl.sql_text import written
 from rplctl.target.ddl_parts import quote, text_literal
 from rplctl.target.duckdb.ddl_type import CATALOG
 from rplctl.target.duckdb.sqlalchemy_dialect import DriverConnection
@@ -78,11 +79,11 @@ class Export:
         self._remove_new()
         with closing(self._connect()) as connection:
             driver = connection.driver
-            driver.execute(f"ATTACH {text_literal(str(self._new))} AS {quote(_COPY)}")
+            driver.execute(written("ATTACH {} AS {}", text_literal(str(self._new)), quote(_COPY)))
             try:
-                driver.execute(f"COPY FROM DATABASE {quote(CATALOG)} TO {quote(_COPY)}")
+                driver.execute(written("COPY FROM DATABASE {} TO {}", quote(CATALOG), quote(_COPY)))
             finally:
-                driver.execute(f"DETACH {quote(_COPY)}")
+                driver.execute(written("DETACH {}", quote(_COPY)))
         if self.path.exists():
             shutil.copymode(self.path, self._new)  # who may read the one before may read this one
         crash_point("crash_export_before_rename")

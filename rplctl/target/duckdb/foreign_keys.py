@@ -12,34 +12,37 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import duckdb
-
 from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
 from rplctl.schema.model import ForeignKey, TableModel
 from rplctl.schema.plan import Catalog, DdlPlan
+from rplctl.sql_text import NOTHING, NULL, Sql, joined, number, written
 from rplctl.target.ddl_parts import is_enforceable, quote, text_literal
 from rplctl.target.dialect import OWN_SCHEMA
 from rplctl.target.duckdb.ddl_type import CATALOG, table
+from rplctl.target.duckdb.driver import DuckdbDriver
 from rplctl.target.duckdb.errors import hidden_numbers
 from rplctl.target.duckdb.relation import Relation
 from rplctl.target.duckdb.rows import hides_numbers
 
-_TABLE: Final = f"{quote(CATALOG)}.{OWN_SCHEMA}.foreign_keys"
+_TABLE: Final = written("{}.{}.foreign_keys", quote(CATALOG), quote(OWN_SCHEMA))
 _MAKE: Final = (
-    f"CREATE SCHEMA IF NOT EXISTS {quote(CATALOG)}.{OWN_SCHEMA}",
-    f"CREATE TABLE IF NOT EXISTS {_TABLE} (child_schema VARCHAR, child_table VARCHAR, name VARCHAR,"
-    " child_columns VARCHAR[], parent_schema VARCHAR, parent_table VARCHAR, parent_columns VARCHAR[],"
-    " on_delete VARCHAR, on_update VARCHAR)",
+    written("CREATE SCHEMA IF NOT EXISTS {}.{}", quote(CATALOG), quote(OWN_SCHEMA)),
+    written(
+        "CREATE TABLE IF NOT EXISTS {} (child_schema VARCHAR, child_table VARCHAR, name VARCHAR, "
+        "child_columns VARCHAR[], parent_schema VARCHAR, parent_table VARCHAR, parent_columns "
+        "VARCHAR[], on_delete VARCHAR, on_update VARCHAR)",
+        _TABLE,
+    ),
 )
-_ONE_ROW: Final = Relation("(SELECT 1) AS s")
+_ONE_ROW: Final = Relation(written("(SELECT 1) AS s"))
 _THERE: Final = (
-    "(SELECT 1 FROM duckdb_tables() WHERE database_name = current_catalog()"
+    "EXISTS (SELECT 1 FROM duckdb_tables() WHERE database_name = current_catalog()"
     " AND schema_name = k.{0}_schema AND table_name = k.{0}_table)"
 )
 
 
-def keep_foreign_keys(plan: DdlPlan, before: Catalog, after: Catalog) -> Iterator[str]:
+def keep_foreign_keys(plan: DdlPlan, before: Catalog, after: Catalog) -> Iterator[Sql]:
     """Statements that write down the keys of tables that have others now."""
     first = True
     with_keys = [name for name, model in after.tables.items() if model.foreign_keys]
@@ -53,8 +56,8 @@ def keep_foreign_keys(plan: DdlPlan, before: Catalog, after: Catalog) -> Iterato
             yield from _MAKE
             first = False
         database, plain = map(text_literal, name)
-        yield f"DELETE FROM {_TABLE} WHERE child_schema = {database} AND child_table = {plain}"
-        yield from (f"INSERT INTO {_TABLE} VALUES ({row})" for row in has)
+        yield written("DELETE FROM {} WHERE child_schema = {} AND child_table = {}", _TABLE, database, plain)
+        yield from (written("INSERT INTO {} VALUES ({})", _TABLE, row) for row in has)
 
 
 def _refuse_hidden_numbers(catalog: Catalog, name: tuple[str, str]) -> None:
@@ -68,27 +71,28 @@ def _refuse_hidden_numbers(catalog: Catalog, name: tuple[str, str]) -> None:
                         raise hidden_numbers(other, "the table has a foreign key or is the parent of one")
 
 
-def _rows(catalog: Catalog, name: tuple[str, str]) -> list[str]:
+def _rows(catalog: Catalog, name: tuple[str, str]) -> list[Sql]:
     model = catalog.tables.get(name)
     if model is None:
         return []
     return [_row(key, model) for key in model.foreign_keys if is_enforceable(key, model, catalog)]
 
 
-def _row(key: ForeignKey, model: TableModel) -> str:
-    def listed(names: Iterable[str]) -> str:
-        return f"[{', '.join(map(text_literal, names))}]"
+def _row(key: ForeignKey, model: TableModel) -> Sql:
+    def listed(names: Iterable[str]) -> Sql:
+        return written("[{}]", joined(", ", map(text_literal, names)))
 
     texts = (model.database, model.name, key.name or "")
     parent = (key.ref_database, key.ref_table)
-    return ", ".join(
+    return joined(
+        ", ",
         [
             *map(text_literal, texts),
             listed(key.columns),
             *map(text_literal, parent),
             listed(key.ref_columns),
             *map(text_literal, (key.on_delete or "", key.on_update or "")),
-        ]
+        ],
     )
 
 
@@ -96,31 +100,37 @@ def _row(key: ForeignKey, model: TableModel) -> str:
 class Link:
     """One foreign key between two tables that are there; names of tables are quoted."""
 
-    child: str
+    child: Sql
     columns: tuple[str, ...]
-    parent: str
+    parent: Sql
     parent_columns: tuple[str, ...]
     on_delete: str
     on_update: str
 
-    def children_of(self, rows: str) -> str:
+    def children_of(self, rows: Sql) -> Sql:
         """Condition of the child's rows that point at rows of the parent; `rows`: a condition of these."""
-        theirs = ", ".join(map(quote, self.parent_columns))
-        return f"({', '.join(map(quote, self.columns))}) IN (SELECT ({theirs}) FROM {self.parent} WHERE {rows})"
+        theirs = joined(", ", map(quote, self.parent_columns))
+        return written(
+            "({}) IN (SELECT ({}) FROM {} WHERE {})", joined(", ", map(quote, self.columns)), theirs, self.parent, rows
+        )
 
     @property
-    def orphans(self) -> str:
-        filled = " AND ".join(f"c.{quote(name)} IS NOT NULL" for name in self.columns)
-        same = " AND ".join(
-            f"p.{quote(ref)} = c.{quote(own)}" for own, ref in zip(self.columns, self.parent_columns, strict=True)
+    def orphans(self) -> Sql:
+        filled = joined(" AND ", (written("c.{} IS NOT NULL", quote(name)) for name in self.columns))
+        same = joined(
+            " AND ",
+            (
+                written("p.{} = c.{}", quote(ref), quote(own))
+                for own, ref in zip(self.columns, self.parent_columns, strict=True)
+            ),
         )
-        return f"{filled} AND NOT EXISTS (SELECT 1 FROM {self.parent} AS p WHERE {same})"
+        return written("{} AND NOT EXISTS (SELECT 1 FROM {} AS p WHERE {})", filled, self.parent, same)
 
 
 class ForeignKeys:
     """Of one connection's transaction at a time."""
 
-    def __init__(self, driver: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, driver: DuckdbDriver) -> None:
         self._driver = driver
         self._links: list[Link] | None = None
         self._doubtful: set[Link] = set()
@@ -137,7 +147,7 @@ class ForeignKeys:
     def check(self) -> None:
         """Before COMMIT. Raises TargetError 1452."""
         for link in self._doubtful:
-            sql = f"SELECT 1 FROM {link.child} AS c WHERE {link.orphans} LIMIT 1"
+            sql = written("SELECT 1 FROM {} AS c WHERE {} LIMIT 1", link.child, link.orphans)
             if self._driver.execute(sql).fetchone() is not None:
                 raise TargetError(
                     "Cannot add or update a child row: a foreign key constraint fails "
@@ -163,18 +173,22 @@ class ForeignKeys:
         for link in self.links:
             if link.child != table(model) or link in self._doubtful:
                 continue
-            places = [at.get(name.casefold()) for name in link.columns]
-            if all(place is None for place in places):
+            places = [at.get(name.casefold(), -1) for name in link.columns]
+            if all(place < 0 for place in places):
                 continue
-            if None in places:
+            if -1 in places:
                 self._doubtful.add(link)
                 continue
-            filled = " AND ".join(f"s.c{place} IS NOT NULL" for place in places)
-            same = " AND ".join(
-                f"p.{quote(ref)} = s.c{place}" for ref, place in zip(link.parent_columns, places, strict=True)
+            filled = joined(" AND ", (written("s.c{} IS NOT NULL", place) for place in places))
+            same = joined(
+                " AND ",
+                (
+                    written("p.{} = s.c{}", quote(ref), place)
+                    for ref, place in zip(link.parent_columns, places, strict=True)
+                ),
             )
-            parents = f"SELECT 1 FROM {link.parent} AS p WHERE {same}"
-            sql = f"SELECT 1 FROM {rows.sql} WHERE {filled} AND NOT EXISTS ({parents}) LIMIT 1"
+            parents = written("SELECT 1 FROM {} AS p WHERE {}", link.parent, same)
+            sql = written("SELECT 1 FROM {} WHERE {} AND NOT EXISTS ({}) LIMIT 1", rows.sql, filled, parents)
             if self._driver.execute(sql, rows.values).fetchone() is not None:
                 self._doubtful.add(link)
 
@@ -187,15 +201,15 @@ class ForeignKeys:
             gone[table(model)].discard(row)
             for name, rows in gone.items():
                 if rows:
-                    self._driver.execute(f"DELETE FROM {name} WHERE {_in(rows)}")
+                    self._driver.execute(written("DELETE FROM {} WHERE {}", name, _in(rows)))
             for (child, columns), rows in _by_columns(gone, nulls).items():
-                self._update(child, _in(rows), dict.fromkeys(map(str.casefold, columns), "NULL"), _ONE_ROW, ())
-                names = ", ".join(f"{quote(name)} = NULL" for name in sorted(columns))
-                self._driver.execute(f"UPDATE {child} SET {names} WHERE {_in(rows)}")
+                self._update(child, _in(rows), dict.fromkeys(map(str.casefold, columns), NULL), _ONE_ROW, ())
+                names = joined(", ", (written("{} = NULL", quote(name)) for name in sorted(columns)))
+                self._driver.execute(written("UPDATE {} SET {} WHERE {}", child, names, _in(rows)))
 
-    def _reached(self, parent: str, row: int) -> tuple[dict[str, set[int]], dict[Link, set[int]]]:
+    def _reached(self, parent: Sql, row: int) -> tuple[dict[Sql, set[int]], dict[Link, set[int]]]:
         """Row numbers by table that go with the row, itself too, and those that lose what they point at."""
-        gone: dict[str, set[int]] = {parent: {row}}
+        gone: dict[Sql, set[int]] = {parent: {row}}
         nulls: dict[Link, set[int]] = {}
         work = [(parent, {row})]
         while work:
@@ -204,7 +218,7 @@ class ForeignKeys:
                 if link.on_delete not in ("CASCADE", "SET NULL"):
                     self._doubtful.add(link)
                     continue
-                sql = f"SELECT rowid FROM {link.child} WHERE {link.children_of(_in(rows))}"
+                sql = written("SELECT rowid FROM {} WHERE {}", link.child, link.children_of(_in(rows)))
                 found = {number for (number,) in self._driver.execute(sql).fetchall()}
                 if link.on_delete == "SET NULL":
                     nulls.setdefault(link, set()).update(found)
@@ -215,23 +229,26 @@ class ForeignKeys:
 
     def follow_update(self, model: TableModel, row: int, after: Relation, columns: Sequence[int]) -> None:
         """Before the row with this number gets these values."""
-        at = {model.columns[c].name.casefold(): f"s.c{number}" for number, c in enumerate(columns)}
+        at = {model.columns[c].name.casefold(): written("s.c{}", number) for number, c in enumerate(columns)}
         if self.acts:
-            self._update(table(model), f"rowid = {row}", at, after, ())
+            self._update(table(model), written("rowid = {}", row), at, after, ())
 
-    def _update(self, parent: str, rows: str, new: dict[str, str], after: Relation, path: tuple[Link, ...]) -> None:
+    def _update(self, parent: Sql, rows: Sql, new: dict[str, Sql], after: Relation, path: tuple[Link, ...]) -> None:
         for link in self._of_parent(parent):
             refs = [name.casefold() for name in link.parent_columns]
             if link in path or not any(name in new for name in refs):
                 continue
-            changed = " OR ".join(
-                f"{quote(name)} IS DISTINCT FROM (SELECT {new[name.casefold()]} FROM {after.sql})"
-                for name in link.parent_columns
-                if name.casefold() in new
+            changed = joined(
+                " OR ",
+                (
+                    written("{} IS DISTINCT FROM (SELECT {} FROM {})", quote(name), new[name.casefold()], after.sql)
+                    for name in link.parent_columns
+                    if name.casefold() in new
+                ),
             )
             values = after.values * changed.count(after.sql)
             found = self._driver.execute(
-                f"SELECT rowid FROM {parent} WHERE ({rows}) AND ({changed})", values
+                written("SELECT rowid FROM {} WHERE ({}) AND ({})", parent, rows, changed), values
             ).fetchall()
             if not found:
                 continue
@@ -239,18 +256,23 @@ class ForeignKeys:
                 self._doubtful.add(link)
                 continue
             moved = {
-                own.casefold(): "NULL" if link.on_update == "SET NULL" else new[ref]
+                own.casefold(): NULL if link.on_update == "SET NULL" else new[ref]
                 for own, ref in zip(link.columns, refs, strict=True)
                 if link.on_update == "SET NULL" or ref in new
             }
             where = link.children_of(_in({number for (number,) in found}))
-            children = {n for (n,) in self._driver.execute(f"SELECT rowid FROM {link.child} WHERE {where}").fetchall()}
+            children = {
+                n
+                for (n,) in self._driver.execute(written("SELECT rowid FROM {} WHERE {}", link.child, where)).fetchall()
+            }
             if not children:
                 continue
             self._update(link.child, _in(children), moved, after, (*path, link))
             names = {name.casefold(): name for name in link.columns}
-            assigned = ", ".join(f"{quote(names[name])} = {value}" for name, value in moved.items())
-            sql = f"UPDATE {link.child} AS t SET {assigned} FROM {after.sql} WHERE {_in(children, 't')}"
+            assigned = joined(", ", (written("{} = {}", quote(names[name]), value) for name, value in moved.items()))
+            sql = written(
+                "UPDATE {} AS t SET {} FROM {} WHERE {}", link.child, assigned, after.sql, _in(children, written("t."))
+            )
             self._driver.execute(sql, after.values)
 
     @property
@@ -259,40 +281,42 @@ class ForeignKeys:
             self._links = list(_read(self._driver))
         return self._links
 
-    def _of_parent(self, name: str) -> list[Link]:
+    def _of_parent(self, name: Sql) -> list[Link]:
         return [link for link in self.links if link.parent == name]
 
 
-def _by_columns(gone: dict[str, set[int]], nulls: dict[Link, set[int]]) -> dict[tuple[str, frozenset[str]], set[int]]:
+def _by_columns(gone: dict[Sql, set[int]], nulls: dict[Link, set[int]]) -> dict[tuple[Sql, frozenset[str]], set[int]]:
     """(child, columns that become NULL) → its rows that stay: each once, for an UPDATE may give a row a new number."""
-    columns_of: dict[tuple[str, int], set[str]] = {}
+    columns_of: dict[tuple[Sql, int], set[str]] = {}
     for link, rows in nulls.items():
         for row in rows - gone.get(link.child, set()):
             columns_of.setdefault((link.child, row), set()).update(link.columns)
-    found: dict[tuple[str, frozenset[str]], set[int]] = {}
+    found: dict[tuple[Sql, frozenset[str]], set[int]] = {}
     for (child, row), columns in columns_of.items():
         found.setdefault((child, frozenset(columns)), set()).add(row)
     return found
 
 
-def _read(driver: duckdb.DuckDBPyConnection) -> Iterator[Link]:
-    is_there = "SELECT 1 FROM duckdb_tables() WHERE database_name = current_catalog() AND schema_name = ?"
-    if driver.execute(f"{is_there} AND table_name = 'foreign_keys'", [OWN_SCHEMA]).fetchone() is None:
+def _read(driver: DuckdbDriver) -> Iterator[Link]:
+    is_there = written(
+        "SELECT 1 FROM duckdb_tables() WHERE database_name = current_catalog() AND schema_name = ?"
+        " AND table_name = 'foreign_keys'"
+    )
+    if driver.execute(is_there, [OWN_SCHEMA]).fetchone() is None:
         return
-    both = " AND ".join(f"EXISTS {_THERE.format(side)}" for side in ("child", "parent"))
-    for row in driver.execute(f"SELECT * FROM {_TABLE} AS k WHERE {both}").fetchall():
+    both = joined(" AND ", (written(_THERE, side) for side in (written("child"), written("parent"))))
+    for row in driver.execute(written("SELECT * FROM {} AS k WHERE {}", _TABLE, both)).fetchall():
         child, columns, parent, parent_columns = _named(*row[:2]), tuple(row[3]), _named(*row[4:6]), tuple(row[6])
         yield Link(child, columns, parent, parent_columns, row[7], row[8])
 
 
-def _named(schema: str, name: str) -> str:
-    return f"{quote(CATALOG)}.{quote(schema)}.{quote(name)}"
+def _named(schema: str, name: str) -> Sql:
+    return written("{}.{}.{}", quote(CATALOG), quote(schema), quote(name))
 
 
 def _names(model: TableModel, columns: Iterable[int]) -> set[str]:
     return {model.columns[c].name.casefold() for c in columns}
 
 
-def _in(rows: Iterable[int], name: str = "") -> str:
-    prefix = f"{name}." if name else ""
-    return f"{prefix}rowid IN ({', '.join(map(str, rows))})"
+def _in(rows: Iterable[int], prefix: Sql = NOTHING) -> Sql:
+    return written("{}rowid IN ({})", prefix, joined(", ", map(number, rows)))

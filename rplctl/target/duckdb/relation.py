@@ -22,8 +22,11 @@ from rplctl.event.cells import Cells, gather
 from rplctl.event.fields import field_spans
 from rplctl.event.jit import byte_view
 from rplctl.schema.model import INTEGER_BITS, Column, TableModel
+from rplctl.sql_text import Sql, joined, written
 from rplctl.target.base import COPIES, EncodedRows, Row, Value
+from rplctl.target.ddl_parts import quote
 from rplctl.target.duckdb.ddl_type import is_binary, typed
+from rplctl.target.duckdb.driver import DuckdbDriver
 
 _NAME: Final = "rplctl_rows"
 _FEW: Final = 8  # rows that go as parameters
@@ -33,13 +36,13 @@ _FEW: Final = 8  # rows that go as parameters
 class Relation:
     """`sql`: behind FROM, as `s`; `values`: its parameters."""
 
-    sql: str
+    sql: Sql
     values: list[Value] = field(default_factory=list)
 
 
 @contextmanager
 def relation(
-    driver: duckdb.DuckDBPyConnection,
+    driver: DuckdbDriver,
     model: TableModel,
     columns: Sequence[int],
     rows: Sequence[Row] | EncodedRows,
@@ -49,19 +52,31 @@ def relation(
     target, whatever they are in the source. Raises TargetError 1366.
     """
     kinds = [None if c == COPIES else model.columns[c] for c in columns]
-    wanted = ", ".join(
-        f"{typed(column, f'c{i}', is_text=column.name in texts) if column else f'CAST(c{i} AS BIGINT)'} AS c{i}"
-        for i, column in enumerate(kinds)
+    wanted = joined(
+        ", ",
+        (
+            written(
+                "{} AS c{}",
+                typed(column, written("c{}", i), is_text=column.name in texts)
+                if column
+                else written("CAST(c{} AS BIGINT)", i),
+                i,
+            )
+            for i, column in enumerate(kinds)
+        ),
     )
     if not isinstance(rows, EncodedRows) and len(rows) <= _FEW:
-        marks = ", ".join("(" + ", ".join(f"CAST(? AS {_plain(column)})" for column in kinds) + ")" for _ in rows)
-        names = ", ".join(f"c{i}" for i in range(len(kinds)))
+        marks = joined(
+            ", ",
+            [written("({})", joined(", ", (written("CAST(? AS {})", _plain(column)) for column in kinds)))] * len(rows),
+        )
+        names = joined(", ", (written("c{}", i) for i in range(len(kinds))))
         values = [_checked(value, column) for row in rows for value, column in zip(row, kinds, strict=True)]
-        yield Relation(f"(SELECT {wanted} FROM (VALUES {marks}) AS v({names})) AS s", values)
+        yield Relation(written("(SELECT {} FROM (VALUES {}) AS v({})) AS s", wanted, marks, names), values)
         return
     driver.register(_NAME, _unframed(kinds, rows) if isinstance(rows, EncodedRows) else _arrow(kinds, rows))
     try:
-        yield Relation(f"(SELECT {wanted} FROM {_NAME}) AS s")
+        yield Relation(written("(SELECT {} FROM {}) AS s", wanted, quote(_NAME)))
     finally:
         with suppress(duckdb.Error):  # the statement failed: its rollback takes the name away
             driver.unregister(_NAME)
@@ -113,17 +128,17 @@ def _check_text(array: pa.Array, column: Column | None) -> None:
         raise
 
 
-def _plain(column: Column | None) -> str:
+def _plain(column: Column | None) -> Sql:
     """The type in which the column's decoded values come."""
     if column is None:
-        return "BIGINT"
+        return written("BIGINT")
     if column.is_unsigned_64 or column.type == "bit":
-        return "UBIGINT"
+        return written("UBIGINT")
     if column.type in INTEGER_BITS or column.type == "year":
-        return "BIGINT"
+        return written("BIGINT")
     if column.type in ("float", "double"):
-        return "DOUBLE"
-    return "BLOB" if is_binary(column) else "VARCHAR"
+        return written("DOUBLE")
+    return written("BLOB") if is_binary(column) else written("VARCHAR")
 
 
 def _checked(value: Value, column: Column | None) -> Value:

@@ -7,62 +7,74 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import duckdb
-
 from rplctl.schema.model import Column, TableModel
+from rplctl.sql_text import NOTHING, Sql, joined, written
 from rplctl.target.base import key_of
 from rplctl.target.ddl_parts import computed_values, quote
 from rplctl.target.duckdb.conversion import shown
 from rplctl.target.duckdb.ddl_type import table
+from rplctl.target.duckdb.driver import DuckdbDriver
 from rplctl.target.duckdb.relation import Relation
 
 
-def insert(model: TableModel, columns: Sequence[int], given: Relation) -> str:
-    values = _values(model, columns, "")
-    names = ", ".join(quote(model.columns[c].name) for c in values)
-    return f"INSERT INTO {table(model)} ({names}) SELECT {', '.join(values.values())} FROM {given.sql}"
+def insert(model: TableModel, columns: Sequence[int], given: Relation) -> Sql:
+    values = _values(model, columns, NOTHING)
+    names = joined(", ", (quote(model.columns[c].name) for c in values))
+    return written(
+        "INSERT INTO {} ({}) SELECT {} FROM {}", table(model), names, joined(", ", values.values()), given.sql
+    )
 
 
-def update_by_key(model: TableModel, columns: Sequence[int], given: Relation) -> str:
+def update_by_key(model: TableModel, columns: Sequence[int], given: Relation) -> Sql:
     """The relation holds the new values, then the keys."""
     key = key_of(model)
     if not columns:  # nothing but the key: the rows are there, that is all
         return count_by_key(model, given)
-    where = " AND ".join(f"t.{quote(model.columns[c].name)} = s.c{len(columns) + i}" for i, c in enumerate(key))
-    return f"UPDATE {table(model)} AS t SET {_assignments(model, columns)} FROM {given.sql} WHERE {where}"
+    where = joined(
+        " AND ", (written("t.{} = s.c{}", quote(model.columns[c].name), len(columns) + i) for i, c in enumerate(key))
+    )
+    return written(
+        "UPDATE {} AS t SET {} FROM {} WHERE {}", table(model), _assignments(model, columns), given.sql, where
+    )
 
 
-def update_row(model: TableModel, columns: Sequence[int], given: Relation, row: int) -> str:
-    return f"UPDATE {table(model)} AS t SET {_assignments(model, columns)} FROM {given.sql} WHERE t.rowid = {row}"
+def update_row(model: TableModel, columns: Sequence[int], given: Relation, row: int) -> Sql:
+    return written(
+        "UPDATE {} AS t SET {} FROM {} WHERE t.rowid = {}", table(model), _assignments(model, columns), given.sql, row
+    )
 
 
-def delete_by_key(model: TableModel, given: Relation) -> str:
-    return f"DELETE FROM {table(model)} AS t USING {given.sql} WHERE {_by_key(model)}"
+def delete_by_key(model: TableModel, given: Relation) -> Sql:
+    return written("DELETE FROM {} AS t USING {} WHERE {}", table(model), given.sql, _by_key(model))
 
 
-def count_by_key(model: TableModel, given: Relation) -> str:
-    return f"SELECT count(*) FROM {table(model)} AS t, {given.sql} WHERE {_by_key(model)}"
+def count_by_key(model: TableModel, given: Relation) -> Sql:
+    return written("SELECT count(*) FROM {} AS t, {} WHERE {}", table(model), given.sql, _by_key(model))
 
 
-def delete_copies(model: TableModel, given: Relation) -> str:
+def delete_copies(model: TableModel, given: Relation) -> Sql:
     """Of whole rows as many as the number behind each."""
     width = len(model.columns)
     same = same_row(model, range(width))
-    found = (
-        f"SELECT t.rowid AS r, s.c{width} AS n, row_number() OVER (PARTITION BY s.i) AS k FROM {table(model)} AS t,"
-        f" (SELECT *, row_number() OVER () AS i FROM {given.sql}) AS s WHERE {same}"
+    found = written(
+        "SELECT t.rowid AS r, s.c{} AS n, row_number() OVER (PARTITION BY s.i) AS k FROM {} AS "
+        "t, (SELECT *, row_number() OVER () AS i FROM {}) AS s WHERE {}",
+        width,
+        table(model),
+        given.sql,
+        same,
     )
-    return f"DELETE FROM {table(model)} WHERE rowid IN (SELECT r FROM ({found}) WHERE k <= n)"
+    return written("DELETE FROM {} WHERE rowid IN (SELECT r FROM ({}) WHERE k <= n)", table(model), found)
 
 
-def same_row(model: TableModel, columns: Sequence[int]) -> str:
+def same_row(model: TableModel, columns: Sequence[int]) -> Sql:
     """Rows that are equal in these columns; NULL equals NULL."""
     key = set(key_of(model))
     terms = []
     for i, c in enumerate(columns):
-        operator = "=" if c in key else "IS NOT DISTINCT FROM"
-        terms.append(f"t.{quote(model.columns[c].name)} {operator} s.c{i}")
-    return " AND ".join(terms) or "TRUE"
+        operator = written("=") if c in key else written("IS NOT DISTINCT FROM")
+        terms.append(written("t.{} {} s.c{}", quote(model.columns[c].name), operator, i))
+    return joined(" AND ", terms) or written("TRUE")
 
 
 def identifying(model: TableModel, columns: Sequence[int]) -> tuple[int, ...]:
@@ -84,41 +96,53 @@ def hides_numbers(model: TableModel) -> bool:
     return any(column.name.lower() == "rowid" for column in model.columns)
 
 
-def decoded(column: Column, prefix: str = "") -> str:
+def decoded(column: Column, prefix: Sql = NOTHING) -> Sql:
     """SQL of a stored value in the form in which tasks decode the column."""
-    value = prefix + quote(column.name)
+    value = written("{}{}", prefix, quote(column.name))
     return shown(column, value) if column.type in _SHOWN else value
 
 
 _SHOWN = frozenset({"decimal", "date", "datetime", "timestamp", "time", "json", "uuid"})
 
 
-def present_columns(driver: duckdb.DuckDBPyConnection, model: TableModel) -> dict[str, str]:
+def present_columns(driver: DuckdbDriver, model: TableModel) -> dict[str, str]:
     """Name → type of the columns of the target's table, in their order."""
-    sql = (
+    sql = written(
         "SELECT column_name, data_type FROM duckdb_columns() WHERE database_name = current_catalog()"
         " AND lower(schema_name) = lower(?) AND lower(table_name) = lower(?) ORDER BY column_index"
     )
     return dict(driver.execute(sql, [model.database, model.name]).fetchall())
 
 
-def is_all_there_is(driver: duckdb.DuckDBPyConnection, model: TableModel) -> bool:
+def is_all_there_is(driver: DuckdbDriver, model: TableModel) -> bool:
     """Whether the table has the model's columns only, and no trigger."""
-    sql = "SELECT 1 FROM duckdb_triggers() WHERE lower(schema_name) = lower(?) AND lower(table_name) = lower(?)"
+    sql = written(
+        "SELECT 1 FROM duckdb_triggers() WHERE lower(schema_name) = lower(?) AND lower(table_name) = lower(?)"
+    )
     if driver.execute(sql, [model.database, model.name]).fetchone() is not None:
         return False
     return len(present_columns(driver, model)) == len(model.columns)
 
 
-def _by_key(model: TableModel) -> str:
-    return " AND ".join(f"t.{quote(model.columns[c].name)} = s.c{i}" for i, c in enumerate(key_of(model)))
+def _by_key(model: TableModel) -> Sql:
+    return joined(
+        " AND ", (written("t.{} = s.c{}", quote(model.columns[c].name), i) for i, c in enumerate(key_of(model)))
+    )
 
 
-def _assignments(model: TableModel, columns: Sequence[int]) -> str:
-    return ", ".join(f"{quote(model.columns[c].name)} = {v}" for c, v in _values(model, columns, "t.").items())
+def _assignments(model: TableModel, columns: Sequence[int]) -> Sql:
+    return joined(
+        ", ",
+        (
+            written("{} = {}", quote(model.columns[c].name), v)
+            for c, v in _values(model, columns, written("t.")).items()
+        ),
+    )
 
 
-def _values(model: TableModel, columns: Sequence[int], prefix: str) -> dict[int, str]:
+def _values(model: TableModel, columns: Sequence[int], prefix: Sql) -> dict[int, Sql]:
     """Column → its value in `s`, or the expression of a generated column that the source left out of the image."""
-    given = {column: f"s.c{number}" for number, column in enumerate(columns)}
-    return given | computed_values(model, given, lambda c: given.get(c, prefix + quote(model.columns[c].name)))
+    given = {column: written("s.c{}", number) for number, column in enumerate(columns)}
+    return given | computed_values(
+        model, given, lambda c: given.get(c) or written("{}{}", prefix, quote(model.columns[c].name))
+    )

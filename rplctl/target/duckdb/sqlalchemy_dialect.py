@@ -20,6 +20,9 @@ from sqlalchemy.sql.compiler import GenericTypeCompiler
 
 from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
+from rplctl.sql_run import run
+from rplctl.sql_text import NOTHING, Sql, written
+from rplctl.target.duckdb.driver import DuckdbDriver
 
 _COUNTS = re.compile(r"\s*(INSERT|UPDATE|DELETE)\b", re.IGNORECASE)
 _SAVEPOINT = re.compile(r"\s*(ROLLBACK\s+TO|SAVEPOINT|RELEASE)\b", re.IGNORECASE)
@@ -31,13 +34,13 @@ class Cursor:
     arraysize = 1
     lastrowid = None
 
-    def __init__(self, driver: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, driver: DuckdbDriver) -> None:
         self._driver = driver
         self._rows: list[tuple[Any, ...]] = []
         self.description: Any = None
         self.rowcount = -1
 
-    def execute(self, sql: str, parameters: Sequence[Any] = ()) -> Cursor:
+    def execute(self, sql: Sql, parameters: Sequence[Any] = ()) -> Cursor:
         self._rows, self.description, self.rowcount = [], None, -1
         if (found := _SAVEPOINT.match(sql)) is not None:
             if found[1].upper().startswith("ROLLBACK"):
@@ -55,7 +58,7 @@ class Cursor:
             self._rows, self.description = rows[::-1], self._driver.description
         return self
 
-    def executemany(self, sql: str, rows: Sequence[Sequence[Any]]) -> Cursor:
+    def executemany(self, sql: Sql, rows: Sequence[Sequence[Any]]) -> Cursor:
         total = 0
         for row in rows:
             total += self.execute(sql, row).rowcount
@@ -79,7 +82,7 @@ class Cursor:
 class DriverConnection:
     """PEP 249's; `driver` is DuckDB's own."""
 
-    def __init__(self, driver: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, driver: DuckdbDriver) -> None:
         self.driver = driver
         self.in_transaction = False
 
@@ -87,19 +90,19 @@ class DriverConnection:
         return Cursor(self.driver)
 
     def begin(self) -> None:
-        self.driver.execute("BEGIN TRANSACTION")
+        self.driver.execute(written("BEGIN TRANSACTION"))
         self.in_transaction = True
 
     def commit(self) -> None:
         """Where it fails, DuckDB has rolled back."""
         if self.in_transaction:
             self.in_transaction = False
-            self.driver.execute("COMMIT")
+            self.driver.execute(written("COMMIT"))
 
     def rollback(self) -> None:
         if self.in_transaction:
             self.in_transaction = False
-            self.driver.execute("ROLLBACK")
+            self.driver.execute(written("ROLLBACK"))
 
     def close(self) -> None:
         self.driver.close()
@@ -150,44 +153,54 @@ class SqlalchemyDuckdb(DefaultDialect):
 
     # which tables there are: names are compared without case, as DuckDB compares them
 
-    def _asked(self, connection: Any, what: str, of: str, where: str = "", *values: Any) -> list[Any]:
-        sql = f"SELECT {what} FROM duckdb_{of}() WHERE database_name = current_catalog() {where}"
-        found: list[Any] = connection.exec_driver_sql(sql, values).fetchall()
-        return found
+    def _asked(self, connection: Any, what: Sql, of: Sql, where: Sql = NOTHING, *values: Any) -> list[Any]:
+        sql = written("SELECT {} FROM duckdb_{}() WHERE database_name = current_catalog() {}", what, of, where)
+        return [*run(connection, sql, values)]
 
     def has_table(self, connection: Any, table_name: str, schema: str | None = None, **kw: Any) -> bool:
-        sql = (
+        sql = written(
             "SELECT 1 FROM information_schema.tables WHERE table_catalog = current_catalog()"
             " AND lower(table_schema) = lower(?) AND lower(table_name) = lower(?)"
         )
-        return bool(connection.exec_driver_sql(sql, (schema or "main", table_name)).fetchall())
+        return bool(run(connection, sql, (schema or "main", table_name)).fetchall())
 
     def has_schema(self, connection: Any, schema_name: str, **kw: Any) -> bool:
         return schema_name.lower() in (name.lower() for name in self.get_schema_names(connection))
 
     def get_schema_names(self, connection: Any, **kw: Any) -> list[str]:
-        return [name for (name,) in self._asked(connection, "schema_name", "schemas")]
+        return [name for (name,) in self._asked(connection, written("schema_name"), written("schemas"))]
 
     @cache
     def get_table_names(self, connection: Any, schema: str | None = None, **kw: Any) -> list[str]:
-        found = self._asked(connection, "table_name", "tables", "AND schema_name = ?", schema or "main")
+        found = self._asked(
+            connection, written("table_name"), written("tables"), written("AND schema_name = ?"), schema or "main"
+        )
         return [name for (name,) in found]
 
     @cache
     def get_view_names(self, connection: Any, schema: str | None = None, **kw: Any) -> list[str]:
-        found = self._asked(connection, "view_name", "views", "AND schema_name = ? AND NOT internal", schema or "main")
+        found = self._asked(
+            connection,
+            written("view_name"),
+            written("views"),
+            written("AND schema_name = ? AND NOT internal"),
+            schema or "main",
+        )
         return [name for (name,) in found]
 
     @cache
     def get_view_definition(self, connection: Any, view_name: str, schema: str | None = None, **kw: Any) -> str:
-        where = "AND schema_name = ? AND view_name = ?"
-        return "".join(text for (text,) in self._asked(connection, "sql", "views", where, schema or "main", view_name))
+        where = written("AND schema_name = ? AND view_name = ?")
+        return "".join(
+            text
+            for (text,) in self._asked(connection, written("sql"), written("views"), where, schema or "main", view_name)
+        )
 
     @cache
     def get_columns(self, connection: Any, table_name: str, schema: str | None = None, **kw: Any) -> Any:
-        what, where = "column_name, is_nullable, column_default", "AND schema_name = ? AND table_name = ?"
-        where += " ORDER BY column_index"
-        found = self._asked(connection, what, "columns", where, schema or "main", table_name)
+        what = written("column_name, is_nullable, column_default")
+        where = written("AND schema_name = ? AND table_name = ? ORDER BY column_index")
+        found = self._asked(connection, what, written("columns"), where, schema or "main", table_name)
         if not found:
             raise sa.exc.NoSuchTableError(table_name)
         return [
@@ -197,6 +210,8 @@ class SqlalchemyDuckdb(DefaultDialect):
 
     @cache
     def get_pk_constraint(self, connection: Any, table_name: str, schema: str | None = None, **kw: Any) -> Any:
-        where = "AND schema_name = ? AND table_name = ? AND constraint_type = 'PRIMARY KEY'"
-        found = self._asked(connection, "constraint_column_names", "constraints", where, schema or "main", table_name)
+        where = written("AND schema_name = ? AND table_name = ? AND constraint_type = 'PRIMARY KEY'")
+        found = self._asked(
+            connection, written("constraint_column_names"), written("constraints"), where, schema or "main", table_name
+        )
         return {"constrained_columns": found[0][0] if found else [], "name": None}

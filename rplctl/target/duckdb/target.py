@@ -18,6 +18,7 @@ from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, DdlPlan
+from rplctl.sql_text import NOTHING, Sql, written
 from rplctl.target.base import (
     COPIES,
     ChangeKind,
@@ -39,6 +40,7 @@ from rplctl.target.duckdb import rows as sql_of
 from rplctl.target.duckdb.connection import driver_of, export_of
 from rplctl.target.duckdb.ddl import DDL
 from rplctl.target.duckdb.ddl_type import DATED, table
+from rplctl.target.duckdb.driver import DuckdbDriver
 from rplctl.target.duckdb.errors import change_error, hidden_numbers, mapped_errors, target_error
 from rplctl.target.duckdb.foreign_keys import ForeignKeys
 from rplctl.target.duckdb.relation import Relation, relation
@@ -73,7 +75,7 @@ class DuckdbTarget(OneConnection):
         return self._connection
 
     @property
-    def _driver(self) -> duckdb.DuckDBPyConnection:
+    def _driver(self) -> DuckdbDriver:
         return driver_of(self.connection)
 
     @property
@@ -121,7 +123,9 @@ class DuckdbTarget(OneConnection):
             self._export.finish()  # while the file is open
         if self._connection is not None:
             with suppress(duckdb.Error):  # another channel is in a transaction, or the disk is away: the log is kept
-                self._driver.execute("CHECKPOINT")  # DuckDB's own, at the last close, leaves a log that it only read
+                self._driver.execute(
+                    written("CHECKPOINT")
+                )  # DuckDB's own, at the last close, leaves a log that it only read
         super().close()
 
     def interrupt(self) -> None:
@@ -168,7 +172,9 @@ class DuckdbTarget(OneConnection):
         if chunk.takes_copies(model):
             whole = (*range(len(model.columns)), COPIES)
             with bag_of(chunk, model, duckdb.Error, target_error), self._given(model, whole, rows.deletes) as given:
-                copies = self._count(f"SELECT CAST(sum(c{len(model.columns)}) AS BIGINT) FROM {given.sql}", given)
+                copies = self._count(
+                    written("SELECT CAST(sum(c{}) AS BIGINT) FROM {}", len(model.columns), given.sql), given
+                )
                 expect_rows(
                     f"delete from {table(model)}", self._count(sql_of.delete_copies(model, given), given), copies
                 )
@@ -194,7 +200,7 @@ class DuckdbTarget(OneConnection):
     def _insert(self, model: TableModel, columns: tuple[int, ...], rows: Rows) -> None:
         if not columns:
             for _ in range(len(rows)):
-                self._count(f"INSERT INTO {table(model)} DEFAULT VALUES")
+                self._count(written("INSERT INTO {} DEFAULT VALUES", table(model)))
             return
         with self._given(model, columns, rows) as given:
             found = self._count(sql_of.insert(model, columns, given), given)
@@ -214,16 +220,16 @@ class DuckdbTarget(OneConnection):
             return self._insert(model, change.after.columns, change.after.rows)
         if sql_of.hides_numbers(model):
             return self._change_unnumbered(change, model)
-        row = self._of_row(model, change.before, "t.rowid")
+        row = self._of_row(model, change.before, written("t.rowid"))
         if change.kind is ChangeKind.DELETE:
             self._foreign_keys.follow_delete(model, row)
-            found = self._count(f"DELETE FROM {table(model)} WHERE rowid = {row}")
+            found = self._count(written("DELETE FROM {} WHERE rowid = {}", table(model), row))
         else:
             assert change.after is not None
             self._refuse_duplicate(model, change.after, but=row)
             with self._given(model, change.after.columns, change.after.rows) as after:
                 self._foreign_keys.follow_update(model, row, after, change.after.columns)
-                row = self._of_row(model, change.before, "t.rowid")  # a key to its own table may have moved it
+                row = self._of_row(model, change.before, written("t.rowid"))  # a key to its own table may have moved it
                 found = self._count(sql_of.update_row(model, change.after.columns, after, row), after)
                 self._foreign_keys.children_come(model, change.after.columns, after)
         expect_rows(f"change of {table(model)}", found, 1)
@@ -253,7 +259,7 @@ class DuckdbTarget(OneConnection):
             raise hidden_numbers(model, "the change's image is not the whole row")
         with self._given(model, before.columns, before.rows) as given:
             where = sql_of.same_row(model, before.columns)
-            found = self._count(f"DELETE FROM {table(model)} AS t USING {given.sql} WHERE {where}", given)
+            found = self._count(written("DELETE FROM {} AS t USING {} WHERE {}", table(model), given.sql, where), given)
         if not found:
             raise no_record(before, model)
         if found > 1:
@@ -263,14 +269,16 @@ class DuckdbTarget(OneConnection):
             image |= dict(zip(after.columns, after.rows[0], strict=True))
             self._insert(model, tuple(image), [tuple(image.values())])
 
-    def _of_row(self, model: TableModel, image: RowSet, wanted: str) -> Any:
+    def _of_row(self, model: TableModel, image: RowSet, wanted: Sql) -> Any:
         """Of the row that the image identifies: by key when it holds it, else any one that is equal. Raises 1032."""
         columns = sql_of.identifying(model, image.columns)
         at = {column: i for i, column in enumerate(image.columns)}
         row: Row = tuple(image.rows[0][at[column]] for column in columns)
         with self._given(model, columns, [row]) as given:
             where = sql_of.same_row(model, columns)
-            found = self._rows(f"SELECT {wanted} FROM {table(model)} AS t, {given.sql} WHERE {where} LIMIT 1", given)
+            found = self._rows(
+                written("SELECT {} FROM {} AS t, {} WHERE {} LIMIT 1", wanted, table(model), given.sql, where), given
+            )
         if not found:
             raise no_record(image, model)
         return found[0][0]
@@ -286,15 +294,15 @@ class DuckdbTarget(OneConnection):
                 continue
             with self._given(model, columns, [values]) as given:
                 same = sql_of.same_row(model, columns)
-                other = "" if but is None else f" AND t.rowid <> {but}"
-                sql = f"SELECT 1 FROM {table(model)} AS t, {given.sql} WHERE {same}{other} LIMIT 1"
+                other = NOTHING if but is None else written(" AND t.rowid <> {}", but)
+                sql = written("SELECT 1 FROM {} AS t, {} WHERE {}{} LIMIT 1", table(model), given.sql, same, other)
                 if self._rows(sql, given):
                     entry = "-".join(map(str, values))
                     raise TargetError(f"Duplicate entry '{entry}' for key '{name}'", errno=er.DUP_ENTRY)
 
     def stored_value(self, image: RowSet, column: int, model: TableModel) -> Value:
         try:
-            return cast(Value, self._of_row(model, image, sql_of.decoded(model.columns[column], "t.")))
+            return cast(Value, self._of_row(model, image, sql_of.decoded(model.columns[column], written("t."))))
         except duckdb.Error as error:
             raise target_error(error) from error
 
@@ -326,12 +334,12 @@ class DuckdbTarget(OneConnection):
         if self._interrupted:
             raise TargetError("Query execution was interrupted", errno=er.QUERY_INTERRUPTED)
 
-    def _count(self, sql: str, given: Relation | None = None) -> int:
+    def _count(self, sql: Sql, given: Relation | None = None) -> int:
         """Rows that a statement hit."""
         (found,) = self._rows(sql, given)
         return cast(int, found[0])
 
-    def _rows(self, sql: str, given: Relation | None = None) -> list[tuple[object, ...]]:
+    def _rows(self, sql: Sql, given: Relation | None = None) -> list[tuple[object, ...]]:
         rows: list[tuple[object, ...]] = self._driver.execute(sql, given.values if given else None).fetchall()
         return rows
 

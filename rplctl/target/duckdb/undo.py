@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from rplctl.schema.model import TableModel
+from rplctl.sql_text import Sql, written
 from rplctl.target.base import Target
 from rplctl.target.ddl_parts import quote
 from rplctl.target.duckdb.connection import driver_of
@@ -27,17 +28,19 @@ class DuckdbUndo(UndoSql):
         """Text with what is no printable ASCII in it goes as bytes."""
         with mapped_errors():
             found = present_columns(driver_of(target.connection), model)
-        return {quote(name): f"coalesce({_literal(quote(name), kind)}, 'NULL')" for name, kind in found.items()}
+        return {
+            quote(name): written("coalesce({}, 'NULL')", _literal(quote(name), kind)) for name, kind in found.items()
+        }
 
 
-def _literal(name: str, kind: str) -> str:
+def _literal(name: Sql, kind: str) -> Sql:
     if kind == "BLOB":
-        return f"'unhex(''' || hex({name}) || ''')'"
-    text = f"CAST({name} AS VARCHAR)"
-    plain = f"'''' || replace({text}, '''', '''''') || ''''"
+        return written("'unhex(''' || hex({}) || ''')'", name)
+    text = written("CAST({} AS VARCHAR)", name)
+    plain = written("'''' || replace({}, '''', '''''') || ''''", text)
     if kind not in ("VARCHAR", "JSON"):
         return plain
-    return f"CASE WHEN {text} ~ '[^ -~]' THEN 'decode(unhex(''' || hex({text}) || '''))' ELSE {plain} END"
+    return written("CASE WHEN {} ~ '[^ -~]' THEN 'decode(unhex(''' || hex({}) || '''))' ELSE {} END", text, text, plain)
 
 
 UNDO: Final = DuckdbUndo()

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Connection, Engine
 from sqlalchemy.dialects import mysql
 
 from rplctl.errors import LockBusy
+from rplctl.sql_run import ask
+from rplctl.sql_text import NOTHING, Sql, backticked, joined, word, written
 from rplctl.target.base import Target
 from rplctl.target.dialect import OWN_SCHEMA, Dialect
 from rplctl.target.engine_log import open_server_log
@@ -23,19 +25,20 @@ _MEMORY: Final = "MEMORY"  # the engine without TEXT: there texts are VARCHAR, l
 _UTF8: Final[dict[str, Any]] = {"charset": "utf8mb4", "collation": "utf8mb4_bin"}
 
 # MariaDB ≥ 10.8 counts the log's with the data files'; in so short a run nothing else is synced
-_LOG_SYNCS = (
+_LOG_SYNCS = written(
     "SHOW GLOBAL STATUS WHERE Variable_name IN"
     " ('Innodb_os_log_fsyncs', 'Innodb_data_fsyncs', 'Aria_transaction_log_syncs')"
 )
 
 
 _PUBLIC_SINCE: Final = (10, 11)
-_ROLE: Final = "rplctl_reader"
+_ROLE: Final = written("rplctl_reader")
+_PUBLIC: Final = written("PUBLIC")
 _FOR_EVERYBODY: Final = (
-    f"SET PERSIST mandatory_roles = CONCAT_WS(',', NULLIF(@@GLOBAL.mandatory_roles, ''), '{_ROLE}')",
-    "SET PERSIST activate_all_roles_on_login = ON",
+    written("SET PERSIST mandatory_roles = CONCAT_WS(',', NULLIF(@@GLOBAL.mandatory_roles, ''), '{}')", _ROLE),
+    written("SET PERSIST activate_all_roles_on_login = ON"),
 )
-_GRANTABLE: Final = (
+_GRANTABLE: Final = written(
     "SELECT COUNT(*) FROM (SELECT GRANTEE, IS_GRANTABLE, PRIVILEGE_TYPE FROM information_schema.USER_PRIVILEGES"
     " UNION ALL SELECT GRANTEE, IS_GRANTABLE, PRIVILEGE_TYPE FROM information_schema.SCHEMA_PRIVILEGES"
     " WHERE :schema LIKE TABLE_SCHEMA) g WHERE REPLACE(GRANTEE, CHAR(39), '') = CURRENT_USER()"
@@ -50,9 +53,9 @@ class MysqlDialect(Dialect):
     ddl_commits = True
     executes_statements = True
     to_crash_safe = "ALTER TABLE {table} ENGINE=InnoDB"
-    schema_word = "DATABASE"
+    schema_word = written("DATABASE")
     verified_by = "ssl_ca=FILE"
-    view_security = "SQL SECURITY INVOKER "
+    view_security = written("SQL SECURITY INVOKER ")
 
     open_engine = staticmethod(open_engine)
     mapped_errors = staticmethod(mapped_errors)
@@ -68,7 +71,7 @@ class MysqlDialect(Dialect):
 
     def log_syncs(self, target: Target) -> int:
         with target.engine.connect() as connection:
-            rows = {str(name).lower(): int(value) for name, value in connection.execute(text(_LOG_SYNCS))}
+            rows = {str(name).lower(): int(value) for name, value in ask(connection, _LOG_SYNCS)}
         if not rows:
             return super().log_syncs(target)
         engine = rows.get("innodb_os_log_fsyncs", rows.get("innodb_data_fsyncs", 0))
@@ -91,8 +94,8 @@ class MysqlDialect(Dialect):
             choice_of=lambda words: mysql.ENUM(*words),
         )
 
-    def quoted(self, name: str) -> str:
-        return name
+    def quoted(self, name: str) -> Sql:
+        return word(name)
 
     def table_options(self, rep_engine: str) -> dict[str, Any]:
         engine = rep_engine or "InnoDB"
@@ -102,62 +105,64 @@ class MysqlDialect(Dialect):
         return _in_both(options)
 
     def engine_of(self, connection: Connection, table: str) -> str:
-        query = "SELECT ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA = :schema AND TABLE_NAME = :name"
-        return str(connection.execute(text(query), {"schema": OWN_SCHEMA, "name": table}).scalar() or "")
+        query = written(
+            "SELECT ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA = :schema AND TABLE_NAME = :name"
+        )
+        return str(ask(connection, query, {"schema": OWN_SCHEMA, "name": table}).scalar() or "")
 
     def is_crash_safe(self, connection: Connection, table: str) -> bool:
-        query = (
+        query = written(
             "SELECT e.TRANSACTIONS FROM information_schema.TABLES t JOIN information_schema.ENGINES e"
             " ON e.ENGINE = t.ENGINE WHERE t.TABLE_SCHEMA = :schema AND t.TABLE_NAME = :table"
         )
-        return str(connection.execute(text(query), {"schema": OWN_SCHEMA, "table": table}).scalar()) == "YES"
+        return str(ask(connection, query, {"schema": OWN_SCHEMA, "table": table}).scalar()) == "YES"
 
-    def bytewise(self, column: str) -> str:
-        return f"CONVERT({column} USING utf8mb4) COLLATE utf8mb4_bin"
+    def bytewise(self, column: Sql) -> Sql:
+        return written("CONVERT({} USING utf8mb4) COLLATE utf8mb4_bin", column)
 
-    def let_everyone_read(self, connection: Connection, table: str, columns: Sequence[str] = ()) -> None:
+    def let_everyone_read(self, connection: Connection, table: Sql, columns: Sequence[str] = ()) -> None:
         if _has_public(connection) and _may_grant(connection):
-            connection.execute(text(_grant(table, columns, "PUBLIC")))
+            ask(connection, _grant(table, columns, _PUBLIC))
 
-    def statements_for_readers(self, connection: Connection, tables: Mapping[str, Sequence[str]]) -> list[str]:
+    def statements_for_readers(self, connection: Connection, tables: Mapping[Sql, Sequence[str]]) -> list[str]:
         if not _has_public(connection):  # a role that everybody has
             grants = [_grant(table, columns, _ROLE) for table, columns in tables.items()]
-            return [f"CREATE ROLE IF NOT EXISTS {_ROLE}", *grants, *_FOR_EVERYBODY]
+            return [written("CREATE ROLE IF NOT EXISTS {}", _ROLE), *grants, *_FOR_EVERYBODY]
         if _may_grant(connection):
             return []
-        return [_grant(table, columns, "PUBLIC") for table, columns in tables.items()]
+        return [_grant(table, columns, _PUBLIC) for table, columns in tables.items()]
 
     def lock_installation(self, connection: Connection) -> None:
         connection.detach()  # closed at the end, not pooled: the lock and env.py's sql_mode end with the session
-        if connection.execute(text("SELECT GET_LOCK(:name, 60)"), {"name": f"{OWN_SCHEMA}.install"}).scalar() != 1:
+        if ask(connection, written("SELECT GET_LOCK(:name, 60)"), {"name": f"{OWN_SCHEMA}.install"}).scalar() != 1:
             raise LockBusy("another process is creating the repository tables", hint="try again")
 
-    def add_key_column(self, connection: Connection, table: str) -> bool:
-        key = "DROP PRIMARY KEY, ADD PRIMARY KEY (Channel_name, Xid, Piece)"
-        connection.execute(text(f"ALTER TABLE {table} ADD COLUMN Piece INT NOT NULL AFTER Xid, {key}"))
+    def add_key_column(self, connection: Connection, table: Sql) -> bool:
+        key = written("DROP PRIMARY KEY, ADD PRIMARY KEY (Channel_name, Xid, Piece)")
+        ask(connection, written("ALTER TABLE {} ADD COLUMN Piece INT NOT NULL AFTER Xid, {}", table, key))
         return True
 
     def make_own_schema(self, connection: Connection) -> None:
-        connection.execute(text(f"CREATE DATABASE IF NOT EXISTS {OWN_SCHEMA} CHARACTER SET utf8mb4"))
+        ask(connection, written("CREATE DATABASE IF NOT EXISTS {} CHARACTER SET utf8mb4", word(OWN_SCHEMA)))
         # an engine that the server lacks is an error, not silently another engine
-        connection.execute(text("SET SESSION sql_mode = CONCAT(@@SESSION.sql_mode, ',NO_ENGINE_SUBSTITUTION')"))
+        ask(connection, written("SET SESSION sql_mode = CONCAT(@@SESSION.sql_mode, ',NO_ENGINE_SUBSTITUTION')"))
 
 
 def _has_public(connection: Connection) -> bool:
     """MariaDB 10.11 and later."""
-    version = str(connection.execute(text("SELECT VERSION()")).scalar())
+    version = str(ask(connection, written("SELECT VERSION()")).scalar())
     return "MariaDB" in version and tuple(map(int, version.split("-")[0].split(".")[:2])) >= _PUBLIC_SINCE
 
 
 def _may_grant(connection: Connection) -> bool:
     """Whether the account may give others the right to read our tables."""
-    found = connection.execute(text(_GRANTABLE), {"schema": OWN_SCHEMA}).scalar()
+    found = ask(connection, _GRANTABLE, {"schema": OWN_SCHEMA}).scalar()
     return bool(found)
 
 
-def _grant(table: str, columns: Sequence[str], whom: str) -> str:
-    some = f" ({', '.join(f'`{column}`' for column in columns)})" if columns else ""
-    return f"GRANT SELECT{some} ON {table} TO {whom}"
+def _grant(table: Sql, columns: Sequence[str], whom: Sql) -> Sql:
+    some = written(" ({})", joined(", ", map(backticked, columns))) if columns else NOTHING
+    return written("GRANT SELECT{} ON {} TO {}", some, table, whom)
 
 
 def _in_both(options: dict[str, str]) -> dict[str, str]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 
+from rplctl.sql_run import ask, run
+from rplctl.sql_text import written
 from rplctl.target.dialect import OK, POWER_CUT, RESTORE, WARN, DoctorLine
 
 _ORDERED: Final = {1, 3}  # innodb_flush_log_at_trx_commit: 3 is MariaDB's, at PREPARE and at COMMIT
@@ -14,19 +16,22 @@ _ORDERED: Final = {1, 3}  # innodb_flush_log_at_trx_commit: 3 is MariaDB's, at P
 
 def rights(connection: Connection) -> Iterator[DoctorLine]:
     """Whether rows may be loaded in bulk."""
-    may_load = bool(connection.execute(text("SELECT @@local_infile")).scalar())
+    may_load = bool(ask(connection, written("SELECT @@local_infile")).scalar())
     hint = "" if may_load else "SET GLOBAL local_infile=1 on the target, and in its option file"
     detail = "on" if may_load else "off: rows go by INSERT and UPDATE instead of in bulk, slower"
     yield DoctorLine("target local_infile", OK if may_load else WARN, detail, hint)
 
 
 def power_cut(connection: Connection, lost: str) -> Iterator[DoctorLine]:
-    rows = connection.exec_driver_sql(
-        "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('innodb_flush_log_at_trx_commit', 'innodb_doublewrite',"
-        " 'innodb_flush_method', 'innodb_flush_log_at_timeout', 'log_bin', 'sync_binlog')"
+    rows = run(
+        connection,
+        written(
+            "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('innodb_flush_log_at_trx_commit', 'innodb_doublewrite',"
+            " 'innodb_flush_method', 'innodb_flush_log_at_timeout', 'log_bin', 'sync_binlog')"
+        ),
     )
     settings = {str(name).lower(): str(value) for name, value in rows}
-    rows = connection.exec_driver_sql("SHOW GLOBAL STATUS LIKE 'Innodb_redo_log_enabled'")
+    rows = run(connection, written("SHOW GLOBAL STATUS LIKE 'Innodb_redo_log_enabled'"))
     return judge_innodb(settings | {str(name).lower(): str(value) for name, value in rows}, lost)
 
 

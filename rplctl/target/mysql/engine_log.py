@@ -6,10 +6,12 @@ import json
 import re
 from typing import Final
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 
 from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
+from rplctl.sql_run import ask
+from rplctl.sql_text import written
 from rplctl.target.engine_log import LONGEST_WAIT_S, EngineLog, Figures, ServerLog, access_denied
 from rplctl.target.mysql.connection import mapped_errors
 
@@ -18,7 +20,7 @@ _BACKUP_RIGHTS: Final = re.compile(r"\b(?:ALL PRIVILEGES|RELOAD|SUPER)\b.* ON \*
 
 
 def log_of_server(connection: Connection) -> EngineLog:
-    version = str(connection.execute(text("SELECT version()")).scalar())
+    version = str(ask(connection, written("SELECT version()")).scalar())
     if "mariadb" in version.lower():
         return InnodbStatusLog(connection, is_mariadb=True)
     try:
@@ -38,11 +40,15 @@ class MysqlLog(ServerLog):
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection, mapped_errors)
-        self._row(f"SET SESSION max_execution_time = {LONGEST_WAIT_S * 1000}, lock_wait_timeout = {LONGEST_WAIT_S}")
+        self._row(
+            written(
+                "SET SESSION max_execution_time = {}, lock_wait_timeout = {}", LONGEST_WAIT_S * 1000, LONGEST_WAIT_S
+            )
+        )
         self._figures()
 
     def _figures(self) -> Figures:
-        row = self._row("SELECT STORAGE_ENGINES FROM performance_schema.log_status")
+        row = self._row(written("SELECT STORAGE_ENGINES FROM performance_schema.log_status"))
         found = json.loads(row[0]) if isinstance(row[0], str) else row[0]
         return dict(found.get("InnoDB", {}))
 
@@ -53,18 +59,20 @@ class InnodbStatusLog(MysqlLog):
     def __init__(self, connection: Connection, *, is_mariadb: bool) -> None:
         ServerLog.__init__(self, connection, mapped_errors)
         if is_mariadb:
-            self._row(f"SET SESSION max_statement_time = {LONGEST_WAIT_S}, lock_wait_timeout = {LONGEST_WAIT_S}")
-        grants = connection.execute(text("SHOW GRANTS")).scalars().all()
+            self._row(
+                written("SET SESSION max_statement_time = {}, lock_wait_timeout = {}", LONGEST_WAIT_S, LONGEST_WAIT_S)
+            )
+        grants = ask(connection, written("SHOW GRANTS")).scalars().all()
         if not any(_BACKUP_RIGHTS.search(f"{grant} ") for grant in grants):
             raise access_denied("GRANT RELOAD, PROCESS ON *.* to the target's user, then rplctl log-status")
         self._figures()
 
     def _figures(self) -> Figures:
-        rows = self._connection.execute(text("SHOW GLOBAL STATUS LIKE 'Innodb_lsn%'")).all()
+        rows = ask(self._connection, written("SHOW GLOBAL STATUS LIKE 'Innodb_lsn%'")).all()
         found = {str(name).lower(): int(value) for name, value in rows}
         if "innodb_lsn_current" in found and "innodb_lsn_last_checkpoint" in found:
             return {"LSN": found["innodb_lsn_current"], "LSN_checkpoint": found["innodb_lsn_last_checkpoint"]}
-        return innodb_status_figures(str(self._row("SHOW ENGINE INNODB STATUS")[2]))
+        return innodb_status_figures(str(self._row(written("SHOW ENGINE INNODB STATUS"))[2]))
 
 
 def innodb_status_figures(status: str) -> Figures:

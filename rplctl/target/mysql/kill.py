@@ -12,6 +12,8 @@ from sqlalchemy import Engine
 
 from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
+from rplctl.sql_run import run
+from rplctl.sql_text import written
 from rplctl.target.mysql.connection import mapped_errors
 
 GONE_WITHIN_SECONDS = 1.0
@@ -36,7 +38,7 @@ class Killer:
         self._killed = self._identifier
         try:
             with mapped_errors(), self._engine.connect() as connection:
-                connection.exec_driver_sql(f"KILL {self._killed}")
+                run(connection, written("KILL {}", self._killed))
         except TargetError as error:
             if error.errno != er.NO_SUCH_THREAD and not error.transient:
                 raise
@@ -52,8 +54,8 @@ class Killer:
         while self._killed:
             try:
                 with mapped_errors(), self._engine.connect() as connection:
-                    sql = f"SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = {self._killed}"
-                    if not connection.exec_driver_sql(sql).scalar():
+                    sql = written("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = {}", self._killed)
+                    if not run(connection, sql).scalar():
                         break
             except TargetError:
                 return False

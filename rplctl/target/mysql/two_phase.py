@@ -15,7 +15,8 @@ from sqlalchemy import Connection, Engine
 
 from rplctl import mysql_errors as er
 from rplctl.errors import ConfigError, LockBusy, TargetError
-from rplctl.sql_text import Grammar, is_matched, matched
+from rplctl.sql_run import run
+from rplctl.sql_text import Grammar, Sql, is_matched, matched, number, text_literal, word, written
 from rplctl.target.mysql.connection import mapped_errors
 
 OWNER_GONE_SECONDS = 30.0
@@ -27,7 +28,7 @@ _OLDEST = {True: (10, 5, 2), False: (5, 7, 7)}  # is MariaDB → prepared transa
 def prepared_xids(engine: Engine, prefix: str) -> list[str]:
     """Prepared transactions whose name begins with `prefix`, of all connections and none. Raises TargetError."""
     with _alone(engine) as connection:
-        rows = connection.exec_driver_sql("XA RECOVER").all()
+        rows = run(connection, written("XA RECOVER")).all()
     found = []
     for format_id, gtrid_length, bqual_length, data in rows:
         name = data if isinstance(data, str) else bytes(data).decode("latin-1")
@@ -43,7 +44,7 @@ def end_prepared(engine: Engine, verb: str, xid: str) -> None:
     while True:
         try:
             with _alone(engine) as connection:
-                connection.exec_driver_sql(f"XA {verb} '{matched(Grammar.XID, xid)}'")
+                run(connection, written("XA {} '{}'", word(verb), matched(Grammar.XID, xid)))
             return
         except TargetError as error:
             if error.errno == er.XA_RBROLLBACK or (
@@ -57,9 +58,9 @@ def end_prepared(engine: Engine, verb: str, xid: str) -> None:
 
 def check(engine: Engine, option: str, branches: int = 1) -> list[str]:
     with _alone(engine) as connection:
-        version = str(connection.exec_driver_sql("SELECT @@version").scalar())
-        synced = connection.exec_driver_sql("SELECT @@innodb_flush_log_at_trx_commit").scalar()
-        has_binlog = connection.exec_driver_sql("SELECT @@log_bin").scalar()
+        version = str(run(connection, written("SELECT @@version")).scalar())
+        synced = run(connection, written("SELECT @@innodb_flush_log_at_trx_commit")).scalar()
+        has_binlog = run(connection, written("SELECT @@log_bin")).scalar()
     is_mariadb, name = "mariadb" in version.lower(), option.partition("=")[0]
     numbers = tuple(int(part) for part in version.split("-")[0].split(".")[:3])
     if numbers < _OLDEST[is_mariadb]:
@@ -89,12 +90,12 @@ def check(engine: Engine, option: str, branches: int = 1) -> list[str]:
 
 def wait_at_most(connection: Connection, seconds: int) -> None:
     with mapped_errors():
-        connection.exec_driver_sql(f"SET SESSION innodb_lock_wait_timeout = {seconds}")
+        run(connection, written("SET SESSION innodb_lock_wait_timeout = {}", seconds))
 
 
 def claim(connection: Connection, prefix: str) -> None:
     with mapped_errors():
-        got = connection.exec_driver_sql(f"SELECT GET_LOCK('{_lock(prefix)}', {OWNER_GONE_SECONDS})").scalar()
+        got = run(connection, written("SELECT GET_LOCK({}, {})", _lock(prefix), number(OWNER_GONE_SECONDS))).scalar()
         connection.rollback()
     if got != 1:
         raise LockBusy("another connection of this instance's channel is still at work on the target")
@@ -104,22 +105,22 @@ def evict(engine: Engine, prefix: str) -> None:
     deadline = time.monotonic() + OWNER_GONE_SECONDS
     with _alone(engine) as connection:
         while True:
-            owner = connection.exec_driver_sql(f"SELECT IS_USED_LOCK('{_lock(prefix)}')").scalar()
+            owner = run(connection, written("SELECT IS_USED_LOCK({})", _lock(prefix))).scalar()
             if owner is None:
                 return
             if time.monotonic() > deadline:
                 raise LockBusy(f"the target's connection {owner} is this channel's old one and does not end")
             try:
                 with mapped_errors():
-                    connection.exec_driver_sql(f"KILL {int(owner)}")
+                    run(connection, written("KILL {}", int(owner)))
             except TargetError as error:
                 if error.errno != er.NO_SUCH_THREAD:  # gone by itself
                     raise
             time.sleep(_PAUSE_SECONDS)
 
 
-def _lock(prefix: str) -> str:
-    return f"{prefix}owner"
+def _lock(prefix: str) -> Sql:
+    return text_literal(f"{prefix}owner")
 
 
 @contextmanager
@@ -127,5 +128,5 @@ def _alone(engine: Engine) -> Iterator[Connection]:
     """A connection without a transaction: XA COMMIT is refused in one."""
     with mapped_errors(), engine.connect() as plain:
         connection = plain.execution_options(isolation_level="AUTOCOMMIT")
-        connection.exec_driver_sql("ROLLBACK")  # the pool's first questions may have begun one
+        run(connection, written("ROLLBACK"))  # the pool's first questions may have begun one
         yield connection

@@ -1,6 +1,7 @@
 """PostgreSQL as a target.
 
 dialect                             what it says of itself
+driver                              the driver's connection: it takes nothing but `Sql`
 connection, target                  one connection: rows, DDL; `rows`, `bulk`, `large`
 form, values                        the values that it wants
 ddl, ddl_alter, ddl_table           plan → statements; ALTER TABLE; what a table is made of

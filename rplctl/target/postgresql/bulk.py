@@ -7,15 +7,17 @@ rolled back by the caller. Text of COPY comes in pieces of bytes (`values.copy_l
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
 
 import psycopg
 
 from rplctl.schema.model import TableModel
+from rplctl.sql_text import Sql, joined, written
 from rplctl.target.base import ChangeKind, CountMismatch, EncodedRows, Row, RowChange, RowSet, expect_rows, key_of
+from rplctl.target.ddl_parts import quote
 from rplctl.target.dialect import OWN_SCHEMA
 from rplctl.target.postgresql import rows as rows_sql
 from rplctl.target.postgresql.ddl_type import table
+from rplctl.target.postgresql.driver import PostgresqlDriver
 from rplctl.target.postgresql.large import Parameters, has_large, in_pieces
 from rplctl.target.postgresql.values import NulInText, copy_lines, parameters, without_nul
 
@@ -25,14 +27,12 @@ MOST_PATTERNS = 50  # of NULLs in the rows of a table without a key
 class RowWriter:
     """`driver`: the connection of now. `may_stage`: whether it may make temporary tables. `nul`: in text."""
 
-    def __init__(
-        self, driver: Callable[[], psycopg.Connection[Any]], may_stage: Callable[[], bool], nul: NulInText
-    ) -> None:
+    def __init__(self, driver: Callable[[], PostgresqlDriver], may_stage: Callable[[], bool], nul: NulInText) -> None:
         self._nul = nul
         self._driver = driver
         self._may_stage = may_stage
         self._is_temporary = True
-        self._stages: dict[tuple[str, str, tuple[int, ...]], str] = {}
+        self._stages: dict[tuple[str, str, tuple[int, ...]], Sql] = {}
 
     def begin(self, *, is_to_be_prepared: bool) -> None:
         """PostgreSQL prepares no transaction that has touched a temporary table: the rows of one are staged in ordinary
@@ -44,7 +44,7 @@ class RowWriter:
     def drop_stages(self) -> None:
         """Before PREPARE, and before tables change: staged ones would have other types."""
         if self._stages:
-            self.run(f"DROP TABLE {', '.join(self._stages.values())}")
+            self.run(written("DROP TABLE {}", joined(", ", self._stages.values())))
             self._stages.clear()
 
     def refuse_present(self, model: TableModel, keys: Sequence[Row] | EncodedRows) -> None:
@@ -54,7 +54,7 @@ class RowWriter:
             found = self._count(rows_sql.count_staged(model, self._staged(model, key_of(model), keys)))
         else:
             found = sum(
-                self._count(f"SELECT count(*) FROM {rows_sql.escaped(table(model))} WHERE {where}", values)
+                self._count(written("SELECT count(*) FROM {} WHERE {}", rows_sql.escaped(table(model)), where), values)
                 for where, values in self._key_groups(model, keys)
             )
         expect_rows(f"{model.qualified_name}: keys that must be absent", found, 0)
@@ -66,7 +66,7 @@ class RowWriter:
             found = self.run(rows_sql.delete_staged(model, self._staged(model, key_of(model), keys)))
         else:
             found = sum(
-                self.run(f"DELETE FROM {rows_sql.escaped(table(model))} WHERE {where}", values)
+                self.run(written("DELETE FROM {} WHERE {}", rows_sql.escaped(table(model)), where), values)
                 for where, values in self._key_groups(model, keys)
             )
         expect_rows(f"delete from {model.qualified_name}", found, len(keys))
@@ -97,7 +97,7 @@ class RowWriter:
         if any(has_large(row.values()) for row in values):
             return expect_rows(what, sum(self.run(sql, row) for row in values), len(update.rows))
         with self._driver().cursor() as cursor:  # in their order: a key is left before it is taken
-            cursor.executemany(sql.encode(), values)
+            cursor.executemany(sql, values)
             expect_rows(what, cursor.rowcount, len(update.rows))
 
     def remove_copies(self, model: TableModel, rows: EncodedRows) -> None:
@@ -105,12 +105,12 @@ class RowWriter:
         same columns: by IS NOT DISTINCT FROM no two tables are joined but row by row.
         """
         staged, width = self._staged(model, rows.columns, rows), len(rows.columns) - 1
-        self.run(f"ANALYZE {staged}")
-        tests = ", ".join(f"c{i} IS NULL" for i in range(width))
-        patterns = self._driver().execute(f"SELECT {tests} FROM {staged} GROUP BY {tests}".encode()).fetchall()
+        self.run(written("ANALYZE {}", staged))
+        tests = joined(", ", (written("c{} IS NULL", i) for i in range(width)))
+        patterns = self._driver().execute(written("SELECT {} FROM {} GROUP BY {}", tests, staged, tests)).fetchall()
         if len(patterns) > MOST_PATTERNS:
             raise CountMismatch(f"{len(patterns)} ways to have NULLs")
-        expected = self._count(f"SELECT sum(c{width}) FROM {staged}")
+        expected = self._count(written("SELECT sum(c{}) FROM {}", width, staged))
         found = sum(self.run(rows_sql.delete_copies(model, nulls, staged)) for nulls in patterns)
         expect_rows(f"delete from {model.qualified_name}", found, expected)
 
@@ -120,7 +120,7 @@ class RowWriter:
             return
         staged = self._staged(model, rows.columns, rows)
         width = len(rows.columns) - len(key_of(model))
-        self.run("SAVEPOINT rplctl_update")
+        self.run(written("SAVEPOINT rplctl_update"))
         try:
             if width:
                 found = self.run(rows_sql.update_staged(model, rows.columns[:width], staged))
@@ -130,13 +130,13 @@ class RowWriter:
         except psycopg.errors.UniqueViolation:
             if not may_delete:
                 raise
-            self.run("ROLLBACK TO SAVEPOINT rplctl_update")
+            self.run(written("ROLLBACK TO SAVEPOINT rplctl_update"))
             expect_rows(
                 f"delete from {model.qualified_name}", self.run(rows_sql.delete_staged(model, staged, width)), len(rows)
             )
             inserted = self.run(rows_sql.insert_staged(model, rows.columns, staged))
             expect_rows(f"insert into {model.qualified_name}", inserted, len(rows))
-        self.run("RELEASE SAVEPOINT rplctl_update")
+        self.run(written("RELEASE SAVEPOINT rplctl_update"))
 
     def insert_encoded(self, model: TableModel, rows: EncodedRows) -> None:
         if rows:
@@ -152,13 +152,13 @@ class RowWriter:
         assert change.before is not None
         if change.kind is ChangeKind.DELETE:
             where, values = self.where(model, change.before, 0)
-            return self.run(f"DELETE FROM {rows_sql.escaped(table(model))} WHERE {where}", values)
+            return self.run(written("DELETE FROM {} WHERE {}", rows_sql.escaped(table(model)), where), values)
         assert change.after is not None
         where, values = self.where(model, change.before, len(change.after.columns))
         sql = rows_sql.update_row(model, change.after.columns, where)
         return self.run(sql, self._parameters(model, change.after.columns, change.after.rows) | values)
 
-    def where(self, model: TableModel, image: RowSet, first: int) -> tuple[str, Parameters]:
+    def where(self, model: TableModel, image: RowSet, first: int) -> tuple[Sql, Parameters]:
         """By key when the image holds it, else by the whole image and only one row, as the server does."""
         at = {column: i for i, column in enumerate(image.columns)}
         row, key = image.rows[0], key_of(model)
@@ -173,17 +173,17 @@ class RowWriter:
     def _is_staged(self, rows: Sequence[Row]) -> bool:
         return _is_many(rows) and self._may_stage()
 
-    def run(self, sql: str, values: Parameters | None = None) -> int:
+    def run(self, sql: Sql, values: Parameters | None = None) -> int:
         if values is None or not has_large(values.values()):
-            return self._driver().execute(sql.encode(), values).rowcount
+            return self._driver().execute(sql, values).rowcount
         with in_pieces(self._driver(), sql, values) as (sql, sent):
-            return self._driver().execute(sql.encode(), sent).rowcount
+            return self._driver().execute(sql, sent).rowcount
 
-    def _count(self, sql: str, values: Parameters | None = None) -> int:
-        found = self._driver().execute(sql.encode(), values).fetchone()
+    def _count(self, sql: Sql, values: Parameters | None = None) -> int:
+        found = self._driver().execute(sql, values).fetchone()
         return int(found[0]) if found else 0
 
-    def _key_groups(self, model: TableModel, keys: Sequence[Row]) -> Iterator[tuple[str, Parameters]]:
+    def _key_groups(self, model: TableModel, keys: Sequence[Row]) -> Iterator[tuple[Sql, Parameters]]:
         for at in range(0, len(keys), rows_sql.ROWS_BY_PARAMETER):
             piece = keys[at : at + rows_sql.ROWS_BY_PARAMETER]
             yield rows_sql.where_keys(model, len(piece)), self._parameters(model, key_of(model), piece)
@@ -193,18 +193,18 @@ class RowWriter:
         texts = (text for row in rows for text in parameters(row, kinds, self._nul))
         return {f"c{number}": text for number, text in enumerate(texts, first)}
 
-    def _staged(self, model: TableModel, columns: tuple[int, ...], rows: Sequence[Row] | EncodedRows) -> str:
+    def _staged(self, model: TableModel, columns: tuple[int, ...], rows: Sequence[Row] | EncodedRows) -> Sql:
         """Rows in a table of their columns' types; its name. The next of the same columns replace them."""
         asked = (model.database, model.name, columns)
         if (name := self._stages.get(asked)) is not None:
-            self.run(f"TRUNCATE {name}")
+            self.run(written("TRUNCATE {}", name))
         else:
-            name = f"rplctl_stage_{len(self._stages)}"
+            name = written("rplctl_stage_{}", len(self._stages))
             if not self._is_temporary:
-                name = f"{OWN_SCHEMA}.{name}_{self._driver().info.backend_pid}"
+                name = written("{}.{}_{}", quote(OWN_SCHEMA), name, self._driver().info.backend_pid)
             self._stages[asked] = name
             self.run(rows_sql.stage(model, columns, name, is_temporary=self._is_temporary))
-        names = ", ".join(f"c{i}" for i in range(len(columns)))
+        names = joined(", ", (written("c{}", i) for i in range(len(columns))))
         lines = (
             without_nul(rows.pieces, self._nul)
             if isinstance(rows, EncodedRows)
@@ -216,10 +216,10 @@ class RowWriter:
     def _lines(self, model: TableModel, rows: RowSet) -> Iterator[bytes]:
         return copy_lines([model.columns[c] for c in rows.columns], rows.rows, self._nul)
 
-    def _copy(self, name: str, columns: str, lines: Iterable[bytes | memoryview]) -> int:
+    def _copy(self, name: Sql, columns: Sql, lines: Iterable[bytes | memoryview]) -> int:
         """COPY's text lines into a table; the number of rows."""
         with self._driver().cursor() as cursor:
-            with cursor.copy(rows_sql.copy_into(name, columns).encode()) as copy:
+            with cursor.copy(rows_sql.copy_into(name, columns)) as copy:
                 for piece in lines:
                     copy.write(piece)
             return cursor.rowcount

@@ -12,29 +12,35 @@ from typing import Any, Final
 
 from rplctl.schema.model import BINARY_TYPES, GEOMETRY_TYPES, INTEGER_BITS, Column, TableModel
 from rplctl.schema.plan import Catalog
+from rplctl.sql_text import Sql, joined, percent_doubled, written
 from rplctl.target.compared import Cells, Columns, ComparedRows, PlainRow, Rows, single, staged_model
 from rplctl.target.ddl_parts import quote
 from rplctl.target.postgresql.connection import mapped_errors, nul_in_text
 from rplctl.target.postgresql.ddl_table import create_table
 from rplctl.target.postgresql.ddl_type import ZERO_DATE, declared, is_zero_date, table
+from rplctl.target.postgresql.driver import PostgresqlDriver, driver_of
 from rplctl.target.postgresql.rows import where_keys
 from rplctl.target.postgresql.values import parameter
 
-_STAGE: Final = "rplctl_verify"
+_STAGE: Final = written("rplctl_verify")
 _ROWS: Final = 20_000
 _KEYS_AT_ONCE: Final = 500
-_TYPES: Final = (
-    b"SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute"
-    b" WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped"
+_TYPES: Final = written(
+    "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute"
+    " WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped"
 )
-_SESSION: Final = (
-    b"SET bytea_output = hex; SET extra_float_digits = 1; SET TimeZone = 'UTC'; SET DateStyle = 'ISO';"
-    b" SET IntervalStyle = postgres"
+_SESSION: Final = written(
+    "SET bytea_output = hex; SET extra_float_digits = 1; SET TimeZone = 'UTC'; SET DateStyle = 'ISO';"
+    " SET IntervalStyle = postgres"
 )
 
 
 class PostgresqlRows(ComparedRows):
     stage_commits = True
+
+    @property
+    def driver(self) -> PostgresqlDriver:
+        return driver_of(self.target.connection)
 
     @staticmethod
     def of_source(values: list[Any], column: Column) -> list[Any]:
@@ -47,12 +53,14 @@ class PostgresqlRows(ComparedRows):
         with mapped_errors():
             found = dict(driver.execute(_TYPES, (table(model),)).fetchall())
             if found:
-                wanted = ", ".join(f"{quote(column.name)} {declared(column)}" for column in model.columns)
-                driver.execute(f"CREATE TEMP TABLE rplctl_drift ({wanted})".encode())
+                wanted = joined(
+                    ", ", (written("{} {}", quote(column.name), declared(column)) for column in model.columns)
+                )
+                driver.execute(written("CREATE TEMP TABLE rplctl_drift ({})", wanted))
                 made = dict(driver.execute(_TYPES, ("pg_temp.rplctl_drift",)).fetchall())
             driver.rollback()
         if not found:
-            return create_table(model, Catalog({(model.database, model.name): model}))
+            return [*create_table(model, Catalog({(model.database, model.name): model}))]
         return [
             f"ALTER TABLE {table(model)} {'ALTER' if name in found else 'ADD'} COLUMN {quote(name)}"
             f"{' TYPE' if name in found else ''} {kind}"
@@ -62,31 +70,33 @@ class PostgresqlRows(ComparedRows):
 
     def scan(self, model: TableModel, columns: Columns) -> Iterator[list[PlainRow]]:
         with mapped_errors(), self.target.engine.connect() as connection:
-            driver: Any = connection.connection.driver_connection
+            driver = driver_of(connection)
             driver.execute(_SESSION)
             with driver.cursor(name=_STAGE) as cursor:
-                cursor.execute(_select(columns, table(model)).encode())
+                cursor.execute(_select(columns, table(model)))
                 while rows := cursor.fetchmany(_ROWS):
                     yield [plain for plain, _ in _plain(rows, columns)]
             connection.invalidate()  # its session is another one now
 
     def make_stage(self, model: TableModel, columns: Columns) -> TableModel:
-        driver, names = self.driver, ", ".join(quote(column.name) for column in columns)
+        driver, names = self.driver, joined(", ", (quote(column.name) for column in columns))
         with mapped_errors():
             driver.execute(_SESSION)
-            driver.execute(f"DROP TABLE IF EXISTS pg_temp.{_STAGE}".encode())
-            driver.execute(f"CREATE TEMP TABLE {_STAGE} AS SELECT {names} FROM {table(model)} WITH NO DATA".encode())
+            driver.execute(written("DROP TABLE IF EXISTS pg_temp.{}", _STAGE))
+            driver.execute(
+                written("CREATE TEMP TABLE {} AS SELECT {} FROM {} WITH NO DATA", _STAGE, names, table(model))
+            )
             driver.commit()
         return staged_model(model, "pg_temp", _STAGE)
 
     def staged(self, columns: Columns) -> Rows:
-        return self._rows(columns, _select(columns, f"pg_temp.{_STAGE}"))
+        return self._rows(columns, _select(columns, written("pg_temp.{}", _STAGE)))
 
     def all_rows(self, model: TableModel, columns: Columns) -> Rows:
         return self._rows(columns, _select(columns, table(model)))
 
     def of_keys(self, model: TableModel, columns: Columns, key: Sequence[int], keys: Sequence[PlainRow]) -> Rows:
-        select = _select(columns, table(model)).replace("%", "%%")
+        select = percent_doubled(_select(columns, table(model)))
         nul = nul_in_text(self.target.engine)
         texts = (tuple(parameter(value, columns[c], nul) for value, c in zip(row, key, strict=True)) for row in keys)
         different = list(dict.fromkeys(texts))  # two keys of the source may be one here
@@ -94,18 +104,21 @@ class PostgresqlRows(ComparedRows):
             some = different[at : at + _KEYS_AT_ONCE]
             where = where_keys(model, len(some))
             given = {f"c{number}": text for number, text in enumerate(chain.from_iterable(some))}
-            yield from self._rows(columns, f"{select} WHERE {where}", given)
+            yield from self._rows(columns, written("{} WHERE {}", select, where), given)
 
-    def _rows(self, columns: Columns, sql: str, given: dict[str, str | None] | None = None) -> Rows:
+    def _rows(self, columns: Columns, sql: Sql, given: dict[str, str | None] | None = None) -> Rows:
         with mapped_errors():
-            rows = self.driver.execute(sql.encode(), given).fetchall()
+            rows = self.driver.execute(sql, given).fetchall()
             self.driver.rollback()
         return _plain(rows, columns)
 
 
-def _select(columns: Sequence[Column], name: str) -> str:
-    shown = (f"host({quote(c.name)})" if c.type in ("inet4", "inet6") else f"{quote(c.name)}::text" for c in columns)
-    return f"SELECT {', '.join(shown)} FROM {name}"
+def _select(columns: Sequence[Column], name: Sql) -> Sql:
+    shown = (
+        written("host({})", quote(c.name)) if c.type in ("inet4", "inet6") else written("{}::text", quote(c.name))
+        for c in columns
+    )
+    return written("SELECT {} FROM {}", joined(", ", shown), name)
 
 
 def _plain(rows: list[Cells], columns: Sequence[Column]) -> Iterator[tuple[PlainRow, Cells]]:

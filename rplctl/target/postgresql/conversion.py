@@ -9,49 +9,56 @@ from datetime import timedelta
 from rplctl.schema.context import TIME_ROUND_FRACTIONAL, DdlContext
 from rplctl.schema.default_value import Value
 from rplctl.schema.model import Column
+from rplctl.sql_text import NOTHING, Sql, written
 from rplctl.target.conversion import ASCII_CHARSETS, UTF8_CHARSETS, Conversion, integer_range, keeps_blanks
+from rplctl.target.ddl_parts import text_literal
 from rplctl.target.postgresql.ddl_type import ZERO_DATE, declared, literal
 from rplctl.target.typed_conversion import TypedModify, zero_moment
 
 _BEYOND_BIGINT = 1 << 63
-_FORMATS = {"date": "YYYY-MM-DD", "datetime": "YYYY-MM-DD HH24:MI:SS", "timestamp": "YYYY-MM-DD HH24:MI:SS"}
+_ZERO = text_literal(ZERO_DATE)
+_FORMATS = {
+    "date": written("YYYY-MM-DD"),
+    "datetime": written("YYYY-MM-DD HH24:MI:SS"),
+    "timestamp": written("YYYY-MM-DD HH24:MI:SS"),
+}
 
 
 class PostgresqlModify(TypedModify):
-    small = "::smallint"
+    small = written("::smallint")
 
     @property
-    def number(self) -> str:
+    def number(self) -> Sql:
         """An integer column's value as a number."""
         return bit_number(self.old, self.value) if self.old.type == "bit" else self.value
 
-    def literal(self, value: Value) -> str:
+    def literal(self, value: Value) -> Sql:
         return literal(value, self.new)
 
-    def declared(self, column: Column) -> str:
+    def declared(self, column: Column) -> Sql:
         return declared(column)
 
-    def shown(self) -> str:
+    def shown(self) -> Sql:
         return shown(self.old, self.value)
 
-    def float_of(self, text: str) -> str:
-        return f"{text}::double precision{'::real' if self.new.type == 'float' else ''}"
+    def float_of(self, text: Sql) -> Sql:
+        return written("{}::double precision{}", text, written("::real") if self.new.type == "float" else NOTHING)
 
-    def encoded(self, text: str) -> str:
-        return f"convert_to({text}, 'UTF8')"
+    def encoded(self, text: Sql) -> Sql:
+        return written("convert_to({}, 'UTF8')", text)
 
-    def moved(self, by: timedelta) -> str:
-        moved, seconds = f"({self.value} AT TIME ZONE 'UTC')", int(by.total_seconds())
-        return f"({moved} + interval '{seconds} seconds')" if seconds else moved
+    def moved(self, by: timedelta) -> Sql:
+        moved, seconds = written("({} AT TIME ZONE 'UTC')", self.value), int(by.total_seconds())
+        return written("({} + interval '{} seconds')", moved, seconds) if seconds else moved
 
-    def moment(self, text: str) -> str:
-        return f"'{text}+00'"
+    def moment(self, text: str) -> Sql:
+        return text_literal(f"{text}+00")
 
-    def fitted(self) -> str:
+    def fitted(self) -> Sql:
         return self.as_new(self.value)
 
-    def zero_padded(self, raw: str, length: int) -> str:
-        return f"({raw} || decode(repeat('00', greatest({length} - octet_length({raw}), 0)), 'hex'))"
+    def zero_padded(self, raw: Sql, length: int) -> Sql:
+        return written("({} || decode(repeat('00', greatest({} - octet_length({}), 0)), 'hex'))", raw, length, raw)
 
     def number_to_integer(self) -> Conversion:
         """Integers, BIT and YEAR."""
@@ -63,53 +70,59 @@ class PostgresqlModify(TypedModify):
         return self.only(expression, self.beyond_integer(number))
 
     def text_to_integer(self) -> Conversion:
-        number = f"{self.value}::numeric"
+        number = written("{}::numeric", self.value)
         expression = number if self.new.type != "bit" else _to_bits(number, self.new.length or 1, True)
         return self.only(expression, self.no_integer(number))
 
-    def beyond(self) -> str:
+    def beyond(self) -> Sql:
         """Numbers whose whole part is too long for the new DECIMAL."""
         scale = self.new.scale or 0
-        bad = f"abs(trunc({self.value}::numeric)) >= 1e{(self.new.length or 10) - scale}"
-        return f"{bad} OR {self.value} < 0" if self.new.unsigned and not self.old.unsigned else bad
+        bad = written("abs(trunc({}::numeric)) >= 1e{}", self.value, (self.new.length or 10) - scale)
+        return written("{} OR {} < 0", bad, self.value) if self.new.unsigned and not self.old.unsigned else bad
 
     def decimal_to_integer(self) -> Conversion:
-        number = f"trunc({self.value})"
+        number = written("trunc({})", self.value)
         expression = number if self.new.type != "bit" else _to_bits(number, self.new.length or 1, True)
         return self.only(expression, self.no_whole_integer())
 
     def decimal_to_float(self) -> Conversion:
         if self.new.type == "float" or self.new.scale is not None or (self.old.length or 10) > 15:
             return self.impossible()
-        return Conversion(f"{self.value}::double precision")
+        return Conversion(written("{}::double precision", self.value))
 
     def float_to_integer(self) -> Conversion:
         """By way of BIGINT: a cast to NUMERIC keeps only 6 digits of a real and 15 of a double."""
-        return self.only(f"{self.value}::bigint", self.float_beyond_integer())
+        return self.only(written("{}::bigint", self.value), self.float_beyond_integer())
 
     def binary_to_text(self) -> Conversion:
-        digits, fitted = f"encode({self.value}, 'hex')", self.fit_text(f"convert_from({self.value}, 'UTF8')").expression
-        has_nul = f"{digits} ~ '^(..)*00'"  # text has no NUL here
+        digits, fitted = (
+            written("encode({}, 'hex')", self.value),
+            self.fit_text(written("convert_from({}, 'UTF8')", self.value)).expression,
+        )
+        has_nul = written("{} ~ '^(..)*00'", digits)  # text has no NUL here
         if self.new.charset in UTF8_CHARSETS and self.context.is_strict:
             return self.only(fitted, has_nul)
         if self.new.charset in ASCII_CHARSETS:
-            return self.only(fitted, f"{has_nul} OR {digits} ~ '^(..)*[89a-f]'")
+            return self.only(fitted, written("{} OR {} ~ '^(..)*[89a-f]'", has_nul, digits))
         return self.impossible()
 
-    def refit_fraction(self, value: str, old: int, new: int) -> Conversion:
+    def refit_fraction(self, value: Sql, old: int, new: int) -> Conversion:
         """Cut first: the cast would round."""
         if new >= old:
             same = declared(self.old) == declared(self.new) and value == self.value
-            return Conversion(value if same else f"({value})::{declared(self.new)}")
-        rest = f"(coalesce(EXTRACT(microseconds FROM {value}), 0)::bigint % {10 ** (6 - new)})"
+            return Conversion(value if same else written("({})::{}", value, declared(self.new)))
+        rest = written("(coalesce(EXTRACT(microseconds FROM {}), 0)::bigint % {})", value, 10 ** (6 - new))
         if self.old.type != "time":
-            rest = (
-                f"(CASE WHEN isfinite({value}) THEN EXTRACT(microseconds FROM {value})::bigint % {10 ** (6 - new)} END)"
+            rest = written(
+                "(CASE WHEN isfinite({}) THEN EXTRACT(microseconds FROM {})::bigint % {} END)",
+                value,
+                value,
+                10 ** (6 - new),
             )
-        cut = f"({value} - coalesce({rest}, 0) * interval '1 microsecond')::{declared(self.new)}"
+        cut = written("({} - coalesce({}, 0) * interval '1 microsecond')::{}", value, rest, declared(self.new))
         if self.context.is_mariadb and not self.context.sql_mode & TIME_ROUND_FRACTIONAL:
             return Conversion(cut)
-        return self.only(cut, f"{rest} <> 0")
+        return self.only(cut, written("{} <> 0", rest))
 
     def plain_to_text(self) -> Conversion:
         return self.fit_text(self.shown() if self.old.type not in ("enum", "set") else self.value)
@@ -117,49 +130,62 @@ class PostgresqlModify(TypedModify):
     def text_to_datetime(self) -> Conversion:
         value = self.value
         if self.new.type != "time":
-            value = f"CASE WHEN {value} ~ '^[0:. -]+$' THEN '{ZERO_DATE}' ELSE {value} END"
-        return self.only(f"({value})::{declared(self.new)}", f"{self.value} !~ {self.shape_of_new()}")
+            value = written("CASE WHEN {} ~ '^[0:. -]+$' THEN {} ELSE {} END", value, _ZERO, value)
+        return self.only(
+            written("({})::{}", value, declared(self.new)), written("{} !~ {}", self.value, self.shape_of_new())
+        )
 
 
-def convert(old: Column, new: Column, value: str, context: DdlContext) -> Conversion:
+def convert(old: Column, new: Column, value: Sql, context: DdlContext) -> Conversion:
     """The conversion of one column's stored values; the identity when nothing changes."""
-    value = f"rpad({value}, {old.length or 1})" if keeps_blanks(old, new, context) else value
+    value = written("rpad({}, {})", value, old.length or 1) if keeps_blanks(old, new, context) else value
     change = PostgresqlModify(old, new, value, context)
     return change.with_default(change.by_rule())
 
 
-def shown(column: Column, value: str) -> str:
+def shown(column: Column, value: Sql) -> Sql:
     """The value as text, as the source prints it."""
     kind, digits = column.type, column.fraction_digits
-    tail = f"substr(to_char({value}, 'US'), 1, {digits})"
+    tail = written("substr(to_char({}, 'US'), 1, {})", value, digits)
     if kind in _FORMATS:
-        text = f"to_char({value}, '{_FORMATS[kind]}')" + (f" || '.' || {tail}" if digits else "")
-        return f"CASE WHEN {value} = '{ZERO_DATE}' THEN '{zero_moment(column)}' ELSE {text} END"
+        text = written("to_char({}, {})", value, text_literal(_FORMATS[kind]))
+        text = written("{} || '.' || {}", text, tail) if digits else text
+        return written("CASE WHEN {} = {} THEN {} ELSE {} END", value, _ZERO, text_literal(zero_moment(column)), text)
     if kind == "time":
-        micros = f"abs(round(EXTRACT(epoch FROM {value}) * 1000000))::bigint"
-        hours, rest = f"({micros} / 3600000000)", f"({micros} % 3600000000)"
-        text = (
-            f"CASE WHEN {value} < interval '0' THEN '-' ELSE '' END || CASE WHEN {hours} < 100 THEN"
-            f" lpad({hours}::text, 2, '0') ELSE {hours}::text END || ':' || lpad(({rest} / 60000000)::text, 2, '0')"
-            f" || ':' || lpad(({rest} / 1000000 % 60)::text, 2, '0')"
+        micros = written("abs(round(EXTRACT(epoch FROM {}) * 1000000))::bigint", value)
+        hours, rest = written("({} / 3600000000)", micros), written("({} % 3600000000)", micros)
+        text = written(
+            "CASE WHEN {} < interval '0' THEN '-' ELSE '' END || CASE WHEN {} < 100 THEN "
+            "lpad({}::text, 2, '0') ELSE {}::text END || ':' || lpad(({} / 60000000)::text, 2, '0') "
+            "|| ':' || lpad(({} / 1000000 % 60)::text, 2, '0')",
+            value,
+            hours,
+            hours,
+            hours,
+            rest,
+            rest,
         )
-        return text + (f" || '.' || substr(lpad(({micros} % 1000000)::text, 6, '0'), 1, {digits})" if digits else "")
+        if not digits:
+            return text
+        return written("{} || '.' || substr(lpad(({} % 1000000)::text, 6, '0'), 1, {})", text, micros, digits)
     if kind == "year":
-        return f"lpad({value}::text, {column.length or 4}, '0')"
+        return written("lpad({}::text, {}, '0')", value, column.length or 4)
     if kind in ("inet4", "inet6"):
-        return f"host({value})"
-    return f"{value}::text"
+        return written("host({})", value)
+    return written("{}::text", value)
 
 
-def bit_number(column: Column, value: str) -> str:
+def bit_number(column: Column, value: Sql) -> Sql:
     """BIT as a number."""
-    number = f"lpad({value}::text, 64, '0')::bit(64)::bigint"
+    number = written("lpad({}::text, 64, '0')::bit(64)::bigint", value)
     if (column.length or 1) < 64:
         return number
-    return f"({number} + CASE WHEN {number} < 0 THEN 18446744073709551616 ELSE 0 END)"
+    return written("({} + CASE WHEN {} < 0 THEN 18446744073709551616 ELSE 0 END)", number, number)
 
 
-def _to_bits(number: str, length: int, is_wide: bool) -> str:
+def _to_bits(number: Sql, length: int, is_wide: bool) -> Sql:
     if is_wide:
-        number = f"(CASE WHEN {number} >= {_BEYOND_BIGINT} THEN {number} - {2 * _BEYOND_BIGINT} ELSE {number} END)"
-    return f"right(({number})::bigint::bit(64)::text, {length})::bit({length})"
+        number = written(
+            "(CASE WHEN {} >= {} THEN {} - {} ELSE {} END)", number, _BEYOND_BIGINT, number, 2 * _BEYOND_BIGINT, number
+        )
+    return written("right(({})::bigint::bit(64)::text, {})::bit({})", number, length, length)

@@ -9,6 +9,7 @@ counter. Generated columns are plain: their values come in the rows.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from rplctl.schema import plan as steps
@@ -16,6 +17,7 @@ from rplctl.schema.context import DdlContext
 from rplctl.schema.default_value import Value
 from rplctl.schema.model import Column
 from rplctl.schema.plan import AlterStep, Catalog, DdlPlan, Step
+from rplctl.sql_text import NOTHING, NULL, Sql, written
 from rplctl.target.computed_columns import Arithmetic
 from rplctl.target.ddl import Ddl
 from rplctl.target.ddl_parts import FilledColumn, is_in_order, model_of, quote
@@ -37,24 +39,26 @@ _DAY = "({0}::date - DATE '0001-01-01' + 366)"
 
 
 class PostgresqlDdl(Ddl):
-    arithmetic = Arithmetic("{}::numeric", "")
-    always = "TRUE"
-    row_number = "row_number()"
+    arithmetic = Arithmetic(partial(written, "{}::numeric"), partial(written, ""))
+    always = written("TRUE")
+    row_number = written("row_number()")
     zone = "+00"
-    unknown_constant = "NULL"
+    unknown_constant = NULL
     table = staticmethod(table)
     partition_functions = {
-        "YEAR": "EXTRACT(year FROM {0})",
-        "TO_DAYS": f"CASE WHEN isfinite({{0}}) THEN {_DAY} END",
-        "TO_SECONDS": f"CASE WHEN isfinite({{0}}) THEN {_DAY} * 86400::bigint"
-        " + floor(EXTRACT(epoch FROM {0}::time)) END",
-        "UNIX_TIMESTAMP": "CASE WHEN isfinite({0}) THEN floor(EXTRACT(epoch FROM {0})) ELSE 0 END",
+        "YEAR": partial(written, "EXTRACT(year FROM {})"),
+        "TO_DAYS": partial(written, f"CASE WHEN isfinite({{0}}) THEN {_DAY} END"),
+        "TO_SECONDS": partial(
+            written,
+            f"CASE WHEN isfinite({{0}}) THEN {_DAY} * 86400::bigint + floor(EXTRACT(epoch FROM {{0}}::time)) END",
+        ),
+        "UNIX_TIMESTAMP": partial(written, "CASE WHEN isfinite({0}) THEN floor(EXTRACT(epoch FROM {0})) ELSE 0 END"),
     }
     convert = staticmethod(convert)
     literal = staticmethod(literal)
 
-    def emit(self, plan: DdlPlan, catalog: Catalog) -> list[str]:
-        found: list[str] = []
+    def emit(self, plan: DdlPlan, catalog: Catalog) -> list[Sql]:
+        found: list[Sql] = []
         for database, defaults in plan.database_changes.items():
             if defaults is not None:
                 found.append(create_schema(database))
@@ -68,34 +72,37 @@ class PostgresqlDdl(Ddl):
             else:
                 found += _statements(step, catalog, after, plan.context)
         gone = (database for database, defaults in plan.database_changes.items() if defaults is None)
-        return found + [f"DROP SCHEMA IF EXISTS {quote(database)}" for database in gone]
+        found += [written("DROP SCHEMA IF EXISTS {}", quote(database)) for database in gone]
+        return found
 
     def with_value(self, column: Column, value: Value) -> FilledColumn:
         if is_odd_date(value, column):
             why = f"existing rows get '{value!s}' in column '{column.name}', and PostgreSQL has no such date"
-            return FilledColumn(column, None, "NULL", self.always, why, constant="NULL")
+            return FilledColumn(column, None, NULL, self.always, why, constant=NULL)
         text = literal(value, column)
         return FilledColumn(column, None, text, constant=text)
 
-    def ordered(self, column: Column, name: str) -> tuple[str, str]:
+    def ordered(self, column: Column, name: Sql) -> tuple[Sql, Sql]:
         is_text = declared(column) == "text" or declared(column).startswith("varchar")
-        doubt = "" if is_in_order(column) else f"{name}::text ~ '[^0-9a-z]'"
-        return name + (' COLLATE "C"' if is_text else ""), doubt
+        doubt = NOTHING if is_in_order(column) else written("{}::text ~ '[^0-9a-z]'", name)
+        return written('{} COLLATE "C"', name) if is_text else name, doubt
 
 
 DDL: Final = PostgresqlDdl()
 
 
-def _statements(step: Step, before: Catalog, after: Catalog, context: DdlContext) -> list[str]:
+def _statements(step: Step, before: Catalog, after: Catalog, context: DdlContext) -> list[Sql]:
     match step:
         case steps.CreateStep(model):
             return [create_schema(model.database), *create_table(model, after)]
         case steps.DropStep(model):
-            return [*without_children(model, before), f"DROP TABLE {table(model)}"]
+            return [*without_children(model, before), written("DROP TABLE {}", table(model))]
         case steps.TruncateStep(model):
             # PostgreSQL truncates no parent of a foreign key, not even an empty one
             is_parent = any(child != model for child, _ in children(model, before))
-            return [f"DELETE FROM {table(model)}" if is_parent else f"TRUNCATE TABLE {table(model)}"]
+            return [
+                written("DELETE FROM {}", table(model)) if is_parent else written("TRUNCATE TABLE {}", table(model))
+            ]
         case steps.RenameStep(old, new):
             check_names(new)
             return rename_table(old, new)

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import AlterStep, Catalog
+from rplctl.sql_text import NOTHING, NULL, Sql, joined, written
 from rplctl.target.ddl_parts import (
     FilledColumn,
     is_enforceable,
@@ -23,7 +24,7 @@ from rplctl.target.postgresql.ddl_type import declared, index_of, table
 _PARKED = "rplctl moves"
 
 
-def alter_table(step: AlterStep, columns: list[FilledColumn], after: Catalog) -> list[str]:
+def alter_table(step: AlterStep, columns: list[FilledColumn], after: Catalog) -> list[Sql]:
     """The statements. Raises TargetError for a default that PostgreSQL cannot hold."""
     renames, old = rename_columns(step, table(step.old), _PARKED)
     new = step.new
@@ -39,10 +40,10 @@ def alter_table(step: AlterStep, columns: list[FilledColumn], after: Catalog) ->
     found += renames
     found += [parts.drop_index(old, name) for name in stale]
     if keys_change and _primary(old):
-        found.append(parts.each_primary_key(old, "DROP CONSTRAINT %1$I"))
+        found.append(parts.each_primary_key(old, written("DROP CONSTRAINT %1$I")))
     found += _alter_columns(old, new, columns, gone)
     if keys_change and _primary(new):
-        found.append(f"ALTER TABLE {table(new)} ADD {_primary(new)}")
+        found.append(written("ALTER TABLE {} ADD {}", table(new), _primary(new)))
     found += [sql for name, sql in now.items() if name in stale or name not in before]
     added = {c.column.name for c in columns if c.origin is None}  # which have no comment yet
     found += parts.comments(new, replace(old, columns=tuple(c for c in old.columns if c.name not in added)))
@@ -59,12 +60,12 @@ def _changed_types(old: TableModel, columns: list[FilledColumn]) -> set[str]:
     return found
 
 
-def _primary(model: TableModel) -> str:
+def _primary(model: TableModel) -> Sql:
     key = model.primary_key
-    return "" if key is None or parts.has_prefix(key) else parts.primary_key_sql(key)
+    return NOTHING if key is None or parts.has_prefix(key) else parts.primary_key_sql(key)
 
 
-def _foreign_keys_gone(step: AlterStep, old: TableModel, after: Catalog, everything: bool) -> list[str]:
+def _foreign_keys_gone(step: AlterStep, old: TableModel, after: Catalog, everything: bool) -> list[Sql]:
     """Those that the statement drops; `everything`: and those that hang on what changes, to come back after it."""
     kept = set() if everything else {key.name for key in step.new.foreign_keys}
     found = [parts.drop_foreign_key(step.old, key) for key in step.old.foreign_keys if key.name not in kept]
@@ -75,7 +76,7 @@ def _foreign_keys_gone(step: AlterStep, old: TableModel, after: Catalog, everyth
     return found
 
 
-def _foreign_keys_come(step: AlterStep, old: TableModel, after: Catalog, everything: bool) -> list[str]:
+def _foreign_keys_come(step: AlterStep, old: TableModel, after: Catalog, everything: bool) -> list[Sql]:
     new = step.new
     known = set() if everything else {key.name for key in old.foreign_keys}
     found = [
@@ -92,9 +93,9 @@ def _is(one: TableModel, other: TableModel) -> bool:
     return one.qualified_name == other.qualified_name
 
 
-def _alter_columns(old: TableModel, new: TableModel, columns: list[FilledColumn], gone: list[str]) -> list[str]:
+def _alter_columns(old: TableModel, new: TableModel, columns: list[FilledColumn], gone: list[str]) -> list[Sql]:
     """One ALTER TABLE that converts, one that adds: PostgreSQL goes through the rows once for each at most."""
-    drops, changes, last, numbering = [f"DROP COLUMN {quote(name)}" for name in gone], [], [], []
+    drops, changes, last, numbering = [written("DROP COLUMN {}", quote(name)) for name in gone], [], [], []
     for filled in columns:
         column, name = filled.column, quote(filled.column.name)
         default = parts.default_sql(column)
@@ -102,30 +103,36 @@ def _alter_columns(old: TableModel, new: TableModel, columns: list[FilledColumn]
         if was is None:
             changes.append(_add_column(filled))
             if filled.constant is None:
-                numbered = f"SELECT ctid AS place, {filled.expression} AS number FROM {table(new)}"
-                sets = f"UPDATE {table(new)} AS t SET {name} = n.number"
-                numbering.append(f"{sets} FROM ({numbered}) AS n WHERE t.ctid = n.place")
+                numbered = written("SELECT ctid AS place, {} AS number FROM {}", filled.expression, table(new))
+                sets = written("UPDATE {} AS t SET {} = n.number", table(new), name)
+                numbering.append(written("{} FROM ({}) AS n WHERE t.ctid = n.place", sets, numbered))
             if is_required(column):
-                last.append(f"ALTER COLUMN {name} SET NOT NULL")
-            last.append(f"ALTER COLUMN {name} {f'SET DEFAULT {default}' if default else 'DROP DEFAULT'}")
+                last.append(written("ALTER COLUMN {} SET NOT NULL", name))
+            last.append(
+                written(
+                    "ALTER COLUMN {} {}",
+                    name,
+                    written("SET DEFAULT {}", default) if default else written("DROP DEFAULT"),
+                )
+            )
             continue
         is_converted = declared(was) != declared(column) or not filled.is_unchanged
         if is_converted or parts.default_sql(was) != default:
-            drops.append(f"ALTER COLUMN {name} DROP DEFAULT")
-            last += [f"ALTER COLUMN {name} SET DEFAULT {default}"] if default else []
+            drops.append(written("ALTER COLUMN {} DROP DEFAULT", name))
+            last += [written("ALTER COLUMN {} SET DEFAULT {}", name, default)] if default else []
         if is_required(was) and not is_required(column):
-            drops.append(f"ALTER COLUMN {name} DROP NOT NULL")
+            drops.append(written("ALTER COLUMN {} DROP NOT NULL", name))
         elif is_required(column) and not is_required(was):
-            last.append(f"ALTER COLUMN {name} SET NOT NULL")
+            last.append(written("ALTER COLUMN {} SET NOT NULL", name))
         if is_converted:
-            using = "" if filled.is_unchanged else f" USING ({filled.expression})::{declared(column)}"
-            changes.append(f"ALTER COLUMN {name} TYPE {declared(column)}{using}")
-    head = f"ALTER TABLE {table(new)} "
-    found = [head + ", ".join(part) for part in (drops, changes) if part] + numbering
-    return found + ([head + ", ".join(last)] if last else [])
+            using = NOTHING if filled.is_unchanged else written(" USING ({})::{}", filled.expression, declared(column))
+            changes.append(written("ALTER COLUMN {} TYPE {}{}", name, declared(column), using))
+    head = written("ALTER TABLE {} ", table(new))
+    found = [written("{}{}", head, joined(", ", part)) for part in (drops, changes) if part] + numbering
+    return found + ([written("{}{}", head, joined(", ", last))] if last else [])
 
 
-def _add_column(filled: FilledColumn) -> str:
+def _add_column(filled: FilledColumn) -> Sql:
     """With the value that existing rows get as its default: PostgreSQL need not write them."""
-    head = f"ADD COLUMN {quote(filled.column.name)} {declared(filled.column)}"
-    return f"{head} DEFAULT {filled.constant}" if filled.constant not in (None, "NULL") else head
+    head = written("ADD COLUMN {} {}", quote(filled.column.name), declared(filled.column))
+    return written("{} DEFAULT {}", head, filled.constant) if filled.constant not in (None, NULL) else head

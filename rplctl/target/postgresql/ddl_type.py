@@ -27,40 +27,42 @@ from rplctl.errors import TargetError
 from rplctl.schema.default_value import Value
 from rplctl.schema.model import BINARY_TYPES, GEOMETRY_TYPES, INTEGER_BITS, Column, Key, TableModel
 from rplctl.schema.naming import index_name
+from rplctl.sql_text import NULL, Sql, number, standard_literal, written
 from rplctl.target.ddl_parts import quote
 
 LONGEST_NAME = 63  # bytes (NAMEDATALEN - 1)
 MOST_COLUMNS = 1600
 _SYSTEM_COLUMNS = frozenset({"tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"})
-ZERO_DATE = "-infinity"
+ZERO_DATE = written("-infinity")
 DATED = frozenset({"date", "datetime", "timestamp"})
 
-_INTEGERS = {"tinyint": "smallint", "smallint": "smallint", "mediumint": "integer", "int": "integer"}
-_UNSIGNED = {"tinyint": "smallint", "smallint": "integer", "mediumint": "integer", "int": "bigint"}
+_SMALL, _INTEGER, _BIG = written("smallint"), written("integer"), written("bigint")
+_INTEGERS = {"tinyint": _SMALL, "smallint": _SMALL, "mediumint": _INTEGER, "int": _INTEGER}
+_UNSIGNED = {"tinyint": _SMALL, "smallint": _INTEGER, "mediumint": _INTEGER, "int": _BIG}
 _PLAIN = {
-    "year": "smallint", "float": "real", "double": "double precision", "date": "date", "json": "json", "uuid": "uuid",
-    "inet4": "inet", "inet6": "inet",
+    "year": _SMALL, "float": written("real"), "double": written("double precision"), "date": written("date"),
+    "json": written("json"), "uuid": written("uuid"), "inet4": written("inet"), "inet6": written("inet"),
 }  # fmt: skip
-_WITH_FRACTION = {"time": "interval", "datetime": "timestamp", "timestamp": "timestamptz"}
+_WITH_FRACTION = {"time": written("interval"), "datetime": written("timestamp"), "timestamp": written("timestamptz")}
 
 
-def declared(column: Column) -> str:
+def declared(column: Column) -> Sql:
     """The type as PostgreSQL reads it."""
     kind, length = column.type, column.length
     if kind in INTEGER_BITS:
         names = _UNSIGNED if column.unsigned else _INTEGERS
-        return names.get(kind, "numeric(20,0)" if column.unsigned else "bigint")
+        return names.get(kind, written("numeric(20,0)") if column.unsigned else _BIG)
     if kind in _PLAIN:
         return _PLAIN[kind]
     if kind in _WITH_FRACTION:
-        return f"{_WITH_FRACTION[kind]}({column.fraction_digits})"
+        return written("{}({})", _WITH_FRACTION[kind], column.fraction_digits)
     if kind == "decimal":
-        return f"numeric({length or 10},{column.scale or 0})"
+        return written("numeric({},{})", length or 10, column.scale or 0)
     if kind == "bit":
-        return f"bit({length or 1})"
+        return written("bit({})", length or 1)
     if kind in BINARY_TYPES or kind in GEOMETRY_TYPES or kind == "vector":
-        return "bytea"
-    return f"varchar({length})" if kind in ("char", "varchar") and length else "text"
+        return written("bytea")
+    return written("varchar({})", length) if kind in ("char", "varchar") and length else written("text")
 
 
 def is_zero_date(text: str) -> bool:
@@ -79,33 +81,33 @@ def is_odd_date(value: Value, column: Column) -> bool:
     return False
 
 
-def literal(value: Value, column: Column) -> str:
+def literal(value: Value, column: Column) -> Sql:
     """A value of the column as SQL. Raises TargetError for text that PostgreSQL cannot hold."""
     match value:
         case None:
-            return "NULL"
+            return NULL
         case bytes():
-            return f"'\\x{value.hex()}'::bytea"
+            return written("{}::bytea", standard_literal(f"\\x{value.hex()}"))
         case str() if column.type in DATED and is_zero_date(value):
-            return f"'{ZERO_DATE}'"
+            return standard_literal(ZERO_DATE)
         case str():
             return text_literal(value)
         case int() if column.type == "bit":
-            return f"B'{value:0{column.length or 1}b}'"
+            return written("B{}", standard_literal(f"{value:0{column.length or 1}b}"))
         case int() | float():
-            return repr(value)
+            return number(value)
 
 
-def text_literal(text: str) -> str:
+def text_literal(text: str) -> Sql:
     """A string literal under standard_conforming_strings."""
     if "\0" in text:
         raise TargetError("PostgreSQL's text cannot hold the character NUL", errno=er.TRUNCATED_WRONG_VALUE_FOR_FIELD)
-    return "'" + text.replace("'", "''") + "'"
+    return standard_literal(text)
 
 
-def table(model: TableModel) -> str:
+def table(model: TableModel) -> Sql:
     """The table's quoted name."""
-    return f"{quote(model.database)}.{quote(model.name)}"
+    return written("{}.{}", quote(model.database), quote(model.name))
 
 
 def short_name(name: str) -> str:

@@ -7,9 +7,11 @@ from contextlib import nullcontext
 from functools import partial
 from typing import Any, Final
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 
 from rplctl.errors import RplError
+from rplctl.sql_run import ask, run
+from rplctl.sql_text import NOTHING, Sql, double_quoted, joined, written
 from rplctl.target.base import Target
 from rplctl.target.dialect import OWN_SCHEMA, Dialect
 from rplctl.target.engine_log import open_server_log
@@ -32,7 +34,7 @@ class PostgresqlDialect(Dialect):
     error_ends_transaction = True
     to_crash_safe = "ALTER TABLE {table} SET LOGGED"
     ddl = DDL
-    cascade = " CASCADE"
+    cascade = written(" CASCADE")
     verified_by = "sslmode=verify-full"
     makes_primary_keys_late = True
 
@@ -48,22 +50,22 @@ class PostgresqlDialect(Dialect):
     def log_syncs(self, target: Target) -> int:
         """For its whole log. A backend tells what it did when it is asked to, on its own connection."""
 
-        def ask(sql: str) -> str:
-            answer = str(target.connection.exec_driver_sql(sql).scalar())
+        def asked(sql: Sql) -> str:
+            answer = str(run(target.connection, sql).scalar())
             target.rollback()  # figures stay the same within a transaction
             return answer
 
-        version = int(ask("SHOW server_version_num"))
+        version = int(asked(written("SHOW server_version_num")))
         if version < 150000:
             raise RplError("not counted: PostgreSQL counts them at need from version 15 on")
-        if ask("SHOW fsync") != "on":
+        if asked(written("SHOW fsync")) != "on":
             raise RplError("not counted: fsync is off on the target")
-        ask("SELECT pg_stat_force_next_flush()")
-        in_io = "SELECT sum(fsyncs)::bigint FROM pg_stat_io WHERE object = 'wal'"
-        return int(ask(in_io if version >= 180000 else "SELECT wal_sync FROM pg_stat_wal"))
+        asked(written("SELECT pg_stat_force_next_flush()"))
+        in_io = written("SELECT sum(fsyncs)::bigint FROM pg_stat_io WHERE object = 'wal'")
+        return int(asked(in_io if version >= 180000 else written("SELECT wal_sync FROM pg_stat_wal")))
 
     def own_types(self, rep_engine: str = "") -> OwnTypes:
-        return OwnTypes(off="false")
+        return OwnTypes(off=written("false"))
 
     def stored_name(self, name: str) -> str:
         return name.lower()
@@ -72,27 +74,27 @@ class PostgresqlDialect(Dialect):
         return {"prefixes": [_UNLOGGED]} if rep_engine.upper() == _UNLOGGED else {}
 
     def engine_of(self, connection: Connection, table: str) -> str:
-        query = "SELECT relpersistence FROM pg_class WHERE oid = to_regclass(:schema || '.' || :name)"
-        found = connection.execute(text(query), {"schema": OWN_SCHEMA, "name": table}).scalar()
+        query = written("SELECT relpersistence FROM pg_class WHERE oid = to_regclass(:schema || '.' || :name)")
+        found = ask(connection, query, {"schema": OWN_SCHEMA, "name": table}).scalar()
         return _UNLOGGED if found in ("u", b"u") else ""
 
     def is_crash_safe(self, connection: Connection, table: str) -> bool:
-        query = (
+        query = written(
             "SELECT c.relpersistence FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
             " WHERE n.nspname = :schema AND c.relname = :table"
         )
-        return connection.execute(text(query), {"schema": OWN_SCHEMA, "table": table}).scalar() in ("p", b"p")
+        return ask(connection, query, {"schema": OWN_SCHEMA, "table": table}).scalar() in ("p", b"p")
 
-    def let_everyone_read(self, connection: Connection, table: str, columns: Sequence[str] = ()) -> None:
-        some = f" ({', '.join(map(self.quoted, columns))})" if columns else ""
-        connection.execute(text(f"GRANT USAGE ON SCHEMA {OWN_SCHEMA} TO PUBLIC"))
-        connection.execute(text(f"GRANT SELECT{some} ON {table} TO PUBLIC"))
+    def let_everyone_read(self, connection: Connection, table: Sql, columns: Sequence[str] = ()) -> None:
+        some = written(" ({})", joined(", ", map(double_quoted, columns))) if columns else NOTHING
+        ask(connection, written("GRANT USAGE ON SCHEMA {} TO PUBLIC", double_quoted(OWN_SCHEMA)))
+        ask(connection, written("GRANT SELECT{} ON {} TO PUBLIC", some, table))
 
     def lock_installation(self, connection: Connection) -> None:
-        connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": _LOCK_NUMBER})
+        ask(connection, written("SELECT pg_advisory_xact_lock(:number)"), {"number": _LOCK_NUMBER})
 
     def make_own_schema(self, connection: Connection) -> None:
-        connection.execute(text(f"CREATE SCHEMA IF NOT EXISTS {OWN_SCHEMA}"))
+        ask(connection, written("CREATE SCHEMA IF NOT EXISTS {}", double_quoted(OWN_SCHEMA)))
 
 
 DIALECT = PostgresqlDialect()

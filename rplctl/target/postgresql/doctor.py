@@ -4,25 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 
+from rplctl.sql_run import ask, run
+from rplctl.sql_text import Sql, written
 from rplctl.target.dialect import FAIL, OK, POWER_CUT, RESTORE, WARN, DoctorLine
 
 
 def rights(connection: Connection) -> Iterator[DoctorLine]:
     """Encoding, the rights to make schemas and temporary tables and to let foreign keys rest."""
 
-    def ask(sql: str) -> str:
-        return str(connection.execute(text(sql)).scalar())
+    def asked(sql: Sql) -> str:
+        return str(ask(connection, sql).scalar())
 
-    encoding = ask("SHOW server_encoding")
+    encoding = asked(written("SHOW server_encoding"))
     is_utf8 = encoding == "UTF8"
     hint = "" if is_utf8 else "createdb -E UTF8 -T template0 NAME, then rplctl init --target URL"
     yield DoctorLine("target encoding", OK if is_utf8 else FAIL, encoding, hint)
-    may_create = ask("SELECT has_database_privilege(current_database(), 'CREATE')") == "True"
+    may_create = asked(written("SELECT has_database_privilege(current_database(), 'CREATE')")) == "True"
     hint = "" if may_create else "GRANT CREATE ON DATABASE to the target's user: each source database is a schema"
     yield DoctorLine("target schemas", OK if may_create else WARN, "" if may_create else "cannot make schemas", hint)
-    may_stage = ask("SELECT has_database_privilege(current_database(), 'TEMP')") == "True"
+    may_stage = asked(written("SELECT has_database_privilege(current_database(), 'TEMP')")) == "True"
     hint = "" if may_stage else "GRANT TEMPORARY ON DATABASE to the target's user"
     detail = "" if may_stage else "rows go one by one instead of through temporary tables"
     yield DoctorLine("target temporary tables", OK if may_stage else WARN, detail, hint)
@@ -35,10 +37,10 @@ def foreign_key_grant(connection: Connection) -> str:
     """Return the statement that lets the account load rows in any order; '' where it may. Before PostgreSQL 15 only a
     superuser may.
     """
-    has_grants = connection.execute(text("SELECT current_setting('server_version_num')::int >= 150000")).scalar()
-    may = "has_parameter_privilege('session_replication_role', 'SET')" if has_grants else "false"
-    sql = f"SELECT current_setting('is_superuser') = 'on' OR {may}, quote_ident(current_user)"
-    may_rest, role = connection.execute(text(sql)).one()
+    has_grants = ask(connection, written("SELECT current_setting('server_version_num')::int >= 150000")).scalar()
+    may = written("has_parameter_privilege('session_replication_role', 'SET')") if has_grants else written("false")
+    sql = written("SELECT current_setting('is_superuser') = 'on' OR {}, quote_ident(current_user)", may)
+    may_rest, role = ask(connection, sql).one()
     if may_rest:
         return ""
     return (
@@ -47,8 +49,8 @@ def foreign_key_grant(connection: Connection) -> str:
 
 
 def power_cut(connection: Connection, lost: str) -> Iterator[DoctorLine]:
-    if connection.exec_driver_sql("SHOW fsync").scalar() == "off":
+    if run(connection, written("SHOW fsync")).scalar() == "off":
         yield DoctorLine(POWER_CUT, WARN, f"fsync is off: {RESTORE}", "ALTER SYSTEM SET fsync = on; reload")
-    if connection.exec_driver_sql("SHOW full_page_writes").scalar() == "off":
+    if run(connection, written("SHOW full_page_writes")).scalar() == "off":
         text = f"full_page_writes is off: a page that is written half stays so; {RESTORE}"
         yield DoctorLine(POWER_CUT, WARN, text, "ALTER SYSTEM SET full_page_writes = on; reload")

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
-
-import psycopg
+from typing import Final
 
 from rplctl.event.large_text import LargeText
+from rplctl.sql_text import Sql, with_parameter, written
 from rplctl.target.base import pieces_of
 from rplctl.target.postgresql import values as postgresql_values
+from rplctl.target.postgresql.driver import PostgresqlDriver
 from rplctl.target.postgresql.values import LargeBytes
 
 PIECE: Final = 4 << 20
@@ -31,27 +31,28 @@ def _is_large(value: LargeBytes) -> bool:
 
 
 @contextmanager
-def in_pieces(driver: psycopg.Connection[Any], sql: str, values: Parameters) -> Iterator[tuple[str, Parameters]]:
+def in_pieces(driver: PostgresqlDriver, sql: Sql, values: Parameters) -> Iterator[tuple[Sql, Parameters]]:
     """The statement and its parameters, to be executed within the block: large ones have been sent by then."""
     objects: dict[str, str] = {}
     for name, value in values.items():
         if isinstance(value, LargeBytes) and _is_large(value):
             objects[name] = _sent(driver, value.raw)
-            read = f"lo_get(%({name})s::oid)"
-            sql = sql.replace(
-                f"%({name})s", f"convert_from({read}, 'UTF8')" if isinstance(value.raw, LargeText) else read
-            )
+            number = int(name.removeprefix("c"))
+            read = written("lo_get(%(c{})s::oid)", number)
+            if isinstance(value.raw, LargeText):
+                read = written("convert_from({}, 'UTF8')", read)
+            sql = with_parameter(sql, f"%({name})s", read)
     yield sql, {**values, **objects}
     for oid in objects.values():
-        driver.execute(b"SELECT lo_unlink(%s::oid)", (oid,))
+        driver.execute(written("SELECT lo_unlink(%s::oid)"), (oid,))
 
 
-def _sent(driver: psycopg.Connection[Any], value: bytes | memoryview | LargeText) -> str:
+def _sent(driver: PostgresqlDriver, value: bytes | memoryview | LargeText) -> str:
     """The large object's number."""
-    found = driver.execute(b"SELECT lo_from_bytea(0, ''::bytea)").fetchone()
+    found = driver.execute(written("SELECT lo_from_bytea(0, ''::bytea)")).fetchone()
     assert found is not None
     oid, at = str(found[0]), 0
     for piece in pieces_of(value, PIECE):
-        driver.execute(b"SELECT lo_put(%s::oid, %s::int8, %s)", (oid, str(at), LargeBytes(piece)))
+        driver.execute(written("SELECT lo_put(%s::oid, %s::int8, %s)"), (oid, str(at), LargeBytes(piece)))
         at += len(piece)
     return oid

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import cast
 
 import psycopg
 from psycopg import errors
@@ -21,6 +21,7 @@ from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, DdlPlan
+from rplctl.sql_text import standard_literal, written
 from rplctl.target.base import (
     CountMismatch,
     RowChange,
@@ -41,18 +42,19 @@ from rplctl.target.postgresql.bulk import RowWriter
 from rplctl.target.postgresql.connection import mapped_errors, nul_in_text, target_error
 from rplctl.target.postgresql.ddl import DDL
 from rplctl.target.postgresql.ddl_type import table
+from rplctl.target.postgresql.driver import PostgresqlDriver, driver_of
 from rplctl.target.postgresql.errors import change_error, ddl_error
 from rplctl.target.severed import is_severed
 
 LOCK_WAIT = "10s"  # a server notices a client killed a moment ago
 BULK_ROWS = 200  # net changes of a table that are worth encoding in the tasks
-_BEGIN = "SET CONSTRAINTS ALL DEFERRED"
-_FOREIGN_KEYS_OFF = "; SET LOCAL session_replication_role = replica"
-_IS_ALL_THERE_IS = b"""
+_BEGIN = written("SET CONSTRAINTS ALL DEFERRED")
+_BEGIN_AT_REST = written("{}; SET LOCAL session_replication_role = replica", _BEGIN)
+_IS_ALL_THERE_IS = written("""
 SELECT relkind = 'r' AND NOT relhassubclass AND NOT EXISTS (SELECT FROM pg_rewrite WHERE ev_class = c.oid)
 AND NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = c.oid AND NOT tgisinternal)
 AND %s = (SELECT count(*) FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped)
-FROM pg_class AS c WHERE oid = to_regclass(%s)"""
+FROM pg_class AS c WHERE oid = to_regclass(%s)""")
 _GRANT = "the source ran without foreign keys: GRANT SET ON PARAMETER session_replication_role TO {}"
 
 
@@ -90,10 +92,8 @@ class PostgresqlTarget(OneConnection):
         return self._connection
 
     @property
-    def _driver(self) -> psycopg.Connection[Any]:
-        driver: Any = self.connection.connection.driver_connection
-        assert isinstance(driver, psycopg.Connection)
-        return driver
+    def _driver(self) -> PostgresqlDriver:
+        return driver_of(self.connection)
 
     def _greet(self) -> None:
         """What the server can, before the first transaction. Raises TargetError for a database that is not UTF-8."""
@@ -105,13 +105,16 @@ class PostgresqlTarget(OneConnection):
                 errno=er.CANT_AGGREGATE_2COLLATIONS,
                 hint="createdb -E UTF8 -T template0 NAME, then rplctl init --target URL",
             )
-        may = "has_parameter_privilege('session_replication_role', 'SET')" if info.server_version >= 150000 else "false"
+        may = written("false")
+        if info.server_version >= 150000:
+            may = written("has_parameter_privilege('session_replication_role', 'SET')")
         with mapped_errors():
-            sql = (
-                f"SELECT current_setting('is_superuser') = 'on' OR {may},"
-                " has_database_privilege(current_database(), 'TEMP'), quote_ident(current_user)"
+            sql = written(
+                "SELECT current_setting('is_superuser') = 'on' OR {}, "
+                "has_database_privilege(current_database(), 'TEMP'), quote_ident(current_user)",
+                may,
             )
-            found = self._driver.execute(sql.encode()).fetchone()
+            found = self._driver.execute(sql).fetchone()
             self._driver.commit()
         self._may_rest_foreign_keys, self._may_make_tables, role = found or (False, False, "")
         self._role: str = role
@@ -126,14 +129,16 @@ class PostgresqlTarget(OneConnection):
                     self._driver.rollback()
                 self.connection.begin_twophase(xid) if xid else self.connection.begin()
                 rests = not foreign_keys and self._may_rest_foreign_keys  # known once it is connected
-                self._driver.execute((_BEGIN + (_FOREIGN_KEYS_OFF if rests else "")).encode())
+                self._driver.execute(_BEGIN_AT_REST if rests else _BEGIN)
         except TargetError:
             self.rollback()
             raise
 
     def follow_foreign_keys(self, wanted: bool, models: Mapping[tuple[str, str], TableModel]) -> bool:
         if self._may_rest_foreign_keys:
-            self._rows.run(f"SET LOCAL session_replication_role = {'origin' if wanted else 'replica'}")
+            self._rows.run(
+                written("SET LOCAL session_replication_role = {}", written("origin") if wanted else written("replica"))
+            )
         return self._may_rest_foreign_keys
 
     def prepare(self) -> None:
@@ -186,12 +191,14 @@ class PostgresqlTarget(OneConnection):
         driver = self._driver
         try:
             driver.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND pid = %s"
-                " AND (classid::bigint << 32) | objid::bigint = %s AND granted",
+                written(
+                    "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND pid = %s"
+                    " AND (classid::bigint << 32) | objid::bigint = %s AND granted"
+                ),
                 (self._fence_holder, number),
             )
-            driver.execute(f"SET LOCAL lock_timeout = '{LOCK_WAIT}'".encode())
-            driver.execute(f"SELECT pg_advisory_lock({number})".encode())
+            driver.execute(written("SET LOCAL lock_timeout = {}", standard_literal(LOCK_WAIT)))
+            driver.execute(written("SELECT pg_advisory_lock({})", number))
             driver.commit()
         except errors.LockNotAvailable:
             driver.rollback()
@@ -202,7 +209,7 @@ class PostgresqlTarget(OneConnection):
 
     def interrupt(self) -> None:
         if self._connection is not None:
-            driver: Any = self._connection.connection.driver_connection
+            driver = driver_of(self._connection)
             try:
                 driver.cancel_safe(timeout=2)
             except psycopg.Error:
@@ -216,7 +223,9 @@ class PostgresqlTarget(OneConnection):
 
     def check_table(self, model: TableModel) -> None:
         name = table(model)
-        sql = b"SELECT attname FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped"
+        sql = written(
+            "SELECT attname FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped"
+        )
         with mapped_errors():
             present = {row[0] for row in self._driver.execute(sql, (name,))}
         check_columns(model, present, name)
@@ -225,7 +234,7 @@ class PostgresqlTarget(OneConnection):
         try:
             with mapped_errors():
                 self._rows.drop_stages()
-                DDL.carry_out(plan, catalog, lambda sql: self._driver.execute(sql.encode()))
+                DDL.carry_out(plan, catalog, lambda sql: self._driver.execute(sql))
         except TargetError as error:
             raise ddl_error(error, plan) from None
 
@@ -280,17 +289,17 @@ class PostgresqlTarget(OneConnection):
         """UPDATE by key; where rows trade values of another unique key, remove them all first, then put them back."""
         if sum(key.is_unique for key in model.keys) < 2:
             return self._rows.update_by_key(model, update)
-        self._rows.run("SAVEPOINT rplctl_update")
+        self._rows.run(written("SAVEPOINT rplctl_update"))
         try:
             self._rows.update_by_key(model, update)
         except errors.UniqueViolation:
             key, width = key_of(model), len(update.columns)
             if set(update.columns) & set(key) or width + len(key) != len(model.columns) or self._acts(model, models):
                 raise  # not whole rows, or rows that others hang on: the applier goes on one transaction at a time
-            self._rows.run("ROLLBACK TO SAVEPOINT rplctl_update")
+            self._rows.run(written("ROLLBACK TO SAVEPOINT rplctl_update"))
             self._rows.delete(model, [row[width:] for row in update.rows])
             self._rows.insert(model, RowSet(update.columns + key, update.rows))
-        self._rows.run("RELEASE SAVEPOINT rplctl_update")
+        self._rows.run(written("RELEASE SAVEPOINT rplctl_update"))
 
     def _acts(self, model: TableModel, models: Mapping[tuple[str, str], TableModel]) -> bool:
         """Whether a DELETE would take rows of other tables along."""
@@ -316,9 +325,9 @@ class PostgresqlTarget(OneConnection):
     def stored_value(self, image: RowSet, column: int, model: TableModel) -> Value:
         where, values = self._rows.where(model, image, 0)
         name = rows_sql.escaped(quote(model.columns[column].name))
-        sql = f"SELECT {name}::text FROM {rows_sql.escaped(table(model))} WHERE {where}"
+        sql = written("SELECT {}::text FROM {} WHERE {}", name, rows_sql.escaped(table(model)), where)
         with mapped_errors():
-            found = self._driver.execute(sql.encode(), values).fetchone()
+            found = self._driver.execute(sql, values).fetchone()
         if found is None:
             raise no_record(image, model)
         return cast(Value, found[0])

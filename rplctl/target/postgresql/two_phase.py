@@ -16,7 +16,8 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
 from rplctl.errors import ConfigError, LockBusy
-from rplctl.sql_text import Grammar, is_matched, matched
+from rplctl.sql_run import run
+from rplctl.sql_text import Grammar, is_matched, matched, word, written
 from rplctl.target.postgresql.connection import mapped_errors
 
 OWNER_GONE_SECONDS = 30.0
@@ -28,7 +29,7 @@ _NO_SUCH_GID = "42704"
 def prepared_xids(engine: Engine, prefix: str) -> list[str]:
     """Prepared transactions of this database whose name begins with `prefix`. Raises TargetError."""
     with _alone(engine) as connection:
-        rows = connection.exec_driver_sql("SELECT gid FROM pg_prepared_xacts WHERE database = current_database()")
+        rows = run(connection, written("SELECT gid FROM pg_prepared_xacts WHERE database = current_database()"))
         # whoever signs in there may give a name that begins like ours
         return [gid for gid in rows.scalars() if gid.startswith(prefix) and is_matched(Grammar.XID, gid)]
 
@@ -36,7 +37,7 @@ def prepared_xids(engine: Engine, prefix: str) -> list[str]:
 def end_prepared(engine: Engine, verb: str, xid: str) -> None:
     with _alone(engine) as connection:
         try:
-            connection.exec_driver_sql(f"{verb} PREPARED '{matched(Grammar.XID, xid)}'")
+            run(connection, written("{} PREPARED '{}'", word(verb), matched(Grammar.XID, xid)))
         except DBAPIError as error:
             if getattr(error.orig, "sqlstate", "") != _NO_SUCH_GID:
                 raise
@@ -44,9 +45,9 @@ def end_prepared(engine: Engine, verb: str, xid: str) -> None:
 
 def check(engine: Engine, option: str, branches: int = 1) -> list[str]:
     with _alone(engine) as connection:
-        slots = int(str(connection.exec_driver_sql("SHOW max_prepared_transactions").scalar()))
+        slots = int(str(run(connection, written("SHOW max_prepared_transactions")).scalar()))
         fsync, commit = (
-            connection.exec_driver_sql(f"SHOW {name}").scalar() for name in ("fsync", "synchronous_commit")
+            run(connection, written("SHOW {}", name)).scalar() for name in (word("fsync"), word("synchronous_commit"))
         )
     if slots < branches:
         found = "prepared transactions are disabled on" if slots == 0 else f"{branches} of a channel are too many for"
@@ -61,7 +62,7 @@ def check(engine: Engine, option: str, branches: int = 1) -> list[str]:
 
 def wait_at_most(connection: Connection, seconds: int) -> None:
     with mapped_errors():
-        connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{seconds}s'")
+        run(connection, written("SET LOCAL lock_timeout = '{}s'", seconds))
 
 
 def claim(connection: Connection, prefix: str) -> None:
@@ -69,21 +70,23 @@ def claim(connection: Connection, prefix: str) -> None:
     got = False
     while not got:
         with mapped_errors():
-            got = bool(connection.exec_driver_sql(f"SELECT pg_try_advisory_lock({_LOCK}, {_object(prefix)})").scalar())
+            got = bool(run(connection, written("SELECT pg_try_advisory_lock({}, {})", _LOCK, _object(prefix))).scalar())
             connection.commit()
         if time.monotonic() > deadline:
             raise LockBusy("another connection of this instance's channel is still at work on the target")
 
 
 def evict(engine: Engine, prefix: str) -> None:
-    sql = (
-        "SELECT pid, pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted"
-        f" AND classid = {_LOCK} AND objid::bigint = {_object(prefix) & 0xFFFFFFFF}"
-        " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+    sql = written(
+        "SELECT pid, pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND "
+        "granted AND classid = {} AND objid::bigint = {} AND database = (SELECT oid FROM "
+        "pg_database WHERE datname = current_database())",
+        _LOCK,
+        _object(prefix) & 4294967295,
     )
     deadline = time.monotonic() + OWNER_GONE_SECONDS
     with _alone(engine) as connection:
-        while owner := connection.exec_driver_sql(sql).first():
+        while owner := run(connection, sql).first():
             if time.monotonic() > deadline:
                 raise LockBusy(f"the target's backend {owner[0]} is this channel's old one and does not end")
             time.sleep(_PAUSE_SECONDS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from rplctl.schema.model import Column, TableModel
+from rplctl.sql_text import standard_literal, written
 from rplctl.target.base import Target
 from rplctl.target.ddl_parts import quote
 from rplctl.target.postgresql.ddl_type import table
@@ -17,16 +18,18 @@ class PostgresqlUndo(UndoSql):
     table = staticmethod(table)
 
     def literal(self, value: Any, column: Column) -> str:
-        return "'" + (parameter(value, column) or "").replace("'", "''") + "'"
+        return standard_literal(parameter(value, column) or "")
 
     def literals(self, target: Target, model: TableModel) -> dict[str, str]:
-        name = table(model).replace("'", "''")
         found = self.rows(
             target,
-            f"SELECT attname FROM pg_attribute WHERE attrelid = '{name}'::regclass AND attnum > 0"
-            " AND NOT attisdropped AND attgenerated = '' ORDER BY attnum",
+            written(
+                "SELECT attname FROM pg_attribute WHERE attrelid = {}::regclass AND attnum > 0 AND NOT "
+                "attisdropped AND attgenerated = '' ORDER BY attnum",
+                standard_literal(table(model)),
+            ),
         )
-        return {quote(column): f"quote_nullable({quote(column)}::text)" for (column,) in found}
+        return {quote(column): written("quote_nullable({}::text)", quote(column)) for (column,) in found}
 
 
 UNDO: Final = PostgresqlUndo()

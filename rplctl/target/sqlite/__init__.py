@@ -1,6 +1,7 @@
 """SQLite, the embedded target.
 
 dialect                             what it says of itself
+driver                              the driver's connection: it takes nothing but `Sql`
 target                              the connection: rows, DDL; `bag`, `large`, `cascades`
 form                                the values that it wants
 ddl                                 plan → statements

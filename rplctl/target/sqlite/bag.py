@@ -8,71 +8,81 @@ round. Invariant: a row goes because every column IS what the source says, by th
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import cast
 
 from rplctl.schema.model import TableModel
+from rplctl.sql_text import PARAMETER, Sql, joined, written
 from rplctl.target.base import CountMismatch, Row
 from rplctl.target.ddl_parts import is_indexed, quote
 from rplctl.target.sqlite.ddl import table
 from rplctl.target.sqlite.ddl_type import row_number
+from rplctl.target.sqlite.driver import SqliteDriver
 
-_STAGE = "temp.rplctl_bag"
+_STAGE = written("temp.rplctl_bag")
 MOST_INDEXED = 16  # columns
 _MOST_ALIKE, _SAMPLE = 100, 5  # an index that finds as many rows for one of a few values tells them apart badly
-_OTHERS = """
+_OTHERS = written("""
 SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE
 UNION ALL SELECT 1 WHERE (SELECT count(*) FROM pragma_table_xinfo(?1)) <> ?2
-"""
+""")
 
 
-def is_all_there_is(driver: sqlite3.Connection, name: str, columns: int) -> bool:
+def is_all_there_is(driver: SqliteDriver, name: str, columns: int) -> bool:
     """Whether the table has so many columns and no trigger."""
     return driver.execute(_OTHERS, (name, columns)).fetchone() is None
 
 
-def remove_copies(driver: sqlite3.Connection, model: TableModel, rows: Sequence[Row]) -> None:
+def remove_copies(driver: SqliteDriver, model: TableModel, rows: Sequence[Row]) -> None:
     """Delete of each row as many copies as the number behind its values. Raises CountMismatch."""
     expected = sum(cast(int, row[-1]) for row in rows)
     with _staged(driver, model, rows):
         row = row_number(model.columns)
         pair = ("s", "t") if _has_telling_index(driver, model, rows) else ("t", "s")
-        tables = {"s": f"{_STAGE} AS s", "t": f"{table(model)} AS t"}
-        found = (
-            f"SELECT t.{row} AS r, s.rplctl_copies AS n, row_number() OVER (PARTITION BY s.{row}) AS k"
-            f" FROM {tables[pair[0]]} CROSS JOIN {tables[pair[1]]} ON {_same(model)}"
+        tables = {"s": written("{} AS s", _STAGE), "t": written("{} AS t", table(model))}
+        found = written(
+            "SELECT t.{} AS r, s.rplctl_copies AS n, row_number() OVER (PARTITION BY s.{}) AS k FROM "
+            "{} CROSS JOIN {} ON {}",
+            row,
+            row,
+            tables[pair[0]],
+            tables[pair[1]],
+            _same(model),
         )
-        gone = driver.execute(f"DELETE FROM {table(model)} WHERE {row} IN (SELECT r FROM ({found}) WHERE k <= n)")
+        gone = driver.execute(
+            written("DELETE FROM {} WHERE {} IN (SELECT r FROM ({}) WHERE k <= n)", table(model), row, found)
+        )
     if gone.rowcount != expected:
         raise CountMismatch(f"{gone.rowcount} copies to delete, expected {expected}")
 
 
 @contextmanager
-def _staged(driver: sqlite3.Connection, model: TableModel, rows: Sequence[Row]) -> Iterator[None]:
-    names = ", ".join(quote(column.name) for column in model.columns)
-    driver.execute(f"CREATE TEMP TABLE rplctl_bag AS SELECT {names}, 0 AS rplctl_copies FROM {table(model)} WHERE 0")
-    marks = ", ".join("?" * (len(model.columns) + 1))
-    driver.executemany(f"INSERT INTO {_STAGE} VALUES ({marks})", rows)
-    indexed = ", ".join(quote(column.name) for column in model.columns[:MOST_INDEXED])
-    driver.execute(f"CREATE INDEX temp.rplctl_bag_rows ON rplctl_bag ({indexed})")
+def _staged(driver: SqliteDriver, model: TableModel, rows: Sequence[Row]) -> Iterator[None]:
+    names = joined(", ", (quote(column.name) for column in model.columns))
+    driver.execute(
+        written("CREATE TEMP TABLE rplctl_bag AS SELECT {}, 0 AS rplctl_copies FROM {} WHERE 0", names, table(model))
+    )
+    marks = joined(", ", [PARAMETER] * (len(model.columns) + 1))
+    driver.executemany(written("INSERT INTO {} VALUES ({})", _STAGE, marks), rows)
+    indexed = joined(", ", (quote(column.name) for column in model.columns[:MOST_INDEXED]))
+    driver.execute(written("CREATE INDEX temp.rplctl_bag_rows ON rplctl_bag ({})", indexed))
     yield
-    driver.execute(f"DROP TABLE {_STAGE}")
+    driver.execute(written("DROP TABLE {}", _STAGE))
 
 
-def _same(model: TableModel) -> str:
-    terms = [f"t.{name} IS s.{name}" for name in (quote(column.name) for column in model.columns)]
+def _same(model: TableModel) -> Sql:
+    terms = [written("t.{} IS s.{}", name, name) for name in (quote(column.name) for column in model.columns)]
     # in brackets: SQLite takes no chain of more than 1,000 terms
-    return " AND ".join(f"({' AND '.join(terms[at : at + 100])})" for at in range(0, len(terms), 100))
+    return joined(" AND ", (written("({})", joined(" AND ", terms[at : at + 100])) for at in range(0, len(terms), 100)))
 
 
-def _has_telling_index(driver: sqlite3.Connection, model: TableModel, rows: Sequence[Row]) -> bool:
+def _has_telling_index(driver: SqliteDriver, model: TableModel, rows: Sequence[Row]) -> bool:
     places = {column.name: number for number, column in enumerate(model.columns)}
     firsts = {key.parts[0].column for key in model.keys if is_indexed(key)}
     return any(_tells(driver, model, name, [row[places[name]] for row in rows[:_SAMPLE]]) for name in firsts)
 
 
-def _tells(driver: sqlite3.Connection, model: TableModel, column: str, values: Sequence[object]) -> bool:
-    alike = f"SELECT 1 FROM {table(model)} WHERE {quote(column)} IS ? LIMIT {_MOST_ALIKE}"
+def _tells(driver: SqliteDriver, model: TableModel, column: str, values: Sequence[object]) -> bool:
+    alike = written("SELECT 1 FROM {} WHERE {} IS ? LIMIT {}", table(model), quote(column), _MOST_ALIKE)
     return all(len(driver.execute(alike, (value,)).fetchall()) < _MOST_ALIKE for value in values)

@@ -8,46 +8,49 @@ checked here: the source has checked it.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Iterator
 
 from rplctl.schema.model import ForeignKey, TableModel
 from rplctl.schema.naming import physical_name
+from rplctl.sql_text import Sql, joined, written
 from rplctl.target.ddl_parts import quote
+from rplctl.target.sqlite.driver import SqliteDriver
 
-_SWITCH = "rplctl_foreign_keys_act"
-_ACTS = f"(SELECT acts FROM temp.{_SWITCH})"
+_SWITCH = written("rplctl_foreign_keys_act")
+_ACTS = written("(SELECT acts FROM temp.{})", _SWITCH)
 
 
-def follow_foreign_keys(driver: sqlite3.Connection, wanted: bool, models: Iterable[TableModel]) -> None:
+def follow_foreign_keys(driver: SqliteDriver, wanted: bool, models: Iterable[TableModel]) -> None:
     """From here on changes of parents do (or do not) what the foreign keys of `models` say."""
     if not _is_made(driver):
-        driver.execute(f"CREATE TEMP TABLE {_SWITCH} (acts)")
-        driver.execute(f"INSERT INTO temp.{_SWITCH} VALUES (0)")
-        driver.execute("PRAGMA recursive_triggers=ON")  # a tree that is its own parent
-        there = {name for (name,) in driver.execute("SELECT name FROM main.sqlite_master WHERE type = 'table'")}
+        driver.execute(written("CREATE TEMP TABLE {} (acts)", _SWITCH))
+        driver.execute(written("INSERT INTO temp.{} VALUES (0)", _SWITCH))
+        driver.execute(written("PRAGMA recursive_triggers=ON"))  # a tree that is its own parent
+        there = {
+            name for (name,) in driver.execute(written("SELECT name FROM main.sqlite_master WHERE type = 'table'"))
+        }
         for number, sql in enumerate(trigger_bodies(models, there)):
-            driver.execute(f"CREATE TEMP TRIGGER rplctl_foreign_key_{number} {sql}")
-    driver.execute(f"UPDATE temp.{_SWITCH} SET acts = ?", (wanted,))
+            driver.execute(written("CREATE TEMP TRIGGER rplctl_foreign_key_{} {}", number, sql))
+    driver.execute(written("UPDATE temp.{} SET acts = ?", _SWITCH), (wanted,))
 
 
-def forget_foreign_keys(driver: sqlite3.Connection) -> None:
+def forget_foreign_keys(driver: SqliteDriver) -> None:
     """Before COMMIT; after a ROLLBACK there is nothing left to forget."""
     if not _is_made(driver):
         return
-    ours = (
+    ours = written(
         "SELECT name FROM sqlite_temp_master WHERE type = 'trigger' AND name LIKE 'rplctl!_foreign!_key!_%' ESCAPE '!'"
     )
     for (name,) in driver.execute(ours).fetchall():
-        driver.execute(f"DROP TRIGGER temp.{name}")
-    driver.execute(f"DROP TABLE temp.{_SWITCH}")
+        driver.execute(written("DROP TRIGGER temp.{}", quote(name)))
+    driver.execute(written("DROP TABLE temp.{}", _SWITCH))
 
 
-def _is_made(driver: sqlite3.Connection) -> bool:
-    return driver.execute("SELECT 1 FROM sqlite_temp_master WHERE name = ?", (_SWITCH,)).fetchone() is not None
+def _is_made(driver: SqliteDriver) -> bool:
+    return driver.execute(written("SELECT 1 FROM sqlite_temp_master WHERE name = ?"), (_SWITCH,)).fetchone() is not None
 
 
-def trigger_bodies(models: Iterable[TableModel], there: set[str]) -> Iterator[str]:
+def trigger_bodies(models: Iterable[TableModel], there: set[str]) -> Iterator[Sql]:
     """What stands behind CREATE TRIGGER name, for each action of each foreign key between tables that are `there`."""
     for model in models:
         child = physical_name(model.database, model.name)
@@ -57,15 +60,22 @@ def trigger_bodies(models: Iterable[TableModel], there: set[str]) -> Iterator[st
                 yield from _of_key(quote(child), quote(parent), key)
 
 
-def _of_key(child: str, parent: str, key: ForeignKey) -> Iterator[str]:
+def _of_key(child: Sql, parent: Sql, key: ForeignKey) -> Iterator[Sql]:
     pairs = [(quote(column), quote(ref)) for column, ref in zip(key.columns, key.ref_columns, strict=True)]
-    where = " AND ".join(f"{column} = OLD.{ref}" for column, ref in pairs)
-    nulls = f"UPDATE {child} SET {', '.join(f'{column} = NULL' for column, _ in pairs)} WHERE {where}"
-    on_delete = {"CASCADE": f"DELETE FROM {child} WHERE {where}", "SET NULL": nulls}.get(key.on_delete)
+    where = joined(" AND ", (written("{} = OLD.{}", column, ref) for column, ref in pairs))
+    nulls = written(
+        "UPDATE {} SET {} WHERE {}", child, joined(", ", (written("{} = NULL", column) for column, _ in pairs)), where
+    )
+    on_delete = {"CASCADE": written("DELETE FROM {} WHERE {}", child, where), "SET NULL": nulls}.get(key.on_delete)
     if on_delete:
-        yield f"AFTER DELETE ON {parent} WHEN {_ACTS} BEGIN {on_delete}; END"
-    moved = f"UPDATE {child} SET {', '.join(f'{column} = NEW.{ref}' for column, ref in pairs)} WHERE {where}"
+        yield written("AFTER DELETE ON {} WHEN {} BEGIN {}; END", parent, _ACTS, on_delete)
+    moved = written(
+        "UPDATE {} SET {} WHERE {}",
+        child,
+        joined(", ", (written("{} = NEW.{}", column, ref) for column, ref in pairs)),
+        where,
+    )
     on_update = {"CASCADE": moved, "SET NULL": nulls}.get(key.on_update)
     if on_update:
-        changed = " OR ".join(f"OLD.{ref} IS NOT NEW.{ref}" for _, ref in pairs)
-        yield f"AFTER UPDATE ON {parent} WHEN {_ACTS} AND ({changed}) BEGIN {on_update}; END"
+        changed = joined(" OR ", (written("OLD.{} IS NOT NEW.{}", ref, ref) for _, ref in pairs))
+        yield written("AFTER UPDATE ON {} WHEN {} AND ({}) BEGIN {}; END", parent, _ACTS, changed, on_update)

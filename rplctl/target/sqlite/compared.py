@@ -11,10 +11,12 @@ from typing import Any, Final
 from rplctl.schema.model import Column, TableModel
 from rplctl.schema.naming import physical_name
 from rplctl.schema.plan import Catalog
+from rplctl.sql_text import Sql, joined, written
 from rplctl.target.compared import Columns, ComparedRows, PlainRow, Rows, celled, staged_model
 from rplctl.target.ddl_parts import quote
 from rplctl.target.sqlite.ddl import create_table, table
 from rplctl.target.sqlite.ddl_type import affinity
+from rplctl.target.sqlite.driver import SqliteDriver, driver_of
 from rplctl.target.sqlite.errors import mapped_errors
 
 _DATABASE, _NAME = "rplctl", "verify"
@@ -24,8 +26,8 @@ _ROWS: Final = 20_000
 
 class SqliteRows(ComparedRows):
     @property
-    def driver(self) -> Any:
-        return _lossless(super().driver)
+    def driver(self) -> SqliteDriver:
+        return _lossless(driver_of(self.target.connection))
 
     @staticmethod
     def of_source(values: list[Any], column: Column) -> list[Any]:
@@ -35,11 +37,11 @@ class SqliteRows(ComparedRows):
 
     def drift(self, model: TableModel) -> list[str]:
         with mapped_errors():
-            found = self.driver.execute(f"PRAGMA main.table_info({table(model)})").fetchall()
+            found = self.driver.execute(written("PRAGMA main.table_info({})", table(model))).fetchall()
         if not found:
-            return create_table(model, Catalog({(model.database, model.name): model}))
+            return [*create_table(model, Catalog({(model.database, model.name): model}))]
         types = {name.casefold(): _kind(declared) for _, name, declared, *_ in found}
-        drift = []
+        drift: list[str] = []
         for column in model.columns:
             wanted, there = affinity(column), types.get(column.name.casefold())
             if there is None:
@@ -50,36 +52,42 @@ class SqliteRows(ComparedRows):
 
     def scan(self, model: TableModel, columns: Columns) -> Iterator[list[PlainRow]]:
         with mapped_errors(), self.target.engine.connect() as connection:
-            cursor = _lossless(connection.connection.driver_connection).execute(
-                _select(columns, f"main.{table(model)}")
-            )
+            cursor = _lossless(driver_of(connection)).execute(_select(columns, written("main.{}", table(model))))
             while rows := cursor.fetchmany(_ROWS):
                 yield rows
 
     def make_stage(self, model: TableModel, columns: Columns) -> TableModel:
         driver = self.driver
         with mapped_errors():
-            found = driver.execute(f"PRAGMA main.table_info({table(model)})").fetchall()
+            found = driver.execute(written("PRAGMA main.table_info({})", table(model))).fetchall()
             types = {name.casefold(): declared for _, name, declared, *_ in found}
-            driver.execute(f"DROP TABLE IF EXISTS temp.{_STAGE}")
-            made = ", ".join(f"{quote(column.name)} {types.get(column.name.casefold(), '')}" for column in columns)
-            driver.execute(f"CREATE TEMP TABLE {_STAGE} ({made})")
+            driver.execute(written("DROP TABLE IF EXISTS temp.{}", _STAGE))
+            made = joined(
+                ", ",
+                (_declared(column, types.get(column.name.casefold(), "")) for column in columns),
+            )
+            driver.execute(written("CREATE TEMP TABLE {} ({})", _STAGE, made))
         return staged_model(model, _DATABASE, _NAME)
 
     def staged(self, columns: Columns) -> Rows:
-        return self._rows(_select(columns, f"temp.{_STAGE}"))
+        return self._rows(_select(columns, written("temp.{}", _STAGE)))
 
     def all_rows(self, model: TableModel, columns: Columns) -> Rows:
-        return self._rows(_select(columns, f"main.{table(model)}"))
+        return self._rows(_select(columns, written("main.{}", table(model))))
 
     def of_keys(self, model: TableModel, columns: Columns, key: Sequence[int], keys: Sequence[PlainRow]) -> Rows:
-        where = " AND ".join(f"{quote(columns[c].name)} = ?" for c in key)
-        one = f"{_select(columns, f'main.{table(model)}')} WHERE {where}"
+        where = joined(" AND ", (written("{} = ?", quote(columns[c].name)) for c in key))
+        one = written("{} WHERE {}", _select(columns, written("main.{}", table(model))), where)
         return (row for values in keys for row in self._rows(one, values))
 
-    def _rows(self, sql: str, values: PlainRow = ()) -> Rows:
+    def _rows(self, sql: Sql, values: PlainRow = ()) -> Rows:
         with mapped_errors():
             yield from celled(self.driver.execute(sql, values))
+
+
+def _declared(column: Column, kind: str) -> Sql:
+    """The type in quotes, with the same affinity: whoever made the table chose it, and it may be any text."""
+    return written("{} {}", quote(column.name), quote(kind)) if kind else quote(column.name)
 
 
 def _kind(declared: str) -> str:
@@ -88,11 +96,11 @@ def _kind(declared: str) -> str:
     return "INT" if "INT" in word else word or "BLOB"
 
 
-def _select(columns: Sequence[Column], name: str) -> str:
-    return f"SELECT {', '.join(quote(column.name) for column in columns)} FROM {name}"
+def _select(columns: Sequence[Column], name: Sql) -> Sql:
+    return written("SELECT {} FROM {}", joined(", ", (quote(column.name) for column in columns)), name)
 
 
-def _lossless(driver: Any) -> Any:
+def _lossless(driver: SqliteDriver) -> SqliteDriver:
     """Text that is none in UTF-8 comes, too."""
     driver.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
     return driver

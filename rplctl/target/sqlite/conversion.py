@@ -9,6 +9,7 @@ from dataclasses import replace
 from rplctl.schema.context import TIME_ROUND_FRACTIONAL, DdlContext
 from rplctl.schema.default_value import Value
 from rplctl.schema.model import TEXT_BYTES, Column
+from rplctl.sql_text import NOTHING, NULL, Sql, joined, written
 from rplctl.target.conversion import (
     ASCII_CHARSETS,
     UTF8_CHARSETS,
@@ -19,35 +20,35 @@ from rplctl.target.conversion import (
     integer_range,
     keeps_blanks,
 )
-from rplctl.target.sqlite.ddl_type import literal
+from rplctl.target.sqlite.ddl_type import literal, text_literal
 
 _EXACT_DIGITS = 15  # and their power of ten are both exact doubles: one division rounds as the server does
 
 
 class SqliteModify(Modify):
-    def literal(self, value: Value) -> str:
+    def literal(self, value: Value) -> Sql:
         return literal(value)
 
-    def nothing(self) -> str:
-        return "NULL" if self.new.nullable else self.value
+    def nothing(self) -> Sql:
+        return NULL if self.new.nullable else self.value
 
-    def retyped(self) -> str:
+    def retyped(self) -> Sql:
         return self.value
 
-    def whole(self, number: str) -> str:
-        return f"CAST({number} AS INTEGER)"
+    def whole(self, number: Sql) -> Sql:
+        return written("CAST({} AS INTEGER)", number)
 
-    def size(self, raw: str) -> str:
-        return f"length({raw})"
+    def size(self, raw: Sql) -> Sql:
+        return written("length({})", raw)
 
-    def text_size(self, text: str) -> str:
-        return f"length(CAST({text} AS BLOB))"
+    def text_size(self, text: Sql) -> Sql:
+        return written("length(CAST({} AS BLOB))", text)
 
-    def zero_padded(self, raw: str, length: int) -> str:
-        return f"CAST(substr(CAST({raw} || zeroblob({length}) AS BLOB), 1, {length}) AS BLOB)"
+    def zero_padded(self, raw: Sql, length: int) -> Sql:
+        return written("CAST(substr(CAST({} || zeroblob({}) AS BLOB), 1, {}) AS BLOB)", raw, length, length)
 
-    def has_comma(self, text: str) -> str:
-        return f"instr({text}, ',') > 0"
+    def has_comma(self, text: Sql) -> Sql:
+        return written("instr({}, ',') > 0", text)
 
     def number_to_integer(self) -> Conversion:
         """Integers, BIT and YEAR; an unsigned number above 2^63-1 is text."""
@@ -55,135 +56,157 @@ class SqliteModify(Modify):
         old_low, old_high = integer_range(self.old)
         if low <= old_low and old_high <= high:
             return Conversion(self.value)
-        limits = [] if low <= old_low else [f"{self.value} < {low}"]
+        limits = [] if low <= old_low else [written("{} < {}", self.value, low)]
         if high < old_high:
-            limits.append(f"(typeof({self.value}) = 'text' OR {self.value} > {min(high, 2**63 - 1)})")
-        return self.only(self.value, " OR ".join(limits))
+            limits.append(written("(typeof({}) = 'text' OR {} > {})", self.value, self.value, min(high, 2**63 - 1)))
+        return self.only(self.value, joined(" OR ", limits))
 
     def integer_to_text(self) -> Conversion:
-        digits = f"CAST({self.value} AS TEXT)"
+        digits = written("CAST({} AS TEXT)", self.value)
         width = self.old.length or 0
         if self.old.type == "year":
             width = width or 4
-            return self.fit_text(f"substr('{'0' * width}' || {self.value}, -{width})")  # printf would show NULL as 0
+            return self.fit_text(
+                written("substr({} || {}, -{})", text_literal("0" * width), self.value, width)
+            )  # printf would show NULL as 0
         if self.old.zerofill and width:
-            padded = f"substr('{'0' * width}' || {digits}, -{width})"
-            digits = f"CASE WHEN length({digits}) >= {width} THEN {digits} ELSE {padded} END"
+            padded = written("substr({} || {}, -{})", text_literal("0" * width), digits, width)
+            digits = written("CASE WHEN length({}) >= {} THEN {} ELSE {} END", digits, width, digits, padded)
         return self.fit_text(digits)
 
     def text_to_integer(self) -> Conversion:
         low, high = integer_range(self.new)
-        number = f"CAST({self.value} AS INTEGER)"
-        bad = f"CAST({number} AS TEXT) <> {self.value} OR {number} < {low} OR {number} > {min(high, 2**63 - 1)}"
+        number = written("CAST({} AS INTEGER)", self.value)
+        bad = written(
+            "CAST({} AS TEXT) <> {} OR {} < {} OR {} > {}",
+            number,
+            self.value,
+            number,
+            low,
+            number,
+            min(high, 2**63 - 1),
+        )
         return self.only(number, bad)
 
     def text_to_float(self) -> Conversion:
         if self.new.scale is not None or self.new.unsigned:
             return self.impossible()
         number, bad = text_to_number(self.value)
-        return self.only(number, bad if self.new.type == "double" else f"{bad} OR {self.not_whole(number, 2**24)}")
+        return self.only(
+            number, bad if self.new.type == "double" else written("{} OR {}", bad, self.not_whole(number, 2**24))
+        )
 
     def integer_to_decimal(self) -> Conversion:
-        digits, scale = f"CAST({self.value} AS TEXT)", self.new.scale or 0
-        tail = f" || '.{'0' * scale}'" if scale else ""
+        digits, scale = written("CAST({} AS TEXT)", self.value), self.new.scale or 0
+        tail = written(" || {}", text_literal("." + "0" * scale)) if scale else NOTHING
         whole = (self.new.length or 10) - scale
-        sign = f" OR ltrim({digits}, '-') <> {digits}" if self.new.unsigned else ""
-        return self.only(f"({digits}{tail})", f"length(ltrim({digits}, '-')) > {whole}{sign}")
+        sign = written(" OR ltrim({}, '-') <> {}", digits, digits) if self.new.unsigned else NOTHING
+        return self.only(written("({}{})", digits, tail), written("length(ltrim({}, '-')) > {}{}", digits, whole, sign))
 
     def integer_to_float(self) -> Conversion:
         exact = self.most_whole(2**53 if self.new.type == "double" else 2**24)
-        bad = f"typeof({self.value}) = 'text' OR {self.value} NOT BETWEEN -{exact} AND {exact}"
-        return self.only(f"CAST({self.value} AS REAL)", bad)
+        bad = written("typeof({}) = 'text' OR {} NOT BETWEEN -{} AND {}", self.value, self.value, exact, exact)
+        return self.only(written("CAST({} AS REAL)", self.value), bad)
 
     def decimal_to_decimal(self) -> Conversion:
         old, new, value = self.old.scale or 0, self.new.scale or 0, self.value
-        whole = f"substr({value}, 1, instr({value} || '.', '.') - 1)"
-        bad = [f"length(ltrim({whole}, '-')) > {max((self.new.length or 10) - new, 1)}"]
+        whole = written("substr({}, 1, instr({} || '.', '.') - 1)", value, value)
+        bad = [written("length(ltrim({}, '-')) > {}", whole, max((self.new.length or 10) - new, 1))]
         if self.new.unsigned and not self.old.unsigned:
-            bad.append(f"{value} LIKE '-%'")
+            bad.append(written("{} LIKE '-%'", value))
         expression = value
         if new > old:
-            expression = f"({value} || '{'' if old else '.'}{'0' * (new - old)}')"
+            expression = written("({} || {})", value, text_literal(("" if old else ".") + "0" * (new - old)))
         elif new < old:
             cut = old - new + (1 if new == 0 else 0)
-            bad.append(f"ltrim(substr({value}, -{cut}), '.0') <> ''")
-            expression = f"substr({value}, 1, length({value}) - {cut})"
+            bad.append(written("ltrim(substr({}, -{}), '.0') <> ''", value, cut))
+            expression = written("substr({}, 1, length({}) - {})", value, value, cut)
         if (self.new.length or 10) - new >= (self.old.length or 10) - old:
             bad = bad[1:]  # the whole part always fits
-        return self.only(expression, " OR ".join(bad)) if bad else Conversion(expression)
+        return self.only(expression, joined(" OR ", bad)) if bad else Conversion(expression)
 
     def decimal_to_integer(self) -> Conversion:
-        whole = f"CAST({self.value} AS INTEGER)"
+        whole = written("CAST({} AS INTEGER)", self.value)
         low, high = integer_range(self.new)
         scale = self.old.scale or 0
-        bad = f"ltrim(substr({self.value}, -{scale}), '0') <> '' OR " if scale else ""
-        digits = f"length(ltrim(substr({self.value}, 1, instr({self.value} || '.', '.') - 1), '-')) > 18"
-        return self.only(whole, f"{bad}{digits} OR {whole} < {low} OR {whole} > {min(high, 2**63 - 1)}")
+        bad = written("ltrim(substr({}, -{}), '0') <> '' OR ", self.value, scale) if scale else NOTHING
+        digits = written("length(ltrim(substr({}, 1, instr({} || '.', '.') - 1), '-')) > 18", self.value, self.value)
+        return self.only(
+            whole, written("{}{} OR {} < {} OR {} > {}", bad, digits, whole, low, whole, min(high, 2**63 - 1))
+        )
 
     def decimal_to_float(self) -> Conversion:
         """Digits and power of ten are both exact floats up to 15 digits, so one division rounds as the server does."""
         if self.new.type == "float" or self.new.scale is not None or (self.old.length or 10) > 15:
             return self.impossible()
-        return Conversion(f"CAST(replace({self.value}, '.', '') AS INTEGER) / 1e{self.old.scale or 0}")
+        return Conversion(written("CAST(replace({}, '.', '') AS INTEGER) / 1e{}", self.value, self.old.scale or 0))
 
     def float_to_integer(self) -> Conversion:
         low, high = integer_range(self.new)
-        whole = f"CAST({self.value} AS INTEGER)"
-        bad = f"{self.not_whole(self.value, 2**53)} OR {whole} < {low} OR {whole} > {min(high, 2**63 - 1)}"
+        whole = written("CAST({} AS INTEGER)", self.value)
+        bad = written(
+            "{} OR {} < {} OR {} > {}", self.not_whole(self.value, 2**53), whole, low, whole, min(high, 2**63 - 1)
+        )
         return self.only(whole, bad)
 
-    def fit_text(self, text: str) -> Conversion:
+    def fit_text(self, text: Sql) -> Conversion:
         kind, length = self.new.type, self.new.length
         if kind in ("char", "varchar"):
             known = self.old.length if self.old.type in ("char", "varchar", "binary", "varbinary") else None
             grows = known is not None and length is not None and known <= length
-            fitted = text if grows else f"substr({text}, 1, {length})"
+            fitted = text if grows else written("substr({}, 1, {})", text, length or 0)
             if kind == "char" and not (grows and self.old.type == "char"):
-                fitted = f"rtrim({fitted}, ' ')"
+                fitted = written("rtrim({}, ' ')", fitted)
             if grows or family(self.old) not in ("char", "text", "binary"):
                 return Conversion(fitted)
-            return self.only(fitted, f"instr({text}, char(0)) > 0")  # SQLite's substr ends at a NUL
+            return self.only(fitted, written("instr({}, char(0)) > 0", text))  # SQLite's substr ends at a NUL
         if self.old.type in TEXT_BYTES and TEXT_BYTES[self.old.type] > TEXT_BYTES[kind]:
-            return self.only(text, f"length(CAST({text} AS BLOB)) > {TEXT_BYTES[kind]}")
+            return self.only(text, written("length(CAST({} AS BLOB)) > {}", text, TEXT_BYTES[kind]))
         return Conversion(text)
 
     def text_to_binary(self) -> Conversion:
         charset = self.old.charset or ""
         if charset not in ASCII_CHARSETS:
             return self.impossible()
-        bad = "" if charset in UTF8_CHARSETS else f"length(CAST({self.value} AS BLOB)) <> length({self.value})"
-        fitted = self.fit_binary(f"CAST({self.value} AS BLOB)")
+        bad = (
+            NOTHING
+            if charset in UTF8_CHARSETS
+            else written("length(CAST({} AS BLOB)) <> length({})", self.value, self.value)
+        )
+        fitted = self.fit_binary(written("CAST({} AS BLOB)", self.value))
         bad = either(bad, fitted.impossible)
         return self.only(fitted.expression, bad) if bad else fitted
 
     def binary_to_text(self) -> Conversion:
-        text = f"CAST({self.value} AS TEXT)"
+        text = written("CAST({} AS TEXT)", self.value)
         fitted = self.fit_text(text)
         if self.new.charset in UTF8_CHARSETS and self.context.is_strict:
             return fitted
         if self.new.charset in ASCII_CHARSETS:
-            high = f"{text} GLOB '*[' || char(128) || '-' || char(1114111) || ']*'"  # bytes that are no UTF-8, too
-            return self.only(fitted.expression, f"length({text}) <> length({self.value}) OR {high}")
+            high = written(
+                "{} GLOB '*[' || char(128) || '-' || char(1114111) || ']*'", text
+            )  # bytes that are no UTF-8, too
+            return self.only(fitted.expression, written("length({}) <> length({}) OR {}", text, self.value, high))
         return self.impossible()
 
-    def refit_fraction(self, text: str, old: int, new: int) -> Conversion:
+    def refit_fraction(self, text: Sql, old: int, new: int) -> Conversion:
         if new >= old:
             zeros = ("" if old else ".") + "0" * (new - old)
-            return Conversion(f"({text} || '{zeros}')" if new > old else text)
+            return Conversion(written("({} || {})", text, text_literal(zeros)) if new > old else text)
         cut = old - new + (1 if new == 0 else 0)
-        shorter = f"substr({text}, 1, length({text}) - {cut})"
+        shorter = written("substr({}, 1, length({}) - {})", text, text, cut)
         if self.context.is_mariadb and not self.context.sql_mode & TIME_ROUND_FRACTIONAL:
             return Conversion(shorter)
-        return self.only(shorter, f"ltrim(substr({text}, -{cut}), '.0') <> ''")
+        return self.only(shorter, written("ltrim(substr({}, -{}), '.0') <> ''", text, cut))
 
     def date_to_datetime(self) -> Conversion:
-        return self.refit_fraction(f"({self.value} || ' 00:00:00')", 0, self.new.fraction_digits)
+        return self.refit_fraction(written("({} || ' 00:00:00')", self.value), 0, self.new.fraction_digits)
 
     def datetime_to_date(self) -> Conversion:
-        day = f"substr({self.value}, 1, 10)"
+        day = written("substr({}, 1, 10)", self.value)
         if self.context.is_mariadb or not self.old.fraction_digits:
             return Conversion(day)
-        return self.only(day, f"ltrim(substr({self.value}, 21), '0') <> ''")
+        return self.only(day, written("ltrim(substr({}, 21), '0') <> ''", self.value))
 
     def between_zones(self) -> Conversion:
         """TIMESTAMP is kept in UTC, DATETIME in the session's time zone of the ALTER."""
@@ -191,16 +214,17 @@ class SqliteModify(Modify):
         if offset is None:
             return self.impossible()
         seconds = int(offset.total_seconds()) * (1 if self.old.type == "timestamp" else -1)
-        moved, zero = self.value, f"{self.value} LIKE '0000-00-00%'"
+        moved, zero = self.value, written("{} LIKE '0000-00-00%'", self.value)
         if seconds:
-            moved = f"datetime(substr({self.value}, 1, 19), '{seconds:+d} seconds') || substr({self.value}, 20)"
-            moved = f"CASE WHEN {zero} THEN {self.value} ELSE {moved} END"
+            by = text_literal(f"{seconds:+d} seconds")
+            moved = written("datetime(substr({0}, 1, 19), {1}) || substr({0}, 20)", self.value, by)
+            moved = written("CASE WHEN {} THEN {} ELSE {} END", zero, self.value, moved)
         found = self.refit_fraction(moved, self.old.fraction_digits, self.new.fraction_digits)
         if self.new.type == "datetime":
             return found
-        first, last = self.context.timestamp_range
-        no_day = f"{self.value} LIKE '_____00%' OR {self.value} LIKE '________00%'"
-        bad = f"NOT {zero} AND ({no_day} OR substr({moved}, 1, 19) NOT BETWEEN '{first}' AND '{last}')"
+        first, last = map(text_literal, self.context.timestamp_range)
+        no_day = written("{} LIKE '_____00%' OR {} LIKE '________00%'", self.value, self.value)
+        bad = written("NOT {} AND ({} OR substr({}, 1, 19) NOT BETWEEN {} AND {})", zero, no_day, moved, first, last)
         return self.only(found.expression, either(found.impossible, bad))
 
     def plain_to_text(self) -> Conversion:
@@ -210,32 +234,36 @@ class SqliteModify(Modify):
         shape = {"date": "####-##-##", "time": "##:##:##", "datetime": "####-##-## ##:##:##"}[self.new.type]
         if digits := self.new.fraction_digits:
             shape += "." + "#" * digits
-        return self.only(self.value, f"{self.value} NOT GLOB '{shape.replace('#', '[0-9]')}'")
+        return self.only(self.value, written("{} NOT GLOB {}", self.value, text_literal(shape.replace("#", "[0-9]"))))
 
 
-def convert(old: Column, new: Column, value: str, context: DdlContext) -> Conversion:
+def convert(old: Column, new: Column, value: Sql, context: DdlContext) -> Conversion:
     """The conversion of one column's stored values; the identity when nothing changes."""
     change = SqliteModify(old, new, value, context)
     if not keeps_blanks(old, new, context):
         return change.with_default(change.by_rule())
     width = old.length or 1
-    filled = f"({value} || substr('{' ' * width}', 1, {width} - length({value})))"  # a NUL ends what SQLite counts
+    filled = written(
+        "({} || substr({}, 1, {} - length({})))", value, text_literal(" " * width), width, value
+    )  # a NUL ends what SQLite counts
     found = replace(change, value=filled).by_rule()
-    return change.with_default(change.only(found.expression, either(f"instr({value}, char(0)) > 0", found.impossible)))
+    return change.with_default(
+        change.only(found.expression, either(written("instr({}, char(0)) > 0", value), found.impossible))
+    )
 
 
-def text_to_number(value: str) -> tuple[str, str]:
+def text_to_number(value: Sql) -> tuple[Sql, Sql]:
     """SQL of the DOUBLE that a text is, and of the condition that it cannot be told to the bit.
 
     Servers read a decimal number, blanks around it, and round once. The condition names what is no such number (a
     source without strict mode took what it began with), or has more digits than SQLite surely rounds alike.
     """
-    body = f"substr(trim({value}, ' '), 1 + (substr(trim({value}, ' '), 1, 1) IN ('+', '-')))"
+    body = written("substr(trim({}, ' '), 1 + (substr(trim({}, ' '), 1, 1) IN ('+', '-')))", value, value)
     bad = (
-        f"{body} GLOB '*[^0-9.]*'",
-        f"{body} NOT GLOB '*[0-9]*'",
-        f"{body} GLOB '*.*.*'",
-        f"length(replace({body}, '.', '')) > {_EXACT_DIGITS}",
-        f"length(CAST({value} AS BLOB)) <> length({value})",  # a NUL, which ends it for GLOB
+        written("{} GLOB '*[^0-9.]*'", body),
+        written("{} NOT GLOB '*[0-9]*'", body),
+        written("{} GLOB '*.*.*'", body),
+        written("length(replace({}, '.', '')) > {}", body, _EXACT_DIGITS),
+        written("length(CAST({} AS BLOB)) <> length({})", value, value),  # a NUL, which ends it for GLOB
     )
-    return f"CAST({value} AS REAL)", " OR ".join(bad)
+    return written("CAST({} AS REAL)", value), joined(" OR ", bad)

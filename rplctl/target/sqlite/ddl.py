@@ -10,6 +10,7 @@ after the column was made (`default_value` has the model's). Generated columns a
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from rplctl.errors import TargetError
@@ -19,6 +20,7 @@ from rplctl.schema.default_value import Value
 from rplctl.schema.model import Column, ForeignKey, TableModel
 from rplctl.schema.naming import fold, index_name, physical_name
 from rplctl.schema.plan import AlterStep, Catalog, DdlPlan, Step
+from rplctl.sql_text import NOTHING, NULL, Sql, joined, written
 from rplctl.target.computed_columns import Arithmetic
 from rplctl.target.ddl import Ddl
 from rplctl.target.ddl_parts import (
@@ -42,32 +44,32 @@ _REBUILT = "rplctl rebuild"  # no MySQL table can have this name here: it lacks 
 _DAY = "CAST(julianday(substr({0}, 1, 10)) - 1721059.5 AS INTEGER)"  # TO_DAYS
 
 
-def table(model: TableModel) -> str:
+def table(model: TableModel) -> Sql:
     """The table's quoted name."""
     return quote(physical_name(model.database, model.name))
 
 
 class SqliteDdl(Ddl):
-    arithmetic = Arithmetic("{}", "typeof({}) = 'real' OR ")
-    always = "1"
-    row_number = "ROW_NUMBER()"
-    differs = "IS NOT"
+    arithmetic = Arithmetic(partial(written, "{}"), partial(written, "typeof({}) = 'real' OR "))
+    always = written("1")
+    row_number = written("ROW_NUMBER()")
+    differs = written("IS NOT")
     table = staticmethod(table)
     partition_functions = {
-        "YEAR": "CAST(substr({0}, 1, 4) AS INTEGER)",
-        "TO_DAYS": _DAY,
-        "TO_SECONDS": f"({_DAY} * 86400 + strftime('%s', '1970-01-01 ' || substr({{0}}, 12, 8)))",
-        "UNIX_TIMESTAMP": "CAST(strftime('%s', substr({0}, 1, 19)) AS INTEGER)",
+        "YEAR": partial(written, "CAST(substr({}, 1, 4) AS INTEGER)"),
+        "TO_DAYS": partial(written, _DAY),
+        "TO_SECONDS": partial(written, f"({_DAY} * 86400 + strftime('%s', '1970-01-01 ' || substr({{0}}, 12, 8)))"),
+        "UNIX_TIMESTAMP": partial(written, "CAST(strftime('%s', substr({}, 1, 19)) AS INTEGER)"),
     }
     convert = staticmethod(convert)
 
-    def emit(self, plan: DdlPlan, catalog: Catalog) -> list[str]:
+    def emit(self, plan: DdlPlan, catalog: Catalog) -> list[Sql]:
         after = catalog.after(plan)
         for model in new_tables(plan, catalog):
             _check_name(model, after)
         return [statement for step in plan.steps for statement in _statements(step, after, plan.context)]
 
-    def literal(self, value: Value, column: Column) -> str:
+    def literal(self, value: Value, column: Column) -> Sql:
         return literal(value)
 
     def with_value(self, column: Column, value: Value) -> FilledColumn:
@@ -75,10 +77,10 @@ class SqliteDdl(Ddl):
         lasting = column.default is None or "CURRENT" not in column.default.upper()
         return FilledColumn(column, None, text, constant=text if lasting else None)
 
-    def ordered(self, column: Column, name: str) -> tuple[str, str]:
+    def ordered(self, column: Column, name: Sql) -> tuple[Sql, Sql]:
         if column.is_unsigned_64:
-            return name, f"typeof({name}) = 'text'"
-        return name, "" if is_in_order(column) else f"{name} GLOB '*[^0-9a-z]*'"
+            return name, written("typeof({}) = 'text'", name)
+        return name, NOTHING if is_in_order(column) else written("{} GLOB '*[^0-9a-z]*'", name)
 
 
 DDL: Final = SqliteDdl()
@@ -97,22 +99,25 @@ def _check_name(model: TableModel, after: Catalog) -> None:
             )
 
 
-def _statements(step: Step, after: Catalog, context: DdlContext) -> list[str]:
+def _statements(step: Step, after: Catalog, context: DdlContext) -> list[Sql]:
     if model_of(step).is_sequence:
         return []
     match step:
         case steps.CreateStep(model):
             return create_table(model, after)
         case steps.DropStep(model):
-            return [f"DROP TABLE {table(model)}"]
+            return [written("DROP TABLE {}", table(model))]
         case steps.TruncateStep(model):
-            return [f"DELETE FROM {table(model)}"]
+            return [written("DELETE FROM {}", table(model))]
         case steps.RenameStep(old, new):
             if fold(physical_name(old.database, old.name)) != fold(physical_name(new.database, new.name)):
-                return [f"ALTER TABLE {table(old)} RENAME TO {table(new)}"]
+                return [written("ALTER TABLE {} RENAME TO {}", table(old), table(new))]
             # SQLite takes two names that differ only in case for one
             parked = quote(_REBUILT)
-            return [f"ALTER TABLE {table(old)} RENAME TO {parked}", f"ALTER TABLE {parked} RENAME TO {table(new)}"]
+            return [
+                written("ALTER TABLE {} RENAME TO {}", table(old), parked),
+                written("ALTER TABLE {} RENAME TO {}", parked, table(new)),
+            ]
         case AlterStep():
             return alter_table(step, DDL.filled_columns(step, context, original_names=False), after)
         case steps.AddKeysStep(before, model):
@@ -122,48 +127,56 @@ def _statements(step: Step, after: Catalog, context: DdlContext) -> list[str]:
             return DDL.rows_gone(step, context)
 
 
-def create_table(model: TableModel, catalog: Catalog) -> list[str]:
+def create_table(model: TableModel, catalog: Catalog) -> list[Sql]:
     """CREATE TABLE and its indexes."""
     return [_create_sql(model, physical_name(model.database, model.name), catalog), *_indexes(model).values()]
 
 
-def _create_sql(model: TableModel, name: str, catalog: Catalog, *, defaults: bool = True) -> str:
-    lines = [column_line(column, affinity(column), _default(column) if defaults else "") for column in model.columns]
+def _create_sql(model: TableModel, name: str, catalog: Catalog, *, defaults: bool = True) -> Sql:
+    lines = [
+        column_line(column, affinity(column), _default(column) if defaults else NOTHING) for column in model.columns
+    ]
     if (primary := model.primary_key) is not None:
-        lines.append(f"PRIMARY KEY ({', '.join(quote(part.column) for part in primary.parts)})")
+        lines.append(written("PRIMARY KEY ({})", joined(", ", (quote(part.column) for part in primary.parts))))
     lines += [_foreign_key_sql(key) for key in model.foreign_keys if is_enforceable(key, model, catalog)]
-    return f"CREATE TABLE {quote(name)} (\n  " + ",\n  ".join(lines) + "\n)"
+    return written("CREATE TABLE {} (\n  {}\n)", quote(name), joined(",\n  ", lines))
 
 
-def _default(column: Column) -> str:
+def _default(column: Column) -> Sql:
     """Kept for who reads the target's schema; '' for none."""
     value = constant_default(column)
-    return "" if value is None else literal(stored_value(column, value))
+    return NOTHING if value is None else literal(stored_value(column, value))
 
 
-def _foreign_key_sql(key: ForeignKey) -> str:
-    own, theirs = (", ".join(map(quote, names)) for names in (key.columns, key.ref_columns))
+def _foreign_key_sql(key: ForeignKey) -> Sql:
+    own, theirs = (joined(", ", map(quote, names)) for names in (key.columns, key.ref_columns))
     parent = quote(physical_name(key.ref_database, key.ref_table))
-    return f"FOREIGN KEY ({own}) REFERENCES {parent} ({theirs}){actions(key)}"
+    return written("FOREIGN KEY ({}) REFERENCES {} ({}){}", own, parent, theirs, actions(key))
 
 
-def _indexes(model: TableModel) -> dict[str, str]:
+def _indexes(model: TableModel) -> dict[str, Sql]:
     """Index name → CREATE INDEX. Prefix keys index the whole column: what is unique by prefix is unique as a whole."""
     found = {}
     for key in model.keys:
         if is_indexed(key):
-            parts = ", ".join(quote(part.column) + (" DESC" if part.descending else "") for part in key.parts)
-            unique = "UNIQUE " if key.kind == "unique" else ""
+            parts = joined(
+                ", ",
+                (
+                    written("{} DESC", quote(part.column)) if part.descending else quote(part.column)
+                    for part in key.parts
+                ),
+            )
+            unique = written("UNIQUE ") if key.kind == "unique" else NOTHING
             name = index_name(model, key)
-            found[name] = f"CREATE {unique}INDEX {quote(name)} ON {table(model)} ({parts})"
+            found[name] = written("CREATE {}INDEX {} ON {} ({})", unique, quote(name), table(model), parts)
     return found
 
 
-def alter_table(step: AlterStep, columns: list[FilledColumn], after: Catalog) -> list[str]:
+def alter_table(step: AlterStep, columns: list[FilledColumn], after: Catalog) -> list[Sql]:
     """Rename columns in place, then the cheapest way from the old shape to the new one."""
     renames, old = rename_columns(step, table(step.old), _REBUILT, str.casefold)
     before, now = _indexes(old), _indexes(step.new)
-    dropped = [f"DROP INDEX {quote(name)}" for name, sql in before.items() if now.get(name) != sql]
+    dropped = [written("DROP INDEX {}", quote(name)) for name, sql in before.items() if now.get(name) != sql]
     created = [sql for name, sql in now.items() if before.get(name) != sql]
     same = [_create_sql(model, "t", after, defaults=False) for model in (old, step.new)]
     children = _children_anew(old, after)
@@ -176,12 +189,12 @@ def alter_table(step: AlterStep, columns: list[FilledColumn], after: Catalog) ->
     return [*renames, *_rebuild(old, step.new, values, after), *children]
 
 
-def _children_anew(parent: TableModel, after: Catalog) -> list[str]:
+def _children_anew(parent: TableModel, after: Catalog) -> list[Sql]:
     """Tables whose foreign keys to `parent`, as it was, can be had no longer, or only now: a key of it went or came.
     SQLite refuses every change of the two tables while one points at columns that are no key.
     """
     before = replace(after, tables={**after.tables, (parent.database, parent.name): parent})
-    statements: list[str] = []
+    statements: list[Sql] = []
     for child in [child for child in after.tables.values() if child.foreign_keys]:
         keys = [k for k in child.foreign_keys if (k.ref_database, k.ref_table) == (parent.database, parent.name)]
         if any(is_enforceable(key, child, before) != is_enforceable(key, child, after) for key in keys):
@@ -189,7 +202,7 @@ def _children_anew(parent: TableModel, after: Catalog) -> list[str]:
     return statements
 
 
-def _added_in_place(old: TableModel, new: TableModel, columns: list[FilledColumn], after: Catalog) -> list[str] | None:
+def _added_in_place(old: TableModel, new: TableModel, columns: list[FilledColumn], after: Catalog) -> list[Sql] | None:
     """ADD COLUMN statements when all that happens is constant columns at the end; None when it takes a rebuild."""
     count = len(old.columns)
     kept, added = columns[:count], columns[count:]
@@ -202,21 +215,21 @@ def _added_in_place(old: TableModel, new: TableModel, columns: list[FilledColumn
         return None
     statements = []
     for filled in added:
-        default = "" if filled.constant in (None, "NULL") else str(filled.constant)
+        default = NOTHING if filled.constant in (None, NULL) else filled.constant or NOTHING
         line = column_line(filled.column, affinity(filled.column), default)
-        statements.append(f"ALTER TABLE {table(old)} ADD COLUMN {line}")
+        statements.append(written("ALTER TABLE {} ADD COLUMN {}", table(old), line))
     return statements
 
 
-def _rebuild(old: TableModel, new: TableModel, values: list[str], after: Catalog) -> list[str]:
+def _rebuild(old: TableModel, new: TableModel, values: list[Sql], after: Catalog) -> list[Sql]:
     """The recipe of SQLite's manual. legacy_alter_table: other tables' foreign keys keep pointing at the name."""
-    names = ", ".join(quote(column.name) for column in new.columns)
+    names = joined(", ", (quote(column.name) for column in new.columns))
     return [
         _create_sql(new, _REBUILT, after),
-        f"INSERT INTO {quote(_REBUILT)} ({names}) SELECT {', '.join(values)} FROM {table(old)}",
-        f"DROP TABLE {table(old)}",
-        "PRAGMA legacy_alter_table=ON",
-        f"ALTER TABLE {quote(_REBUILT)} RENAME TO {table(new)}",
-        "PRAGMA legacy_alter_table=OFF",
+        written("INSERT INTO {} ({}) SELECT {} FROM {}", quote(_REBUILT), names, joined(", ", values), table(old)),
+        written("DROP TABLE {}", table(old)),
+        written("PRAGMA legacy_alter_table=ON"),
+        written("ALTER TABLE {} RENAME TO {}", quote(_REBUILT), table(new)),
+        written("PRAGMA legacy_alter_table=OFF"),
         *_indexes(new).values(),
     ]

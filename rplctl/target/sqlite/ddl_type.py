@@ -20,25 +20,26 @@ from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
 from rplctl.schema.default_value import Value
 from rplctl.schema.model import BINARY_TYPES, GEOMETRY_TYPES, INTEGER_BITS, Column
+from rplctl.sql_text import NOTHING, NULL, Sql, hex_literal, number, word, written
 from rplctl.target import ddl_parts
 
 LARGEST_INTEGER = 2**63 - 1
 
 
-def affinity(column: Column) -> str:
+def affinity(column: Column) -> Sql:
     """The declared type; '' for none."""
     kind = column.type
     if column.is_unsigned_64:
-        return ""
+        return NOTHING
     if kind in INTEGER_BITS:
-        return kind.upper()
+        return word(kind.upper())
     if kind in ("bit", "year"):
-        return "INT"
+        return written("INT")
     if kind in ("float", "double"):
-        return "REAL"
+        return written("REAL")
     if kind in BINARY_TYPES or kind in GEOMETRY_TYPES or kind == "vector":
-        return "BLOB"
-    return "TEXT"
+        return written("BLOB")
+    return written("TEXT")
 
 
 def stored_value(column: Column, value: Value) -> Value:
@@ -48,10 +49,10 @@ def stored_value(column: Column, value: Value) -> Value:
     return value
 
 
-def row_number(columns: Iterable[Column]) -> str:
+def row_number(columns: Iterable[Column]) -> Sql:
     """The name by which a table's rows are numbered: one that none of its columns has. Raises TargetError 1166."""
     taken = {column.name.lower() for column in columns}
-    for name in ("rowid", "_rowid_", "oid"):
+    for name in (written("rowid"), written("_rowid_"), written("oid")):
         if name not in taken:
             return name
     raise TargetError(
@@ -61,22 +62,22 @@ def row_number(columns: Iterable[Column]) -> str:
     )
 
 
-def text_literal(text: str) -> str:
+def text_literal(text: str) -> Sql:
     """A string literal; one with NUL characters goes through its bytes."""
     if "\0" in text:
-        return f"CAST({literal(text.encode())} AS TEXT)"
+        return written("CAST({} AS TEXT)", literal(text.encode()))
     return ddl_parts.text_literal(text)
 
 
-def literal(value: Value) -> str:
+def literal(value: Value) -> Sql:
     match value:
         case None:
-            return "NULL"
+            return NULL
         case bytes():
-            return f"X'{value.hex()}'"
+            return hex_literal(value)
         case str():
             return text_literal(value)
         case float():
-            return repr(value)
+            return number(value)
         case _:
-            return str(value)
+            return number(value)

@@ -8,6 +8,8 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine
 
 from rplctl.schema.naming import physical_name
+from rplctl.sql_run import run
+from rplctl.sql_text import written
 from rplctl.target.dialect import POWER_CUT, WARN, Dialect, DoctorLine
 from rplctl.target.own_types import OwnTypes
 from rplctl.target.sqlite.ddl import DDL
@@ -31,7 +33,7 @@ class SqliteDialect(Dialect):
 
     def power_cut(self, connection: Connection, lost: str) -> Iterable[DoctorLine]:
         """0 OFF, 1 NORMAL, 2 FULL, 3 EXTRA. With a write-ahead log FULL syncs at each commit."""
-        synchronous = str(connection.exec_driver_sql("PRAGMA synchronous").scalar())
+        synchronous = str(run(connection, written("PRAGMA synchronous")).scalar())
         if synchronous not in ("2", "3"):
             text = f"synchronous is {synchronous}: takes the last commits"
             yield DoctorLine(POWER_CUT, WARN, text, "PRAGMA synchronous=FULL")
@@ -49,7 +51,7 @@ class SqliteDialect(Dialect):
         return not Path(database).exists()
 
     def wait_at_most(self, connection: Connection, milliseconds: int) -> None:
-        connection.exec_driver_sql(f"PRAGMA busy_timeout={milliseconds}")
+        run(connection, written("PRAGMA busy_timeout={}", milliseconds))
         connection.rollback()
 
 

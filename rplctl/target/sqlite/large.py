@@ -9,7 +9,6 @@ which is for text, too.)
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,19 +17,21 @@ from typing import Final
 from rplctl.event.large_text import LargeText
 from rplctl.schema.model import TableModel
 from rplctl.schema.naming import physical_name
+from rplctl.sql_text import Sql, joined, with_parameter, written
 from rplctl.target.base import Row, Value, pieces_of
 from rplctl.target.ddl_parts import quote
 from rplctl.target.sqlite.ddl_type import row_number
+from rplctl.target.sqlite.driver import SqliteDriver
 
 MOST_BOUND: Final = 16 << 20
 _PIECE: Final = 1 << 20
-_TIED: Final = """
+_TIED: Final = written("""
 SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE
 UNION ALL SELECT 1 FROM pragma_encoding WHERE encoding <> 'UTF-8'
 UNION ALL SELECT 1 FROM pragma_table_xinfo(?1) WHERE hidden IN (2, 3)
 UNION ALL SELECT 1 FROM pragma_index_list(?1) l, pragma_index_xinfo(l.name) x
 WHERE l.partial OR x.cid = -2 OR x.name = ?2 COLLATE NOCASE
-"""
+""")
 sqlite3.register_adapter(LargeText, str)  # where it is bound
 
 
@@ -43,14 +44,14 @@ class BoundColumns:
     key: tuple[int, ...] = ()
 
 
-def execute_rows(driver: sqlite3.Connection, sql: str, rows: Sequence[Row], bound: BoundColumns | None) -> int:
+def execute_rows(driver: SqliteDriver, sql: Sql, rows: Sequence[Row], bound: BoundColumns | None) -> int:
     """An INSERT, UPDATE or DELETE for each of the rows; how many it hit."""
     if bound is None or set(bound.columns) & set(bound.key) or not any(_is_large(v) for row in rows for v in row):
         return driver.executemany(sql, rows).rowcount
     return sum(_execute(driver, sql, row, bound) for row in rows)
 
 
-def _execute(driver: sqlite3.Connection, sql: str, row: Row, bound: BoundColumns) -> int:
+def _execute(driver: SqliteDriver, sql: Sql, row: Row, bound: BoundColumns) -> int:
     model, columns = bound.model, bound.columns
     name = physical_name(model.database, model.name)
     large: dict[int, memoryview | LargeText] = {}
@@ -60,17 +61,17 @@ def _execute(driver: sqlite3.Connection, sql: str, row: Row, bound: BoundColumns
         tied = (name, model.columns[column].name)
         if not model.checks and driver.execute(_TIED, tied).fetchone() is None:
             large[number] = value
-            zeros = f"zeroblob(?{number + 1})"
-            zeros = f"CAST({zeros} AS TEXT)" if isinstance(value, LargeText) else zeros
-            sql = re.sub(rf"\?{number + 1}\b", zeros, sql)
+            zeros = written("zeroblob(?{})", number + 1)
+            zeros = written("CAST({} AS TEXT)", zeros) if isinstance(value, LargeText) else zeros
+            sql = with_parameter(sql, f"?{number + 1}", zeros)
     values = tuple(len(large[number]) if number in large else value for number, value in enumerate(row))
     cursor = driver.execute(sql, values)
     if not large or cursor.rowcount != 1:
         return cursor.rowcount
     rowid = cursor.lastrowid
     if bound.key:
-        where = " AND ".join(f"{quote(model.columns[c].name)}=?" for c in bound.key)
-        found = f"SELECT {row_number(model.columns)} FROM {quote(name)} WHERE {where}"
+        where = joined(" AND ", (written("{}=?", quote(model.columns[c].name)) for c in bound.key))
+        found = written("SELECT {} FROM {} WHERE {}", row_number(model.columns), quote(name), where)
         (rowid,) = driver.execute(found, row[len(columns) :]).fetchone()
     assert rowid is not None
     for number, value in large.items():

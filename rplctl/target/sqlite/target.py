@@ -15,7 +15,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, cast
+from typing import cast
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import make_url
@@ -26,6 +26,8 @@ from rplctl.errors import TargetError
 from rplctl.schema.model import TableModel
 from rplctl.schema.naming import physical_name
 from rplctl.schema.plan import Catalog, DdlPlan
+from rplctl.sql_run import run
+from rplctl.sql_text import Sql, joined, written
 from rplctl.target.base import (
     ChangeKind,
     CountMismatch,
@@ -49,6 +51,7 @@ from rplctl.target.sqlite.bag import is_all_there_is, remove_copies
 from rplctl.target.sqlite.cascades import follow_foreign_keys, forget_foreign_keys
 from rplctl.target.sqlite.ddl import DDL, table
 from rplctl.target.sqlite.ddl_type import row_number
+from rplctl.target.sqlite.driver import SqliteDriver, driver_of
 from rplctl.target.sqlite.errors import GONE, integrity_error, mapped_errors, target_error
 from rplctl.target.sqlite.large import BoundColumns, execute_rows
 
@@ -88,13 +91,13 @@ def open_engine(url: str) -> Engine:
         try:
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=FULL")
-            connection.execute(f"PRAGMA cache_size=-{CACHE_BYTES >> 10}")
+            connection.execute(written("PRAGMA cache_size=-{}", CACHE_BYTES >> 10))
         except sqlite3.Error as error:
             raise target_error(error) from error
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
-        connection.exec_driver_sql(connection.get_execution_options().get(BEGIN, "BEGIN"))
+        run(connection, connection.get_execution_options().get(BEGIN, "BEGIN"))
 
     return engine
 
@@ -137,20 +140,18 @@ class SqliteTarget(OneConnection):
         return self._connection
 
     @property
-    def _driver(self) -> sqlite3.Connection:
-        driver: Any = self.connection.connection.driver_connection
-        assert isinstance(driver, sqlite3.Connection)
-        return driver
+    def _driver(self) -> SqliteDriver:
+        return driver_of(self.connection)
 
     def begin(self, *, foreign_keys: bool) -> None:
         connection = self.connection
         driver = self._driver
         # `foreign_keys` is ignored inside a transaction, so it is set before; violations count at COMMIT only, because
         # net changes come table by table and not in the source's order.
-        driver.execute(f"PRAGMA foreign_keys={'ON' if foreign_keys else 'OFF'}")
+        driver.execute(written("PRAGMA foreign_keys={}", written("ON") if foreign_keys else written("OFF")))
         with mapped_errors():
             _begin_when_unlocked(connection, driver, BUSY_TIMEOUT_MS, lambda: self._interrupted)
-        driver.execute("PRAGMA defer_foreign_keys=ON")
+        driver.execute(written("PRAGMA defer_foreign_keys=ON"))
 
     def commit(self) -> None:
         forget_foreign_keys(self._driver)
@@ -177,7 +178,7 @@ class SqliteTarget(OneConnection):
         self.interrupt()
 
     def check_table(self, model: TableModel) -> None:
-        present = {row[1] for row in self._driver.execute(f"PRAGMA table_info({table(model)})")}
+        present = {row[1] for row in self._driver.execute(written("PRAGMA table_info({})", table(model)))}
         check_columns(model, present, table(model))
 
     def takes_bags(self, model: TableModel) -> bool:
@@ -227,7 +228,7 @@ class SqliteTarget(OneConnection):
         expect_rows(sql, found, whole)
         self._expect(sql, rows.rows[whole:], count - whole)
 
-    def _expect(self, sql: str, rows: Sequence[Row], count: int, bound: BoundColumns | None = None) -> None:
+    def _expect(self, sql: Sql, rows: Sequence[Row], count: int, bound: BoundColumns | None = None) -> None:
         if rows:
             expect_rows(sql, execute_rows(self._driver, sql, rows, bound), count)
 
@@ -239,16 +240,16 @@ class SqliteTarget(OneConnection):
         if has_one_unique_key(model):
             self._expect(sql, update.rows, count, bound)
             return
-        driver.execute("SAVEPOINT rplctl_update")  # SQLite keeps a copy of every page that changes in it
+        driver.execute(written("SAVEPOINT rplctl_update"))  # SQLite keeps a copy of every page that changes in it
         try:
             self._expect(sql, update.rows, count, bound)
         except sqlite3.IntegrityError:
             if len(update.columns) + len(key) != len(model.columns):
                 raise  # not whole rows, or rows that move: the applier goes on one transaction at a time
-            driver.execute("ROLLBACK TO rplctl_update")
+            driver.execute(written("ROLLBACK TO rplctl_update"))
             self._expect(_delete(model), [row[len(update.columns) :] for row in update.rows], count)
             self._expect(_insert(model, update.columns + key), update.rows, count)
-        driver.execute("RELEASE rplctl_update")
+        driver.execute(written("RELEASE rplctl_update"))
 
     def apply_change(self, change: RowChange, model: TableModel) -> None:
         try:
@@ -269,14 +270,14 @@ class SqliteTarget(OneConnection):
         where, parameters = self._where(model, change.before)
         name = table(model)
         if change.kind is ChangeKind.DELETE:
-            return self._driver.execute(f"DELETE FROM {name} WHERE {where}", parameters).rowcount
+            return self._driver.execute(written("DELETE FROM {} WHERE {}", name, where), parameters).rowcount
         assert change.after is not None
-        sql = f"UPDATE {name} SET {_assignments(model, change.after.columns)} WHERE {where}"
+        sql = written("UPDATE {} SET {} WHERE {}", name, _assignments(model, change.after.columns), where)
         return self._driver.execute(sql, change.after.rows[0] + parameters).rowcount
 
     def stored_value(self, image: RowSet, column: int, model: TableModel) -> Value:
         where, parameters = self._where(model, image)
-        sql = f"SELECT {quote(model.columns[column].name)} FROM {table(model)} WHERE {where}"
+        sql = written("SELECT {} FROM {} WHERE {}", quote(model.columns[column].name), table(model), where)
         try:
             found = self._driver.execute(sql, parameters).fetchone()
         except sqlite3.Error as error:
@@ -285,17 +286,19 @@ class SqliteTarget(OneConnection):
             raise no_record(image, model)
         return cast(Value, found[0])
 
-    def _where(self, model: TableModel, image: RowSet) -> tuple[str, Row]:
+    def _where(self, model: TableModel, image: RowSet) -> tuple[Sql, Row]:
         """By key when the image holds it, else by the whole image and only one row, as the server does."""
         at = {column: i for i, column in enumerate(image.columns)}
         key = key_of(model)
         if key and all(column in at for column in key):
             return _equal(model, key), tuple(image.rows[0][at[column]] for column in key)
-        terms = [f"{quote(model.columns[i].name)} IS ?" for i in image.columns]
+        terms = [written("{} IS ?", quote(model.columns[i].name)) for i in image.columns]
         # in brackets: SQLite takes no chain of more than 1,000 terms
-        match = " AND ".join(f"({' AND '.join(terms[at : at + 100])})" for at in range(0, len(terms), 100))
+        match = joined(
+            " AND ", (written("({})", joined(" AND ", terms[at : at + 100])) for at in range(0, len(terms), 100))
+        )
         row = row_number(model.columns)
-        return f"{row} IN (SELECT {row} FROM {table(model)} WHERE {match} LIMIT 1)", image.rows[0]
+        return written("{} IN (SELECT {} FROM {} WHERE {} LIMIT 1)", row, row, table(model), match), image.rows[0]
 
     def execute_ddl(self, plan: DdlPlan, catalog: Catalog) -> None:
         try:
@@ -308,41 +311,48 @@ class SqliteTarget(OneConnection):
 
 
 @lru_cache(_TEXTS)
-def _delete(model: TableModel) -> str:
-    return f"DELETE FROM {table(model)} WHERE {_equal(model, key_of(model))}"
+def _delete(model: TableModel) -> Sql:
+    return written("DELETE FROM {} WHERE {}", table(model), _equal(model, key_of(model)))
 
 
 @lru_cache(_TEXTS)
-def _update_by_key(model: TableModel, columns: tuple[int, ...]) -> str:
-    return f"UPDATE {table(model)} SET {_assignments(model, columns)} WHERE {_equal(model, key_of(model))}"
+def _update_by_key(model: TableModel, columns: tuple[int, ...]) -> Sql:
+    return written(
+        "UPDATE {} SET {} WHERE {}", table(model), _assignments(model, columns), _equal(model, key_of(model))
+    )
 
 
 @lru_cache(_TEXTS)
-def _insert(model: TableModel, columns: tuple[int, ...]) -> str:
+def _insert(model: TableModel, columns: tuple[int, ...]) -> Sql:
     if not columns:
-        return f"INSERT INTO {table(model)} DEFAULT VALUES"
+        return written("INSERT INTO {} DEFAULT VALUES", table(model))
     return _insert_of(model, columns, 1)
 
 
 @lru_cache(_LONG_TEXTS)
-def _insert_many(model: TableModel, columns: tuple[int, ...], rows: int) -> str:
+def _insert_many(model: TableModel, columns: tuple[int, ...], rows: int) -> Sql:
     return _insert_of(model, columns, rows)
 
 
-def _insert_of(model: TableModel, columns: tuple[int, ...], rows: int) -> str:
-    names = ", ".join(quote(model.columns[i].name) for i in _values(model, columns))
-    every = (", ".join(_values(model, columns, 1 + row * len(columns)).values()) for row in range(rows))
-    return f"INSERT INTO {table(model)} ({names}) VALUES {', '.join(f'({values})' for values in every)}"
+def _insert_of(model: TableModel, columns: tuple[int, ...], rows: int) -> Sql:
+    names = joined(", ", (quote(model.columns[i].name) for i in _values(model, columns)))
+    every = (joined(", ", _values(model, columns, 1 + row * len(columns)).values()) for row in range(rows))
+    return written(
+        "INSERT INTO {} ({}) VALUES {}",
+        table(model),
+        names,
+        joined(", ", (written("({})", values) for values in every)),
+    )
 
 
 def _begin_when_unlocked(
-    connection: Connection, driver: sqlite3.Connection, patience_ms: int, is_interrupted: Callable[[], bool]
+    connection: Connection, driver: SqliteDriver, patience_ms: int, is_interrupted: Callable[[], bool]
 ) -> None:
     """BEGIN IMMEDIATE, in steps: STOP cannot interrupt a wait inside SQLite. The connection's own patience is what it
     was when this returns. Raises SQLAlchemy's OperationalError when the lock is held for longer, or STOP comes.
     """
     deadline = time.monotonic() + patience_ms / 1000
-    driver.execute(f"PRAGMA busy_timeout={STEP_MS}")
+    driver.execute(written("PRAGMA busy_timeout={}", STEP_MS))
     connection.execution_options(**{BEGIN: "BEGIN IMMEDIATE"})
     try:
         while True:
@@ -355,18 +365,20 @@ def _begin_when_unlocked(
                     raise
     finally:
         connection.execution_options(**{BEGIN: "BEGIN"})
-        driver.execute(f"PRAGMA busy_timeout={patience_ms}")
+        driver.execute(written("PRAGMA busy_timeout={}", patience_ms))
 
 
-def _values(model: TableModel, columns: Sequence[int], first: int = 1) -> dict[int, str]:
+def _values(model: TableModel, columns: Sequence[int], first: int = 1) -> dict[int, Sql]:
     """Column → its parameter, or the expression of a generated column that the source left out of the image."""
-    given = {column: f"?{number}" for number, column in enumerate(columns, first)}
+    given = {column: written("?{}", number) for number, column in enumerate(columns, first)}
     return given | computed_values(model, given, lambda c: given.get(c, quote(model.columns[c].name)))
 
 
-def _assignments(model: TableModel, columns: Sequence[int]) -> str:
-    return ", ".join(f"{quote(model.columns[c].name)}={value}" for c, value in _values(model, columns).items())
+def _assignments(model: TableModel, columns: Sequence[int]) -> Sql:
+    return joined(
+        ", ", (written("{}={}", quote(model.columns[c].name), value) for c, value in _values(model, columns).items())
+    )
 
 
-def _equal(model: TableModel, columns: tuple[int, ...]) -> str:
-    return " AND ".join(f"{quote(model.columns[i].name)}=?" for i in columns)
+def _equal(model: TableModel, columns: tuple[int, ...]) -> Sql:
+    return joined(" AND ", (written("{}=?", quote(model.columns[i].name)) for i in columns))

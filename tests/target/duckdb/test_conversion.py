@@ -16,6 +16,7 @@ from rplctl.errors import RplError
 from rplctl.schema.context import PAD_CHAR_TO_FULL_LENGTH, DdlContext
 from rplctl.schema.model import Column
 from rplctl.schema.plan import Catalog, plan_ddl
+from rplctl.sql_text import proven_statement as as_sql
 from rplctl.target import open_target
 from rplctl.target.base import RowSet, TableChunk
 from rplctl.target.conversion import RULES
@@ -61,7 +62,7 @@ class DuckdbTables:
     def rows(self, name: str) -> list[tuple[Any, ...]]:
         model = self.catalog.tables["sd", name]
         chosen = ", ".join(map(decoded, model.columns))
-        return driver_of(self.target.connection).execute(f"SELECT {chosen} FROM {table(model)}").fetchall()
+        return driver_of(self.target.connection).execute(as_sql(f"SELECT {chosen} FROM {table(model)}")).fetchall()
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +76,9 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DuckdbTarget]:
 @pytest.fixture
 def replica(target: DuckdbTarget) -> Iterator[DuckdbTables]:
     yield DuckdbTables(target)
-    driver_of(target.connection).execute("DROP SCHEMA IF EXISTS sd CASCADE; DROP SCHEMA IF EXISTS rplctl CASCADE")
+    driver_of(target.connection).execute(
+        as_sql("DROP SCHEMA IF EXISTS sd CASCADE; DROP SCHEMA IF EXISTS rplctl CASCADE")
+    )
 
 
 def plain(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
@@ -119,7 +122,9 @@ def test_under_pad_char_to_full_length_a_char_takes_its_blanks_into_another_type
 
 def test_text_is_told_as_a_number_where_it_is_one() -> None:
     more = {"1e10": 1e10, "1234567890123.4567": 1234567890123.4567, "-1.5E-3": -0.0015}
-    number, bad = DuckdbModify(Column("v", "varchar"), Column("v", "double"), "v", DdlContext()).number_of_text()
+    number, bad = DuckdbModify(
+        Column("v", "varchar"), Column("v", "double"), as_sql("v"), DdlContext()
+    ).number_of_text()
     for text, expected in (NUMBERS | more).items():
         sql = f"SELECT {number}, {bad} FROM (SELECT $1::VARCHAR AS v)"
         assert duckdb.execute(sql, [text]).fetchone() == (expected, False), text
@@ -128,5 +133,5 @@ def test_text_is_told_as_a_number_where_it_is_one() -> None:
 
 
 def test_a_pair_without_a_rule_converts_nulls_only() -> None:
-    conversion = convert(Column("v", "json"), Column("v", "geometry"), '"v"', DdlContext())
+    conversion = convert(Column("v", "json"), Column("v", "geometry"), as_sql('"v"'), DdlContext())
     assert (conversion.expression, conversion.impossible) == ("CAST(NULL AS BLOB)", '"v" IS NOT NULL')

@@ -11,6 +11,7 @@ from rplctl import mysql_errors as er
 from rplctl.errors import RplError, TargetError
 from rplctl.schema.context import DdlContext
 from rplctl.schema.plan import Catalog, plan_ddl
+from rplctl.sql_text import proven_statement as as_sql
 from rplctl.target import open_target
 from rplctl.target.duckdb.connection import driver_of
 from rplctl.target.duckdb.ddl_type import declared
@@ -37,7 +38,7 @@ class Tables:
         self.catalog = self.catalog.after(plan)
 
     def asked(self, sql: str) -> list[tuple[object, ...]]:
-        return driver_of(self.target.connection).execute(sql).fetchall()
+        return driver_of(self.target.connection).execute(as_sql(sql)).fetchall()
 
 
 @pytest.fixture

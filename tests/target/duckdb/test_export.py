@@ -14,6 +14,7 @@ import duckdb
 import pytest
 
 from rplctl.errors import ConfigError
+from rplctl.sql_text import proven_statement as as_sql
 from rplctl.target import dialect_of, open_engine, open_target
 from rplctl.target.duckdb.connection import driver_of
 from rplctl.target.duckdb.target import DuckdbTarget
@@ -39,7 +40,7 @@ def step(target: DuckdbTarget, n: int) -> None:
     target.begin(foreign_keys=False)
     driver = driver_of(target.connection)
     driver.execute(
-        f"UPDATE shop.a SET n = {n} WHERE id % 100 = 0; UPDATE shop.a SET n = {n}; UPDATE shop.b SET n = {n}"
+        as_sql(f"UPDATE shop.a SET n = {n} WHERE id % 100 = 0; UPDATE shop.a SET n = {n}; UPDATE shop.b SET n = {n}")
     )
     target.commit()
 
@@ -57,7 +58,7 @@ def made(folder: Path) -> DuckdbTarget:
     target = open_target(url(folder))
     assert isinstance(target, DuckdbTarget)
     target.begin(foreign_keys=False)
-    driver_of(target.connection).execute(MAKE)
+    driver_of(target.connection).execute(as_sql(MAKE))
     target.commit()
     return target
 
@@ -127,7 +128,7 @@ def test_a_copy_that_cannot_be_made_is_told_and_stops_nothing(tmp_path: Path, ca
     target = open_target(address)
     assert isinstance(target, DuckdbTarget)
     target.begin(foreign_keys=False)
-    driver_of(target.connection).execute(MAKE)
+    driver_of(target.connection).execute(as_sql(MAKE))
     with caplog.at_level(logging.WARNING):
         target.commit()
         wait_until(lambda: str(folder / "copy.duckdb") in caplog.text, timeout_s=30)

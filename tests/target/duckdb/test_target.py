@@ -11,6 +11,7 @@ from rplctl.errors import TargetError
 from rplctl.schema.context import DdlContext
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, plan_ddl
+from rplctl.sql_text import proven_statement as as_sql
 from rplctl.target import open_target
 from rplctl.target.base import Row, RowSet, TableChunk
 from rplctl.target.duckdb.connection import driver_of
@@ -56,7 +57,7 @@ def updated(target: DuckdbTarget, model: TableModel, n: int) -> None:
 def test_a_checkpoint_waits_for_128_mb_of_log_or_for_what_the_url_says(tmp_path: Path, given: str, has: str) -> None:
     found = open_target(f"duckdb:///{tmp_path / 't.duckdb'}{given}")
     sql = "SELECT current_setting('checkpoint_threshold')"
-    assert driver_of(found.connection).execute(sql).fetchone() == (has,)
+    assert driver_of(found.connection).execute(as_sql(sql)).fetchone() == (has,)
     found.close()
 
 
@@ -75,7 +76,7 @@ def test_file_and_log_stay_small(tmp_path: Path, target: DuckdbTarget) -> None:
     assert sizes[-1] <= 2 * sizes[9]
     with target.engine.begin() as reader:
         driver = driver_of(reader)
-        driver.execute("SELECT count(*) FROM shop.t").fetchall()
+        driver.execute(as_sql("SELECT count(*) FROM shop.t")).fetchall()
         for n in range(20):
             updated(target, model, n)
         assert log.stat().st_size > 2 * THRESHOLD
@@ -96,4 +97,4 @@ def test_what_interrupts_a_change_leaves_the_file_as_it_was(tmp_path: Path, targ
     target.rollback()
     apply(target, model, inserts=[RowSet((0, 1), [(1, "b")])])
     target.reconnect()
-    assert driver_of(target.connection).execute("SELECT * FROM shop.t").fetchall() == [(1, "b")]
+    assert driver_of(target.connection).execute(as_sql("SELECT * FROM shop.t")).fetchall() == [(1, "b")]

@@ -9,6 +9,7 @@ import pytest
 
 from rplctl.errors import TargetError
 from rplctl.schema.model import Column, TableModel
+from rplctl.sql_text import proven_statement as as_sql
 from rplctl.target import open_target
 from rplctl.target.duckdb.connection import driver_of
 from rplctl.target.duckdb.ddl import create_table
@@ -42,16 +43,16 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DuckdbTarget]:
 def test_literals_are_lossless(target: DuckdbTarget, column: Column, value: Any) -> None:
     model = TableModel("d", "t", (column,))
     driver = driver_of(target.connection)
-    driver.execute("DROP SCHEMA IF EXISTS d CASCADE")
+    driver.execute(as_sql("DROP SCHEMA IF EXISTS d CASCADE"))
     for sql in create_table(model):
         driver.execute(sql)
-    driver.execute(f"INSERT INTO d.t VALUES ({UNDO.literal(value, column)})")
+    driver.execute(as_sql(f"INSERT INTO d.t VALUES ({UNDO.literal(value, column)})"))
     literals = UNDO.literals(target, model)
     assert [*literals] == ['"v"']
     ((text,),) = UNDO.rows(target, f"SELECT {', '.join(literals.values())} FROM {UNDO.table(model)}")
     assert (text == "NULL") == (value is None)
-    driver.execute(f"INSERT INTO d.t VALUES ({text})")
-    found = driver.execute(f"SELECT count(*), count(DISTINCT v), count(v) FROM {UNDO.table(model)}").fetchone()
+    driver.execute(as_sql(f"INSERT INTO d.t VALUES ({text})"))
+    found = driver.execute(as_sql(f"SELECT count(*), count(DISTINCT v), count(v) FROM {UNDO.table(model)}")).fetchone()
     assert found == ((2, 0, 0) if value is None else (2, 1, 2))
 
 

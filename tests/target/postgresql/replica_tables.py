@@ -9,6 +9,7 @@ from rplctl.errors import RplError
 from rplctl.schema.context import DdlContext
 from rplctl.schema.model import INTEGER_BITS, Column
 from rplctl.schema.plan import Catalog, plan_ddl
+from rplctl.sql_text import Sql
 from rplctl.target.ddl_parts import quote
 from rplctl.target.postgresql.conversion import bit_number, shown
 from rplctl.target.postgresql.ddl import DDL
@@ -33,7 +34,7 @@ class PostgresqlTables:
         self.connection.rollback()
         self.connection.close()
 
-    def run(self, sql: str, database: str = DATABASE, context: DdlContext | None = None) -> list[str]:
+    def run(self, sql: str, database: str = DATABASE, context: DdlContext | None = None) -> list[Sql]:
         """Carry out one statement, or nothing of it; returns what was executed."""
         plan = plan_ddl(sql, database, context or self.context, self.catalog)
         statements = DDL.emit(plan, self.catalog)

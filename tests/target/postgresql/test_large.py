@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from rplctl.event.large_text import LargeText, checked_text
+from rplctl.sql_text import Sql
 from rplctl.target.postgresql import large as postgresql_large, values as postgresql_values
 from rplctl.target.postgresql.large import Parameters, has_large, in_pieces
 from rplctl.target.postgresql.values import LargeBytes
@@ -19,15 +20,15 @@ class Driver:
         self.objects: dict[str, bytearray] = {}
         self.gone: list[str] = []
 
-    def execute(self, sql: bytes, values: tuple[Any, ...] = ()) -> Driver:
-        if b"lo_from_bytea" in sql:
+    def execute(self, sql: Sql, values: tuple[Any, ...] = ()) -> Driver:
+        if "lo_from_bytea" in sql:
             self.objects[str(len(self.objects) + 7)] = bytearray()
-        elif b"lo_put" in sql:
+        elif "lo_put" in sql:
             oid, at, piece = values
             assert len(self.objects[oid]) == int(at)
             self.objects[oid] += piece.raw
         else:
-            assert b"lo_unlink" in sql
+            assert "lo_unlink" in sql
             self.gone.append(values[0])
         return self
 

@@ -9,6 +9,7 @@ from typing import Any
 from rplctl.errors import RplError
 from rplctl.schema.context import DdlContext
 from rplctl.schema.plan import Catalog, DdlPlan, plan_ddl
+from rplctl.sql_text import Sql
 from rplctl.target.ddl_parts import quote
 from rplctl.target.sqlite import ddl
 
@@ -22,7 +23,7 @@ class ReplicaTables:
         self.catalog = Catalog()
         self.last_plan: DdlPlan | None = None
 
-    def run(self, sql: str, database: str = DATABASE, context: DdlContext | None = None) -> list[str]:
+    def run(self, sql: str, database: str = DATABASE, context: DdlContext | None = None) -> list[Sql]:
         """Carry out one statement in one transaction; returns what was executed."""
         plan = plan_ddl(sql, database, context or self.context, self.catalog)
         statements = ddl.DDL.emit(plan, self.catalog)
@@ -51,6 +52,6 @@ class ReplicaTables:
         names = ", ".join(quote(column.name) for column in model.columns)
         return sorted(self.connection.execute(f"SELECT {names} FROM {ddl.table(model)}").fetchall(), key=repr)
 
-    def indexes(self) -> list[str]:
+    def indexes(self) -> list[Sql]:
         rows = self.connection.execute("SELECT name FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL")
         return sorted(name for (name,) in rows)

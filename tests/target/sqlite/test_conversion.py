@@ -16,6 +16,7 @@ import pytest
 from rplctl.errors import RplError
 from rplctl.schema.context import PAD_CHAR_TO_FULL_LENGTH, STRICT_TRANS_TABLES, DdlContext
 from rplctl.schema.model import Column
+from rplctl.sql_text import proven_statement as as_sql
 from rplctl.target.sqlite.conversion import convert
 from tests.target.sqlite.replica_tables import ReplicaTables
 
@@ -146,12 +147,12 @@ def test_an_unknown_time_zone_stops_unless_the_table_is_empty() -> None:
 
 
 def test_a_pair_without_a_rule_converts_nulls_only() -> None:
-    conversion = convert(Column("v", "json"), Column("v", "geometry"), '"v"', DdlContext())
+    conversion = convert(Column("v", "json"), Column("v", "geometry"), as_sql('"v"'), DdlContext())
     assert (conversion.expression, conversion.impossible) == ("NULL", '"v" IS NOT NULL')
 
 
 def test_a_non_strict_source_made_nulls_the_implicit_default() -> None:
-    conversion = convert(Column("v", "int"), Column("v", "int", nullable=False), '"v"', DdlContext(sql_mode=0))
+    conversion = convert(Column("v", "int"), Column("v", "int", nullable=False), as_sql('"v"'), DdlContext(sql_mode=0))
     assert conversion.expression == 'coalesce("v", 0)'
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from rplctl.event.large_text import LargeText, large_text
 from rplctl.schema.model import Check, Column, Key, KeyPart, TableModel
+from rplctl.sql_text import proven_statement as as_sql
 from rplctl.target.base import Row
 from rplctl.target.sqlite import large as sqlite_large
 from rplctl.target.sqlite.large import BoundColumns, execute_rows
@@ -46,11 +47,11 @@ def test_large_values_arrive_whole(more: str, in_pieces: int, monkeypatch: pytes
         statements: list[str] = []
         driver.set_trace_callback(statements.append)
         rows: list[Row] = [(7, memoryview(A), 1, memoryview(B)), (8, b"small", 2, None)]
-        assert execute_rows(driver, INSERT, rows, BoundColumns(model, (0, 1, 2, 3))) == 2
+        assert execute_rows(driver, as_sql(INSERT), rows, BoundColumns(model, (0, 1, 2, 3))) == 2
         assert sum(sql.count("zeroblob") for sql in statements) == in_pieces
         bound = BoundColumns(model, (3, 2), (0,))
-        assert execute_rows(driver, UPDATE, [(memoryview(A), 5, 8)], bound) == 1
-        assert execute_rows(driver, UPDATE, [(memoryview(A), 5, 9)], bound) == 0
+        assert execute_rows(driver, as_sql(UPDATE), [(memoryview(A), 5, 8)], bound) == 1
+        assert execute_rows(driver, as_sql(UPDATE), [(memoryview(A), 5, 9)], bound) == 0
         assert driver.execute("SELECT id, a, n, b FROM d__t").fetchall() == [(7, A, 1, B), (8, b"small", 5, A)]
         if "TRIGGER" in more:
             assert driver.execute("SELECT x FROM seen").fetchall() == [("0062",), ("",)]
@@ -84,10 +85,10 @@ def test_large_texts_arrive_as_text(more: str, in_pieces: int, monkeypatch: pyte
             (8, None, 2, "small"),
             (9, b"", 3, large("x" * (2 << 20))),
         ]
-        assert execute_rows(driver, INSERT, rows, BoundColumns(model, (0, 1, 2, 3))) == 3
+        assert execute_rows(driver, as_sql(INSERT), rows, BoundColumns(model, (0, 1, 2, 3))) == 3
         assert sum("AS TEXT" in sql for sql in statements) == in_pieces
         bound = BoundColumns(model, (3, 2), (0,))
-        assert execute_rows(driver, UPDATE, [(large(other), 5, 8)], bound) == 1
+        assert execute_rows(driver, as_sql(UPDATE), [(large(other), 5, 8)], bound) == 1
         found = driver.execute("SELECT id, typeof(b), b, hex(b) FROM d__t ORDER BY id").fetchall()
         texts = {7: text, 8: other, 9: "x" * (2 << 20)}
         encoding = "utf-16-le" if "PRAGMA" in more else "utf-8"
@@ -112,5 +113,5 @@ def test_columns_that_are_named_as_the_number_of_a_row_do_not_lead_to_another_ro
         driver.execute("CREATE TABLE d__t (k TEXT PRIMARY KEY, rowid INT, b BLOB)")
         driver.executemany("INSERT INTO d__t VALUES (?, ?, zeroblob(?))", [("x", 2, len(B)), ("y", 1, 0)])
         update = 'UPDATE "d__t" SET "b"=?1 WHERE "k"=?'
-        assert execute_rows(driver, update, [(memoryview(B), "y")], BoundColumns(model, (2,), (0,))) == 1
+        assert execute_rows(driver, as_sql(update), [(memoryview(B), "y")], BoundColumns(model, (2,), (0,))) == 1
         assert driver.execute("SELECT k, b = zeroblob(length(b)) FROM d__t").fetchall() == [("x", 1), ("y", 0)]

@@ -1,0 +1,29 @@
+"""DuckDB's connection as this package speaks to it: it takes nothing but `Sql` (design D27)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import duckdb
+
+from rplctl.sql_text import Sql
+
+
+class DuckdbDriver(Protocol):
+    """`duckdb.DuckDBPyConnection`, which would take several statements in one text."""
+
+    @property
+    def description(self) -> Any: ...
+
+    def execute(self, query: Sql, parameters: Sequence[Any] | None = None) -> duckdb.DuckDBPyConnection: ...
+
+    def fetchall(self) -> list[Any]: ...
+
+    def register(self, view_name: str, python_object: object) -> object: ...
+
+    def unregister(self, view_name: str) -> object: ...
+
+    def interrupt(self) -> None: ...
+
+    def close(self) -> None: ...

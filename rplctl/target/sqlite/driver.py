@@ -1,0 +1,38 @@
+"""SQLite's connection as this package speaks to it: it takes nothing but `Sql` (design D27)."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
+
+from rplctl.sql_text import Sql
+
+
+class SqliteDriver(Protocol):
+    """`sqlite3.Connection`; one text is one statement to it."""
+
+    text_factory: Any
+
+    @property
+    def in_transaction(self) -> bool: ...
+
+    def execute(self, sql: Sql, parameters: Sequence[Any] = ..., /) -> sqlite3.Cursor: ...
+
+    def executemany(self, sql: Sql, parameters: Iterable[Sequence[Any]], /) -> sqlite3.Cursor: ...
+
+    def blobopen(self, table: str, column: str, row: int, /) -> sqlite3.Blob: ...
+
+    def getlimit(self, category: int, /) -> int: ...
+
+    def set_progress_handler(self, handler: Callable[[], int | None] | None, n: int) -> None: ...
+
+    def backup(self, target: sqlite3.Connection) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def driver_of(connection: Any) -> SqliteDriver:
+    """The driver's own, of a connection of SQLAlchemy."""
+    driver: sqlite3.Connection = connection.connection.driver_connection
+    return driver
