@@ -37,6 +37,7 @@ from rplctl.command.channel.context import (
     running,
 )
 from rplctl.command.channel.peers import refuse_silent_peers
+from rplctl.command.channel.watched import watched_peers
 from rplctl.command.check.ends import check_source
 from rplctl.command.check.repository import Stored
 from rplctl.command.cloning.choice import DUMP, SNAPSHOT_ENGINE, Choice, ClonePlan, TableToClone, make_plan
@@ -101,7 +102,7 @@ def clone(config: Config, channel_name: str, request: CloneRequest | None = None
     request = request or CloneRequest()
     refuse_lake(config, "rplctl change-master --master-log-file FILE --master-log-pos POS, and start: it begins there")
     refuse_silent_peers(config, channel_name)
-    with administer(config, channel_name) as repositories:
+    with watched_peers(config, channel_name), administer(config, channel_name) as repositories:
         config, channel = repositories.config, repositories.channel
         master, relay = repositories.master(), repositories.relay()
         repositories.refuse_unfit_target()

@@ -21,6 +21,7 @@ from rplctl.channel import Channel, hold_lock
 from rplctl.clone.received import Received
 from rplctl.command.channel.context import one_engine, open_repositories, refuse_lake
 from rplctl.command.channel.peers import refuse_silent_peers
+from rplctl.command.channel.watched import watched_peers
 from rplctl.command.process.brought_up import brought_up
 from rplctl.command.show_clone import cloned
 from rplctl.command.verify import Applied, is_copied, why_not
@@ -100,7 +101,7 @@ def repair(
     channel, master = repositories.channel, repositories.master()
     if master.master_binlog_dir:
         raise UsageError("a folder of binary logs has no rows to repair from")
-    with hold_lock(channel, "verify"), ExitStack() as opened:
+    with watched_peers(config, channel_name), hold_lock(channel, "verify"), ExitStack() as opened:
         found = _report_of(channel, report)
         threads = opened.enter_context(brought_up(config, channel))
         applied = Applied(repositories, threads)

@@ -37,6 +37,7 @@ from rplctl.command.channel.context import (
 )
 from rplctl.command.channel.peers import refuse_silent_peers
 from rplctl.command.channel.position_applied import is_applied
+from rplctl.command.channel.watched import watched_peers
 from rplctl.command.cloning.choice import Choice, refusal_of_rights, wanted
 from rplctl.command.load_schema import forget_made_empty
 from rplctl.command.process.brought_up import BroughtUp, brought_up
@@ -174,7 +175,8 @@ def verify(
     if APPLIER not in running(channel):
         repositories.refuse_unfit_target()
         refuse_half_committed(channel, repositories.engine)
-    with hold_lock(channel, "verify"), ExitStack() as opened:
+    watched = watched_peers(config, channel_name, asks_source=request.offline is None)
+    with watched, hold_lock(channel, "verify"), ExitStack() as opened:
         reached, threads = master, None
         if (folder := request.offline) is not None:
             at = place_of(folder, request.at)

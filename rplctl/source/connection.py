@@ -8,6 +8,7 @@ to none. Foreign exceptions become SourceError with MySQL's number here.
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import socket
 import struct
@@ -15,6 +16,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
+from weakref import WeakSet
 
 from pymysql import err
 
@@ -46,6 +48,7 @@ _HINT_SECURE = (
 )
 _UUID: Final = r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
 _MOMENT: Final = r"\d{1,12}(\.\d{1,6})?"
+_signed_in: WeakSet[GuardedConnection] = WeakSet()
 _LONGEST_VERSION, _SHOWN = 200, 100  # characters
 _KEEPALIVE = ((socket.TCP_KEEPIDLE, 15), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3))
 
@@ -113,7 +116,18 @@ def log_in(info: MasterInfo, password: str, timeout_s: int) -> Any:
         local_infile=False,
     )
     mysql.connect(_open_socket(info, timeout_s))
+    _signed_in.add(mysql)
     return mysql
+
+
+def cut_off(info: MasterInfo) -> None:
+    """From any thread: whoever waits for an answer of that source gets an error."""
+    for one in list(_signed_in):
+        mysql: Any = one
+        link: socket.socket | None = mysql._sock
+        if (mysql.host, mysql.port) == (info.host, info.port) and link is not None:
+            with contextlib.suppress(OSError), socket.socket(fileno=os.dup(link.fileno())) as wire:
+                wire.shutdown(socket.SHUT_RDWR)
 
 
 def _open_socket(info: MasterInfo, timeout_s: int) -> socket.socket:

@@ -51,6 +51,16 @@ def sever(engine: Engine) -> None:
             wire.shutdown(socket.SHUT_RDWR)
 
 
+def cut_off_target(url: str) -> None:
+    """Cut off every engine of this process on the target of that URL."""
+    from sqlalchemy.engine import make_url
+
+    wanted = make_url(url)
+    for engine in list(_connections):
+        if (engine.url.host, engine.url.port, engine.url.database) == (wanted.host, wanted.port, wanted.database):
+            sever(engine)
+
+
 def is_severed(engine: Engine) -> bool:
     """Then nothing can be asked or written any more: the applier ends as after a crash."""
     return engine in _severed

@@ -1,0 +1,86 @@
+"""Peers that fall silent while a command reads rows of them.
+
+A query may take hours, so the sessions that read have no limit of time. Invariant: a server that answers on another
+connection is working, however long its query takes; one that does not is silent, and the command ends with an error
+that names it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import copy_context
+from typing import Final
+
+from rplctl.command.channel.context import open_repositories
+from rplctl.command.channel.peers import Peers, reach_source, reach_target
+from rplctl.config import Config
+from rplctl.deadline import Deadline
+from rplctl.errors import RplError
+from rplctl.info import MasterInfo
+from rplctl.source.connection import cut_off
+from rplctl.target.severed import cut_off_target
+from rplctl.target_url import authority
+
+PAUSE_S: Final = 5.0  # between two questions
+ANSWER_S: Final = 9.0  # below the drivers' own timeouts of 10 s, which end a question as if it had been answered
+MOST_LATE: Final = 3  # questions in a row without an answer: a busy server may take long to accept a connection
+
+
+@contextmanager
+def watched_peers(config: Config, channel_name: str, *, asks_source: bool = True) -> Iterator[None]:
+    """Raise TargetError or SourceError in the place of whatever the block raises once a peer is silent."""
+    master = open_repositories(config, channel_name).master()
+    asks_source = asks_source and not master.master_binlog_dir
+    asks_target = bool(authority(config.target_place))  # files do not hang
+    if not asks_source and not asks_target:
+        yield
+        return
+    watch = _Watch(config, master if asks_source else None, asks_target=asks_target)
+    thread = threading.Thread(target=copy_context().run, args=(watch.run,), name="rplctl-watch", daemon=True)
+    thread.start()
+    try:
+        yield
+    except BaseException:
+        if watch.silent is not None:
+            raise watch.silent from None
+        raise
+    finally:
+        watch.over.set()
+
+
+class _Watch:
+    """Ask the peers until the block is over."""
+
+    def __init__(self, config: Config, master: MasterInfo | None, *, asks_target: bool) -> None:
+        self._config, self._master, self._asks_target = config, master, asks_target
+        self.over = threading.Event()
+        self.silent: RplError | None = None
+
+    def run(self) -> None:
+        late = 0
+        while not self.over.wait(PAUSE_S):
+            try:
+                self._ask()
+                late = 0
+            except RplError as error:
+                late += 1
+                if late == MOST_LATE and not self.over.is_set():
+                    self.silent = error
+                    self._cut_off()
+                    return
+
+    def _ask(self) -> None:
+        peers, config, master = Peers(self._config, Deadline(ANSWER_S)), self._config, self._master
+        if self._asks_target:
+            peers.ask_target(lambda: reach_target(config))
+        if master is not None:
+            peers.ask_source(master, lambda: reach_source(config, master))
+
+    def _cut_off(self) -> None:
+        """Whoever waits for an answer of one of the peers gets an error."""
+        if self._master is not None:
+            cut_off(self._master)
+        if self._asks_target:
+            cut_off_target(self._config.target_url)
