@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def run(connection: Connection, sql: Sql, values: tuple[Any, ...] | None = None) -> Found:
     """Execute the text as the driver takes it."""
-    return connection.exec_driver_sql(sql, values)
+    return connection.exec_driver_sql(sql, values) if values else connection.exec_driver_sql(sql)
 
 
 def ask(connection: Connection, sql: Sql, values: Mapping[str, object] | None = None) -> Found:
