@@ -21,6 +21,7 @@ from rplctl.event.format_description import FormatDescription
 from rplctl.event.gtid_event import MariadbGtidExtra
 from rplctl.event.header import FLAG_SUPPRESS_USE, FLAG_THREAD_SPECIFIC, format_error, parse_header
 from rplctl.event.inflate import MAX_INFLATED, inflate
+from rplctl.event.table_map import BINARY_COLLATION
 from rplctl.event.types import EventType
 from rplctl.mask import masked
 
@@ -71,8 +72,9 @@ class Query:
 
     @property
     def charset(self) -> str:
-        """The client's character set, in which the server read the statement."""
-        return charset_of(self.context.client_collation or _UTF8MB4)
+        """The client's character set, in which the server read the statement; the servers read binary as UTF-8."""
+        collation = self.context.client_collation or _UTF8MB4
+        return charset_of(_UTF8MB4 if collation == BINARY_COLLATION else collation)
 
     @property
     def sql(self) -> str:

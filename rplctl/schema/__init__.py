@@ -4,6 +4,7 @@
     lexer → token_stream                text → tokens, and the questions that a grammar asks of them
     parse                               statement → actions (`statement`), by way of
         table_definition, column_definition, data_type, alter_clause, partition
+    binary_literal                      literals of a session in the character set binary
     structure → model                   actions → tables: names and keys that the server gives, charsets
     alter                               what ALTER TABLE makes of a model
     plan                                statement and catalog → steps for a target, models to store; `naming`

@@ -14,6 +14,7 @@ from typing import Any
 from rplctl import mysql_errors as er
 from rplctl.errors import RplError
 from rplctl.schema import statement as ddl, structure
+from rplctl.schema.binary_literal import read_literals
 from rplctl.schema.context import DdlContext
 from rplctl.schema.data_type import BYTES_OF_A_CHARACTER, takes_charset
 from rplctl.schema.model import TEXT_BYTES, Column, ForeignKey, Key, KeyPart, Partitioning, TableModel
@@ -50,6 +51,8 @@ def alter(model: TableModel, operations: tuple[ddl.Operation, ...], context: Ddl
     for operation in operations:
         if isinstance(operation, ddl.ConvertCharset):
             model = _convert_charset(model, operation, database_charset)
+    if context.has_binary_literals:
+        operations = tuple(_read_literals(model, op, database_charset) for op in operations)
     draft = _place_columns(model, operations)
     columns = tuple(structure.resolve_column(c, model.charset or database_charset, model.collation)
                     for c, _ in draft.columns)  # fmt: skip
@@ -63,6 +66,18 @@ def alter(model: TableModel, operations: tuple[ddl.Operation, ...], context: Ddl
         known = dict(zip((c.name for c in columns), origins, strict=True))
         origins = tuple(known.get(column.name) for column in new.columns)
     return Altered(new, origins, (*draft.notes, *notes))
+
+
+def _read_literals(model: TableModel, operation: ddl.Operation, database_charset: str) -> ddl.Operation:
+    if isinstance(operation, ddl.AddColumn | ddl.ChangeColumn):
+        column = structure.resolve_column(operation.column, model.charset or database_charset, model.collation)
+        return replace(operation, column=read_literals(column))
+    if isinstance(operation, ddl.AlterColumn) and isinstance(default := operation.changes.get("default"), str):
+        old = model.find(operation.name)
+        if old is not None:
+            read = read_literals(replace(old, default=default, labels=()))
+            return replace(operation, changes={**operation.changes, "default": read.default})
+    return operation
 
 
 def _convert_charset(model: TableModel, operation: ddl.ConvertCharset, database_charset: str) -> TableModel:

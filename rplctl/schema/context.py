@@ -28,6 +28,7 @@ class DdlContext:
 
     `charset`, `collation`: of collation_server, what a new database gets. `timestamp` and `microseconds`: the
     event's, for CURRENT_TIMESTAMP. `error_code`: the event's; a DROP TABLE that failed in part carries 1051.
+    `has_binary_literals`: the session was in the character set binary.
     """
 
     sql_mode: int = STRICT_TRANS_TABLES
@@ -41,6 +42,7 @@ class DdlContext:
     auto_increment_increment: int = 1
     auto_increment_offset: int = 1
     lower_case_table_names: int = 0
+    has_binary_literals: bool = False
     error_code: int = 0
 
     @property

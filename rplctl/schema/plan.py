@@ -14,6 +14,7 @@ from rplctl import mysql_errors as er
 from rplctl.errors import RplError
 from rplctl.schema import statement as ddl, structure
 from rplctl.schema.alter import Altered, alter, follow_renamed_columns, renamed_columns
+from rplctl.schema.binary_literal import read_literals
 from rplctl.schema.context import STRICT_ALL_TABLES, STRICT_TRANS_TABLES, DdlContext
 from rplctl.schema.model import TableModel
 from rplctl.schema.naming import choose_index_names, keep_index_names
@@ -273,7 +274,8 @@ class _Planner:
     def carry_out(self, action: ddl.DdlAction) -> None:
         match action:
             case ddl.CreateTable():
-                self.create(action.model, if_not_exists=action.if_not_exists, or_replace=action.or_replace)
+                model = self.with_literals(action.model)
+                self.create(model, if_not_exists=action.if_not_exists, or_replace=action.or_replace)
             case ddl.CreateTableLike():
                 self.create_like(action)
             case ddl.DropTable():
@@ -290,6 +292,14 @@ class _Planner:
                 self.drop_database(action)
             case _:
                 pass  # Unreplicated and NoOperation touch no model
+
+    def with_literals(self, model: TableModel) -> TableModel:
+        """The new table, its literals read as its session meant them."""
+        if not self.context.has_binary_literals:
+            return model
+        defaults = self.defaults(model.database)
+        model = structure.resolve_charsets(model, defaults.charset, defaults.collation)
+        return replace(model, columns=tuple(read_literals(column) for column in model.columns))
 
     def create(self, model: TableModel, *, if_not_exists: bool, or_replace: bool) -> None:
         name = (model.database, model.name)

@@ -180,3 +180,24 @@ def test_defaults_of_old_rows_are_the_sources_or_the_applier_stops(
     cases = {a: f"CREATE TABLE t (id INT PRIMARY KEY);INSERT INTO t VALUES (1);ALTER TABLE t ADD v {a}" for a in ADDED}
     found = outcomes(ddl, request, cases)
     assert set(found.values()) <= {"equal", "stopped"}, found
+
+
+BINARY = {
+    "names and text": "CREATE TABLE `té` (`ä` INT PRIMARY KEY, v VARCHAR(9) CHARACTER SET utf8mb4 DEFAULT 'é');"
+    "INSERT INTO `té` VALUES (1, 'ö');ALTER TABLE `té` ADD `ö` VARCHAR(9) CHARACTER SET utf8mb4 NOT NULL DEFAULT 'ü'",
+    "labels of latin1": "CREATE TABLE t (id INT PRIMARY KEY, e ENUM('é','b') CHARACTER SET latin1);"
+    "INSERT INTO t VALUES (1, 'é'), (2, 2), (3, 1);ALTER TABLE t ADD f SET('ß') CHARACTER SET latin1",
+    "default of latin1": "CREATE TABLE t (id INT PRIMARY KEY);INSERT INTO t VALUES (1);"
+    "ALTER TABLE t ADD v VARCHAR(9) CHARACTER SET latin1 NOT NULL DEFAULT 'é'",
+}
+
+
+@LONG
+@VENDORS
+@KINDS
+def test_ddl_after_set_names_binary_gives_the_sources_tables(ddl: Outcome, request: pytest.FixtureRequest) -> None:
+    cases = {
+        name: ";".join(f"SET NAMES binary\0{statement}" for statement in statements.split(";"))
+        for name, statements in BINARY.items()
+    }
+    assert outcomes(ddl, request, cases) == dict.fromkeys(BINARY, "equal")

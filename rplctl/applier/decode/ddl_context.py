@@ -7,6 +7,7 @@ from typing import Any
 from rplctl.event.charset import charset_of
 from rplctl.event.events import Query
 from rplctl.event.format_description import FormatDescription
+from rplctl.event.table_map import BINARY_COLLATION
 from rplctl.schema.context import DdlContext
 
 
@@ -29,4 +30,5 @@ def ddl_context(query: Query, description: FormatDescription, lower_case_table_n
         auto_increment_offset=offset,
         lower_case_table_names=lower_case_table_names,
         error_code=query.error_code,
+        has_binary_literals=session.connection_collation == BINARY_COLLATION,
     )
