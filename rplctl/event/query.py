@@ -27,6 +27,8 @@ from rplctl.mask import masked
 
 _UTF8MB4 = 45
 _TOO_MANY_DATABASES = 254
+_EXPLICIT_DEFAULTS = 24  # bit of flags2
+_MARIADB_LOGS_DEFAULTS, _MYSQL_HAS_DEFAULTS = 100802, 80000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +58,16 @@ class QueryContext:
     gtid_extra: MariadbGtidExtra = MariadbGtidExtra(0)  # MariaDB: START / COMMIT / ROLLBACK ALTER
     alter_sequence: int = 0
     character_set_collations: tuple[tuple[int, int], ...] = ()  # MariaDB: (charset's default, chosen collation)
+
+    def has_explicit_defaults(self, *, is_mariadb: bool, version: int) -> bool:
+        """The session's explicit_defaults_for_timestamp, or the default of a source that does not log it.
+
+        MariaDB logs it since 10.8.2 and has it ON by default since 10.10, MySQL both since 8.0.
+        """
+        if is_mariadb:
+            return version >= _MARIADB_LOGS_DEFAULTS and bool((self.flags2 or 0) >> _EXPLICIT_DEFAULTS & 1)
+        logged = self.explicit_defaults_for_timestamp
+        return version >= _MYSQL_HAS_DEFAULTS if logged is None else logged
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,8 @@ def alter(model: TableModel, operations: tuple[ddl.Operation, ...], context: Ddl
     for operation in operations:
         if isinstance(operation, ddl.ConvertCharset):
             model = _convert_charset(model, operation, database_charset)
+    if not context.explicit_defaults_for_timestamp:
+        operations = _promote_first_timestamp(operations)
     if context.has_binary_literals:
         operations = tuple(_read_literals(model, op, database_charset) for op in operations)
     draft = _place_columns(model, operations)
@@ -66,6 +68,16 @@ def alter(model: TableModel, operations: tuple[ddl.Operation, ...], context: Ddl
         known = dict(zip((c.name for c in columns), origins, strict=True))
         origins = tuple(known.get(column.name) for column in new.columns)
     return Altered(new, origins, (*draft.notes, *notes))
+
+
+def _promote_first_timestamp(operations: tuple[ddl.Operation, ...]) -> tuple[ddl.Operation, ...]:
+    """As in CREATE TABLE; the servers look at the columns of the statement only, not at those of the table."""
+    written = [op.column for op in operations if isinstance(op, ddl.AddColumn | ddl.ChangeColumn)]
+    promoted = iter(structure.promote_first_timestamp(tuple(written)))
+    return tuple(
+        replace(op, column=next(promoted)) if isinstance(op, ddl.AddColumn | ddl.ChangeColumn) else op
+        for op in operations
+    )
 
 
 def _read_literals(model: TableModel, operation: ddl.Operation, database_charset: str) -> ddl.Operation:

@@ -30,7 +30,7 @@ def build_table(name: TableName, definitions: Definitions, options: TableOptions
         raise RplError(f"A table must have at least 1 column: {name[0]}.{name[1]}", errno=er.TABLE_MUST_HAVE_COLUMNS)
     check_column_names(columns, name[1])
     if not context.explicit_defaults_for_timestamp:
-        columns = _promote_first_timestamp(columns)
+        columns = promote_first_timestamp(columns)
     model = TableModel(*name, columns, charset=options.charset, collation=options.collation,
                        engine=options.engine or "", comment=options.comment or "")  # fmt: skip
     model = add_constraints(model, tuple(definitions.constraints), context)
@@ -40,12 +40,13 @@ def build_table(name: TableName, definitions: Definitions, options: TableOptions
     return model
 
 
-def _promote_first_timestamp(columns: tuple[Column, ...]) -> tuple[Column, ...]:
+def promote_first_timestamp(columns: tuple[Column, ...]) -> tuple[Column, ...]:
     """Without explicit_defaults_for_timestamp the first plain TIMESTAMP column defaults to CURRENT_TIMESTAMP."""
     for index, column in enumerate(columns):
         if column.type == "timestamp" and not column.nullable:
             if column.default is None and column.generated is None:
-                promoted = replace(column, default="CURRENT_TIMESTAMP")
+                digits = f"({column.fraction_digits})" if column.fraction_digits else ""
+                promoted = replace(column, default=f"CURRENT_TIMESTAMP{digits}")
                 return (*columns[:index], promoted, *columns[index + 1 :])
             return columns
     return columns

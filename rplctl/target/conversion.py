@@ -26,11 +26,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from rplctl.schema.context import DdlContext
-from rplctl.schema.default_value import NotComputable, Value, implicit_default
+from rplctl.schema.default_value import NotComputable, Value, default_value, implicit_default
 from rplctl.schema.model import BINARY_TYPES, BLOB_BYTES, GEOMETRY_TYPES, INTEGER_BITS, TEXT_BYTES, Column
 from rplctl.sql_text import NOTHING, Sql, joined, written
 
@@ -92,11 +92,18 @@ class Modify(ABC):
         return found
 
     def with_default(self, found: Conversion) -> Conversion:
-        """NULL becomes the implicit default in a NOT NULL column, unless the source was strict."""
-        if self.new.nullable or not self.old.nullable or self.context.is_strict:
+        """NULL becomes the implicit default in a NOT NULL column, unless the source was strict.
+
+        In a TIMESTAMP it becomes the statement's time, in any mode: MySQL refuses that in strict mode, MariaDB never.
+        """
+        if self.new.nullable or not self.old.nullable:
+            return found
+        is_time = self.new.type == "timestamp"
+        if self.context.is_strict and not is_time:
             return found
         try:
-            zero = self.literal(implicit_default(self.new))
+            now = replace(self.new, default=f"CURRENT_TIMESTAMP({self.new.fraction_digits})")
+            zero = self.literal(default_value(now, self.context) if is_time else implicit_default(self.new))
             return Conversion(written("coalesce({}, {})", found.expression, zero), found.impossible, found.why)
         except NotComputable as error:
             return Conversion(found.expression, written("{} IS NULL", self.value), str(error))

@@ -201,3 +201,31 @@ def test_ddl_after_set_names_binary_gives_the_sources_tables(ddl: Outcome, reque
         for name, statements in BINARY.items()
     }
     assert outcomes(ddl, request, cases) == dict.fromkeys(BINARY, "equal")
+
+
+TIMESTAMPS = {
+    "added": "CREATE TABLE t (id INT PRIMARY KEY);INSERT INTO t VALUES (1);ALTER TABLE t ADD a TIMESTAMP",
+    "second": "CREATE TABLE t (id INT PRIMARY KEY, a TIMESTAMP);INSERT INTO t VALUES (1, '2024-01-02 03:04:05');"
+    "ALTER TABLE t ADD b TIMESTAMP(2) FIRST, ADD c TIMESTAMP",
+    "nullable": "CREATE TABLE t (id INT PRIMARY KEY);INSERT INTO t VALUES (1);ALTER TABLE t ADD a TIMESTAMP NULL",
+    "modified": "CREATE TABLE t (id INT PRIMARY KEY, a TIMESTAMP NULL);INSERT INTO t VALUES (1, NULL);"
+    "ALTER TABLE t MODIFY a TIMESTAMP",
+    "required": "CREATE TABLE t (id INT PRIMARY KEY, a TIMESTAMP NULL);INSERT INTO t VALUES (1, NULL);"
+    "ALTER TABLE t MODIFY a TIMESTAMP NOT NULL",
+    "changed": "CREATE TABLE t (id INT PRIMARY KEY, a DATETIME);INSERT INTO t VALUES (1, NULL);"
+    "ALTER TABLE t CHANGE a b TIMESTAMP(2)",
+}
+
+
+@LONG
+@VENDORS
+@KINDS
+def test_timestamps_without_explicit_defaults_are_the_sources(ddl: Outcome, request: pytest.FixtureRequest) -> None:
+    session = "SET SESSION sql_mode='{}', explicit_defaults_for_timestamp={}, timestamp=1700000000.25\0"
+    cases = {
+        f"{name} {mode} {setting}": ";".join(session.format(mode, setting) + one for one in statements.split(";"))
+        for name, statements in TIMESTAMPS.items()
+        for mode, setting in [("", "OFF"), ("STRICT_ALL_TABLES", "OFF"), ("", "ON"), ("STRICT_ALL_TABLES", "ON")]
+        if not mode or ddl.source.kind == "mariadb" or name == "nullable"  # MySQL refuses the others
+    }
+    assert outcomes(ddl, request, cases) == dict.fromkeys(cases, "equal")

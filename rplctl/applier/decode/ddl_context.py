@@ -17,13 +17,15 @@ def ddl_context(query: Query, description: FormatDescription, lower_case_table_n
     known: dict[str, Any] = {
         "sql_mode": session.sql_mode,
         "charset": charset_of(session.server_collation) if session.server_collation else None,
-        "explicit_defaults_for_timestamp": session.explicit_defaults_for_timestamp,
         "time_zone": session.time_zone,
     }
+    source = DdlContext(server_version=description.server_version)
+    explicit = session.has_explicit_defaults(is_mariadb=source.is_mariadb, version=source.version_number)
     increment, offset = session.auto_increment or (1, 1)
     return DdlContext(
         **{name: value for name, value in known.items() if value is not None},
         server_version=description.server_version,
+        explicit_defaults_for_timestamp=explicit,
         timestamp=query.timestamp,
         microseconds=session.microseconds,
         auto_increment_increment=increment,

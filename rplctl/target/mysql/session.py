@@ -43,12 +43,11 @@ _BINARY = 63
 _AUTO_IS_NULL, _NO_FOREIGN_KEYS, _NO_UNIQUE = 14, 26, 27
 _MARIADB_FLAGS = {  # bit → variable, value when the bit is set, when it is not
     15: ("check_constraint_checks", "0", "1"),
-    24: ("explicit_defaults_for_timestamp", "1", "0"),
     28: ("sql_if_exists", "1", "0"),
     30: ("system_versioning_insert_history", "1", "0"),
 }
-_MARIADB_SINCE = {"sql_if_exists": 100503, "explicit_defaults_for_timestamp": 100802,
-                  "system_versioning_insert_history": 101011}  # fmt: skip
+_MARIADB_SINCE = {"sql_if_exists": 100503, "system_versioning_insert_history": 101011}
+_DEFAULTS_SINCE = {True: 100802, False: 50600}  # a session can set explicit_defaults_for_timestamp: MariaDB, MySQL
 _REQUIRES_KEYS_SINCE, _GENERATES_KEYS_SINCE = 80013, 80030  # MySQL
 _DEFAULT_COLLATIONS_SINCE = 110201  # MariaDB's character_set_collations
 _GONE_IN_MYSQL_8 = 0x3FF << 8 | 1 << 28  # sql_mode: POSTGRESQL … MYSQL40, NO_AUTO_CREATE_USER
@@ -278,6 +277,9 @@ def statement_settings(query: Query, source: ServerKind, target: ServerKind) -> 
     found |= {"auto_increment_increment": str(increment), "auto_increment_offset": str(offset)}
     found["time_zone"] = literal(context.time_zone) if context.time_zone else "DEFAULT"
     found["lc_time_names"] = str(context.lc_time_names or 0)
+    if target.version >= _DEFAULTS_SINCE[target.is_mariadb]:
+        explicit = context.has_explicit_defaults(is_mariadb=source.is_mariadb, version=source.version)
+        found[_BETWEEN_TRANSACTIONS] = str(int(explicit))
     if not target.is_mariadb and not source.is_mariadb:
         found |= _mysql_only(query)
     return found | _charsets(query, source, target)
@@ -301,7 +303,6 @@ def _flags(flags: int, source: ServerKind, target: ServerKind) -> dict[str, str]
 def _mysql_only(query: Query) -> dict[str, str]:
     context = query.context
     found = {
-        "explicit_defaults_for_timestamp": context.explicit_defaults_for_timestamp,
         "sql_require_primary_key": context.sql_require_primary_key,
         "default_table_encryption": context.default_table_encryption,
     }

@@ -57,6 +57,25 @@ def test_modes_mean_on_the_target_what_they_meant(
     assert int(settings(source, target, sql_mode=mode)["sql_mode"]) == expected
 
 
+@pytest.mark.parametrize(
+    ("source", "context", "expected"),
+    [
+        (MYSQL9, {"explicit_defaults_for_timestamp": False}, "0"),
+        (MYSQL9, {}, "1"),
+        (ServerKind(False, 50744), {}, "0"),
+        (ServerKind(True, 101119), {"flags2": 1 << 24}, "1"),
+        (ServerKind(True, 101119), {"flags2": 0}, "0"),
+        (ServerKind(True, 100528), {"flags2": 1 << 24}, "0"),
+    ],
+)
+def test_timestamps_have_the_defaults_of_the_sources_session(
+    source: ServerKind, context: dict[str, object], expected: str
+) -> None:
+    for target in (ServerKind(True, 101119), MYSQL9):
+        assert settings(source, target, **context)["explicit_defaults_for_timestamp"] == expected
+    assert "explicit_defaults_for_timestamp" not in settings(source, ServerKind(True, 100528), **context)
+
+
 @pytest.mark.parametrize("bit", [9, 32, 33])
 def test_a_mode_that_changes_statements_is_not_left_out(bit: int) -> None:
     assert settings(MARIADB, MARIADB, sql_mode=1 << bit)["sql_mode"] == str(1 << bit)
