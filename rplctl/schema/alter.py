@@ -71,7 +71,7 @@ def alter(model: TableModel, operations: tuple[ddl.Operation, ...], context: Ddl
 
 
 def _promote_first_timestamp(operations: tuple[ddl.Operation, ...]) -> tuple[ddl.Operation, ...]:
-    """As in CREATE TABLE; the servers look at the columns of the statement only, not at those of the table."""
+    """The first TIMESTAMP is promoted as in CREATE TABLE: of the statement, whatever columns the table has."""
     written = [op.column for op in operations if isinstance(op, ddl.AddColumn | ddl.ChangeColumn)]
     promoted = iter(structure.promote_first_timestamp(tuple(written)))
     return tuple(
