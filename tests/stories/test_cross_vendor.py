@@ -115,3 +115,17 @@ def test_a_type_that_the_other_lacks_stops_with_its_servers_words(
     with pytest.raises(RplError, match=r"INET6.*CREATE TABLE t") as caught:
         applied(tmp_path, mariadb, mysql, "CREATE TABLE t (id INET6 PRIMARY KEY)", 0)
     assert caught.value.errno == 1064 and caught.value.position
+
+
+@pytest.mark.parametrize(
+    ("old", "value", "new"), [("FLOAT", "1e30", "BIGINT"), ("BIT(64)", "18446744073709551615", "DOUBLE")]
+)
+def test_values_that_the_vendors_convert_differently_stop_the_channel(
+    old: str, value: str, new: str, mariadb: MariadbServer, mysql: MysqlServer, tmp_path: Path
+) -> None:
+    table = f"CREATE TABLE t (id INT PRIMARY KEY, v {old})"
+    modify = f"SET sql_mode=''; ALTER TABLE t MODIFY v {new}"
+    applied(tmp_path / "nothing", mysql, mariadb, f"{table}; INSERT INTO t VALUES (1, NULL); {modify}", 0)
+    with pytest.raises(RplError, match="column 'v': MariaDB and MySQL convert some values") as caught:
+        applied(tmp_path / "value", mysql, mariadb, f"{table}; INSERT INTO t VALUES (1, {value}); {modify}", 0)
+    assert caught.value.errno == 1846 and caught.value.position

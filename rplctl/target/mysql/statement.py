@@ -24,6 +24,7 @@ from rplctl.schema.parse import parse_ddl
 from rplctl.schema.statement import AddColumn, AlterTable, ChangeColumn, TableName
 from rplctl.sql_text import Sql, proven_statement
 from rplctl.target.ddl_parts import clustered_key
+from rplctl.target.mysql.between_vendors import converts_alike
 from rplctl.target.mysql.session import ServerKind
 from rplctl.target.mysql.values import VALUE_ERRORS, quote
 
@@ -47,7 +48,7 @@ _BY_CHANCE = re.compile(
     rb"|CURRENT_ROLE)\s*\(|(?:NEXT|PREVIOUS)\s+VALUE\s+FOR\b|CURRENT_(?:USER|ROLE)\b)|@",
     re.I,
 )
-_MAY_BE_INEXACT = re.compile(_BY_CHANCE.pattern + rb"|\b(?:AUTO_INCREMENT|DATE)\b", re.I)
+_MAY_BE_INEXACT = re.compile(_BY_CHANCE.pattern + rb"|\b(?:AUTO_INCREMENT|MODIFY|CHANGE)\b", re.I)
 _QUOTED = re.compile(rb"""'(?:[^'\\]|''|\\.)*'|"(?:[^"\\]|""|\\.)*"|`(?:[^`]|``)*`""", re.S)
 UNKNOWN_NAMES = frozenset({er.BAD_TABLE_ERROR, er.UNKNOWN_SEQUENCES, er.UNKNOWN_VIEW})  # of tables, sequences, views
 _DROP_LIST = re.compile(
@@ -125,7 +126,7 @@ def refuse_inexact(
     """Stop before an ALTER TABLE that would give rows other values than the source's.
 
     It adds a column whose default is another one in each call or on each server (MySQL refuses that), or numbers rows
-    without a key; or it makes a DATE of a time that MySQL rounds up to the next day and MariaDB never does.
+    without a key; or it converts rows of the other vendor to a type for which no rule is proven.
     """
     others = context.is_mariadb != target.is_mariadb
     for (database, table), operation in _altered(query, context):
@@ -147,6 +148,10 @@ def refuse_inexact(
                 late = f"{rows} WHERE MICROSECOND({quote(name).decode()}) >= 500000 LIMIT 1"
                 if rounds and old.type in ("datetime", "timestamp") and old.fraction_digits and ask(late):
                     why = "MySQL rounds the times of rows up to the next day, MariaDB does not"
+            case ChangeColumn(name, column) if others and (old := model.find(name)):
+                held = f"{rows} WHERE {quote(name).decode()} IS NOT NULL LIMIT 1"
+                if not converts_alike(old, column, is_strict=context.is_strict) and ask(held):
+                    why = f"MariaDB and MySQL convert some values of {old.type} to {column.type} differently"
         if why:
             message = f"ALTER TABLE {database}.{table}, column '{operation.column.name}': {why}"
             raise TargetError(message, errno=er.ALTER_OPERATION_NOT_SUPPORTED_REASON, hint=WAY_OUT)
