@@ -79,6 +79,10 @@ _GENERATED = written("""
 SELECT DISTINCT TABLE_SCHEMA, TABLE_NAME FROM information_schema.COLUMNS
 WHERE GENERATION_EXPRESSION <> '' AND TABLE_SCHEMA NOT IN ('mysql', 'sys', 'performance_schema') ORDER BY 1, 2
 """)
+# the system's time zone in winter and in summer; its name is another one in each, and by server
+_SYSTEM_ZONE = written("""
+SELECT CONVERT_TZ('2026-01-15 12:00:00', '+00:00', 'SYSTEM'), CONVERT_TZ('2026-07-15 12:00:00', '+00:00', 'SYSTEM')
+""")
 _MODULES = ("pyspark", "numba", "sqlalchemy", "alembic", "pymysql", "psycopg", "zstandard", "cryptography")
 
 
@@ -337,6 +341,7 @@ def _source(config: Config, master: MasterInfo, check: str) -> Iterator[DoctorLi
         is_silent = variables.get("version", "").startswith(_LOGS_NO_GENERATED)
         computes = dialect_of(target_kind(config.target_place)).executes_statements
         named = [(str(row[0]), str(row[1])) for row in query(_GENERATED)] if is_silent and not computes else []
+        zone = [str(moment) for moment in query(_SYSTEM_ZONE)[0]] if computes else []
     rules = ReplicationFilter.from_config(config)
     tables = [f"{database}.{name}" for database, name in named if rules.accepts_rows(rules.rewritten(database), name)]
     yield DoctorLine(check, OK, f"{master.host}:{master.port} answers")
@@ -345,10 +350,30 @@ def _source(config: Config, master: MasterInfo, check: str) -> Iterator[DoctorLi
         yield DoctorLine(check, FAIL, detail, rights.grant("REPLICATION SLAVE"))
     yield DoctorLine(check, OK, f"clone reads by {step.value}: {_LADDER[step.value]}")
     yield from judge_source(variables, config.server_id, check, config.lower_case_table_names)
+    if zone:
+        yield from _guarded(f"{check} time zone", lambda: _time_zones(config, zone, f"{check} time zone"))
     if tables:
         text = f"UPDATEs of {_LOGS_NO_GENERATED} log no generated column: {len(tables)} tables, {tables[0]} first"
         hint = "all but sums of whole numbers stop the channel: man rplctl-types; rplctl change-filter leaves them out"
         yield DoctorLine(check, WARN, text, hint)
+
+
+def _time_zones(config: Config, of_source: list[str], check: str) -> Iterator[DoctorLine]:
+    """Compare the system's time zone of the source with the one of a target that executes the source's statements."""
+    engine = engine_of(config)()
+    try:
+        with mapped_errors(engine.dialect.name), engine.connect() as connection:
+            of_target = [str(moment) for moment in connection.exec_driver_sql(_SYSTEM_ZONE).one()]
+    finally:
+        engine.dispose()
+    if of_target == of_source:
+        yield DoctorLine(check, OK, "SYSTEM is the same time zone on source and target")
+        return
+    detail = f"SYSTEM differs: noon UTC is {of_source[0][11:]} on the source and {of_target[0][11:]} on the target"
+    hint = (
+        "SET GLOBAL time_zone='+00:00' on the source, before DDL that adds DEFAULT CURRENT_TIMESTAMP or converts times"
+    )
+    yield DoctorLine(check, WARN, detail, hint)
 
 
 def judge_source(

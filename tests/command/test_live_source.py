@@ -6,10 +6,13 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from rplctl.command.doctor import OK, WARN, doctor
+from rplctl.config import Config
 from tests.kit.servers import MariadbServer
 
 CANARY = "C4nary-9f2e"
@@ -81,3 +84,28 @@ def test_doctor_judges_a_live_source(mariadb: MariadbServer, tmp_path: Path) -> 
     assert "channel '' source\tOK\t127.0.0.1" in done.stdout, done.stdout
     done = rplctl(tmp_path, "start", "--until-synced")
     assert done.returncode == 6 and "GRANT REPLICATION CLIENT" in done.stderr
+
+
+def test_doctor_compares_the_system_time_zones_of_source_and_target(
+    mariadb: MariadbServer,
+    mariadb_factory: Callable[..., MariadbServer],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """A statement of a session in the zone SYSTEM gives stored rows the target's local time."""
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    target = mariadb_factory()
+    monkeypatch.delenv("TZ")
+    rplctl(
+        tmp_path, "change-master", "--master-host", "127.0.0.1", "--master-port", str(mariadb.port), "--master-user",
+        "rpl", "--password-stdin", stdin="rpl\n",
+    )  # fmt: skip
+
+    def compared(server: MariadbServer) -> tuple[str, str]:
+        found = {finding.Check: finding for finding in doctor(Config(tmp_path, target=server.url()), [""])}
+        zones = found["channel '' source time zone"]
+        return zones.Result, zones.Detail
+
+    assert compared(mariadb) == (OK, "SYSTEM is the same time zone on source and target")
+    result, detail = compared(target)
+    assert result == WARN and "noon UTC is 12:00:00 on the source and 21:00:00 on the target" in detail
