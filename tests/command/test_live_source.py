@@ -19,7 +19,8 @@ CANARY = "C4nary-9f2e"
 
 
 def rplctl(datadir: Path, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "HOME": str(datadir), "RPLCTL_PASSWORD": "wrong-but-last"}
+    kept = {"XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME", str(Path.home() / ".cache")), "RPLCTL_SPARK": "auto"}
+    environment = {**os.environ, **kept, "HOME": str(datadir), "RPLCTL_PASSWORD": "wrong-but-last"}
     command = [sys.executable, "-m", "rplctl", "--datadir", str(datadir), *arguments]
     return subprocess.run(command, capture_output=True, text=True, input=stdin, env=environment, timeout=280)
 

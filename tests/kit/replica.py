@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -77,7 +77,8 @@ class Replica:
                 check=False,
             )
         else:
-            done = run_here(command, password)
+            with _environment(self.variables):
+                done = run_here(command, password)
         assert "Traceback" not in done.stderr, done.stderr
         if expect is not None:
             assert done.returncode == expect, (
@@ -160,6 +161,21 @@ class Replica:
                 arguments = (process / "cmdline").read_bytes().split(b"\0")
                 if os.fsencode(self.datadir) in arguments and b"-m" in arguments:
                     os.kill(int(process.name), signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def _environment(variables: dict[str, str]) -> Iterator[None]:
+    """Set them for a verb in this process: `verify` and `repair` start a channel that is stopped."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def run_here(arguments: list[str], stdin: str = "") -> subprocess.CompletedProcess[str]:

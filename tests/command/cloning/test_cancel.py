@@ -16,6 +16,9 @@ __all__ = ["compare", "replica"]
 pytestmark = [pytest.mark.slow, pytest.mark.mariadb]
 
 
+@pytest.mark.long(
+    "A cancelled copy is rare; tests/command/test_clone_ladder.py::test_a_mysql_source_is_copied_by_gtid copies."
+)
 @on(suite="postgresql")
 def test_what_is_cancelled_is_taken_back_and_left_out_until_it_is_copied(
     mariadb: MariadbServer, replica: Replica, compare: Compare
