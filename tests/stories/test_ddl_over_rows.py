@@ -18,7 +18,8 @@ from tests.applier.instance import Instance
 from tests.kit.duckdb_state import differences as duckdb_differences
 from tests.kit.neutral_state import differences as sqlite_differences, state_of
 from tests.kit.postgresql_state import connect, differences as postgresql_differences, new_database
-from tests.kit.servers import MariadbServer
+from tests.kit.private_server import ServerUnavailable
+from tests.kit.servers import Mariadb105Server, MariadbServer, Mysql57Server
 
 pytestmark = pytest.mark.slow
 
@@ -229,3 +230,17 @@ def test_timestamps_without_explicit_defaults_are_the_sources(ddl: Outcome, requ
         if not mode or ddl.source.kind == "mariadb" or name == "nullable"  # MySQL refuses the others
     }
     assert outcomes(ddl, request, cases) == dict.fromkeys(cases, "equal")
+
+
+@pytest.mark.long("Two older servers are started; the flag of a newer one holds the same promise.")
+@pytest.mark.parametrize("server", [Mariadb105Server, Mysql57Server], ids=lambda server: server.__name__)
+def test_timestamps_of_a_source_that_does_not_log_the_setting_are_the_sources(
+    request: pytest.FixtureRequest, server: type[MariadbServer], tmp_path: Path
+) -> None:
+    try:
+        source = server()
+    except ServerUnavailable as reason:
+        pytest.skip(str(reason))
+    with source:
+        ddl = Outcome(source, "", tmp_path)
+        assert outcomes(ddl, request, {"added": TIMESTAMPS["added"]}) == {"added": "equal"}
