@@ -33,6 +33,7 @@ FITS = {
     Grammar.ADDRESS: ["::1", "::ffff:1.2.3.4", "255.255.255.255"],
     Grammar.UUID: ["123e4567-e89b-12d3-a456-426655440000"],
     Grammar.MYSQL_GTIDS: ["", "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5:7,3e11fa47-71ca-11e1-9e33-c80aa9429562:tag:1"],
+    Grammar.TERM: ["0", "18446744073709551615", "*", "("],
     Grammar.MARIADB_GTIDS: ["", "0-1-5,1-2-3"],
     Grammar.XID: ["rplctl:0123456789ab:0123456789ab:0123456789abcdef", "rplctl-branch:0:0:00.1"],
 }  # fmt: skip

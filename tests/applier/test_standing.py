@@ -36,7 +36,10 @@ def test_no_event_is_read_while_rows_come_next_unless_until_may_end_there(
             applier.stop.set()
         return False
 
-    clone: Any = SimpleNamespace(is_open=True, stands=stands, until=HERE, step=step, status=dict, close=lambda: None)
+    counted = {"rows_by_spark": 0, "rows_by_driver": 0}
+    clone: Any = SimpleNamespace(
+        is_open=True, stands=stands, until=HERE, step=step, status=dict, close=lambda: None, **counted
+    )
     monkeypatch.setattr(job, "is_copying", lambda *_: True)
     monkeypatch.setattr(clone_load, "CloneLoader", lambda *_, **__: clone)
     monkeypatch.setattr(RelayFeed, "next", lambda *_: looked.append(1))

@@ -36,7 +36,7 @@ class Statements:
     def __init__(self, *failures: tuple[int, int]) -> None:
         self.failures = list(failures)  # number of the event, errno; once each
         self.said: list[int | str] = []
-        self.result = SimpleNamespace(changes=0)
+        self.result = SimpleNamespace(changes=0, by_spark=0, by_driver=0)
 
     def apply(self, number: int) -> None:
         self.said.append(number)

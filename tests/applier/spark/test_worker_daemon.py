@@ -7,10 +7,13 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pyspark
+import pytest
 
 from rplctl.applier.spark.worker_daemon import SOCKET_VARIABLE
 from tests.kit.replica import wait_until
@@ -73,15 +76,22 @@ def has_ended(pid: int) -> bool:
     return not path.exists() or path.read_text().rpartition(")")[2].split()[0] == "Z"
 
 
-def test_a_worker_is_forked_from_the_process_that_the_applier_has_loaded(tmp_path: Path) -> None:
+@pytest.fixture
+def short() -> Iterator[Path]:
+    """A folder whose path leaves room for the name of a socket; the 107 bytes of one do not hold a worker's folder."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
+def test_a_worker_is_forked_from_the_process_that_the_applier_has_loaded(short: Path) -> None:
     """What Spark starts hands over to that process, which holds no lock of the applier's and ends with its JVM."""
-    place, lock = tmp_path / "python.sock", tmp_path / "lock"
+    place, lock = short / "python.sock", short / "lock"
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen([sys.executable, "-c", APPLIER, str(place), str(lock)], **pipes) as applier:  # type: ignore[call-overload]
         loaded = int(applier.stdout.readline())
         assert place.stat().st_mode & 0o777 == 0o600
         assert str(lock) not in {os.readlink(file) for file in Path(f"/proc/{loaded}/fd").iterdir()}
-        sparks = {"PYTHON_UNIX_DOMAIN_ENABLED": "true", "PYTHON_WORKER_FACTORY_SOCK_DIR": str(tmp_path)}
+        sparks = {"PYTHON_UNIX_DOMAIN_ENABLED": "true", "PYTHON_WORKER_FACTORY_SOCK_DIR": str(short)}
         environment = {**os.environ, **sparks, SOCKET_VARIABLE: str(place)}
         command = [sys.executable, "-m", "rplctl.applier.spark.worker_daemon", "pyspark.worker"]
         with subprocess.Popen(command, env=environment, **pipes) as daemon:  # type: ignore[call-overload]
@@ -95,7 +105,7 @@ def test_a_worker_is_forked_from_the_process_that_the_applier_has_loaded(tmp_pat
         applier.stdin.close()
 
 
-def test_the_process_that_waits_for_spark_ends_with_the_applier(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", APPLIER, str(tmp_path / "python.sock"), str(tmp_path / "lock")]
+def test_the_process_that_waits_for_spark_ends_with_the_applier(short: Path) -> None:
+    command = [sys.executable, "-c", APPLIER, str(short / "python.sock"), str(short / "lock")]
     done = subprocess.run(command, input=b"", capture_output=True, timeout=280, check=True)
     wait_until(lambda: has_ended(int(done.stdout)))
