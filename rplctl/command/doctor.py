@@ -50,7 +50,7 @@ from rplctl.event.kernel_cache import cache_folder
 from rplctl.info import MasterInfo
 from rplctl.repository.channels import target_key
 from rplctl.secret import KEY_FILE
-from rplctl.sql_run import ask
+from rplctl.sql_run import ask, run
 from rplctl.sql_text import text_literal, written
 from rplctl.target import mapped_errors
 from rplctl.target.dialect import FAIL, OK, POWER_CUT, WARN, DoctorLine
@@ -363,7 +363,7 @@ def _time_zones(config: Config, of_source: list[str], check: str) -> Iterator[Do
     engine = engine_of(config)()
     try:
         with mapped_errors(engine.dialect.name), engine.connect() as connection:
-            of_target = [str(moment) for moment in connection.exec_driver_sql(_SYSTEM_ZONE).one()]
+            of_target = [str(moment) for moment in run(connection, _SYSTEM_ZONE).one()]
     finally:
         engine.dispose()
     if of_target == of_source:

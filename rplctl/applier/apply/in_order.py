@@ -496,7 +496,5 @@ def ends_in_rollback(run: EventRun) -> bool:
 
 
 def _private(name: str) -> Sql:
-    """A savepoint name of ours for the source's: no interference with the ones the applier sets itself, no longer than
-    any target takes, and the same whatever its case, as on the source.
-    """
+    """Return our name for the source's savepoint: apart from the applier's own, short, and the same in any case."""
     return word("s_" + hashlib.sha256(name.strip("`\"'").lower().encode()).hexdigest()[:40])

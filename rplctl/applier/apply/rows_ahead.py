@@ -45,7 +45,7 @@ class RowsOfEvent:
 
 @dataclass(frozen=True, slots=True)
 class DecodedBy:
-    """What decodes pieces: tasks of a pool, `count` pieces at a time. `spool_folder`: the channel's."""
+    """A function that decodes pieces: tasks of a pool, `count` pieces at a time. `spool_folder`: the channel's."""
 
     decode: Callable[[Sequence[OrderedPiece], Catalog], list[TableChunk]]
     count: int
@@ -125,7 +125,7 @@ class RowsAhead:
                 self._ready[event.number] = RowsOfEvent(model=event.model, kind=kind, flags=flag, changes=chunk.ordered)
 
     def _piece(self, run: EventRun, events: list[_Event], kinds: list[int], files: ExitStack) -> OrderedPiece:
-        """What a task gets. `files`: whose end removes the file of a large piece."""
+        """Return what a task gets. `files`: whose end removes the file of a large piece."""
         numbers, last = list[int](), dict[int, int]()  # table maps by table id
         for event in events:
             of_table = table_id(run, event.number)

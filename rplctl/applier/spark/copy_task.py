@@ -1,4 +1,4 @@
-"""What a Spark task does for rows of a copy and for rows events whose order counts: chunks, encoded as for a split.
+"""The work of a Spark task on rows of a copy and for rows events whose order counts: chunks, encoded as for a split.
 
 Errors come back as values, as in split_task. A chunk file that is not there any more is no error: the reading end has
 begun the table again.

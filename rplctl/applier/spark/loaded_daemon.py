@@ -28,7 +28,7 @@ _lives: list[int] = []  # descriptors whose end tells a forked process that this
 
 
 def _is_copy(place: str) -> bool:
-    """Whether this archive (`pyspark.zip`, `py4j-0.10-src.zip`) is of a package that lies open on the path, too."""
+    """True if this archive (`pyspark.zip`, `py4j-0.10-src.zip`) is of a package that lies open on the path, too."""
     path = Path(place)
     if path.suffix != ".zip" or path.parts[-4:-1] != ("pyspark", "python", "lib"):
         return False
