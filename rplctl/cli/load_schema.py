@@ -30,7 +30,7 @@ def load_schema(
     name, config = the_channel(options, channel)
     if loaded is not None:
         if file is not None or from_source or dry_run:
-            raise UsageError("--rows-loaded goes with no other option but --channel")
+            raise UsageError("--rows-loaded cannot be used with options other than --channel")
         done = rows_loaded(config, name, loaded)
         return say(options, f"channel '{name}': rows of {', '.join(done.loaded) or 'no table'} are loaded", done)
     result = run(config, name, file, from_source=from_source, dry_run=dry_run)

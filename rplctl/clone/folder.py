@@ -234,9 +234,9 @@ def _content_of(path: Path) -> Iterator[None]:
         yield
     except (ValueError, KeyError, TypeError, AttributeError, RplError) as error:
         raise RelayLogError(
-            f"{path} is not as rplctl wrote it: {error}",
+            f"{path} is not in the form that rplctl writes: {error}",
             errno=er.SLAVE_RELAY_LOG_READ_FAILURE,
-            hint="rplctl clone --cancel, then rplctl clone: what is not copied yet is read from the source again",
+            hint="rplctl clone --cancel, then rplctl clone: it reads the missing tables from the source again",
         ) from error
 
 

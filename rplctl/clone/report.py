@@ -27,7 +27,7 @@ class CloneReport:
         self._file = StatusFile(channel.status_path(ROLE), self._status)
 
     def step(self, words: str) -> None:
-        """Return the step of the ladder of snapshots."""
+        """Record the step of the ladder of snapshots."""
         self._status.clone_step = words
 
     def state(self, words: str) -> None:

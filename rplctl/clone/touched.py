@@ -114,7 +114,7 @@ def _has_added(  # noqa: PLR0913 - as `touched_keys`
 
 
 def _keys(formats: list[ColumnFormat], images: Images, model: TableModel, kind: str) -> Iterator[tuple[Key, Sql]]:
-    """Return the keys of all images; a part that an after image lacks (MINIMAL) is as before. The condition is '' if a
+    """Yield the keys of all images; a part that an after image lacks (MINIMAL) is as before. The condition is '' if a
     key is incomplete, or too long. Raises BinlogFormatError.
     """
     form, before_of = value_form(kind), images.before_of_image

@@ -163,7 +163,7 @@ def _merge(
     if (master.enabled_auto_position or master.using_gtid) and not executed:
         if not master.master_log_name:
             raise UsageError(
-                f"channel '{channel.name}' uses GTIDs, and the files do not say which are applied",
+                f"channel '{channel.name}' uses GTIDs, but the files do not have the applied GTIDs",
                 errno=er.BAD_SLAVE_AUTO_POSITION,
                 hint="add --gtid with the server's gtid_slave_pos (MariaDB) or gtid_executed (MySQL)",
             )

@@ -73,7 +73,7 @@ def _at_its_beginning(channel: Channel, relay: RelayLogInfo) -> RelayLogInfo:
     begun = first_fetched(index, index.names(), relay, by_gtid=False)
     if begun is None:
         raise UsageError(
-            "nothing is executed yet: where to fetch again is not known",
+            "nothing is executed yet, so the position to fetch from is unknown",
             hint="rplctl change-master --master-log-file FILE --master-log-pos POS",
         )
     return relay.at(relay.relay_log_position, begun)

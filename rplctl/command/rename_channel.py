@@ -125,7 +125,7 @@ def _taken(repositories: Repositories, there: Channel) -> Iterator[str]:
 
 
 def _steps(repositories: Repositories, there: Channel) -> Iterator[str]:
-    """Return the steps of the rename, in this order."""
+    """Yield the steps of the rename, in this order."""
     here = repositories.channel
     yield f"rows of channel '{here.name}' in the target become those of '{there.name}'"
     count = len(RelayLogIndex(here).files())

@@ -60,9 +60,9 @@ def show_changes(  # noqa: PLR0913 - what is asked for
     pieces = walk.to()
     if not walk.versions:
         raise UsageError(
-            f"the logs of {path} say nothing of a table {table}",
+            f"the logs of {path} do not mention the table {table}",
             errno=er.NO_SUCH_TABLE,
-            hint="names are those of the source, upper and lower case; --in FOLDER for older logs",
+            hint="write the name as on the source, with its letter case; use --in FOLDER for older logs",
         )
     for piece in pieces:
         found = changes_of(piece, walk.asked)

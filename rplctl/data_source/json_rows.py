@@ -20,7 +20,7 @@ from rplctl.event.values import decode_column
 
 
 def dict_rows(rows: TableRows, images: Ints) -> Iterator[dict[str, Any] | None]:
-    """Return a row for each image number; None for -1."""
+    """Yield a row for each image number; None for -1."""
     names = [column.name for column in rows.model.columns[: len(rows.formats)]]
     columns = [decode_column(rows.images, images, number, fmt) for number, fmt in enumerate(rows.formats)]
     held = rows.images.cell_start[images] != NOT_IN_IMAGE

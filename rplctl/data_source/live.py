@@ -52,7 +52,7 @@ _CONTROLS: Final = (  # the others are in the log as they come
 )  # fmt: skip
 _TYPE_AT: Final = 4
 _ROTATE_NAME_AT: Final = HEADER_LENGTH + 8
-_BEGUN_ANEW: Final = "has begun it anew"
+_BEGUN_ANEW: Final = "has written it again"
 _WRAP: Final = 1 << 32  # positions in an event's header are modulo this
 _LARGEST_GAP: Final = 256
 _ENOUGH: Final = 64 << 20  # bytes of one look at a stream: a busy source always has more
@@ -224,7 +224,7 @@ class LiveLogs:
         elif header.type_code == EventType.ROTATE:
             name = event[_ROTATE_NAME_AT : len(event) - self._checksum_length].decode("utf-8", "surrogateescape")
             if not is_log_name(name):
-                raise fatal_reading_binlog(f"the source names a binary log that cannot be one: {name!r}")
+                raise fatal_reading_binlog(f"the source sent an invalid name of a binary log: {name!r}")
             if name != self._place.log_name:
                 self._place = BinlogPosition(name, 0)
         elif header.type_code == EventType.FORMAT_DESCRIPTION:

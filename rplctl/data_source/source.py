@@ -94,7 +94,7 @@ class BinlogDataSource(api.DataSource):
             walk.to()
             if not walk.versions:
                 raise UsageError(
-                    f"the logs of {options.path} say nothing of a table {'.'.join(options.table)}",
+                    f"the logs of {options.path} do not mention the table {'.'.join(options.table)}",
                     hint="names are case-sensitive here; option schema_file: `mysqldump --no-data` of the source",
                 )
             row = _struct(list(walk.versions))

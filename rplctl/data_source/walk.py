@@ -155,9 +155,9 @@ class Walk:
         later = [other for other in self._names() if log_number(other) > log_number(name)]
         if later and log_number(later[0]) != log_number(name) + 1:
             raise SourceError(
-                f"behind {name} comes {later[0]}: a log is missing",
+                f"{name} is followed by {later[0]}: a log is missing",
                 errno=er.MASTER_FATAL_ERROR_READING_BINLOG,
-                hint="put it into the folder, or begin after it (option start, with schema_file)",
+                hint="put the missing log into the folder, or begin after it (option start, with schema_file)",
             )
         return later[0] if later and self._path(later[0]).stat().st_size >= _LEAST_BYTES else None
 
@@ -236,7 +236,7 @@ class Walk:
             return
         if has_statement and self._options.table is not None and self._options.statements == "error":
             raise RplError(
-                "the source logged a statement instead of rows: whether it changed the table cannot be told",
+                "the source logged a statement instead of rows, which may have changed the table",
                 errno=er.BINLOG_ROW_INJECTION_AND_STMT_MODE,
                 position=at,
                 hint="binlog_format=ROW on the source; option statements=skip reads past them",
@@ -250,10 +250,10 @@ class Walk:
             return
         if pieces is None:
             raise RplError(
-                f"XA COMMIT {match[2]}: its XA PREPARE stands before the logs that are read",
+                f"XA COMMIT {match[2]}: its XA PREPARE is in an older log, which is not read",
                 errno=er.XAER_NOTA,
                 position=str(transaction.end),
-                hint="option path: a folder that has the log with it, too",
+                hint="set option path to a folder that also has the older log",
             )
         for piece in pieces:
             yield replace(piece, transaction=transaction)

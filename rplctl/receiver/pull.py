@@ -180,7 +180,7 @@ class Pull:
         position = int.from_bytes(event[HEADER_LENGTH : HEADER_LENGTH + _ROTATE_FIXED], "little")
         if not name.isprintable() or not is_log_name(name) or not can_begin_at(position):
             raise SourceError(
-                f"the source names a binary log that cannot be one: {given!r} at {position}",
+                f"the source sent an invalid name of a binary log: {given!r} at {position}",
                 errno=er.SLAVE_RELAY_LOG_WRITE_FAILURE,
             )
         self._left_out = False
@@ -313,6 +313,6 @@ def refuse_log_begun_anew(known: bytes, sent: bytes, position: BinlogPosition) -
     if parse_header(known).timestamp == parse_header(sent).timestamp:
         return
     raise fatal_reading_binlog(
-        f"{position.log_name} is not the log that was read up to {position.log_pos}: the source has begun it anew",
+        f"{position.log_name} is not the log that was read up to {position.log_pos}: the source has written it again",
         hint=f"To copy the tables again, run: {COPY_AGAIN}",
     )

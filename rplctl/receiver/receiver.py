@@ -123,7 +123,7 @@ class Receiver:
             errno=er.SLAVE_FATAL_ERROR,
             channel=self._channel.name,
             position=position,
-            hint=f"see {self._channel.log_path('receiver')}; nothing is lost, rplctl start tries again from there",
+            hint=f"see {self._channel.log_path('receiver')}; nothing is lost, and rplctl start continues from there",
         )
 
     def stop(self) -> None:

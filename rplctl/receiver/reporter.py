@@ -24,7 +24,7 @@ IDLE_S: Final = 5.0  # nothing new was read
 STARTING: Final = "Starting"
 STEADY_S: Final = 5.0  # a connection that lasted this long is no failed attempt
 WAITING: Final = "Waiting for master to send event"
-_OTHERWISE = "mend what the error says, then rplctl start: nothing is lost"
+_OTHERWISE = "repair the cause in the error, then rplctl start: nothing is lost"
 
 
 def log_error(error: RplError) -> int:

@@ -183,4 +183,6 @@ def _other(column: Column, name: Sql) -> SelectedColumn:
 
 
 def _beyond_limits(what: str) -> BinlogFormatError:
-    return BinlogFormatError(f"A column definition that no server has: {what}", errno=er.SLAVE_CORRUPT_EVENT)
+    return BinlogFormatError(
+        f"A column definition is outside of a server's limits: {what}", errno=er.SLAVE_CORRUPT_EVENT
+    )

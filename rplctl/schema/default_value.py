@@ -182,7 +182,7 @@ def from_text(column: Column, text: str, context: DdlContext) -> Value:
         try:
             return _from_number(column, Decimal(text.strip()), context)
         except InvalidOperation:
-            raise NotComputable(f"DEFAULT '{text}' is no number") from None
+            raise NotComputable(f"DEFAULT '{text}' is not a number") from None
     if kind == "inet4" or (kind == "uuid" and _UUID.fullmatch(text)):
         return text
     raise NotComputable(f"DEFAULT '{text}' for type {kind}")

@@ -294,9 +294,9 @@ def log_names(folder: Path) -> list[str]:
     bases = {name.rpartition(".")[0] for name in found}
     if len(bases) > 1:
         raise SourceError(
-            f"--master-binlog-dir: {folder} holds logs of several names: {', '.join(sorted(bases))}",
+            f"--master-binlog-dir: {folder} has logs with different base names: {', '.join(sorted(bases))}",
             errno=er.MASTER_FATAL_ERROR_READING_BINLOG,
-            hint="one folder for each source",
+            hint="put the logs of each source into a folder of its own",
         )
     return sorted(set(found), key=log_number)
 

@@ -123,7 +123,7 @@ def answered_place(name: Any, offset: Any) -> BinlogPosition:
         return BinlogPosition.parse(f"{name}:{offset}")
     except UsageError as error:
         raise SourceError(
-            f"the source names a position that cannot be one: {error.message[:200]}", errno=er.CR_MALFORMED_PACKET
+            f"the source sent an invalid position: {error.message[:200]}", errno=er.CR_MALFORMED_PACKET
         ) from None
 
 

@@ -56,7 +56,7 @@ def test_times_and_limits_bound_it(program: Program) -> None:
     [
         ((), "--table DB.TABLE"),
         (("--table", "orders"), "option table: 'orders'"),
-        (("--table", "shop.nope"), "say nothing of a table shop.nope"),
+        (("--table", "shop.nope"), "do not mention the table shop.nope"),
         (("--table", "shop.orders", "--key", "5"), "--key 5: write COLUMN=VALUE"),
         (("--table", "shop.orders", "--start-time", "noon"), "option start_time"),
     ],

@@ -64,7 +64,7 @@ def test_spark_finds_the_format_by_itself_typed_rows_are_those_of_the_json_and_t
     assert rows == keys == earlier > 100 and later == 0
     assert "after:struct<id:int,k:int,c:string,pad:string>" in schema
     assert [*typed.values()] == [int(float(value)) for value in untyped]
-    assert "say nothing of a table sbtest.nope" in error and "schema_file" in error
+    assert "do not mention the table sbtest.nope" in error and "schema_file" in error
 
 
 def shown_code(server: MariadbServer, folder: Path) -> str:

@@ -60,7 +60,7 @@ def check_dependencies(changes: MasterChanges, master: MasterInfo, relay: RelayL
         )
     if changes.master_binlog_dir and not os.path.isdir(changes.master_binlog_dir):
         raise UsageError(
-            f"Incorrect arguments to MASTER_BINLOG_DIR: {changes.master_binlog_dir} is no folder",
+            f"Incorrect arguments to MASTER_BINLOG_DIR: {changes.master_binlog_dir} is not a folder",
             errno=er.WRONG_ARGUMENTS,
             hint="name the folder that holds binlog.000001, binlog.000002, … (mysqlbinlog --raw, or a backup of them)",
         )
@@ -86,7 +86,7 @@ def _check_gtid_options(changes: MasterChanges, master: MasterInfo, relay: Relay
         )
     if auto and use_gtid:
         raise UsageError(
-            "MASTER_AUTO_POSITION is MySQL's and MASTER_USE_GTID MariaDB's: a channel has one of them",
+            "MASTER_AUTO_POSITION is for MySQL and MASTER_USE_GTID for MariaDB: a channel can use only one of them",
             errno=er.WRONG_ARGUMENTS,
             hint=f"add {'--master-use-gtid no' if given else '--master-auto-position 0'}",
         )
@@ -123,7 +123,7 @@ def check_way(changes: MasterChanges, master: MasterInfo, relay: RelayLogInfo) -
     named = names_position(changes) or names_other_source(changes, master) or changes.relay_log_pos is not None
     if any(before) and not any(after) and relay.gtid_executed and not executed.log_name and not named:
         raise UsageError(
-            f"{relay.gtid_executed} is applied, and where that is in the source's binary logs is not known",
+            f"{relay.gtid_executed} is applied, but its position in the source's binary logs is unknown",
             errno=er.BAD_SLAVE_AUTO_POSITION,
             hint="add --master-log-file FILE --master-log-pos POS",
         )
@@ -147,7 +147,7 @@ def _refuse_unknown_gtids(relay: RelayLogInfo, *, by_mysql: bool) -> None:
             server = "mariadb"
             gtids = f"SELECT BINLOG_GTID_POS({text_literal(executed.log_name)}, {executed.log_pos}) on the source"
         raise UsageError(
-            f"the channel is at {executed}, and {missing}: the source would send what is applied already",
+            f"the channel is at {executed}, and {missing}: the source would send applied transactions again",
             errno=er.BAD_SLAVE_AUTO_POSITION,
             hint=f"rplctl export-info --server {server} DIR; rplctl import-info DIR --gtid SET: {gtids}; while nothing "
             "is applied: rplctl reset",
@@ -157,9 +157,9 @@ def _refuse_unknown_gtids(relay: RelayLogInfo, *, by_mysql: bool) -> None:
 def _unknown_gtids(executed: str) -> str:
     """Return the gap in these GTIDs, which should be all GTIDs before a place; '' if no gap is visible."""
     if not executed:
-        return "the GTIDs of what is applied are not known"
+        return "the applied GTIDs are unknown"
     begun = [part for part in executed.split(",") if ":" in part and not re.search(r":1(-|:|$)", part.strip())]
-    return f"of the GTIDs of what is applied only {', '.join(begun)} are known" if begun else ""
+    return f"only {', '.join(begun)} of the applied GTIDs are known" if begun else ""
 
 
 def check_own_id(config: Config, channel: Channel, changes: MasterChanges) -> None:

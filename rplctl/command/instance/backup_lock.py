@@ -121,6 +121,6 @@ def _seat(config: Config, lock: BackupLock) -> FileLock:
 def check_folder(config: Config) -> None:
     """Raises NotConfigured, RplError 1227; PermissionError when not even its parent can be read."""
     if not config.datadir.is_dir():
-        raise NotConfigured(f"{config.datadir} is no instance folder", errno=er.BAD_SLAVE, hint="rplctl init")
+        raise NotConfigured(f"{config.datadir} is not an instance folder", errno=er.BAD_SLAVE, hint="rplctl init")
     if not os.access(config.datadir, os.R_OK | os.W_OK | os.X_OK):
         raise access_denied(f"run as the owner of {config.datadir}")

@@ -119,6 +119,8 @@ def check_request(request: StartRequest) -> None:
     until = request.until.as_json()
     failpoint.parse_failpoints(request.crash_points)
     if request.until_synced and (until["kind"] != "none" or APPLIER not in request.roles):
-        raise UsageError("--until-synced needs the applier and goes with no other UNTIL", errno=er.BAD_SLAVE_UNTIL_COND)
+        raise UsageError(
+            "--until-synced needs the applier and cannot be used with UNTIL", errno=er.BAD_SLAVE_UNTIL_COND
+        )
     if request.max_time_s is not None and not (request.foreground or request.until_synced):
         raise UsageError("--max-time needs --foreground or --until-synced", hint="rplctl stop ends a started channel")

@@ -55,7 +55,7 @@ def start_shared(
     stays. Raises UsageError 1277, LockBusy 1205; in the foreground RplError if a process ended by itself.
     """
     if request.until != Until() or request.until_synced:
-        raise UsageError("--shared-session goes with neither --until-synced nor UNTIL", errno=er.BAD_SLAVE_UNTIL_COND)
+        raise UsageError("--shared-session cannot be used with --until-synced or UNTIL", errno=er.BAD_SLAVE_UNTIL_COND)
     check_request(request)
     # as many as the system lets a process have: an applier has six for each channel, and 1024 are the usual limit
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)

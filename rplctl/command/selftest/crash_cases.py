@@ -102,7 +102,7 @@ class CrashCase:
 
 
 def all_cases(target_kind: str) -> Iterator[CrashCase]:
-    """Return all cases on a target of that kind, the applier's first."""
+    """Yield all cases on a target of that kind, the applier's first."""
     for mode in MODES:
         for kind in KINDS:
             for point, expected in outcomes(mode, kind, target_kind).items():

@@ -247,7 +247,7 @@ def target_digest(target: Target) -> str:
 
 
 def _places(tables: LakeTables, folder: str) -> list[tuple[str, str, int, int]]:
-    """Yield a table and the tables of its later definitions, each of which has at least one row."""
+    """Return a table and the tables of its later definitions, each of which has at least one row."""
     found = tables.places(folder)
     for number in itertools.count(2):
         if not (more := tables.places(f"{folder}~{number}")):

@@ -193,7 +193,7 @@ def test_by_gtid_and_back_again_is_where_it_was(states: States, way: str, kinds:
         life = states.copy(kinds, way, state)
         for on in (True, False, True, False):
             if on and way == "a position":  # the GTIDs before it are not known
-                with pytest.raises(UsageError, match="would send what is applied already") as refused:
+                with pytest.raises(UsageError, match="would send applied transactions again") as refused:
                     life.change(MasterChanges(master_auto_position=True))
                 assert (refused.value.errno, "import-info" in refused.value.hint) == (1776, True)
             else:
