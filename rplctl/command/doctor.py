@@ -83,6 +83,10 @@ WHERE GENERATION_EXPRESSION <> '' AND TABLE_SCHEMA NOT IN ('mysql', 'sys', 'perf
 _SYSTEM_ZONE = written("""
 SELECT CONVERT_TZ('2026-01-15 12:00:00', '+00:00', 'SYSTEM'), CONVERT_TZ('2026-07-15 12:00:00', '+00:00', 'SYSTEM')
 """)
+_SPARK = {  # option spark → what it costs, or gives up
+    "always": "Spark decodes all rows; each start takes some seconds of CPU time, and Java stays in memory",
+    "auto": "the applier decodes batches of up to 4 MB of log, and all until Spark runs, in its own process",
+}
 _MODULES = ("pyspark", "numba", "sqlalchemy", "alembic", "pymysql", "psycopg", "zstandard", "cryptography")
 
 
@@ -96,6 +100,7 @@ def doctor(
     findings = [
         *_python(),
         *_guarded("java", lambda: _java(config)),
+        DoctorLine("spark", OK, f"{config.spark}: {_SPARK[config.spark]}"),
         *_datadir(config.datadir),
         _compiled_code(config.datadir),
         *_secrets(config.datadir),
@@ -109,6 +114,8 @@ def doctor(
         findings += [line for look in looks for line in _in_time(deadline, _shown(options), "target", look)]
     findings += channels
     for name in names:
+        if (own := options_of(name).spark) != config.spark:
+            findings.append(DoctorLine(f"channel '{name}' spark", OK, f"{own}: {_SPARK[own]}"))
         findings += _doctored(options_of(name), name, deadline)
     return findings
 

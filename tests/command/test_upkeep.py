@@ -110,6 +110,15 @@ def test_a_damaged_channel_does_not_hide_the_others(config: Config) -> None:
     assert lines["second"].Last_Error
 
 
+def test_doctor_says_what_each_value_of_spark_costs_or_gives_up(config: Config) -> None:
+    """Of the instance, and of a channel that has another value."""
+    always, auto = replace(config, spark="always"), replace(config, spark="auto")
+    shown = {line.Check: line for line in doctor(always, [""], lambda _: auto)}
+    assert shown["spark"].Detail.startswith("always: Spark decodes all rows; each start takes some seconds of CPU time")
+    assert shown["channel '' spark"].Detail.startswith("auto: the applier decodes batches of up to 4 MB")
+    assert "channel '' spark" not in {line.Check for line in doctor(auto, [""])}
+
+
 def test_doctor_finds_what_is_wrong_and_names_the_repair(config: Config) -> None:
     sound = doctor(config)
     assert not [finding for finding in sound if finding.Result == FAIL], sound
