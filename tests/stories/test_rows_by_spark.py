@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable
 
 from tests.applier.test_killed_parts import JAVA, children_of, tasks_of
 from tests.kit.replica import Replica, run_here, wait_until
@@ -29,6 +32,15 @@ def replica(tmp_path: Path, mariadb: MariadbServer) -> Iterator[Replica]:
 
 def by_whom(status: dict[str, Any]) -> tuple[int, int, int]:
     return status["Row_Changes_Applied"], status["Rows_By_Spark"], status["Rows_By_Driver"]
+
+
+def counted_by_spark(replica: Replica) -> tuple[int, ...]:
+    """Rows and ranges by Spark's accumulators, and by the answers, as the log has them when the job has ended."""
+    replica.run("stop")
+    pattern = (
+        r"tasks counted (\d+) rows in (\d+) ranges of \d+ bytes; the driver has verified (\d+) rows in (\d+) ranges"
+    )
+    return tuple(map(int, re.findall(pattern, replica.logs())[-1]))
 
 
 def tasks(replica: Replica) -> list[int]:
@@ -96,6 +108,25 @@ def test_tasks_decode_all_rows_of_a_clone_and_of_what_follows_it(replica: Replic
     assert replica.query("SELECT id FROM spark__child") == [(1,)]
     assert replica.query("SELECT COUNT(*), SUM(n = '-1.00') FROM spark__t") == [(BACKLOG, 3)]
     assert replica.query("SELECT COUNT(*), SUM(n) FROM spark__bare") == [(100, 450)]
+    rows, ranges, *verified = counted_by_spark(replica)
+    assert [rows, ranges] == verified
+    assert rows == copied + 6 + 3  # the parent's rows were decoded as net changes first, which does not fit
+
+
+def test_tasks_decode_and_write_all_rows_of_a_lake(replica: Replica, mariadb: MariadbServer) -> None:
+    log_name, position = mariadb.master_status()
+    lake = replica.datadir.parent / "lake"
+    replica.run("init", "--target", f"delta+file://{lake}")
+    replica.change_master(mariadb, "--master-log-file", log_name, "--master-log-pos", str(position))
+    mariadb.sql("CREATE TABLE t (id INT PRIMARY KEY, n INT)", "spark")
+    mariadb.sql("INSERT INTO t SELECT seq, seq FROM seq_1_to_500; UPDATE t SET n = -1 WHERE id <= 20", "spark")
+    replica.run("start")
+    replica.wait_synced(mariadb)
+    wait_until(lambda: by_whom(replica.status()) == (520, 520, 0))
+    ops = Counter(DeltaTable(str(lake / "spark" / "t")).to_pyarrow_table()["op"].to_pylist())
+    assert (ops["insert"], ops["update"]) == (500, 20)
+    rows, ranges, *verified = counted_by_spark(replica)
+    assert [rows, ranges] == verified and rows == 520
 
 
 def test_the_demo_leaves_no_row_to_the_driver(tmp_path: Path) -> None:

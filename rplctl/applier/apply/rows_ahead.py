@@ -147,7 +147,7 @@ class RowsAhead:
             events=data,
             path=path,
             start=int(places[events[0].number]),
-            end=int(places[events[-1].number]),
+            end=int(places[events[-1].number] + run.lengths[events[-1].number]),
             description=run.description,
             target_kind=self._kind,
             kinds=tuple(map(ChangeKind, kinds)),

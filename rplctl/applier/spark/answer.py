@@ -77,6 +77,12 @@ class Attempt:
         return Path(folder, f"{self.token.hex()}.chunks") if folder else None
 
     @property
+    def size(self) -> int:
+        """Bytes of the range."""
+        piece = self.piece.piece if isinstance(self.piece, LakePiece) else self.piece
+        return piece.end - piece.start
+
+    @property
     def range_name(self) -> str:
         """The bytes of relay log or chunk file, for an operator."""
         piece = self.piece.piece if isinstance(self.piece, LakePiece) else self.piece

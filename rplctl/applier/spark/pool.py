@@ -11,6 +11,7 @@ several channels, the one that occupies fewest tasks gets the next one. No lock 
 from __future__ import annotations
 
 import itertools
+import logging
 import os
 import pickle
 import secrets
@@ -22,7 +23,8 @@ from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import partial
 from hmac import compare_digest
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -39,7 +41,7 @@ from rplctl.applier.spark.answer import (
     read_answer,
 )
 from rplctl.applier.spark.failure import TasksFailed, await_end_of_java, words_of
-from rplctl.applier.spark.pool_task import LENGTH, Door, Request, peer_of
+from rplctl.applier.spark.pool_task import LENGTH, Door, Request, Work, peer_of
 from rplctl.applier.spark.split_task import SplitResult, chunks_of
 from rplctl.durable import PRIVATE_FILE, private_folder
 from rplctl.schema.plan import Catalog
@@ -53,9 +55,12 @@ FROZEN_S: Final = 10.0  # without a byte or a tick of the processor's time: a ta
 _LOOK_S: Final = 1.0
 _SEND_S: Final = 10.0
 _HELLO_S: Final = 2.0
+_END_S: Final = 1.0  # in which idle tasks end
 _TOKEN_LENGTH: Final = 32
 _BLOCK: Final = 1 << 20  # bytes
 _WORKER_DIED: Final = "Python worker exited unexpectedly"  # as Spark says it (failure.py)
+
+log = logging.getLogger(__name__)
 
 
 class Worker:
@@ -196,6 +201,8 @@ class Pool:
         self._connected: set[Worker] = set()
         self._numbers = itertools.count(1)
         self._end: Future[None] = Future()  # of the job, with what it ended with
+        self._has_ended = threading.Event()
+        self.counted: Work | None = None  # by Spark's accumulators, once the job has ended in order
         self._is_closed = False
         token = secrets.token_bytes(_TOKEN_LENGTH)
         self._path = private_folder(folder) / "pool.sock"
@@ -228,6 +235,12 @@ class Pool:
         threading.Thread(target=self._run_job, args=(context,), daemon=True, name="rplctl-pool-job").start()
 
     def _run_job(self, context: SparkContext) -> None:
+        try:
+            self._run_jobs(context)
+        finally:
+            self._has_ended.set()
+
+    def _run_jobs(self, context: SparkContext) -> None:
         """The job, again as long as its tasks answer between two ends of it."""
         ends = 0
         while not self._is_closed:
@@ -236,7 +249,9 @@ class Pool:
                 context.setJobGroup(self.job_name, self.job_name)
                 context.setLocalProperty("spark.scheduler.pool", self.job_name)
                 places = context.parallelize(range(self.workers_wanted), self.workers_wanted)
-                places.mapPartitionsWithIndex(self.door.serve).collect()
+                counted = [context.accumulator(0) for _ in fields(Work)]
+                places.mapPartitionsWithIndex(partial(self.door.serve, counted=counted)).collect()
+                self.counted = Work(*(counter.value for counter in counted))
                 words = "the tasks of the pool ended by themselves"
             except Exception as error:  # noqa: BLE001 - the thread boundary: whoever waits for a task raises it
                 await_end_of_java(error)
@@ -428,7 +443,10 @@ class Pool:
                 turn.wake()
 
     def close(self) -> None:
-        """From any thread, again without effect: nobody waits any more, and no task is served."""
+        """From any thread, again without effect: nobody waits any more, and no task is served.
+
+        Idle tasks end by it, and what they have counted is logged.
+        """
         with self._lock:
             if self._is_closed:
                 return
@@ -445,6 +463,11 @@ class Pool:
         self._listener.close()
         self._path.unlink(missing_ok=True)
         os.close(self._folder)
+        if self.workers_wanted and self._has_ended.wait(_END_S) and (counted := self.counted) is not None:
+            text = (
+                "Spark's tasks counted %d rows in %d ranges of %d bytes; the driver has verified %d rows in %d ranges"
+            )
+            log.info(text, counted.rows, counted.ranges, counted.bytes, self.rows, self.answers)
 
 
 @dataclass(frozen=True, slots=True)

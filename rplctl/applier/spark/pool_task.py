@@ -2,6 +2,7 @@
 
 The task connects to the driver's private socket, proves by a token that it belongs to the pool, and checks that the
 driver is the same user. It holds no secret of source or target and writes nothing but spool files and a lake's files.
+What it has done is in accumulators of Spark, which the driver gets when the task ends.
 When its connection ends, the task connects again: the driver ends the connection of a task that does not answer. The
 task ends when nobody listens any more.
 """
@@ -12,10 +13,10 @@ import os
 import pickle
 import socket
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
-from typing import Final
+from dataclasses import astuple, dataclass, field, replace
+from typing import Final, Protocol
 
 from rplctl.applier.decode.copied_rows import CopyPiece
 from rplctl.applier.decode.ordered_rows import OrderedPiece
@@ -39,6 +40,21 @@ class Request:
     changes: Changes = field(default_factory=lambda: ({}, {}))
 
 
+class Counter(Protocol):
+    """Spark's accumulator, as far as a task uses it."""
+
+    def add(self, term: int) -> None: ...
+
+
+@dataclass(slots=True)
+class Work:
+    """Counts of the answers of a task. `bytes`: the length of the ranges."""
+
+    rows: int = 0
+    ranges: int = 0
+    bytes: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Door:
     """How a task finds the driver. `token`: what it proves itself by."""
@@ -46,12 +62,15 @@ class Door:
     path: str
     token: bytes
 
-    def serve(self, _: int, __: Iterable[int]) -> Iterator[int]:
-        """The body of the Spark task; yields the row changes of all its answers."""
+    def serve(self, _: int, __: Iterable[int], *, counted: Sequence[Counter] = ()) -> Iterator[int]:
+        """The body of the Spark task; yields the row changes of all its answers. `counted`: accumulators as in Work."""
         rows = 0
         while (connection := self._connected()) is not None:
             with connection:
-                rows += serve_one(connection)
+                work = serve_one(connection)
+            rows += work.rows
+            for counter, more in zip(counted, astuple(work), strict=False):
+                counter.add(more)
         yield rows
 
     def _connected(self) -> socket.socket | None:
@@ -74,10 +93,10 @@ def peer_of(connection: socket.socket) -> tuple[int, int]:
     return process, user
 
 
-def serve_one(connection: socket.socket) -> int:
-    """Answer requests until the connection ends; the row changes of all answers."""
+def serve_one(connection: socket.socket) -> Work:
+    """Answer requests until the connection ends; what all answers held."""
     catalogs: dict[str, Catalog] = {}
-    rows = 0
+    work = Work()
     try:
         while (frame := _received(connection)) is not None:
             request: Request = pickle.loads(frame)
@@ -87,15 +106,17 @@ def serve_one(connection: socket.socket) -> int:
             except Exception as error:  # noqa: BLE001 - the process boundary: the driver counts it and tries again
                 answer.set_exception(error)
             if (failure := answer.exception()) is None:
-                more, parts = answer.result()
-                rows += more
+                rows, parts = answer.result()
+                work.rows += rows
+                work.ranges += 1
+                work.bytes += request.attempt.size
             else:
                 parts = failure_of(request.attempt, f"{type(failure).__name__}: {failure}"[:_MOST_WORDS])
             for part in parts:
                 connection.sendall(part)
     except OSError:  # the driver has ended, or does not wait for this task any more
         pass
-    return rows
+    return work
 
 
 def _answer(request: Request, catalogs: dict[str, Catalog]) -> tuple[int, list[bytes]]:
