@@ -15,12 +15,13 @@ or an f-string gives a plain `str` again, which mypy refuses wherever `Sql` is a
 rows are written, so its parts are checked by mypy alone.
 
 Held by mypy: the drivers' own methods are behind types that take nothing else (`sql_run`, `handshake.connection`,
-`target.*.driver`). Held by tests/house/test_sql_text.py: nobody else makes a `Sql`, templates are constants, who proves
-a statement is on a list, and no other place speaks to a driver.
+`target.*.driver`, `target.mysql.connection`). Held by tests/house/test_sql_text.py: nobody else makes a `Sql`,
+templates are constants, who proves a statement is on a list, and no other place speaks to a driver.
 """
 
 from __future__ import annotations
 
+import base64
 import math
 import re
 from collections.abc import Callable, Iterable
@@ -109,6 +110,11 @@ def joined_bytes(separator: bytes, parts: Iterable[SqlBytes]) -> SqlBytes:
     return SqlBytes(separator.join(parts))
 
 
+def row_bytes(cells: list[SqlBytes]) -> SqlBytes:
+    """Return one row of VALUES."""
+    return SqlBytes(b"(%s)" % b",".join(cells))
+
+
 def with_parameter(sql: Sql, mark: str, by: Sql) -> Sql:
     """Put `by` in the place of a parameter; what looks like its mark inside quotes is a part of a name."""
     pattern = rf"""("[^"]*"|'[^']*')|{re.escape(mark)}(?![0-9])"""
@@ -159,6 +165,11 @@ def backticked(*names: str) -> Sql:
     return Sql(".".join("`" + name.replace("`", "``") + "`" for name in names))
 
 
+def backticked_bytes(name: str) -> SqlBytes:
+    """Return one name of MySQL and MariaDB, as fast as rows need it."""
+    return SqlBytes(b"`" + name.replace("`", "``").encode() + b"`")
+
+
 def double_quoted(*names: str) -> Sql:
     """A name of standard SQL, with dots between its parts."""
     return Sql(".".join('"' + name.replace('"', '""') + '"' for name in names))
@@ -195,17 +206,34 @@ def hex_bytes(raw: bytes) -> SqlBytes:
     return SqlBytes(b"X'%s'" % raw.hex().encode("ascii"))
 
 
-def quoted_bytes(raw: bytes) -> SqlBytes:
+def upper_hex_bytes(raw: bytes | memoryview) -> SqlBytes:
+    """Return digits alone, as HEX() gives them."""
+    return SqlBytes(raw.hex().upper().encode("ascii"))
+
+
+def quoted_bytes(raw: bytes, introducer: SqlBytes = NO_BYTES) -> SqlBytes:
     """In a utf8mb4 statement without NO_BACKSLASH_ESCAPES: a byte above 0x7f never hides the quote behind it, and a
     zero byte is one like others (manual: mysql_real_escape_string).
     """
-    return SqlBytes(b"".join((b"'", raw.replace(b"\\", b"\\\\").replace(b"'", b"\\'"), b"'")))
+    return SqlBytes(b"".join((introducer, b"'", raw.replace(b"\\", b"\\\\").replace(b"'", b"\\'"), b"'")))
+
+
+def base64_literal(raw: bytes) -> SqlBytes:
+    """Return an event as BINLOG takes it."""
+    return SqlBytes(b"'%s'" % base64.b64encode(raw))
+
+
+def double_bytes(value: float) -> SqlBytes:
+    """Return a number that MySQL and MariaDB read as DOUBLE, never as DECIMAL. Raises RplError if it is not finite."""
+    text = repr(value)
+    if "n" in text:  # inf, nan: those are names
+        raise not_executed(text, _NAMES[Grammar.DOUBLE])
+    return SqlBytes((text if "e" in text else text + "e0").encode("ascii"))
 
 
 def float_literal(value: float) -> Sql:
-    """Return a number that MySQL and MariaDB read as DOUBLE, never as DECIMAL."""
-    text = repr(float(value))
-    return Sql(text if "e" in text else text + "e0")
+    """Return a number like `double_bytes`."""
+    return as_text(double_bytes(float(value)))
 
 
 def number(value: float) -> Sql:

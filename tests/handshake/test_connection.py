@@ -176,9 +176,9 @@ def test_a_target_may_take_its_time_once_it_is_signed_in_but_not_all_memory(monk
         options = {**engine.dialect.create_connect_args(engine.url)[1], "port": server.port}
         raw = mysql_connection.connect(options, connection_options(engine.url)[0])
         with raw.cursor() as cursor:
-            cursor.execute("DO SLEEP(1)")
+            cursor.execute(written("DO SLEEP(1)"))
             with pytest.raises(OperationalError, match="larger than"):
-                cursor.execute("SELECT ENDLESS")
+                cursor.execute(written("SELECT ENDLESS"))
 
 
 def test_the_driver_is_the_one_minor_version_whose_private_names_are_used() -> None:

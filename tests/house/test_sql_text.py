@@ -10,10 +10,11 @@ from tests.house.code import MODULES, PACKAGE, imports, nodes, short, tree
 
 MAKER = "sql_text.py"
 PROVE = {"schema/definition.py", "target/mysql/statement.py", "verify/target_side.py"}  # who reads texts by our lexer
-HELD = ("source/", "clone/", "verify/")  # where a driver is given nothing but `Sql`
+HELD = ("source/", "clone/", "verify/", "target/mysql/")  # where a driver is given nothing but `Sql`
 OF_DRIVERS = {"execute", "query"}
 RUNS = "sql_run.py"  # the one place that gives text to SQLAlchemy
-NOT_YET_TYPED = ("target/mysql/",)  # its statements are bytes, and its driver takes them as they are
+SPEAK = {"target/mysql/connection.py", "target/mysql/bulk_execute.py"}  # commands of MySQL's protocol
+EXECUTES = "target/mysql/statement.py"  # the source's own statements
 DRIVERS = {"sqlite3.Connection", "duckdb.DuckDBPyConnection", "psycopg.Connection", "sqlite3.Cursor", "psycopg.Cursor"}
 # makes connections, or keeps a file that no target is
 OPENS = {
@@ -30,11 +31,11 @@ def calls(path: Path) -> Iterator[tuple[str, ast.Call]]:
 
 
 def is_constant(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+    return isinstance(node, ast.Constant) and isinstance(node.value, str | bytes)
 
 
 def test_only_one_module_makes_sql() -> None:
-    found = {short(path) for path in MODULES for name, node in calls(path) if name == "Sql"}
+    found = {short(path) for path in MODULES for name, node in calls(path) if name in ("Sql", "SqlBytes")}
     found |= {
         short(path)
         for path in MODULES
@@ -43,6 +44,7 @@ def test_only_one_module_makes_sql() -> None:
     }
     assert found == {MAKER}
     assert {short(path) for path in MODULES for name, _ in calls(path) if name == "proven_statement"} == PROVE
+    assert {short(path) for path in MODULES for name, _ in calls(path) if name == "statement_of_source"} == {EXECUTES}
     ignored = [short(path) for path in MODULES if "Sql" in "".join(_ignored(path))]
     assert ignored == []
 
@@ -94,13 +96,25 @@ def test_drivers_get_nothing_but_sql() -> None:
     assert all((PACKAGE / folder).is_dir() for folder in HELD)
 
 
+def test_mysql_targets_speak_to_the_typed_cursor() -> None:
+    """`MysqlCursor` takes nothing but SQL of ours; PyMySQL's other ways to send a text have no type."""
+    untyped = {"query", "_execute_command", "executemany", "callproc", "mogrify", "escape"}
+    found = {
+        short(path)
+        for path in MODULES
+        if short(path).startswith("target/mysql/")
+        for name, node in calls(path)
+        if name in untyped and isinstance(node.func, ast.Attribute)
+    }
+    assert found == SPEAK
+
+
 def test_one_place_gives_text_to_sqlalchemy() -> None:
     found = {
         short(path)
         for path in MODULES
         for name, node in calls(path)
         if name == "exec_driver_sql" or (name == "text" and "sqlalchemy.text" in imports(path) and node.args)
-        if not short(path).startswith(NOT_YET_TYPED)
     }
     assert found == {RUNS}
 

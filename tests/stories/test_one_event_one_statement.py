@@ -19,6 +19,7 @@ from rplctl.errors import RplError
 from rplctl.event.format_description import build_format_description
 from rplctl.event.query import ExecuteLoadQuery, Query, QueryContext
 from rplctl.schema.context import NO_BACKSLASH_ESCAPES
+from rplctl.sql_text import written
 from rplctl.target import open_target
 from rplctl.target.base import Statement
 from rplctl.target.mysql.connection import LoadingConnection
@@ -213,7 +214,7 @@ def test_rows_take_several_statements_again_after_one_of_the_source(
         driver.take_several(wanted=wanted)
     assert sent == [COMMAND.COM_SET_OPTION] * 3
     with driver.cursor() as cursor:
-        cursor.execute("SELECT 1; SELECT 2")
+        cursor.execute(written("SELECT 1; SELECT 2"))
         assert cursor.nextset() and not cursor.nextset()
     into.rollback()
 

@@ -19,15 +19,17 @@ from contextlib import contextmanager
 from typing import Any
 
 from rplctl.schema.model import CHARACTER_TYPES, GEOMETRY_TYPES, INTEGER_BITS, Column, Key, TableModel
+from rplctl.sql_text import SqlBytes, as_bytes, integer_bytes, joined_bytes, text_literal, written, written_bytes
 from rplctl.target.base import CountMismatch
 from rplctl.target.mysql.rows import kept_times, table_name
 from rplctl.target.mysql.values import quote
 
-STAGE = b"`rplctl`.`rplctl_bag`"
-COPIES_COLUMN = b"`rplctl_copies`"
+STAGE = written_bytes(b"`rplctl`.`rplctl_bag`")
+COPIES_COLUMN = written_bytes(b"`rplctl_copies`")
 MOST_BACK = 8  # copies of a row that are deleted and inserted again
-_FOUND = b"`rplctl`.`rplctl_bag_found`"
-_ROW, _DIGEST = b"`rplctl_row`", b"`rplctl_digest`"
+_FOUND = written_bytes(b"`rplctl`.`rplctl_bag_found`")
+_ROW, _DIGEST = written_bytes(b"`rplctl_row`"), written_bytes(b"`rplctl_digest`")
+_STAGED = written_bytes(b"s")
 _LIKE_NUMBERS = frozenset({*INTEGER_BITS, "decimal", "year", "date", "time", "datetime", "timestamp"})
 _NUMBERED = frozenset({"enum", "set", "bit"})
 _STRINGS = CHARACTER_TYPES | {"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"}
@@ -43,87 +45,117 @@ def compares(model: TableModel) -> bool:
 class BagRemover:
     """`send` executes and tells the rows each statement changed, `ask` fetches."""
 
-    def __init__(self, send: Callable[[bytes], Sequence[int]], ask: Callable[[bytes], list[tuple[Any, ...]]]) -> None:
+    def __init__(
+        self, send: Callable[[SqlBytes], Sequence[int]], ask: Callable[[SqlBytes], list[tuple[Any, ...]]]
+    ) -> None:
         self._send = send
         self._ask = ask
 
     @contextmanager
-    def stage(self, model: TableModel) -> Iterator[bytes]:
+    def stage(self, model: TableModel) -> Iterator[SqlBytes]:
         """The name of a table for whole rows with their number of copies."""
-        own = (
-            b"%s INT UNSIGNED NOT NULL DEFAULT 0, %s INT UNSIGNED NOT NULL DEFAULT 0,"
-            b" %s INT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, KEY %s (%s)"
-        ) % (COPIES_COLUMN, _DIGEST, _ROW, _DIGEST, _DIGEST)
-        names = b", ".join(quote(column.name) for column in _stored(model))
-        columns = b"SELECT %s FROM %s WHERE FALSE" % (names, table_name(model))
-        self._send(b"CREATE TEMPORARY TABLE %s (%s) %s" % (STAGE, own, columns))
+        own = written_bytes(
+            b"%s INT UNSIGNED NOT NULL DEFAULT 0, %s INT UNSIGNED NOT NULL DEFAULT 0, %s INT UNSIGNED "
+            b"NOT NULL AUTO_INCREMENT PRIMARY KEY, KEY %s (%s)",
+            COPIES_COLUMN,
+            _DIGEST,
+            _ROW,
+            _DIGEST,
+            _DIGEST,
+        )
+        names = joined_bytes(b", ", (quote(column.name) for column in _stored(model)))
+        columns = written_bytes(b"SELECT %s FROM %s WHERE FALSE", names, table_name(model))
+        self._send(written_bytes(b"CREATE TEMPORARY TABLE %s (%s) %s", STAGE, own, columns))
         try:
             yield STAGE
         finally:
-            self._send(b"DROP TEMPORARY TABLE %s" % STAGE)
+            self._send(written_bytes(b"DROP TEMPORARY TABLE %s", STAGE))
 
     def remove(self, model: TableModel, count: int) -> None:
         """Delete what is staged, `count` rows."""
-        stays = (b"s.%s=s.%s" % (name, name) for name in (quote(column.name) for column in kept_times(model, ())))
-        digest = b"s.%s=%s" % (_DIGEST, _digest(model, b"s"))
-        self._send(b"UPDATE %s AS s SET %s" % (STAGE, b", ".join((digest, *stays))))
+        stays = (
+            written_bytes(b"s.%s=s.%s", name, name) for name in (quote(column.name) for column in kept_times(model, ()))
+        )
+        digest = written_bytes(b"s.%s=%s", _DIGEST, _digest(model, _STAGED))
+        self._send(written_bytes(b"UPDATE %s AS s SET %s", STAGE, joined_bytes(b", ", (digest, *stays))))
         pairs = self._pairs(model, count)
         self._send(
-            b"CREATE TEMPORARY TABLE %s (PRIMARY KEY (%s)) SELECT s.%s, COUNT(*) AS copies FROM %s GROUP BY s.%s"
-            % (_FOUND, _ROW, _ROW, pairs, _ROW)
+            written_bytes(
+                b"CREATE TEMPORARY TABLE %s (PRIMARY KEY (%s)) SELECT s.%s, COUNT(*) AS copies FROM %s GROUP BY s.%s",
+                _FOUND,
+                _ROW,
+                _ROW,
+                pairs,
+                _ROW,
+            )
         )
         try:
             self._remove_found(model, count, pairs)
         finally:
-            self._send(b"DROP TEMPORARY TABLE %s" % _FOUND)
+            self._send(written_bytes(b"DROP TEMPORARY TABLE %s", _FOUND))
 
-    def _remove_found(self, model: TableModel, count: int, pairs: bytes) -> None:
-        more = b"CAST(f.copies AS SIGNED) - CAST(s.%s AS SIGNED)" % COPIES_COLUMN
-        both = b"%s AS f JOIN %s AS s USING (%s)" % (_FOUND, STAGE, _ROW)
-        (found, least), *_ = self._ask(b"SELECT COUNT(*), MIN(%s) FROM %s" % (more, both))
+    def _remove_found(self, model: TableModel, count: int, pairs: SqlBytes) -> None:
+        more = written_bytes(b"CAST(f.copies AS SIGNED) - CAST(s.%s AS SIGNED)", COPIES_COLUMN)
+        both = written_bytes(b"%s AS f JOIN %s AS s USING (%s)", _FOUND, STAGE, _ROW)
+        (found, least), *_ = self._ask(written_bytes(b"SELECT COUNT(*), MIN(%s) FROM %s", more, both))
         if int(found) != count or int(least) < 0:
             raise CountMismatch(f"{found} of {count} rows, too few copies by {-min(int(least or 0), 0)}")
-        many = self._ask(b"SELECT s.%s, s.%s FROM %s WHERE %s > %d" % (_ROW, COPIES_COLUMN, both, more, MOST_BACK))
+        many = self._ask(
+            written_bytes(b"SELECT s.%s, s.%s FROM %s WHERE %s > %d", _ROW, COPIES_COLUMN, both, more, MOST_BACK)
+        )
         for row, copies in many:
             self._remove_some(model, int(row), int(copies))
         (copies, most), *_ = self._ask(
-            b"SELECT COALESCE(SUM(f.copies), 0), COALESCE(MAX(%s), 0) FROM %s" % (more, both)
+            written_bytes(b"SELECT COALESCE(SUM(f.copies), 0), COALESCE(MAX(%s), 0) FROM %s", more, both)
         )
         table = table_name(model)
-        if (gone := self._send(b"DELETE FROM %s USING %s" % (table, pairs))[0]) != int(copies):
+        if (gone := self._send(written_bytes(b"DELETE FROM %s USING %s", table, pairs))[0]) != int(copies):
             raise CountMismatch(f"{gone} copies deleted, {copies} counted")
-        names = b", ".join(quote(column.name) for column in _stored(model))
+        names = joined_bytes(b", ", (quote(column.name) for column in _stored(model)))
         for step in range(1, int(most) + 1):
             self._send(
-                b"INSERT INTO %s (%s) SELECT %s FROM %s WHERE %s >= %d" % (table, names, names, both, more, step)
+                written_bytes(
+                    b"INSERT INTO %s (%s) SELECT %s FROM %s WHERE %s >= %d", table, names, names, both, more, step
+                )
             )
 
     def _remove_some(self, model: TableModel, row: int, copies: int) -> None:
         """Only as many as are asked for; the row then no longer takes part."""
         table = table_name(model)
-        like = b"SELECT 1 FROM %s AS s WHERE s.%s=%d AND %s" % (STAGE, _ROW, row, _same(model))
-        if (gone := self._send(b"DELETE FROM %s WHERE EXISTS (%s) LIMIT %d" % (table, like, copies))[0]) != copies:
+        like = written_bytes(b"SELECT 1 FROM %s AS s WHERE s.%s=%d AND %s", STAGE, _ROW, row, _same(model))
+        if (
+            gone := self._send(written_bytes(b"DELETE FROM %s WHERE EXISTS (%s) LIMIT %d", table, like, copies))[0]
+        ) != copies:
             raise CountMismatch(f"{gone} copies of a row deleted, expected {copies}")
-        self._send(b"DELETE FROM %s WHERE %s=%d" % (STAGE, _ROW, row))
+        self._send(written_bytes(b"DELETE FROM %s WHERE %s=%d", STAGE, _ROW, row))
 
-    def _pairs(self, model: TableModel, count: int) -> bytes:
+    def _pairs(self, model: TableModel, count: int) -> SqlBytes:
         """Each row of the table with the staged one that it is like."""
         table, same = table_name(model), _same(model)
         if (index := self._telling_index(model, count)) is not None:
-            return b"%s AS s STRAIGHT_JOIN %s FORCE INDEX (%s) ON %s" % (STAGE, table, quote(index), same)
-        how = b"%s STRAIGHT_JOIN %s AS s FORCE INDEX (%s) ON s.%s=%s AND %s"
-        return how % (table, STAGE, _DIGEST, _DIGEST, _digest(model, table), same)
+            return written_bytes(b"%s AS s STRAIGHT_JOIN %s FORCE INDEX (%s) ON %s", STAGE, table, quote(index), same)
+        return written_bytes(
+            b"%s STRAIGHT_JOIN %s AS s FORCE INDEX (%s) ON s.%s=%s AND %s",
+            table,
+            STAGE,
+            _DIGEST,
+            _DIGEST,
+            _digest(model, table),
+            same,
+        )
 
     def _telling_index(self, model: TableModel, count: int) -> str | None:
         """An index that finds the rows with less work than reading all, going by what the server knows of it."""
         names = [key.name for key in model.keys if _is_sought(key, model)]
         if not names:
             return None
-        asked = (
-            "SELECT INDEX_NAME, MAX(CARDINALITY) FROM information_schema.STATISTICS WHERE TABLE_SCHEMA='{}'"
-            " AND TABLE_NAME='{}' GROUP BY INDEX_NAME"
-        ).format(*(name.replace("\\", "\\\\").replace("'", "\\'") for name in (model.database, model.name)))
-        known = {str(name).casefold(): int(number or 0) for name, number in self._ask(asked.encode())}
+        asked = written(
+            "SELECT INDEX_NAME, MAX(CARDINALITY) FROM information_schema.STATISTICS WHERE TABLE_SCHEMA={}"
+            " AND TABLE_NAME={} GROUP BY INDEX_NAME",
+            text_literal(model.database),
+            text_literal(model.name),
+        )
+        known = {str(name).casefold(): int(number or 0) for name, number in self._ask(as_bytes(asked))}
         best = max(names, key=lambda name: known.get(name.casefold(), 0))
         return best if known.get(best.casefold(), 0) > _WORTH * count else None
 
@@ -140,30 +172,30 @@ def _stored(model: TableModel) -> list[Column]:
     return [column for column in model.columns if column.generated is None]
 
 
-def _same(model: TableModel) -> bytes:
-    return b" AND ".join(_equal(column, table_name(model)) for column in _stored(model))
+def _same(model: TableModel) -> SqlBytes:
+    return joined_bytes(b" AND ", (_equal(column, table_name(model)) for column in _stored(model)))
 
 
-def _equal(column: Column, table: bytes) -> bytes:
+def _equal(column: Column, table: SqlBytes) -> SqlBytes:
     name = quote(column.name)
-    one, other = table + b"." + name, b"s." + name
+    one, other = written_bytes(b"%s.%s", table, name), written_bytes(b"s.%s", name)
     if column.type in _NUMBERED:
-        return b"%s+0 <=> %s+0" % (one, other)
-    same = b"%s <=> %s" % (one, other)
+        return written_bytes(b"%s+0 <=> %s+0", one, other)
+    same = written_bytes(b"%s <=> %s", one, other)
     if column.type in CHARACTER_TYPES and column.charset != "binary":  # CAST of what is above max_allowed_packet: NULL
-        return b"%s AND (%s IS NULL OR CAST(%s AS BINARY)=CAST(%s AS BINARY))" % (same, one, one, other)
+        return written_bytes(b"%s AND (%s IS NULL OR CAST(%s AS BINARY)=CAST(%s AS BINARY))", same, one, one, other)
     return same
 
 
-def _digest(model: TableModel, table: bytes) -> bytes:
+def _digest(model: TableModel, table: SqlBytes) -> SqlBytes:
     """A number that rows which are alike have in common; other columns than these are only compared."""
-    parts = [b"0", b"0"]
+    parts = [integer_bytes(0), integer_bytes(0)]
     for column in _stored(model):
-        name = table + b"." + quote(column.name)
+        name = written_bytes(b"%s.%s", table, quote(column.name))
         if column.type in _NUMBERED:
-            parts.append(name + b"+0")
+            parts.append(written_bytes(b"%s+0", name))
         elif column.type in _LIKE_NUMBERS:
             parts.append(name)
         elif column.type in _STRINGS:
-            parts.append(b"CRC32(%s)" % name)
-    return b"CRC32(CONCAT_WS(',',%s))" % b",".join(parts)
+            parts.append(written_bytes(b"CRC32(%s)", name))
+    return written_bytes(b"CRC32(CONCAT_WS(',',%s))", joined_bytes(b",", parts))

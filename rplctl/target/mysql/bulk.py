@@ -28,6 +28,7 @@ from pymysql import err
 from rplctl import mysql_errors as er
 from rplctl.event.cells import LARGE_CELL
 from rplctl.schema.model import Column, TableModel
+from rplctl.sql_text import NO_BYTES, SqlBytes, joined_bytes, written_bytes
 from rplctl.target.base import (
     COPIES,
     CountMismatch,
@@ -44,7 +45,9 @@ from rplctl.target.mysql.connection import LoadingConnection
 from rplctl.target.mysql.rows import implicit_zeros, kept_times, table_name
 from rplctl.target.mysql.values import is_equal, literal, quote
 
-_STAGE = b"`rplctl`.`rplctl_stage`"  # beside our own tables: a database we have rights in
+_STAGE = written_bytes(b"`rplctl`.`rplctl_stage`")  # beside our own tables: a database we have rights in
+_UNUSED = written_bytes(b"@rplctl_unused")
+_PARAMETER = written_bytes(b"?")
 _STAGES = frozenset({_STAGE, STAGE})
 _NUMBERED = frozenset({"bit", "enum", "set"})  # LOAD DATA would take digits for text
 _READ_AS_TEXT = frozenset({"json", "inet4", "inet6", "uuid"})  # bytes would be their own form, not what they print
@@ -55,9 +58,9 @@ class BulkLoader:
 
     def __init__(
         self,
-        send: Callable[[bytes], Sequence[int]],
+        send: Callable[[SqlBytes], Sequence[int]],
         driver: Callable[[], LoadingConnection],
-        ask: Callable[[bytes], list[tuple[Any, ...]]],
+        ask: Callable[[SqlBytes], list[tuple[Any, ...]]],
     ) -> None:
         self._send = send
         self._driver = driver
@@ -91,10 +94,10 @@ class BulkLoader:
                 replaced = self._insert_framed(table_name(model), rows, model, _values_of(rows, model)).replaced
                 return expect_rows(f"update of {model.qualified_name}", replaced, rows.count)
             if not rows.framed and not is_parent:
-                self._send(b"SAVEPOINT rplctl_bulk")
-                if self._into(table_name(model), rows, model, b" REPLACE").replaced == rows.count:
+                self._send(written_bytes(b"SAVEPOINT rplctl_bulk"))
+                if self._into(table_name(model), rows, model, written_bytes(b" REPLACE")).replaced == rows.count:
                     return
-                self._send(b"ROLLBACK TO SAVEPOINT rplctl_bulk")
+                self._send(written_bytes(b"ROLLBACK TO SAVEPOINT rplctl_bulk"))
         with self._staged(rows, model):
             self._update_staged(rows, model)
 
@@ -113,10 +116,10 @@ class BulkLoader:
         if any(isinstance(value, bytes | memoryview) and len(value) > LARGE_CELL for value, _ in written):
             return False
         with self._stage(rows.columns, model):
-            values = b", ".join(literal(value, column) for value, column in written)
-            self._send(b"INSERT INTO %s VALUES (%s)" % (_STAGE, values))
-            same = b" AND ".join(is_equal(value, column) for value, column in written)
-            return self._ask(b"SELECT COUNT(*) FROM %s WHERE %s" % (_STAGE, same)) == [(1,)]
+            values = joined_bytes(b", ", (literal(value, column) for value, column in written))
+            self._send(written_bytes(b"INSERT INTO %s VALUES (%s)", _STAGE, values))
+            same = joined_bytes(b" AND ", (is_equal(value, column) for value, column in written))
+            return self._ask(written_bytes(b"SELECT COUNT(*) FROM %s WHERE %s", _STAGE, same)) == [(1,)]
 
     @contextmanager
     def _staged(self, rows: EncodedRows, model: TableModel) -> Iterator[None]:
@@ -128,15 +131,15 @@ class BulkLoader:
     @contextmanager
     def _stage(self, columns: Sequence[int], model: TableModel) -> Iterator[None]:
         """A temporary table whose columns are as the table's, so that indexes fit."""
-        names = b", ".join(quote(model.columns[c].name) for c in columns if c not in _generated(model))
-        empty = b"SELECT %s FROM %s WHERE FALSE" % (names, table_name(model))
-        self._send(b"CREATE TEMPORARY TABLE %s %s" % (_STAGE, empty))
+        names = joined_bytes(b", ", (quote(model.columns[c].name) for c in columns if c not in _generated(model)))
+        empty = written_bytes(b"SELECT %s FROM %s WHERE FALSE", names, table_name(model))
+        self._send(written_bytes(b"CREATE TEMPORARY TABLE %s %s", _STAGE, empty))
         try:
             yield
         finally:
-            self._send(b"DROP TEMPORARY TABLE %s" % _STAGE)
+            self._send(written_bytes(b"DROP TEMPORARY TABLE %s", _STAGE))
 
-    def _into(self, table: bytes, rows: EncodedRows, model: TableModel, how: bytes = b"") -> Loaded:
+    def _into(self, table: SqlBytes, rows: EncodedRows, model: TableModel, how: SqlBytes = NO_BYTES) -> Loaded:
         if rows.framed:
             return self._insert_framed(table, rows, model)
         places, sets = [], []
@@ -146,53 +149,58 @@ class BulkLoader:
                 continue
             column = model.columns[number]
             if column.generated is not None:
-                places.append(b"@rplctl_unused")
+                places.append(_UNUSED)
                 continue
-            value = _converted(column, b"@rplctl_%d" % number)
-            places.append(quote(column.name) if value is None else b"@rplctl_%d" % number)
+            value = _converted(column, written_bytes(b"@rplctl_%d", number))
+            places.append(quote(column.name) if value is None else written_bytes(b"@rplctl_%d", number))
             if value is not None:
-                sets.append(quote(column.name) + b"=" + value)
+                sets.append(written_bytes(b"%s=%s", quote(column.name), value))
         if table not in _STAGES:
-            sets += [quote(column.name) + b"=" + value for column, value in implicit_zeros(model, rows.columns)]
+            zeros = implicit_zeros(model, rows.columns)
+            sets += [written_bytes(b"%s=%s", quote(column.name), zero) for column, zero in zeros]
         return _whole(load_local(self._driver(), table, places, rows.pieces, sets=sets, how=how), rows, model)
 
-    def _insert_framed(self, table: bytes, rows: EncodedRows, model: TableModel, how: bytes = b"") -> Loaded:
+    def _insert_framed(self, table: SqlBytes, rows: EncodedRows, model: TableModel, how: SqlBytes = NO_BYTES) -> Loaded:
         columns = [model.columns[number] for number in rows.columns if number != COPIES]
-        places = [(quote(column.name), _converted(column, b"?") or b"?") for column in columns]
-        places += [(COPIES_COLUMN, b"?")] * (COPIES in rows.columns)
+        places = [(quote(column.name), _converted(column, _PARAMETER) or _PARAMETER) for column in columns]
+        places += [(COPIES_COLUMN, _PARAMETER)] * (COPIES in rows.columns)
         if table not in _STAGES:
             places += [(quote(column.name), zero) for column, zero in implicit_zeros(model, rows.columns)]
-        names = b", ".join(name for name, _ in places)
-        sql = b"INSERT INTO %s (%s) VALUES (%s)%s" % (table, names, b", ".join(value for _, value in places), how)
+        names = joined_bytes(b", ", (name for name, _ in places))
+        sql = written_bytes(
+            b"INSERT INTO %s (%s) VALUES (%s)%s", table, names, joined_bytes(b", ", (value for _, value in places)), how
+        )
         return _whole(execute_frames(self._driver(), sql, rows), rows, model)
 
     def _delete_staged(self, model: TableModel) -> int:
         table = table_name(model)  # no alias: MySQL would look for that in the default database
-        statement = b"DELETE FROM %s USING %s AS s STRAIGHT_JOIN %s ON %s"
-        return self._send(statement % (table, _STAGE, table, _same_key(model)))[0]
+        how = written_bytes(b"%s AS s STRAIGHT_JOIN %s ON %s", _STAGE, table, _same_key(model))
+        return self._send(written_bytes(b"DELETE FROM %s USING %s", table, how))[0]
 
     def _update_staged(self, rows: EncodedRows, model: TableModel) -> None:
         key = key_of(model)
         table = table_name(model)
         names = [quote(model.columns[c].name) for c in rows.columns if c not in key and c not in _generated(model)]
-        sets = [b"%s.%s=s.%s" % (table, name, name) for name in names]
+        sets = [written_bytes(b"%s.%s=s.%s", table, name, name) for name in names]
         stay = (quote(column.name) for column in kept_times(model, rows.columns))
-        sets += [b"%s.%s=%s.%s" % (table, name, table, name) for name in stay]
+        sets += [written_bytes(b"%s.%s=%s.%s", table, name, table, name) for name in stay]
         if not sets:  # nothing but the key: the rows are there, that is all
             name = quote(model.columns[key[0]].name)
-            sets.append(b"%s.%s=s.%s" % (table, name, name))
-        statement = b"UPDATE %s AS s STRAIGHT_JOIN %s ON %s SET %s"
-        self._send(b"SAVEPOINT rplctl_bulk")
+            sets.append(written_bytes(b"%s.%s=s.%s", table, name, name))
+        both = written_bytes(b"%s AS s STRAIGHT_JOIN %s ON %s", _STAGE, table, _same_key(model))
+        self._send(written_bytes(b"SAVEPOINT rplctl_bulk"))
         try:
-            found = self._send(statement % (_STAGE, table, _same_key(model), b", ".join(sets)))[0]
+            found = self._send(written_bytes(b"UPDATE %s SET %s", both, joined_bytes(b", ", sets)))[0]
             expect_rows(f"update of {model.qualified_name}", found, rows.count)
         except err.IntegrityError as error:
             if error.args[0] != er.DUP_ENTRY or not _are_whole(rows, model):
                 raise
-            self._send(b"ROLLBACK TO SAVEPOINT rplctl_bulk")
+            self._send(written_bytes(b"ROLLBACK TO SAVEPOINT rplctl_bulk"))
             expect_rows(f"delete from {model.qualified_name}", self._delete_staged(model), rows.count)
-            columns = b", ".join(quote(model.columns[c].name) for c in rows.columns if c not in _generated(model))
-            copy = b"INSERT INTO %s (%s) SELECT %s FROM %s" % (table, columns, columns, _STAGE)
+            columns = joined_bytes(
+                b", ", (quote(model.columns[c].name) for c in rows.columns if c not in _generated(model))
+            )
+            copy = written_bytes(b"INSERT INTO %s (%s) SELECT %s FROM %s", table, columns, columns, _STAGE)
             expect_rows(f"insert into {model.qualified_name}", self._send(copy)[0], rows.count)
 
 
@@ -205,28 +213,35 @@ def _whole(loaded: Loaded, rows: EncodedRows, model: TableModel) -> Loaded:
     return loaded
 
 
-def _values_of(rows: EncodedRows, model: TableModel) -> bytes:
+def _values_of(rows: EncodedRows, model: TableModel) -> SqlBytes:
     names = [quote(model.columns[number].name) for number in rows.columns]
-    return b" ON DUPLICATE KEY UPDATE " + b", ".join(b"%s=VALUES(%s)" % (name, name) for name in names)
+    values = joined_bytes(b", ", (written_bytes(b"%s=VALUES(%s)", name, name) for name in names))
+    return written_bytes(b" ON DUPLICATE KEY UPDATE %s", values)
 
 
 def load_local(  # noqa: PLR0913 - the parts of one statement
     driver: LoadingConnection,
-    table: bytes,
-    places: Iterable[bytes],
+    table: SqlBytes,
+    places: Iterable[SqlBytes],
     data: Iterable[bytes | memoryview],
     *,
-    sets: Sequence[bytes] = (),
-    how: bytes = b"",
+    sets: Sequence[SqlBytes] = (),
+    how: SqlBytes = NO_BYTES,
 ) -> Loaded:
     """LOAD DATA LOCAL of fields as bytes: `places` are their columns or variables, `sets` assignments."""
-    statement = b"LOAD DATA LOCAL INFILE 'rplctl'%s INTO TABLE %s CHARACTER SET binary (%s)"
-    sql = statement % (how, table, b", ".join(places)) + (b" SET " + b", ".join(sets) if sets else b"")
+    given = written_bytes(b" SET %s", joined_bytes(b", ", sets)) if sets else NO_BYTES
+    sql = written_bytes(
+        b"LOAD DATA LOCAL INFILE 'rplctl'%s INTO TABLE %s CHARACTER SET binary (%s)%s",
+        how,
+        table,
+        joined_bytes(b", ", places),
+        given,
+    )
     driver.local_data = data
     try:
         with driver.cursor() as cursor:
-            cursor.execute(sql)  # type: ignore[call-overload]  # bytes go as they are
-            message = cursor._result.message  # type: ignore[attr-defined]  # PyMySQL shows it nowhere else
+            cursor.execute(sql)
+            message = driver.last_message()
     finally:
         driver.local_data = None
     return Loaded(*map(int, re.findall(rb": *(\d+)", message)))
@@ -240,15 +255,15 @@ def _generated(model: TableModel) -> frozenset[int]:
     return frozenset(i for i, column in enumerate(model.columns) if column.generated is not None)
 
 
-def _same_key(model: TableModel) -> bytes:
+def _same_key(model: TableModel) -> SqlBytes:
     names = [quote(model.columns[c].name) for c in key_of(model)]
-    return b" AND ".join(b"%s.%s=s.%s" % (table_name(model), name, name) for name in names)
+    return joined_bytes(b" AND ", (written_bytes(b"%s.%s=s.%s", table_name(model), name, name) for name in names))
 
 
-def _converted(column: Column, variable: bytes) -> bytes | None:
+def _converted(column: Column, variable: SqlBytes) -> SqlBytes | None:
     """What becomes of a field that LOAD DATA alone would not store as it is."""
     if column.type in _NUMBERED:
-        return b"CAST(%s AS UNSIGNED)" % variable
+        return written_bytes(b"CAST(%s AS UNSIGNED)", variable)
     if column.type in _READ_AS_TEXT:
-        return b"CONVERT(%s USING utf8mb4)" % variable
+        return written_bytes(b"CONVERT(%s USING utf8mb4)", variable)
     return None

@@ -25,6 +25,7 @@ from pymysql import err
 
 from rplctl.event.fields import row_ends
 from rplctl.event.jit import byte_view
+from rplctl.sql_text import SqlBytes
 from rplctl.target.base import EncodedRows
 from rplctl.target.mysql.connection import LoadingConnection
 
@@ -45,7 +46,7 @@ class Loaded:
     warnings: int
 
 
-def execute_frames(connection: LoadingConnection, sql: bytes, rows: EncodedRows) -> Loaded:
+def execute_frames(connection: LoadingConnection, sql: SqlBytes, rows: EncodedRows) -> Loaded:
     """The statement, which has a parameter for each column, for each row. Raises the driver's errors."""
     driver: Any = connection
     parameters = len(rows.columns)

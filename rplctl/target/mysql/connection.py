@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import socket
 import struct
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Protocol, cast
 
 from pymysql import err
 from pymysql.connections import MySQLResult
@@ -24,6 +24,7 @@ from sqlalchemy.exc import DBAPIError
 from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
 from rplctl.handshake import Allowance, GuardedConnection, Protection, Security
+from rplctl.sql_text import Sql, SqlBytes, written
 from rplctl.target.mysql.security import connection_options
 from rplctl.target.mysql.settings import ROWS, assignments
 from rplctl.target.severed import watch_connections
@@ -64,6 +65,21 @@ HINTS = {
     er.NOT_ALLOWED_COMMAND: "set local_infile=1 on the target",
     er.LOAD_INFILE_CAPABILITY_DISABLED: "set local_infile=1 on the target",
 }
+
+
+class MysqlCursor(Protocol):
+    """The cursor of PyMySQL as this package speaks to it: it takes nothing but typed SQL (design D27)."""
+
+    @property
+    def rowcount(self) -> int: ...
+
+    def execute(self, query: Sql | SqlBytes) -> object: ...
+
+    def nextset(self) -> object: ...
+
+    def fetchone(self) -> tuple[Any, ...] | None: ...
+
+    def fetchall(self) -> Sequence[tuple[Any, ...]]: ...
 
 
 class _Result(MySQLResult):
@@ -127,6 +143,16 @@ class LoadingConnection(GuardedConnection):
             sql = memoryview(sql)
         super()._execute_command(command, sql)
 
+    def cursor(self, cursor: Any = None) -> AbstractContextManager[MysqlCursor]:  # type: ignore[override]
+        """Return PyMySQL's own cursor, which SQLAlchemy asks for too."""
+        return cast("AbstractContextManager[MysqlCursor]", super().cursor(cursor))
+
+    def last_message(self) -> bytes:
+        """Return the server's words on the last statement. PyMySQL shows them nowhere else."""
+        result: Any = self._result
+        message: bytes = result.message
+        return message
+
     def take_several(self, *, wanted: bool) -> None:
         """Whether a text may be several statements. It costs a question only where the kind of text changes."""
         if self._takes_several is wanted:
@@ -182,8 +208,8 @@ def connect(options: dict[str, Any], security: Security) -> LoadingConnection:
     try:
         _notice_a_vanished_server(connection)
         with connection.cursor() as cursor:
-            cursor.execute(assignments(ROWS))  # type: ignore[call-overload]  # bytes go as they are
-            cursor.execute("SELECT @@max_allowed_packet")
+            cursor.execute(assignments(ROWS))
+            cursor.execute(written("SELECT @@max_allowed_packet"))
             connection.most_bytes = int((cursor.fetchone() or (connection.most_bytes,))[0])
     except BaseException:
         connection._force_close()  # type: ignore[attr-defined]

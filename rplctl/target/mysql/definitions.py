@@ -16,9 +16,9 @@ from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
 from rplctl.schema.statement import TableName
 from rplctl.schema.touched import ACCOUNTS, DATABASE, TABLE, ServerObject
+from rplctl.sql_text import Sql, backticked, joined, utf8_literal, word, written
 from rplctl.target.base import Definition
 from rplctl.target.mysql.session import ServerKind
-from rplctl.target.mysql.values import quote
 
 _ABSENT: Final = frozenset(
     {
@@ -35,7 +35,7 @@ _ACCOUNTS: Final = {
 }
 _ROW_VERSIONS_SINCE: Final = 80029
 UNREADABLE: Final = Definition("?")
-Ask = Callable[[str], Sequence[Sequence[Any]]]
+Ask = Callable[[Sql], Sequence[Sequence[Any]]]
 
 
 def read_definitions(
@@ -48,9 +48,12 @@ def read_definitions(
 def _definition(ask: Ask, found: ServerObject, server: ServerKind, identity: bool) -> Definition | None:
     try:
         if found.kind == ACCOUNTS:
-            rows = [sorted(map(repr, ask(f"SELECT * FROM mysql.{name}"))) for name in _ACCOUNTS[server.is_mariadb]]
+            rows = [
+                sorted(map(repr, ask(written("SELECT * FROM mysql.{}", word(name)))))
+                for name in _ACCOUNTS[server.is_mariadb]
+            ]
             return Definition(_digest(repr(rows)))
-        row = ask(f"SHOW CREATE {found.kind} {_name(found)}")[0]
+        row = ask(written("SHOW CREATE {} {}", joined(" ", map(word, found.kind.split())), _name(found)))[0]
     except TargetError as error:
         if error.errno in _ABSENT:
             return None
@@ -72,14 +75,14 @@ def _numbers(ask: Ask, found: ServerObject, server: ServerKind) -> str:
     """The numbers of an InnoDB table and of its partitions; '' where they are not for us to see. An instant ALTER of
     MySQL keeps the number and counts a version of the rows.
     """
-    tables = "INNODB_SYS_TABLES" if server.is_mariadb else "INNODB_TABLES"
+    tables = written("INNODB_SYS_TABLES") if server.is_mariadb else written("INNODB_TABLES")
     counts = not server.is_mariadb and server.version >= _ROW_VERSIONS_SINCE
-    number = "CONCAT(TABLE_ID, '.', TOTAL_ROW_VERSIONS)" if counts else "TABLE_ID"
+    number = written("CONCAT(TABLE_ID, '.', TOTAL_ROW_VERSIONS)") if counts else written("TABLE_ID")
     file = f"{_file_name(found.database)}/{_file_name(found.name)}"
-    alike = (f"CAST(NAME AS BINARY) LIKE {_text(name)} ESCAPE '|'" for name in (file, f"{file}#P#%", f"{file}#p#%"))
-    where = " OR ".join(alike)
+    names = (file, f"{file}#P#%", f"{file}#p#%")
+    where = joined(" OR ", (written("CAST(NAME AS BINARY) LIKE {} ESCAPE '|'", utf8_literal(name)) for name in names))
     try:
-        rows = ask(f"SELECT NAME, {number} FROM information_schema.{tables} WHERE {where}")
+        rows = ask(written("SELECT NAME, {} FROM information_schema.{} WHERE {}", number, tables, where))
     except TargetError as error:
         if error.errno != er.SPECIFIC_ACCESS_DENIED_ERROR:
             raise
@@ -91,7 +94,7 @@ def _status(ask: Ask, found: ServerObject) -> tuple[str, str, bool]:
     """The engine; the second in which the table was made (InnoDB of MariaDB: last altered or renamed); whether that
     second is over.
     """
-    columns = "ENGINE, CREATE_TIME, CREATE_TIME < SYSDATE()"
+    columns = written("ENGINE, CREATE_TIME, CREATE_TIME < SYSDATE()")
     engine, made, is_past = ask(_of_table(columns, found.database, found.name))[0]
     return str(engine), str(made), bool(is_past)
 
@@ -100,7 +103,7 @@ def read_row_states(ask: Ask, tables: Iterable[TableName]) -> dict[ServerObject,
     """As StatementTarget.row_states. Aria does not keep the time up to date."""
     found: dict[ServerObject, Definition | None] = {}
     for database, name in tables:
-        columns = "ENGINE, TABLE_ROWS, DATA_LENGTH, DATA_FREE, UPDATE_TIME, UPDATE_TIME < SYSDATE()"
+        columns = written("ENGINE, TABLE_ROWS, DATA_LENGTH, DATA_FREE, UPDATE_TIME, UPDATE_TIME < SYSDATE()")
         for engine, *counts, changed, is_past in ask(_of_table(columns, database, name)):
             is_exact = engine == "MyISAM" and is_past
             found[ServerObject(kind=TABLE, database=database, name=name)] = Definition(
@@ -109,13 +112,13 @@ def read_row_states(ask: Ask, tables: Iterable[TableName]) -> dict[ServerObject,
     return found
 
 
-def _of_table(columns: str, database: str, name: str) -> str:
-    where = f"TABLE_SCHEMA = {_text(database)} AND TABLE_NAME = {_text(name)}"
-    return f"SELECT {columns} FROM information_schema.TABLES WHERE {where}"
+def _of_table(columns: Sql, database: str, name: str) -> Sql:
+    where = written("TABLE_SCHEMA = {} AND TABLE_NAME = {}", utf8_literal(database), utf8_literal(name))
+    return written("SELECT {} FROM information_schema.TABLES WHERE {}", columns, where)
 
 
-def _name(found: ServerObject) -> str:
-    return ".".join(quote(name).decode() for name in (found.database, found.name) if name)
+def _name(found: ServerObject) -> Sql:
+    return backticked(*filter(None, (found.database, found.name)))
 
 
 def _file_name(name: str) -> str:
@@ -129,10 +132,6 @@ def _in_file(letter: str) -> str:
     if letter == "_":
         return "|_"
     return letter if letter.isalnum() else f"@{ord(letter):04x}"
-
-
-def _text(name: str) -> str:
-    return f"_utf8mb4 X'{name.encode().hex()}'"
 
 
 def _digest(text: str) -> str:

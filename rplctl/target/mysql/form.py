@@ -13,7 +13,7 @@ from typing import Any, Final
 from rplctl.event.column import ColumnFormat
 from rplctl.event.table_map import ColumnType
 from rplctl.schema.model import CHARACTER_TYPES, Column, TableModel
-from rplctl.target.mysql.values import double_literal
+from rplctl.sql_text import double_bytes
 from rplctl.target.value_form import ValueForm
 
 _COMPRESSED: Final = frozenset({ColumnType.VARCHAR_COMPRESSED, ColumnType.BLOB_COMPRESSED})
@@ -49,7 +49,7 @@ def _text(column: Column, value: Any) -> bytes:
         case str():
             return value.encode()
         case float():
-            return double_literal(value).encode("ascii")
+            return double_bytes(value)
     return b"%04d" % value if column.type == "year" else b"%d" % value  # the text '0' is the year 2000
 
 

@@ -18,6 +18,7 @@ from rplctl.event.cells import LARGE_CELL
 from rplctl.event.fields import EncodedText, Fields
 from rplctl.event.jit import byte_view
 from rplctl.schema.model import TableModel
+from rplctl.sql_text import SqlBytes, joined_bytes, written_bytes
 from rplctl.target.base import ChangeKind, Row, RowChange, RowSet, Value, expect_rows, key_of
 from rplctl.target.mysql.bulk import load_local
 from rplctl.target.mysql.bulk_execute import Loaded
@@ -25,13 +26,14 @@ from rplctl.target.mysql.connection import LoadingConnection
 from rplctl.target.mysql.rows import change_statement, finds_by_key, has_empty_enum, implicit_zeros, table_name
 from rplctl.target.mysql.values import StagedCell, literal, quote
 
+_CELL = written_bytes(b"v")
 _CLEAN = Loaded(records=1, replaced=0, skipped=0, warnings=0)
 
 
 class SingleChanges:
     """`send` executes statements on the driver's connection and tells the rows each matched."""
 
-    def __init__(self, send: Callable[[bytes], Sequence[int]], driver: Callable[[], LoadingConnection]) -> None:
+    def __init__(self, send: Callable[[SqlBytes], Sequence[int]], driver: Callable[[], LoadingConnection]) -> None:
         self._send = send
         self._driver = driver
 
@@ -41,12 +43,12 @@ class SingleChanges:
             return sum(self._send(change_statement(change, model)))
         if change.before is None and change.after is not None and self._inserted(change.after, model):
             return 1
-        tables: list[bytes] = []
+        tables: list[SqlBytes] = []
         try:
             return sum(self._send(change_statement(self._staged(change, model, tables), model)))
         finally:
             if tables:
-                self._send(b"DROP TEMPORARY TABLE " + b", ".join(tables))
+                self._send(written_bytes(b"DROP TEMPORARY TABLE %s", joined_bytes(b", ", tables)))
 
     def insert(self, model: TableModel, rows: RowSet) -> RowSet:
         """Rows with large cells, one by one; the others are left to the caller. Raises CountMismatch."""
@@ -75,28 +77,29 @@ class SingleChanges:
         large = [(value, column) for value, column in cells if _is_large(value)]
         given = [(column, literal(value, column)) for value, column in cells if not _is_large(value)]
         sets = [
-            b"%s=%s" % (quote(column.name), text) for column, text in [*given, *implicit_zeros(model, rows.columns)]
+            written_bytes(b"%s=%s", quote(column.name), text)
+            for column, text in [*given, *implicit_zeros(model, rows.columns)]
         ]
         places = [quote(column.name) for _, column in large]
         if not large or has_empty_enum(model, [rows]):  # an empty ENUM warns
             return False
-        self._send(b"SAVEPOINT rplctl_large")
+        self._send(written_bytes(b"SAVEPOINT rplctl_large"))
         text = _text(value for value, _ in large)
         if load_local(self._driver(), table_name(model), places, text, sets=sets) == _CLEAN:
             return True
-        self._send(b"ROLLBACK TO SAVEPOINT rplctl_large")
+        self._send(written_bytes(b"ROLLBACK TO SAVEPOINT rplctl_large"))
         return False
 
-    def _staged(self, change: RowChange, model: TableModel, tables: list[bytes]) -> RowChange:
+    def _staged(self, change: RowChange, model: TableModel, tables: list[SqlBytes]) -> RowChange:
         """The change with a StagedCell for each large cell that its statement would hold."""
 
         def stage(value: Value, column: int) -> Value:
             if not _is_large(value) or model.columns[column].generated is not None:
                 return value
-            table = b"`rplctl`.`rplctl_cell_%d`" % len(tables)
-            self._send(b"CREATE TEMPORARY TABLE %s (v LONGBLOB)" % table)
+            table = written_bytes(b"`rplctl`.`rplctl_cell_%d`", len(tables))
+            self._send(written_bytes(b"CREATE TEMPORARY TABLE %s (v LONGBLOB)", table))
             tables.append(table)
-            if (loaded := load_local(self._driver(), table, [b"v"], _text([value]))) != _CLEAN:
+            if (loaded := load_local(self._driver(), table, [_CELL], _text([value]))) != _CLEAN:
                 raise TargetError(
                     f"A large cell of '{model.name}' did not arrive: {loaded}", errno=er.WARN_ALLOWED_PACKET_OVERFLOWED
                 )

@@ -7,11 +7,13 @@ and that has no default, the zero of its type, as servers do for columns which o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
 from rplctl.schema.model import BINARY_TYPES, GEOMETRY_TYPES, INTEGER_BITS, TEXT_BYTES, Column, TableModel
+from rplctl.sql_text import NO_BYTES, SqlBytes, joined_bytes, row_bytes, written_bytes
 from rplctl.target.base import ChangeKind, Row, RowChange, RowSet, TableChunk, Value, key_of
 from rplctl.target.mysql.values import comparand, is_empty_enum, is_equal, literal, quote
 
@@ -19,33 +21,39 @@ STATEMENT_BYTES = 1 << 20  # a statement is closed once it is this long
 ROWS_PER_STATEMENT = 500  # keys per DELETE: each is a range for the optimizer
 
 
-_ZEROS = {
-    **dict.fromkeys((*INTEGER_BITS, "float", "double", "decimal", "bit", "year"), b"0"),
-    **dict.fromkeys((*TEXT_BYTES, *BINARY_TYPES, "char", "varchar", "set"), b"''"),
-    **dict.fromkeys(("date", "datetime", "timestamp"), b"'0000-00-00'"),
-    "time": b"'00:00:00'",
-    "enum": b"1",
-    "json": b"'null'",
+_Join = Callable[[Iterable[SqlBytes]], SqlBytes]
+_BY_COMMA: _Join = partial(joined_bytes, b",")
+_BY_OR: _Join = partial(joined_bytes, b" OR ")
+_BY_SEMICOLON: _Join = partial(joined_bytes, b";")
+_ZEROS: dict[str, SqlBytes] = {
+    **dict.fromkeys((*INTEGER_BITS, "float", "double", "decimal", "bit", "year"), written_bytes(b"0")),
+    **dict.fromkeys((*TEXT_BYTES, *BINARY_TYPES, "char", "varchar", "set"), written_bytes(b"''")),
+    **dict.fromkeys(("date", "datetime", "timestamp"), written_bytes(b"'0000-00-00'")),
+    "time": written_bytes(b"'00:00:00'"),
+    "enum": written_bytes(b"1"),
+    "json": written_bytes(b"'null'"),
 }
 
 
-def table_name(model: TableModel) -> bytes:
-    return quote(model.database) + b"." + quote(model.name)
+def table_name(model: TableModel) -> SqlBytes:
+    return written_bytes(b"%s.%s", quote(model.database), quote(model.name))
 
 
-def insert_statements(model: TableModel, rows: RowSet) -> Iterator[tuple[bytes, int]]:
+def insert_statements(model: TableModel, rows: RowSet) -> Iterator[tuple[SqlBytes, int]]:
     """(statement, rows in it)."""
     written = [(i, c) for i, c in enumerate(rows.columns) if model.columns[c].generated is None]
     zeros = implicit_zeros(model, rows.columns)
-    names = b", ".join([quote(model.columns[c].name) for _, c in written] + [quote(column.name) for column, _ in zeros])
-    head = b"INSERT INTO %s (%s) VALUES " % (table_name(model), names)
+    names = joined_bytes(
+        b", ", [quote(model.columns[c].name) for _, c in written] + [quote(column.name) for column, _ in zeros]
+    )
+    head = written_bytes(b"INSERT INTO %s (%s) VALUES ", table_name(model), names)
     columns = [(i, model.columns[c]) for i, c in written]
     more = [zero for _, zero in zeros]
-    values = (b"(%s)" % b",".join([literal(row[i], column) for i, column in columns] + more) for row in rows.rows)
-    return _grouped(head, b",", values)
+    values = (row_bytes([literal(row[i], column) for i, column in columns] + more) for row in rows.rows)
+    return _grouped(head, _BY_COMMA, values)
 
 
-def implicit_zeros(model: TableModel, columns: Sequence[int]) -> list[tuple[Column, bytes]]:
+def implicit_zeros(model: TableModel, columns: Sequence[int]) -> list[tuple[Column, SqlBytes]]:
     """Columns besides `columns` that need a value and have no default, with the zero of their type."""
     given = set(columns)
     zeros = ((column, _ZEROS.get(column.type)) for number, column in enumerate(model.columns) if number not in given)
@@ -65,32 +73,41 @@ def kept_times(model: TableModel, columns: Collection[int]) -> list[Column]:
     ]
 
 
-def delete_statements(model: TableModel, keys: Sequence[Row]) -> Iterator[tuple[bytes, int]]:
+def delete_statements(model: TableModel, keys: Sequence[Row]) -> Iterator[tuple[SqlBytes, int]]:
     """Delete by key; (statement, keys in it)."""
-    head = b"DELETE FROM %s WHERE " % table_name(model)
-    return _grouped(head, b" OR ", (b"(" + by_key(model, key) + b")" for key in keys))
+    head = written_bytes(b"DELETE FROM %s WHERE ", table_name(model))
+    return _grouped(head, _BY_OR, (written_bytes(b"(%s)", by_key(model, key)) for key in keys))
 
 
-def by_key(model: TableModel, key: Row) -> bytes:
+def by_key(model: TableModel, key: Row) -> SqlBytes:
     columns = [model.columns[c] for c in key_of(model)]
-    return b" AND ".join(
-        b"%s=%s" % (quote(column.name), comparand(value, column)) for column, value in zip(columns, key, strict=True)
+    return joined_bytes(
+        b" AND ",
+        (
+            written_bytes(b"%s=%s", quote(column.name), comparand(value, column))
+            for column, value in zip(columns, key, strict=True)
+        ),
     )
 
 
-def update_statement(model: TableModel, columns: Sequence[int], values: Row, where: bytes) -> bytes:
+def update_statement(model: TableModel, columns: Sequence[int], values: Row, where: SqlBytes) -> SqlBytes:
     """`columns` take `values` where `where` holds."""
     given = set(columns)
     parts = [
-        b"%s=%s" % (quote(model.columns[c].name), literal(value, model.columns[c]))
+        written_bytes(b"%s=%s", quote(model.columns[c].name), literal(value, model.columns[c]))
         for c, value in zip(columns, values, strict=False)
         if model.columns[c].generated is None and not _is_no_geometry(value, model.columns[c])
     ]
-    parts += [quote(column.name) + b"=" + quote(column.name) for column in kept_times(model, given)]
+    parts += [_itself(column) for column in kept_times(model, given)]
     if not parts:  # only generated columns changed: they follow by themselves
         free = next(column for column in model.columns if column.generated is None)
-        parts.append(quote(free.name) + b"=" + quote(free.name))
-    return b"UPDATE %s SET %s WHERE %s" % (table_name(model), b", ".join(parts), where)
+        parts.append(_itself(free))
+    return written_bytes(b"UPDATE %s SET %s WHERE %s", table_name(model), joined_bytes(b", ", parts), where)
+
+
+def _itself(column: Column) -> SqlBytes:
+    name = quote(column.name)
+    return written_bytes(b"%s=%s", name, name)
 
 
 def _is_no_geometry(value: Value, column: Column) -> bool:
@@ -98,7 +115,7 @@ def _is_no_geometry(value: Value, column: Column) -> bool:
     return value == b"" and column.type in GEOMETRY_TYPES
 
 
-def change_statement(change: RowChange, model: TableModel) -> bytes:
+def change_statement(change: RowChange, model: TableModel) -> SqlBytes:
     """One change of one row."""
     if change.kind is ChangeKind.INSERT:
         assert change.after is not None
@@ -106,20 +123,22 @@ def change_statement(change: RowChange, model: TableModel) -> bytes:
     assert change.before is not None
     where = where_row(model, change.before)
     if change.kind is ChangeKind.DELETE:
-        return b"DELETE FROM %s WHERE %s" % (table_name(model), where)
+        return written_bytes(b"DELETE FROM %s WHERE %s", table_name(model), where)
     assert change.after is not None
     return update_statement(model, change.after.columns, change.after.rows[0], where)
 
 
-def update_statements(model: TableModel, rows: RowSet) -> Iterator[tuple[bytes, int]]:
+def update_statements(model: TableModel, rows: RowSet) -> Iterator[tuple[SqlBytes, int]]:
     """UPDATE by key, many in one packet: each row's values, then its key; (statements, rows in them)."""
     width = len(rows.columns)
     return _grouped(
-        b"", b";", (update_statement(model, rows.columns, row, by_key(model, row[width:])) for row in rows.rows)
+        NO_BYTES,
+        _BY_SEMICOLON,
+        (update_statement(model, rows.columns, row, by_key(model, row[width:])) for row in rows.rows),
     )
 
 
-def where_row(model: TableModel, image: RowSet) -> bytes:
+def where_row(model: TableModel, image: RowSet) -> SqlBytes:
     """By key when the image holds it, else by the whole image and only one row, as the server does without a key."""
     row = image.rows[0]
     if finds_by_key(model, image):
@@ -128,7 +147,7 @@ def where_row(model: TableModel, image: RowSet) -> bytes:
     plain = [(i, model.columns[c]) for i, c in enumerate(image.columns) if model.columns[c].generated is None]
     if not plain:  # the target has none of the columns that identify a row on the source
         raise TargetError(f"Can't find record in '{model.name}'", errno=er.KEY_NOT_FOUND)
-    return b" AND ".join(is_equal(row[i], column) for i, column in plain) + b" LIMIT 1"
+    return written_bytes(b"%s LIMIT 1", joined_bytes(b" AND ", (is_equal(row[i], column) for i, column in plain)))
 
 
 def finds_by_key(model: TableModel, image: RowSet) -> bool:
@@ -165,14 +184,14 @@ def parents_first(chunks: Sequence[TableChunk], models: Mapping[tuple[str, str],
     return [by_name[name] for name in ordered]
 
 
-def _grouped(head: bytes, separator: bytes, parts: Iterable[bytes]) -> Iterator[tuple[bytes, int]]:
-    pending: list[bytes] = []
+def _grouped(head: SqlBytes, join: _Join, parts: Iterable[SqlBytes]) -> Iterator[tuple[SqlBytes, int]]:
+    pending: list[SqlBytes] = []
     size = 0
     for part in parts:
         pending.append(part)
         size += len(part)
         if size >= STATEMENT_BYTES or len(pending) >= ROWS_PER_STATEMENT:
-            yield head + separator.join(pending), len(pending)
+            yield joined_bytes(b"", (head, join(pending))), len(pending)
             pending, size = [], 0
     if pending:
-        yield head + separator.join(pending), len(pending)
+        yield joined_bytes(b"", (head, join(pending))), len(pending)

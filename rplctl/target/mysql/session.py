@@ -26,25 +26,51 @@ from rplctl.event.events import Intvar, Rand, UserVar
 from rplctl.event.query import Query
 from rplctl.schema.context import TIME_ROUND_FRACTIONAL, TIME_TRUNCATE_FRACTIONAL
 from rplctl.schema.lexer import WAY_OUT
-from rplctl.sql_text import word
-from rplctl.target.mysql.settings import LENIENT, OWN_CHARSETS, ROWS, Settings, assignments, literal
-from rplctl.target.mysql.values import double_literal, quote
+from rplctl.sql_text import (
+    NOTHING,
+    NULL,
+    Grammar,
+    Sql,
+    SqlBytes,
+    as_text,
+    backticked,
+    float_literal,
+    hex_bytes,
+    joined,
+    matched,
+    word,
+    written,
+    written_bytes,
+)
+from rplctl.target.mysql.settings import (
+    DEFAULT,
+    LENIENT,
+    OFF,
+    ON,
+    OWN_CHARSETS,
+    ROWS,
+    Settings,
+    assignments,
+    integer,
+    literal,
+)
+from rplctl.target.mysql.values import quote
 
 StatementVariable = Intvar | Rand | UserVar
 
 _CANONICAL = {f"character_set_{what}": f"collation_{what}" for what in ("connection", "server", "database")}
 _ALIASES = _CANONICAL | {collation: charset for charset, collation in _CANONICAL.items()}
 # where variables that a statement has set and ROWS does not name go back to; others to DEFAULT, the server's
-_OWN = {"sql_if_exists": "0", "check_constraint_checks": "0"}
+_OWN = {"sql_if_exists": OFF, "check_constraint_checks": OFF}
 
 _BETWEEN_TRANSACTIONS = "explicit_defaults_for_timestamp"  # MySQL refuses to set it within one; only DDL looks at it
 _BINARY = 63
 # bits of flags2
 _AUTO_IS_NULL, _NO_FOREIGN_KEYS, _NO_UNIQUE = 14, 26, 27
 _MARIADB_FLAGS = {  # bit → variable, value when the bit is set, when it is not
-    15: ("check_constraint_checks", "0", "1"),
-    28: ("sql_if_exists", "1", "0"),
-    30: ("system_versioning_insert_history", "1", "0"),
+    15: ("check_constraint_checks", OFF, ON),
+    28: ("sql_if_exists", ON, OFF),
+    30: ("system_versioning_insert_history", ON, OFF),
 }
 _MARIADB_SINCE = {"sql_if_exists": 100503, "system_versioning_insert_history": 101011}
 _DEFAULTS_SINCE = {True: 100802, False: 50600}  # a session can set explicit_defaults_for_timestamp: MariaDB, MySQL
@@ -69,27 +95,27 @@ class Session:
 
     def __init__(
         self,
-        send: Callable[[bytes], object],
+        send: Callable[[SqlBytes], object],
         server: ServerKind,
         collation_name: Callable[[int], str],
         connection_id: int,
     ) -> None:
         self._send = send
         # CONNECTION_ID() says what was set
-        self._home = ROWS | _OWN | primary_key_settings("OFF", server) | {"pseudo_thread_id": str(connection_id)}
-        self._as_it_is_now: dict[str, str] = {}
+        self._home = ROWS | _OWN | primary_key_settings("OFF", server) | {"pseudo_thread_id": integer(connection_id)}
+        self._as_it_is_now: dict[str, Sql] = {}
         if not server.is_mariadb and server.version >= 80000:  # else information_schema tells of yesterday's rows
-            self._as_it_is_now = {"information_schema_stats_expiry": "0"}
+            self._as_it_is_now = {"information_schema_stats_expiry": OFF}
         self._home |= self._as_it_is_now
         self._collation_name = collation_name
         self._server = server
-        self._current: dict[str, str] = {}
+        self._current: dict[str, Sql] = {}
         self._ever_set: set[str] = set(ROWS)
         self._is_foreign = False  # a statement's session may hold
         self._is_speaking = False  # what is sent now is meant for it
         self._database = ""
-        self._policy: dict[str, str] = {}  # of primary keys, for every statement of the source
-        self._own: dict[str, str] = {}  # the server's, for what neither policy nor event says
+        self._policy: dict[str, Sql] = {}  # of primary keys, for every statement of the source
+        self._own: dict[str, Sql] = {}  # the server's, for what neither policy nor event says
 
     @contextmanager
     def foreign(self) -> Iterator[None]:
@@ -109,7 +135,7 @@ class Session:
         """Back into our own session, from whatever one, known or not. Nothing is sent where we are in it."""
         if not self._is_foreign:
             return
-        own = {name: self._home.get(name, "DEFAULT") for name in sorted(self._ever_set - {_BETWEEN_TRANSACTIONS})}
+        own = {name: self._home.get(name, DEFAULT) for name in sorted(self._ever_set - {_BETWEEN_TRANSACTIONS})}
         with self.foreign():
             self._send(assignments(OWN_CHARSETS | own))
         self._current = {name: self._current[name] for name in (_BETWEEN_TRANSACTIONS,) if name in self._current} | own
@@ -118,24 +144,26 @@ class Session:
     def rows(self, *, foreign_keys: bool, lenient: bool = False) -> None:
         """The session of row changes."""
         wanted = dict(LENIENT if lenient else ROWS)
-        wanted["foreign_key_checks"] = "1" if foreign_keys else "0"
+        wanted["foreign_key_checks"] = ON if foreign_keys else OFF
         if self._server.is_mariadb:
-            wanted["check_constraint_checks"] = "0"  # the source has checked, or was told not to
+            wanted["check_constraint_checks"] = OFF  # the source has checked, or was told not to
         wanted |= primary_key_settings("OFF", self._server)  # our own temporary tables have none
         wanted |= self._as_it_is_now
         self.leave()
         self._require(wanted)
 
-    def follow(self, policy: str, query: Callable[[str], Sequence[Sequence[object]]]) -> None:
+    def follow(self, policy: str, query: Callable[[Sql], Sequence[Sequence[object]]]) -> None:
         """REQUIRE_TABLE_PRIMARY_KEY_CHECK. What the server has so already is not set: that takes a privilege."""
         self._policy = primary_key_settings(policy, self._server)
         names = list(primary_key_settings("OFF", self._server))
         if names:
-            values = query("SELECT " + ", ".join(f"@@session.{name}" for name in names))[0]
-            self._own = {name: str(value) for name, value in zip(names, values, strict=True)}
+            values = query(written("SELECT {}", joined(", ", (written("@@session.{}", word(name)) for name in names))))[
+                0
+            ]
+            self._own = {name: word(str(value)) for name, value in zip(names, values, strict=True)}
             self._current |= self._own
 
-    def _require(self, wanted: Settings, once: Sequence[str] = ()) -> None:
+    def _require(self, wanted: Settings, once: Sequence[Sql] = ()) -> None:
         """Set what is not set so already, and `once`: assignments that hold for the next statement only."""
         changed = self._missing(wanted)
         if self._is_foreign and not _reads_alike(assignments(changed, once)):
@@ -150,12 +178,12 @@ class Session:
         self._send(assignments(changed, once))
         self._current.update(changed)
 
-    def _missing(self, wanted: Settings) -> dict[str, str]:
+    def _missing(self, wanted: Settings) -> dict[str, Sql]:
         return {name: value for name, value in wanted.items() if self._current.get(name) != value}
 
     def use(self, database: str) -> None:
         if database and database != self._database:
-            self._send(b"USE " + quote(database))
+            self._send(written_bytes(b"USE %s", quote(database)))
             self._database = database
             self._current.pop("collation_database", None)  # USE sets it
 
@@ -185,7 +213,7 @@ class Session:
         elif not self._server.is_mariadb and wanted.get(_BETWEEN_TRANSACTIONS) != self._current.get(
             _BETWEEN_TRANSACTIONS
         ):
-            self._send(b"COMMIT")  # as the DDL that follows would
+            self._send(written_bytes(b"COMMIT"))  # as the DDL that follows would
         try:
             self._require(self._own | wanted | self._policy, once)
         finally:
@@ -198,46 +226,48 @@ class Session:
         mysql.transaction_registry is there twice (1062, 1292).
         """
         if wanted:
-            self._send(b"SET autocommit=1")
+            self._send(written_bytes(b"SET autocommit=1"))
         try:
             yield
         finally:
             if wanted:
-                self._send(b"SET autocommit=0")
+                self._send(written_bytes(b"SET autocommit=0"))
 
-    def _once(self, variable: StatementVariable) -> str:
+    def _once(self, variable: StatementVariable) -> Sql:
         match variable:
             case Intvar():
-                return f"@@session.{'last_insert_id' if variable.kind == 1 else 'insert_id'}={variable.value}"
+                name = written("last_insert_id") if variable.kind == 1 else written("insert_id")
+                return written("@@session.{}={}", name, variable.value)
             case Rand():
-                return f"@@session.rand_seed1={variable.seed1}, @@session.rand_seed2={variable.seed2}"
+                return written("@@session.rand_seed1={}, @@session.rand_seed2={}", variable.seed1, variable.seed2)
             case UserVar():
-                return f"@{quote(variable.name).decode()}={self._user_variable(variable)}"
+                return written("@{}={}", backticked(variable.name), self._user_variable(variable))
 
-    def _user_variable(self, variable: UserVar) -> str:
+    def _user_variable(self, variable: UserVar) -> Sql:
         """Its value with type and collation, from the form of the USER_VAR event."""
         raw = variable.value
         if raw is None:
-            return "NULL"
+            return NULL
         if variable.kind == 1:
-            return double_literal(struct.unpack("<d", raw)[0])
+            return float_literal(struct.unpack("<d", raw)[0])
         if variable.kind == 2:
-            return str(int.from_bytes(raw, "little", signed=not variable.unsigned))
+            return integer(int.from_bytes(raw, "little", signed=not variable.unsigned))
         if variable.kind == 4:
-            return decimal_text(raw[2:], raw[0], raw[1])
+            return matched(Grammar.DECIMAL, decimal_text(raw[2:], raw[0], raw[1]))
         if variable.collation == _BINARY:
-            return f"X'{raw.hex()}'"
+            return as_text(hex_bytes(raw))
         charset, name = charset_of(variable.collation), self._collation_name(variable.collation)
-        return f"_{charset} X'{raw.hex()}'" + (f" COLLATE {word(name)}" if name else "")
+        collation = written(" COLLATE {}", word(name)) if name else NOTHING
+        return written("_{} {}{}", word(charset), as_text(hex_bytes(raw)), collation)
 
 
-def primary_key_settings(policy: str, server: ServerKind) -> dict[str, str]:
+def primary_key_settings(policy: str, server: ServerKind) -> dict[str, Sql]:
     """REQUIRE_TABLE_PRIMARY_KEY_CHECK on that server. STREAM leaves what the statement's event says; as with MySQL's
     own applier, sql_generate_invisible_primary_key of the server is none of ours.
 
     Raises TargetError 1235.
     """
-    found: dict[str, str] = {}
+    found: dict[str, Sql] = {}
     generates = not server.is_mariadb and server.version >= _GENERATES_KEYS_SINCE
     if policy == "GENERATE" and not generates:
         raise TargetError(
@@ -246,9 +276,9 @@ def primary_key_settings(policy: str, server: ServerKind) -> dict[str, str]:
             hint="rplctl change-master --require-table-primary-key-check stream",
         )
     if policy != "STREAM" and not server.is_mariadb and server.version >= _REQUIRES_KEYS_SINCE:
-        found["sql_require_primary_key"] = "1" if policy == "ON" else "0"
+        found["sql_require_primary_key"] = ON if policy == "ON" else OFF
     if generates:
-        found["sql_generate_invisible_primary_key"] = "1" if policy == "GENERATE" else "0"
+        found["sql_generate_invisible_primary_key"] = ON if policy == "GENERATE" else OFF
     return found
 
 
@@ -257,39 +287,39 @@ def _reads_alike(sql: bytes) -> bool:
     return sql.isascii() and b"'" not in sql
 
 
-def collations_sql(server: ServerKind) -> str:
+def collations_sql(server: ServerKind) -> Sql:
     """Ids and names. MariaDB's collations of several charsets have names of their own for each since 10.10."""
     if server.is_mariadb and server.version >= 101001:
-        return "SELECT ID, FULL_COLLATION_NAME FROM information_schema.COLLATION_CHARACTER_SET_APPLICABILITY"
-    return "SELECT ID, COLLATION_NAME FROM information_schema.COLLATIONS WHERE ID IS NOT NULL"
+        return written("SELECT ID, FULL_COLLATION_NAME FROM information_schema.COLLATION_CHARACTER_SET_APPLICABILITY")
+    return written("SELECT ID, COLLATION_NAME FROM information_schema.COLLATIONS WHERE ID IS NOT NULL")
 
 
-def statement_settings(query: Query, source: ServerKind, target: ServerKind) -> dict[str, str]:
+def statement_settings(query: Query, source: ServerKind, target: ServerKind) -> dict[str, Sql]:
     """Session variables of the statement, as SQL text; charsets last, because they change how the rest is read."""
     context = query.context
     stamp = f"{query.timestamp}.{context.microseconds:06d}" if context.microseconds else str(query.timestamp)
-    found = {"timestamp": stamp, "pseudo_thread_id": str(query.thread_id)}
+    found = {"timestamp": matched(Grammar.DECIMAL, stamp), "pseudo_thread_id": integer(query.thread_id)}
     found |= _flags(context.flags2 or 0, source, target)
     found["sql_mode"] = ROWS["sql_mode"]
     if context.sql_mode is not None:
-        found["sql_mode"] = str(_sql_mode(context.sql_mode, source, target))
+        found["sql_mode"] = integer(_sql_mode(context.sql_mode, source, target))
     increment, offset = context.auto_increment or (1, 1)
-    found |= {"auto_increment_increment": str(increment), "auto_increment_offset": str(offset)}
-    found["time_zone"] = literal(context.time_zone) if context.time_zone else "DEFAULT"
-    found["lc_time_names"] = str(context.lc_time_names or 0)
+    found |= {"auto_increment_increment": integer(increment), "auto_increment_offset": integer(offset)}
+    found["time_zone"] = literal(context.time_zone) if context.time_zone else DEFAULT
+    found["lc_time_names"] = integer(context.lc_time_names or 0)
     if target.version >= _DEFAULTS_SINCE[target.is_mariadb]:
         explicit = context.has_explicit_defaults(is_mariadb=source.is_mariadb, version=source.version)
-        found[_BETWEEN_TRANSACTIONS] = str(int(explicit))
+        found[_BETWEEN_TRANSACTIONS] = ON if explicit else OFF
     if not target.is_mariadb and not source.is_mariadb:
         found |= _mysql_only(query)
     return found | _charsets(query, source, target)
 
 
-def _flags(flags: int, source: ServerKind, target: ServerKind) -> dict[str, str]:
+def _flags(flags: int, source: ServerKind, target: ServerKind) -> dict[str, Sql]:
     found = {
-        "foreign_key_checks": "0" if flags >> _NO_FOREIGN_KEYS & 1 else "1",
-        "unique_checks": "0" if flags >> _NO_UNIQUE & 1 else "1",
-        "sql_auto_is_null": str(flags >> _AUTO_IS_NULL & 1),
+        "foreign_key_checks": OFF if flags >> _NO_FOREIGN_KEYS & 1 else ON,
+        "unique_checks": OFF if flags >> _NO_UNIQUE & 1 else ON,
+        "sql_auto_is_null": ON if flags >> _AUTO_IS_NULL & 1 else OFF,
     }
     if source.is_mariadb and target.is_mariadb:
         for bit, (name, if_set, if_not) in _MARIADB_FLAGS.items():
@@ -300,15 +330,15 @@ def _flags(flags: int, source: ServerKind, target: ServerKind) -> dict[str, str]
     return found
 
 
-def _mysql_only(query: Query) -> dict[str, str]:
+def _mysql_only(query: Query) -> dict[str, Sql]:
     context = query.context
     found = {
         "sql_require_primary_key": context.sql_require_primary_key,
         "default_table_encryption": context.default_table_encryption,
     }
-    settings = {name: str(int(value)) for name, value in found.items() if value is not None}
+    settings = {name: integer(int(value)) for name, value in found.items() if value is not None}
     if context.default_collation_for_utf8mb4 is not None:
-        settings["default_collation_for_utf8mb4"] = str(context.default_collation_for_utf8mb4)
+        settings["default_collation_for_utf8mb4"] = integer(context.default_collation_for_utf8mb4)
     return settings
 
 
@@ -334,10 +364,10 @@ def _fractions(mode: int, target: ServerKind) -> int:
     return TIME_TRUNCATE_FRACTIONAL if target.version >= 80000 and not mode & TIME_ROUND_FRACTIONAL else 0
 
 
-def _charsets(query: Query, source: ServerKind, target: ServerKind) -> dict[str, str]:
+def _charsets(query: Query, source: ServerKind, target: ServerKind) -> dict[str, Sql]:
     context = query.context
     same = source.is_mariadb == target.is_mariadb
-    found: dict[str, str] = {}
+    found: dict[str, Sql] = {}
     for name, collation in (
         ("collation_server", context.server_collation),
         ("collation_database", context.database_collation),
@@ -345,9 +375,9 @@ def _charsets(query: Query, source: ServerKind, target: ServerKind) -> dict[str,
     ):
         if collation:
             if same:
-                found[name] = str(collation)
+                found[name] = integer(collation)
             else:  # ids above 255 mean different collations: the charset's default stands in
-                found[name.replace("collation", "character_set")] = charset_of(collation)
-    found.setdefault("collation_database", "DEFAULT")
-    found["character_set_client"] = charset_of(context.client_collation or 45)
+                found[name.replace("collation", "character_set")] = word(charset_of(collation))
+    found.setdefault("collation_database", DEFAULT)
+    found["character_set_client"] = word(charset_of(context.client_collation or 45))
     return found

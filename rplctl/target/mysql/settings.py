@@ -3,29 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 
-Settings = Mapping[str, str]  # session variable → SQL text
+from rplctl.sql_text import Sql, SqlBytes, as_bytes, joined, utf8_number, word, written
+
+Settings = Mapping[str, Sql]  # session variable → SQL text
 
 
-def literal(text: str) -> str:
-    """Hexadecimal, with its character set: no quote that sql_mode or character_set_client could read otherwise."""
-    return f"_utf8mb4 0x{text.encode().hex()}" if text else "''"
-
+literal = utf8_number  # no quote that sql_mode or character_set_client could read otherwise
+ON, OFF, DEFAULT = written("1"), written("0"), written("DEFAULT")
+_SET, _COMMA = written("SET "), written(", ")
 
 # what rows need, and everything we say ourselves
-ROWS: dict[str, str] = {
+ROWS: dict[str, Sql] = {
     "sql_mode": literal("NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,STRICT_ALL_TABLES"),
     "time_zone": literal("+00:00"),
-    "foreign_key_checks": "1",
-    "unique_checks": "1",
-    "sql_auto_is_null": "0",
-    "character_set_client": "utf8mb4",
-    "collation_connection": "utf8mb4_general_ci",
+    "foreign_key_checks": ON,
+    "unique_checks": ON,
+    "sql_auto_is_null": OFF,
+    "character_set_client": written("utf8mb4"),
+    "collation_connection": written("utf8mb4_general_ci"),
 }
 LENIENT = {**ROWS, "sql_mode": literal("NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES")}
 OWN_CHARSETS = {name: ROWS[name] for name in ("character_set_client", "collation_connection")}
 
 
-def assignments(settings: Settings, once: Sequence[str] = ()) -> bytes:
+def assignments(settings: Settings, once: Sequence[Sql] = ()) -> SqlBytes:
     """One SET of all of them."""
-    return ("SET " + ", ".join([*(f"@@session.{name}={value}" for name, value in settings.items()), *once])).encode()
+    parts = [part for name, value in settings.items() for part in (_COMMA, _variable(name), value)]
+    parts += [part for assignment in once for part in (_COMMA, assignment)]
+    return as_bytes(joined("", (_SET, *parts[1:])))
+
+
+def integer(value: int) -> Sql:
+    return written("{}", value)
+
+
+@cache
+def _variable(name: str) -> Sql:
+    return written("@@session.{}=", word(name))

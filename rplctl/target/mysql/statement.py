@@ -22,11 +22,11 @@ from rplctl.schema.lexer import WAY_OUT, Token, opened, tokenize
 from rplctl.schema.model import Column, TableModel
 from rplctl.schema.parse import parse_ddl
 from rplctl.schema.statement import AddColumn, AlterTable, ChangeColumn, TableName
-from rplctl.sql_text import Sql, proven_statement
+from rplctl.sql_text import Sql, SqlBytes, backticked, proven_statement, statement_of_source, written
 from rplctl.target.ddl_parts import clustered_key
 from rplctl.target.mysql.between_vendors import converts_alike
 from rplctl.target.mysql.session import ServerKind
-from rplctl.target.mysql.values import VALUE_ERRORS, quote
+from rplctl.target.mysql.values import VALUE_ERRORS
 
 _MAY_BE_EXECUTED = re.compile(rb"/\*(?:M?!|\+)")
 _HINT_WITH_VARIABLES = re.compile(rb"/\*\+[^*]*\bSET_VAR\b", re.I)
@@ -121,7 +121,7 @@ def refuse_inexact(
     context: DdlContext,
     target: ServerKind,
     table_model: Callable[[str, str], TableModel | None],
-    ask: Callable[[str], Sequence[object]],
+    ask: Callable[[Sql], Sequence[object]],
 ) -> None:
     """Stop before an ALTER TABLE that would give rows other values than the source's.
 
@@ -133,23 +133,23 @@ def refuse_inexact(
         model = table_model(database, table)
         if model is None:
             continue
-        rows = f"SELECT 1 FROM {quote(database).decode()}.{quote(table).decode()}"
+        rows = written("SELECT 1 FROM {}", backticked(database, table))
         why = ""
         match operation:
             case AddColumn(column) if _is_by_chance(column):
-                if ask(f"{rows} LIMIT 1"):
+                if ask(written("{} LIMIT 1", rows)):
                     why = f"existing rows get values that only the source knows: DEFAULT {column.default}"
             case AddColumn(column) if column.auto_increment and not (model.engine == "InnoDB" and clustered_key(model)):
-                if len(ask(f"{rows} LIMIT 2")) > 1:
+                if len(ask(written("{} LIMIT 2", rows))) > 1:
                     why = "existing rows are numbered in an order that only the source knows"
             case ChangeColumn(name, column) if others and column.type == "date" and (old := model.find(name)):
                 mode = query.context.sql_mode or 0
                 rounds = mode & TIME_ROUND_FRACTIONAL if context.is_mariadb else not mode & TIME_TRUNCATE_FRACTIONAL
-                late = f"{rows} WHERE MICROSECOND({quote(name).decode()}) >= 500000 LIMIT 1"
+                late = written("{} WHERE MICROSECOND({}) >= 500000 LIMIT 1", rows, backticked(name))
                 if rounds and old.type in ("datetime", "timestamp") and old.fraction_digits and ask(late):
                     why = "MySQL rounds the times of rows up to the next day, MariaDB does not"
             case ChangeColumn(name, column) if others and (old := model.find(name)):
-                held = f"{rows} WHERE {quote(name).decode()} IS NOT NULL LIMIT 1"
+                held = written("{} WHERE {} IS NOT NULL LIMIT 1", rows, backticked(name))
                 if not converts_alike(old, column, is_strict=context.is_strict) and ask(held):
                     why = f"MariaDB and MySQL convert some values of {old.type} to {column.type} differently"
         if why:
@@ -175,15 +175,16 @@ def _is_by_chance(column: Column) -> bool:
     return _BY_CHANCE.search(_QUOTED.sub(b"", (column.default or "").encode())) is not None
 
 
-def text_of(statement: Query | ExecuteLoadQuery) -> bytes:
+def text_of(statement: Query | ExecuteLoadQuery) -> SqlBytes:
     """What to execute."""
     if isinstance(statement, Query):
         sql = _START_TRANSACTION.sub(b")", statement.sql_bytes)
         may_be_event = _CREATES_OR_ALTERS.match(_bare(sql)) and _NAMES_EVENT.search(sql)
-        return _passive_event(sql, statement) if may_be_event else sql
+        return statement_of_source(_passive_event(sql, statement) if may_be_event else sql)
     sql = statement.query.sql_bytes
     how = _DUPLICATES.get(statement.duplicate_handling, b"")
-    return b"%s LOCAL INFILE 'rplctl'%s INTO%s" % (sql[: statement.name_start], how, sql[statement.name_end :])
+    before, after = sql[: statement.name_start], sql[statement.name_end :]
+    return statement_of_source(b"%s LOCAL INFILE 'rplctl'%s INTO%s" % (before, how, after))
 
 
 def _passive_event(sql: bytes, query: Query) -> bytes:
@@ -232,14 +233,14 @@ def _behind_event_name(tokens: Sequence[Token]) -> int | None:
     return number + (3 if tokens[number + 1].value == "." else 1)
 
 
-def drop_of_those_there(query: Query, *, wanted: bool) -> bytes | None:
+def drop_of_those_there(query: Query, *, wanted: bool) -> SqlBytes | None:
     """DROP TABLE, VIEW or SEQUENCE as with IF EXISTS, if `wanted` or if the source dropped a part of the list before
     it failed: MySQL drops all of a list or nothing. None for other statements.
     """
     match = _DROP_LIST.match(query.sql_bytes, len(query.sql_bytes) - len(_bare(query.sql_bytes)))
     if match is None or not ((wanted and match["kind"].upper() != b"VIEW") or query.error_code in UNKNOWN_NAMES):
         return None
-    return b"%sIF EXISTS %s" % (query.sql_bytes[: match.end()], query.sql_bytes[match.end() :])
+    return statement_of_source(b"%sIF EXISTS %s" % (query.sql_bytes[: match.end()], query.sql_bytes[match.end() :]))
 
 
 def judge(query: Query, error: TargetError | None) -> None:

@@ -13,23 +13,26 @@ from dataclasses import replace
 from typing import Any, Final
 
 from rplctl.schema.model import TableModel
+from rplctl.sql_text import Sql, written
 
 Names = frozenset[tuple[str, str]]
 
-_TRIGGERS = (
+_TRIGGERS = written(
     "SELECT EVENT_OBJECT_SCHEMA, EVENT_OBJECT_TABLE FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA <> 'sys'"
 )
-_PARENTS = "SELECT UNIQUE_CONSTRAINT_SCHEMA, REFERENCED_TABLE_NAME FROM information_schema.REFERENTIAL_CONSTRAINTS"
-_FUNCTIONS = (
+_PARENTS = written(
+    "SELECT UNIQUE_CONSTRAINT_SCHEMA, REFERENCED_TABLE_NAME FROM information_schema.REFERENTIAL_CONSTRAINTS"
+)
+_FUNCTIONS = written(
     "SELECT ROUTINE_SCHEMA, ROUTINE_NAME FROM information_schema.ROUTINES "
     "WHERE ROUTINE_TYPE <> 'PROCEDURE' AND ROUTINE_SCHEMA NOT IN ('mysql', 'sys')"
 )
-_WITHOUT_TRANSACTIONS = (
+_WITHOUT_TRANSACTIONS = written(
     "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_TYPE NOT IN ('VIEW', 'SYSTEM VIEW') "
     "AND TABLE_SCHEMA NOT IN ('information_schema', 'mysql', 'performance_schema', 'sys') AND ENGINE IN "
     "(SELECT ENGINE FROM information_schema.ENGINES WHERE TRANSACTIONS = 'NO' AND ENGINE <> 'BLACKHOLE')"
 )
-_ACTS = "IN ('CASCADE', 'SET NULL')"
+_ACTS = written("IN ('CASCADE', 'SET NULL')")
 _TELLS: Final = re.compile(
     rb"REFERENCES|FOREIGN|CONSTRAINT|RENAME(?!\s+(?:COLUMN|INDEX|KEY)\b)|TRIGGER|DATABASE|SCHEMA|FUNCTION|PACKAGE"
     rb"|ENGINE\s*=?\s*(?!InnoDB\b)\w",
@@ -43,7 +46,7 @@ GENERATED_KEY = "my_row_id"  # MySQL's name of the column
 class TableFacts:
     """`query` asks the server, in the session of rows."""
 
-    def __init__(self, query: Callable[[str], list[tuple[Any, ...]]]) -> None:
+    def __init__(self, query: Callable[[Sql], list[tuple[Any, ...]]]) -> None:
         self._query = query
         self._known: dict[str, Names] = {}
         self._engines: dict[str, bool] = {}
@@ -72,7 +75,7 @@ class TableFacts:
 
     def cascading_parents(self) -> Names:
         """Tables that a foreign key with an action points at."""
-        return self._names(f"{_PARENTS} WHERE DELETE_RULE {_ACTS} OR UPDATE_RULE {_ACTS}")
+        return self._names(written("{} WHERE DELETE_RULE {} OR UPDATE_RULE {}", _PARENTS, _ACTS, _ACTS))
 
     def may_also_change(self, named: Collection[TableModel], statement: bytes) -> Names:
         """Tables without transactions that a statement may change besides the tables that it names: by their triggers,
@@ -86,11 +89,11 @@ class TableFacts:
 
     def is_transactional(self, engine: str) -> bool:
         if not self._engines:
-            rows = self._query("SELECT ENGINE, TRANSACTIONS FROM information_schema.ENGINES")
+            rows = self._query(written("SELECT ENGINE, TRANSACTIONS FROM information_schema.ENGINES"))
             self._engines = {str(name).lower(): answer == "YES" for name, answer in rows}
         return not engine or self._engines.get(engine.lower(), False)
 
-    def _names(self, sql: str) -> Names:
+    def _names(self, sql: Sql) -> Names:
         if sql not in self._known:
             if not self._known:
                 self._first_asked = time.monotonic()

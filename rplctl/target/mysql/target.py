@@ -9,7 +9,6 @@ versioning get them through the BINLOG statement.
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -28,7 +27,8 @@ from rplctl.schema.context import DdlContext
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, DdlPlan, plan_ddl
 from rplctl.schema.touched import ServerObject
-from rplctl.sql_text import Sql
+from rplctl.sql_run import run
+from rplctl.sql_text import Sql, SqlBytes, as_bytes, backticked, base64_literal, word, written, written_bytes
 from rplctl.target.base import (
     CountMismatch,
     Definition,
@@ -102,7 +102,7 @@ class MysqlTarget(OneConnection):
         if self._connection is None or self._session is None:
             with mapped_errors():
                 self._connection = self.engine.connect()
-                version, local_infile = self._query("SELECT @@version, @@local_infile")[0]
+                version, local_infile = self._query(written("SELECT @@version, @@local_infile"))[0]
                 self.server_version = str(version)
                 self.bulk_rows = BULK_ROWS if local_infile else 0
                 self.takes_frames = self._driver.takes_frames
@@ -153,7 +153,7 @@ class MysqlTarget(OneConnection):
         if self.server.is_mariadb:
             return True
         try:
-            self._send(b"SET SESSION xa_detach_on_prepare = OFF")
+            self._send(written_bytes(b"SET SESSION xa_detach_on_prepare = OFF"))
         except err.Error:  # an older server, or no SESSION_VARIABLES_ADMIN
             return False
         return True
@@ -178,13 +178,13 @@ class MysqlTarget(OneConnection):
         with mapped_errors():
             session.rows(foreign_keys=self._foreign_keys, lenient=lenient)
 
-    def _send(self, sql: bytes, data: Iterable[bytes] | None = None) -> list[int]:
+    def _send(self, sql: SqlBytes, data: Iterable[bytes] | None = None) -> list[int]:
         """Execute; rows matched by each statement in it."""
         driver = self._driver
         driver.local_data = data
         try:
             with driver.cursor() as cursor:
-                cursor.execute(sql)  # type: ignore[call-overload]  # bytes go as they are
+                cursor.execute(sql)
                 counts = [int(cursor.rowcount)]
                 while cursor.nextset():
                     counts.append(int(cursor.rowcount))
@@ -192,12 +192,12 @@ class MysqlTarget(OneConnection):
         finally:
             driver.local_data = None
 
-    def _query(self, sql: str | bytes, *, as_bytes: bool = False) -> list[tuple[Any, ...]]:
+    def _query(self, sql: Sql | SqlBytes, *, as_bytes: bool = False) -> list[tuple[Any, ...]]:
         """Outside a transaction it leaves none behind: no snapshot, no metadata lock. `as_bytes`: text undecoded."""
         with self._driver.cursor() as cursor:
             self._driver.use_unicode = not as_bytes  # MariaDB prints the default of a BINARY column raw
             try:
-                cursor.execute(sql)  # type: ignore[arg-type]  # bytes go as they are
+                cursor.execute(sql)
             finally:
                 self._driver.use_unicode = True
             rows = list(cursor.fetchall())
@@ -269,7 +269,7 @@ class MysqlTarget(OneConnection):
 
     def _update(self, model: TableModel, update: RowSet) -> None:
         """UPDATE by key; where rows trade values of another unique key, remove them all first, then put them back."""
-        self._send(b"SAVEPOINT rplctl_update")
+        self._send(written_bytes(b"SAVEPOINT rplctl_update"))
         try:
             for sql, count in rows_sql.update_statements(model, update):
                 if count > 1:
@@ -280,10 +280,10 @@ class MysqlTarget(OneConnection):
             key = key_of(model)
             if error.args[0] != er.DUP_ENTRY or set(update.columns) | set(key) != set(range(len(model.columns))):
                 raise  # not whole rows: the applier goes on one transaction at a time
-            self._send(b"ROLLBACK TO SAVEPOINT rplctl_update")
+            self._send(written_bytes(b"ROLLBACK TO SAVEPOINT rplctl_update"))
             self._delete(model, [row[len(update.columns) :] for row in update.rows], len(update.rows))
             self._insert(model, RowSet(update.columns + key, update.rows))
-        self._send(b"RELEASE SAVEPOINT rplctl_update")
+        self._send(written_bytes(b"RELEASE SAVEPOINT rplctl_update"))
 
     def apply_change(self, change: RowChange, model: TableModel) -> None:
         try:
@@ -315,7 +315,7 @@ class MysqlTarget(OneConnection):
             return change
         if tuple(column.name for column in model.columns[: len(_SEQUENCE)]) != _SEQUENCE:
             return change
-        stored = list(self._query(b"SELECT * FROM " + rows_sql.table_name(model))[0])
+        stored = list(self._query(written_bytes(b"SELECT * FROM %s", rows_sql.table_name(model)))[0])
         for number, value in zip(after.columns, after.rows[0], strict=True):
             stored[number] = value
         return RowChange(change.kind, change.before, RowSet(tuple(range(len(stored))), [tuple(stored)]))
@@ -323,7 +323,7 @@ class MysqlTarget(OneConnection):
     def stored_value(self, image: RowSet, column: int, model: TableModel) -> Value:
         """One column of the row that the image identifies, JSON as its text. Raises TargetError 1032."""
         name, where = quote(model.columns[column].name), rows_sql.where_row(model, image)
-        sql = b"SELECT CAST(%s AS CHAR) FROM %s WHERE %s" % (name, rows_sql.table_name(model), where)
+        sql = written_bytes(b"SELECT CAST(%s AS CHAR) FROM %s WHERE %s", name, rows_sql.table_name(model), where)
         self._rows_session()
         with mapped_errors():
             rows = self._query(sql)
@@ -335,11 +335,11 @@ class MysqlTarget(OneConnection):
         self._rows_session()
         with mapped_errors():
             try:
-                self._send(b"ROLLBACK TO SAVEPOINT " + savepoint.encode())
+                self._send(as_bytes(written("ROLLBACK TO SAVEPOINT {}", word(savepoint))))
             except err.Error as error:
                 if error.args[0] != er.SP_DOES_NOT_EXIST:
                     raise
-                self._send(b"ROLLBACK")
+                self._send(written_bytes(b"ROLLBACK"))
 
     def check_foreign_keys(self, wanted: bool) -> None:
         self._foreign_keys = wanted
@@ -359,7 +359,7 @@ class MysqlTarget(OneConnection):
                 raise
             return
         with mapped_errors():
-            self._send(b"SET SESSION gtid_next='AUTOMATIC'")
+            self._send(written_bytes(b"SET SESSION gtid_next='AUTOMATIC'"))
 
     def can_replay(self, description: FormatDescription) -> bool:
         same = description.is_mariadb == self.server.is_mariadb
@@ -369,7 +369,7 @@ class MysqlTarget(OneConnection):
         if self._described != description and description.is_mariadb == self.server.is_mariadb:
             event = build_format_description(1, 0, CHECKSUM_OFF, description.server_version, relay_log=False)
             with mapped_errors():
-                self._send(b"BINLOG '%s'" % base64.b64encode(event))
+                self._send(written_bytes(b"BINLOG %s", base64_literal(event)))
             self._described = description
 
     def replay_rows(self, table_map: bytes, rows: bytes, description: FormatDescription) -> None:
@@ -385,7 +385,7 @@ class MysqlTarget(OneConnection):
             last = bytearray(without_checksum(rows, description.checksum_length))
             last[_ROWS_FLAGS] |= _STMT_END
             first = without_checksum(table_map, description.checksum_length)
-            self._send(b"BINLOG '%s'" % base64.b64encode(first + last))
+            self._send(written_bytes(b"BINLOG %s", base64_literal(first + last)))
 
     # statements
 
@@ -403,16 +403,16 @@ class MysqlTarget(OneConnection):
 
     def make_tables(self, statements: Sequence[Sql]) -> None:
         with mapped_errors(), self.engine.connect() as connection:
-            connection.exec_driver_sql("SET SESSION sql_mode='', SESSION foreign_key_checks=0")
+            run(connection, written("SET SESSION sql_mode='', SESSION foreign_key_checks=0"))
             connection.execution_options(no_parameters=True)
             for statement in statements:
                 try:
-                    connection.exec_driver_sql(statement)
+                    run(connection, statement)
                 except DBAPIError as error:
                     near = mysql_statement.with_near_collation(statement, str(error.orig))
                     if near == statement:
                         raise
-                    connection.exec_driver_sql(near)
+                    run(connection, near)
         self._facts.forget()
 
     def run_statement(self, statement: Statement) -> None:
@@ -465,9 +465,9 @@ class MysqlTarget(OneConnection):
 
     def table_model(self, database: str, table: str) -> TableModel | None:
         self._rows_session()
-        name = rows_sql.table_name(TableModel(database, table, ())).decode()
+        sql = written("SHOW CREATE TABLE {}", backticked(database, table))
         try:
-            rows = self._query(f"SHOW CREATE TABLE {name}", as_bytes=True)
+            rows = self._query(sql, as_bytes=True)
         except err.Error as error:
             if error.args[0] in _NO_TABLE:
                 return None
@@ -494,7 +494,7 @@ class MysqlTarget(OneConnection):
     def may_also_change(self, named: Collection[TableModel], statement: bytes) -> frozenset[tuple[str, str]]:
         return self._facts.may_also_change(named, statement)
 
-    def _ask(self, sql: str) -> list[tuple[Any, ...]]:
+    def _ask(self, sql: Sql) -> list[tuple[Any, ...]]:
         self._rows_session()
         with mapped_errors():
             return self._query(sql)

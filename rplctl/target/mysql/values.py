@@ -18,7 +18,21 @@ from dataclasses import dataclass
 from rplctl import mysql_errors as er
 from rplctl.event.large_text import LargeText
 from rplctl.schema.model import CHARACTER_TYPES, GEOMETRY_TYPES, TEMPORAL_TYPES, Column
-from rplctl.sql_text import Grammar, matched, word
+from rplctl.sql_text import (
+    NULL,
+    Grammar,
+    SqlBytes,
+    as_bytes,
+    backticked_bytes,
+    double_bytes,
+    hex_bytes,
+    integer_bytes,
+    matched,
+    quoted_bytes,
+    upper_hex_bytes,
+    word,
+    written_bytes,
+)
 from rplctl.target.base import Value
 
 # out of range, truncated, incorrect, too long
@@ -33,6 +47,8 @@ _FLOATING = frozenset({"float", "double"})  # MySQL 9 takes no FLOAT(10,5) for e
 _NUMBERED = frozenset({"enum", "set"})
 _TWO_DIGITS = 2  # MariaDB's YEAR(2) keeps '0000' and '2000' apart, and takes the number 0 for 2000
 _MAY_BE_LARGE = GEOMETRY_TYPES | {"mediumtext", "longtext", "mediumblob", "longblob"}
+_NULL = as_bytes(NULL)
+_BINARY = written_bytes(b"_binary")
 _PRINTED = TEMPORAL_TYPES | {"inet4", "inet6", "uuid", "json"}
 
 
@@ -40,66 +56,64 @@ _PRINTED = TEMPORAL_TYPES | {"inet4", "inet6", "uuid", "json"}
 class StagedCell:
     """A large value in a statement: what a table with a row and a LONGBLOB `v` holds (`large`)."""
 
-    table: bytes
+    table: SqlBytes
 
 
-def literal(value: Value | StagedCell, column: Column) -> bytes:
+def literal(value: Value | StagedCell, column: Column) -> SqlBytes:
     """What is written into the column."""
     match value:
         case StagedCell():
-            return b"(SELECT v FROM %s)" % value.table
+            return written_bytes(b"(SELECT v FROM %s)", value.table)
         case None:
-            return b"NULL"
+            return _NULL
         case int() if column.type == "year" and column.length == _TWO_DIGITS:
-            return b"'%04d'" % value
+            return written_bytes(b"'%04d'", value)
         case int():
-            return b"%d" % value
+            return integer_bytes(value)
         case float():
-            return double_literal(value).encode("ascii")
+            return double_bytes(value)
         case bytes() | memoryview():
             raw = bytes(value)
-            return b"X'%s'" % raw.hex().encode("ascii") if len(raw) <= LONGEST_HEX else _quoted(raw, b"_binary")
+            return hex_bytes(raw) if len(raw) <= LONGEST_HEX else quoted_bytes(raw, _BINARY)
         case str():
-            return matched(Grammar.DECIMAL, value).encode() if column.type == "decimal" else _text_literal(value)
+            return (
+                as_bytes(matched(Grammar.DECIMAL, value)) if column.type == "decimal" else quoted_bytes(value.encode())
+            )
         case LargeText():
-            return _text_literal(str(value))
+            return quoted_bytes(str(value).encode())
 
 
-def double_literal(value: float) -> str:
-    text = repr(value)
-    return text if "e" in text else text + "e0"
-
-
-def comparand(value: Value, column: Column) -> bytes:
+def comparand(value: Value, column: Column) -> SqlBytes:
     """What the column is compared with in a key: text in the column's charset, so that its index is used."""
     if isinstance(value, bytes) and column.type in CHARACTER_TYPES and column.charset not in (None, "binary"):
-        return b"_%s %s" % (word(str(column.charset)).encode(), b"X'%s'" % value.hex().encode("ascii"))
+        return written_bytes(b"_%s %s", as_bytes(word(str(column.charset))), hex_bytes(value))
     if column.type == "set" and isinstance(value, int) and value >> 63:
-        return b"%d" % (value - (1 << 64))  # the servers compare a SET as a signed number
+        return integer_bytes(value - (1 << 64))  # the servers compare a SET as a signed number
     return literal(value, column)
 
 
-def is_equal(value: Value | StagedCell, column: Column) -> bytes:
+def is_equal(value: Value | StagedCell, column: Column) -> SqlBytes:
     """A condition that holds for exactly this value: bytes are compared, not collations; NULL equals NULL."""
     name = quote(column.name)
     if isinstance(value, StagedCell):  # where one of two columns is binary, both are compared as bytes
-        return b"%s=%s" % (name, literal(value, column))
+        return written_bytes(b"%s=%s", name, literal(value, column))
     if value is None:
-        return name + b" IS NULL"
+        return written_bytes(b"%s IS NULL", name)
     if column.type in _NUMBERED:
-        return b"%s+0=%s" % (name, comparand(value, column))
+        return written_bytes(b"%s+0=%s", name, comparand(value, column))
     if column.type in _FLOATING:
-        return b"%s+0=%s" % (name, literal(value, column))
+        return written_bytes(b"%s+0=%s", name, literal(value, column))
     if column.type in _NUMERIC:
-        return b"%s=%s" % (name, literal(value, column))
+        return written_bytes(b"%s=%s", name, literal(value, column))
     if column.type in _PRINTED or isinstance(value, str | LargeText):
-        return b"CAST(%s AS CHAR)=%s" % (name, literal(value, column))
+        return written_bytes(b"CAST(%s AS CHAR)=%s", name, literal(value, column))
     if column.type in GEOMETRY_TYPES or column.type == "vector":
-        same = b"HEX(%s)='%s'" % (name, _raw(value).hex().upper().encode("ascii"))
+        same = written_bytes(b"HEX(%s)='%s'", name, _upper_hex(value))
     else:
-        same = b"CAST(%s AS BINARY)=%s" % (name, literal(value, column))
+        same = written_bytes(b"CAST(%s AS BINARY)=%s", name, literal(value, column))
     if column.type in _MAY_BE_LARGE and isinstance(value, bytes | memoryview):
-        return b"LENGTH(%s)=%d AND %s" % (name, len(value), same)  # no CAST of what is above max_allowed_packet
+        # no CAST of what is above max_allowed_packet
+        return written_bytes(b"LENGTH(%s)=%d AND %s", name, len(value), same)
     return same
 
 
@@ -108,21 +122,9 @@ def is_empty_enum(value: Value, column: Column) -> bool:
     return column.type == "enum" and value == 0
 
 
-def quote(name: str) -> bytes:
-    return b"`" + name.replace("`", "``").encode() + b"`"
+quote = backticked_bytes
 
 
-def _raw(value: Value) -> bytes:
+def _upper_hex(value: Value) -> SqlBytes:
     assert isinstance(value, bytes | memoryview)
-    return bytes(value)
-
-
-def _text_literal(text: str) -> bytes:
-    return _quoted(text.encode())
-
-
-def _quoted(raw: bytes, introducer: bytes = b"") -> bytes:
-    """Within a utf8mb4 statement without NO_BACKSLASH_ESCAPES: a byte above 0x7f never hides the quote behind it, and a
-    zero byte is one like others (manual: mysql_real_escape_string).
-    """
-    return b"".join((introducer, b"'", raw.replace(b"\\", b"\\\\").replace(b"'", b"\\'"), b"'"))
+    return upper_hex_bytes(value)

@@ -14,6 +14,7 @@ from pymysql.constants import CLIENT
 
 from rplctl.event.fields import EncodedText, text_fields
 from rplctl.handshake import Security, TlsMode, TlsSettings
+from rplctl.sql_text import written, written_bytes
 from rplctl.target.base import EncodedRows
 from rplctl.target.mysql import bulk_execute as mysql_frames
 from rplctl.target.mysql.bulk_execute import Loaded, execute_frames
@@ -23,7 +24,7 @@ from tests.kit.private_server import PASSWORD, USER
 from tests.kit.servers import MariadbServer
 
 pytestmark = pytest.mark.mariadb
-INSERT = b"INSERT INTO d.t VALUES (?, ?)"
+INSERT = written_bytes(b"INSERT INTO d.t VALUES (?, ?)")
 
 
 def framed(*columns: list[bytes | None]) -> EncodedRows:
@@ -46,7 +47,7 @@ def test_rows_arrive_whatever_the_size_of_packets_and_a_duplicate_is_an_error(
     mariadb.sql("CREATE OR REPLACE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY, v BLOB)")
     numbers: list[bytes | None] = [b"%d" % number for number in range(1001)]
     values = [b"%d" % number * (number % 40) if number % 7 else None for number in range(1001)]
-    again = INSERT + b" ON DUPLICATE KEY UPDATE v=VALUES(v)"
+    again = written_bytes(b"%s ON DUPLICATE KEY UPDATE v=VALUES(v)", INSERT)
     with closing(connected(mariadb, autocommit=True)) as connection:
         assert execute_frames(connection, INSERT, framed(numbers, values)) == Loaded(1001, 0, 0, 0)
         with pytest.raises(err.IntegrityError, match="1062"):
@@ -70,7 +71,7 @@ def test_it_is_agreed_on_within_tls_too(mariadb_factory: Factory[MariadbServer],
     server.sql("CREATE DATABASE d; CREATE TABLE d.t (id INT, v INT)")
     security = Security(TlsSettings(TlsMode.VERIFY_CA, ca=str(certificate)))
     with closing(connected(server, security, autocommit=True)) as connection, connection.cursor() as cursor:
-        cursor.execute("SHOW STATUS LIKE 'Ssl_cipher'")
+        cursor.execute(written("SHOW STATUS LIKE 'Ssl_cipher'"))
         found = cursor.fetchone()
         assert found is not None and found[1]
         assert execute_frames(connection, INSERT, framed([b"1", b"2"], [None, b"4"])) == Loaded(2, 0, 0, 0)

@@ -10,6 +10,7 @@ import pytest
 from rplctl.errors import TargetError
 from rplctl.event.events import Intvar, Rand, UserVar
 from rplctl.event.query import Query, QueryContext
+from rplctl.sql_text import Sql
 from rplctl.target.mysql.session import (
     ServerKind,
     Session,
@@ -24,7 +25,7 @@ MARIADB, OLD_MARIADB = ServerKind(True, 101119), ServerKind(True, 100500)
 QUERY = Query(1_700_000_000, 7, 0, 0, "shop", b"", QueryContext(flags2=0, sql_mode=0), False, False)
 
 
-def settings(source: ServerKind, target: ServerKind, **context: object) -> dict[str, str]:
+def settings(source: ServerKind, target: ServerKind, **context: object) -> dict[str, Sql]:
     return statement_settings(replace(QUERY, context=QueryContext(**context)), source, target)  # type: ignore[arg-type]
 
 

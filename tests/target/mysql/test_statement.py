@@ -87,7 +87,7 @@ def test_a_hint_that_sets_variables_is_no_comment() -> None:
     ],
 )
 def test_no_event_stays_enabled_however_it_is_written(sql: bytes, mode: int) -> None:
-    sent = text_of(query(sql, mode=mode))
+    sent: bytes = text_of(query(sql, mode=mode))
     head, _, rest = sent.partition(b"\nDISABLE ON SLAVE ")
     assert rest == b"" or rest.startswith((b"DO", b"COMMENT")), sent
     assert b"ENABLE" not in head.replace(b"enable.f", b"") and b"DISABLE ON SLAVE" in sent

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from rplctl.errors import RplError
 from rplctl.event.large_text import LargeText, checked_text
 from rplctl.schema.model import Column
+from rplctl.sql_text import float_literal, written_bytes
 from rplctl.target.base import Value
 from rplctl.target.mysql.values import (
     LONGEST_HEX,
     StagedCell,
     comparand,
-    double_literal,
     is_empty_enum,
     is_equal,
     literal,
@@ -55,15 +56,22 @@ def test_large_text_and_staged_cells() -> None:
     found = checked_text("é'x")
     assert isinstance(found, LargeText)
     assert literal(found, MODERN) == "'é\\'x'".encode()
-    assert literal(StagedCell(b"`rplctl`.`t`"), MODERN) == b"(SELECT v FROM `rplctl`.`t`)"
+    assert literal(StagedCell(written_bytes(b"`rplctl`.`t`")), MODERN) == b"(SELECT v FROM `rplctl`.`t`)"
 
 
 @pytest.mark.parametrize(
     ("number", "text"), [(1.0, "1.0e0"), (1e16, "1e+16"), (5e-324, "5e-324"), (0.1 + 0.2, "0.30000000000000004e0")]
 )
 def test_a_double_gives_itself_back_and_is_no_decimal(number: float, text: str) -> None:
-    assert double_literal(number) == text
-    assert float(double_literal(number)) == number
+    assert float_literal(number) == text
+    assert float(float_literal(number)) == number
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
+def test_what_is_no_number_does_not_become_the_name_of_a_column(number: float) -> None:
+    with pytest.raises(RplError, match="is not a DOUBLE") as caught:
+        literal(number, Column("c", "double"))
+    assert caught.value.errno == 1064
 
 
 def test_a_key_is_compared_in_the_charset_of_its_column() -> None:
@@ -94,7 +102,7 @@ def test_a_set_is_compared_as_the_signed_number_that_servers_make_of_it() -> Non
         (b"\x0a", Column("c", "point"), b"LENGTH(`c`)=1 AND HEX(`c`)='0A'"),
         (b"\x0a", Column("c", "vector", 1), b"HEX(`c`)='0A'"),
         (b"ab", Column("c", "longblob"), b"LENGTH(`c`)=2 AND CAST(`c` AS BINARY)=X'6162'"),
-        (StagedCell(b"t"), Column("c", "longblob"), b"`c`=(SELECT v FROM t)"),
+        (StagedCell(written_bytes(b"t")), Column("c", "longblob"), b"`c`=(SELECT v FROM t)"),
     ],
 )
 def test_equal_is_by_bytes_and_never_by_collation(value: Value | StagedCell, column: Column, expected: bytes) -> None:
