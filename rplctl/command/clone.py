@@ -110,6 +110,9 @@ def clone(config: Config, channel_name: str, request: CloneRequest | None = None
         if is_new:
             refuse_while_running(channel)
         _refuse(config, master)
+        if request.choice.replace and not request.choice.is_made and not is_new:
+            text = "--replace needs the tables that it may drop, as the channel has a position"
+            raise UsageError(text, hint="add --tables or --databases")
         if not is_new:
             _refuse_purged(config, channel, Stored(master, relay))
         try:

@@ -84,8 +84,8 @@ class SourceStream(Protocol):
     def close(self) -> None: ...
 
 
-# `reset` forgets the position that the source no longer has; the copy begins at the source's end
-COPY_AGAIN: Final = "rplctl stop; rplctl reset --yes; rplctl clone --replace --databases DB,... --yes"
+# `reset` forgets the position that the source no longer has; the copy begins at the source's end, and takes all tables
+COPY_AGAIN: Final = "rplctl stop; rplctl reset --yes; rplctl clone --replace --yes"
 
 
 def fatal_reading_binlog(reason: str, *, hint: str = "") -> SourceError:

@@ -53,10 +53,7 @@ class Choice:
             if not (database and table):
                 raise UsageError(f"--tables {name}: write db.table,…")
             names.append((database, table))
-        found = cls(tuple(split_list(databases)), tuple(names), replace)
-        if replace and not found.is_made:
-            raise UsageError("--replace needs the tables that it may drop", hint="add --tables or --databases")
-        return found
+        return cls(tuple(split_list(databases)), tuple(names), replace)
 
     @property
     def is_made(self) -> bool:
