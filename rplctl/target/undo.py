@@ -10,6 +10,7 @@ from contextlib import closing
 from typing import Any, ClassVar
 
 from rplctl.schema.model import Column, TableModel
+from rplctl.sql_text import Sql
 from rplctl.target.base import Target
 from rplctl.target.ddl_parts import quote
 
@@ -21,24 +22,24 @@ class UndoSql(ABC):
 
     @staticmethod
     @abstractmethod
-    def table(model: TableModel) -> str:
+    def table(model: TableModel) -> Sql:
         """Its quoted name."""
 
-    def column(self, column: Column) -> str:
+    def column(self, column: Column) -> Sql:
         """Its quoted name."""
         return quote(column.name)
 
     @abstractmethod
-    def literal(self, value: Any, column: Column) -> str:
+    def literal(self, value: Any, column: Column) -> Sql:
         """Of a key's plain value (target.compared), to find a row by."""
 
     @abstractmethod
-    def literals(self, target: Target, model: TableModel) -> dict[str, str]:
+    def literals(self, target: Target, model: TableModel) -> dict[Sql, Sql]:
         """Columns of the target's table that can be written, quoted: SQL that gives the literal of each as text, NULL
         where it is that. Raises TargetError.
         """
 
-    def rows(self, target: Target, sql: str) -> list[tuple[Any, ...]]:
+    def rows(self, target: Target, sql: Sql) -> list[tuple[Any, ...]]:
         """What a SELECT gives in the open transaction. Raises TargetError."""
         with target.mapped_errors(), closing(target.connection.connection.cursor()) as cursor:
             cursor.execute(sql)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from rplctl.durable import private_folder, remove_file, replace_file
+from rplctl.sql_text import Sql, joined, written
 from rplctl.target.base import Target
 from rplctl.target.undo import UndoSql
 from rplctl.verify.key_values import Key
@@ -76,18 +77,20 @@ class UndoText:
                     changed.append(f"UPDATE {name} SET {sets} WHERE {self._where(key)};\n")
         return "".join((self.sql.begin, *gone, *changed, *back, self.sql.end))
 
-    def _where(self, key: Key) -> str:
+    def _where(self, key: Key) -> Sql:
         columns = [self.pair.target.columns[c] for c in self.pair.key]
-        return " AND ".join(
-            f"{self.sql.column(column)} = {self.sql.literal(value, column)}"
-            for column, value in zip(columns, key, strict=True)
+        return joined(
+            " AND ",
+            (
+                written("{} = {}", self.sql.column(column), self.sql.literal(value, column))
+                for column, value in zip(columns, key, strict=True)
+            ),
         )
 
-    def _row(self, key: Key, literals: Mapping[str, str]) -> dict[str, str]:
+    def _row(self, key: Key, literals: Mapping[Sql, Sql]) -> dict[Sql, str]:
         name = self.sql.table(self.pair.target)
-        found = self.sql.rows(
-            self.target, f"SELECT {', '.join(literals.values())} FROM {name} WHERE {self._where(key)}"
-        )
+        values = joined(", ", literals.values())
+        found = self.sql.rows(self.target, written("SELECT {} FROM {} WHERE {}", values, name, self._where(key)))
         if len(found) != 1:
             raise NoUndo(key, "its key stands for several rows")
         if None in found[0]:  # what no packet holds

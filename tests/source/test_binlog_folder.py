@@ -232,7 +232,7 @@ def test_a_file_that_is_no_readable_binary_log_is_named(tmp_path: Path, content:
 def test_logs_of_two_sources_in_one_folder_are_refused(tmp_path: Path) -> None:
     write_log(tmp_path / "a.000001", [])
     write_log(tmp_path / "b.000001", [])
-    with pytest.raises(SourceError, match="several names"):
+    with pytest.raises(SourceError, match="different base names"):
         log_names(tmp_path)
 
 

@@ -24,7 +24,7 @@ class DuckdbUndo(UndoSql):
     table = staticmethod(table)
     literal = staticmethod(literal)
 
-    def literals(self, target: Target, model: TableModel) -> dict[str, str]:
+    def literals(self, target: Target, model: TableModel) -> dict[Sql, Sql]:
         """Text with what is no printable ASCII in it goes as bytes."""
         with mapped_errors():
             found = present_columns(driver_of(target.connection), model)

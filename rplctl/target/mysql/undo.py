@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from rplctl.schema.model import CHARACTER_TYPES, INTEGER_BITS, TEMPORAL_TYPES, Column, TableModel
-from rplctl.sql_text import word
+from rplctl.sql_text import NOTHING, Sql, as_text, utf8_literal, word, written
 from rplctl.target.base import Target
 from rplctl.target.mysql.rows import table_name
 from rplctl.target.mysql.values import comparand, quote
@@ -24,36 +24,37 @@ class MysqlUndo(UndoSql):
     )
 
     @staticmethod
-    def table(model: TableModel) -> str:
-        return table_name(model).decode()
+    def table(model: TableModel) -> Sql:
+        return as_text(table_name(model))
 
-    def column(self, column: Column) -> str:
-        return quote(column.name).decode()
+    def column(self, column: Column) -> Sql:
+        return as_text(quote(column.name))
 
-    def literal(self, value: Any, column: Column) -> str:
+    def literal(self, value: Any, column: Column) -> Sql:
         if isinstance(value, str) and column.type in CHARACTER_TYPES:
-            return f"_utf8mb4 X'{value.encode('utf-8', 'surrogateescape').hex()}'"
-        return comparand(value, column).decode()
+            return utf8_literal(value)
+        return as_text(comparand(value, column))
 
-    def literals(self, target: Target, model: TableModel) -> dict[str, str]:
+    def literals(self, target: Target, model: TableModel) -> dict[Sql, Sql]:
         return {self.column(c): self._text(c) for c in model.columns if c.generated is None}
 
-    def _text(self, column: Column) -> str:
+    def _text(self, column: Column) -> Sql:
         name, kind = self.column(column), column.type
         if kind in _NUMBERS:
-            text = f"CAST({name} AS CHAR)"
+            text = written("CAST({} AS CHAR)", name)
         elif kind in _NUMBERED:
-            text = f"CAST({name} + 0 AS CHAR)"
+            text = written("CAST({} + 0 AS CHAR)", name)
         elif kind == "float":
-            text = f"QUOTE({name} * 1e0)"  # a sum of -0 and 0 is 0
+            text = written("QUOTE({} * 1e0)", name)  # a sum of -0 and 0 is 0
         elif kind in _PRINTED:
-            text = f"QUOTE({name})"
+            text = written("QUOTE({})", name)
         elif kind == "json":
-            text = f"CONCAT('_utf8mb4 X''', HEX(CAST({name} AS CHAR)), '''')"
+            text = written("CONCAT('_utf8mb4 X''', HEX(CAST({} AS CHAR)), '''')", name)
         else:
-            introducer = f"_{word(column.charset or 'utf8mb4')} " if kind in CHARACTER_TYPES else ""
-            text = f"CONCAT('{introducer}X''', HEX({name}), '''')"
-        return f"IF({name} IS NULL, 'NULL', {text})"
+            charset = word(column.charset or "utf8mb4")
+            introducer = written("_{} ", charset) if kind in CHARACTER_TYPES else NOTHING
+            text = written("CONCAT('{}X''', HEX({}), '''')", introducer, name)
+        return written("IF({} IS NULL, 'NULL', {})", name, text)
 
 
 UNDO: Final = MysqlUndo()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from rplctl.schema.model import Column, TableModel
-from rplctl.sql_text import standard_literal, written
+from rplctl.sql_text import Sql, standard_literal, written
 from rplctl.target.base import Target
 from rplctl.target.ddl_parts import quote
 from rplctl.target.postgresql.ddl_type import table
@@ -17,10 +17,10 @@ class PostgresqlUndo(UndoSql):
     begin = "BEGIN;\nSET LOCAL standard_conforming_strings = on;\nSET CONSTRAINTS ALL DEFERRED;\n"
     table = staticmethod(table)
 
-    def literal(self, value: Any, column: Column) -> str:
+    def literal(self, value: Any, column: Column) -> Sql:
         return standard_literal(parameter(value, column) or "")
 
-    def literals(self, target: Target, model: TableModel) -> dict[str, str]:
+    def literals(self, target: Target, model: TableModel) -> dict[Sql, Sql]:
         found = self.rows(
             target,
             written(

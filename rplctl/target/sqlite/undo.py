@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from rplctl.schema.model import Column, TableModel
-from rplctl.sql_text import hex_literal, standard_literal, written
+from rplctl.sql_text import Sql, hex_literal, number, standard_literal, written
 from rplctl.target.base import Target
 from rplctl.target.ddl_parts import quote
 from rplctl.target.sqlite.ddl import table
@@ -16,25 +16,27 @@ class SqliteUndo(UndoSql):
     begin = "PRAGMA foreign_keys=OFF;\nBEGIN;\n"
     table = staticmethod(table)
 
-    def literal(self, value: Any, column: Column) -> str:
+    def literal(self, value: Any, column: Column) -> Sql:
         if isinstance(value, bytes):
             return hex_literal(value)
         if not isinstance(value, str):
-            return repr(value)
+            return number(value)
         raw = value.encode("utf-8", "surrogateescape")
         return standard_literal(value) if value.isprintable() else written("CAST({} AS TEXT)", hex_literal(raw))
 
-    def literals(self, target: Target, model: TableModel) -> dict[str, str]:
+    def literals(self, target: Target, model: TableModel) -> dict[Sql, Sql]:
         """Text with what is no printable ASCII in it goes as bytes: quote() ends at a NUL."""
         found = self.rows(target, written("PRAGMA main.table_xinfo({})", table(model)))
-        names = [quote(name) for _, name, *_, hidden in found if not hidden]
-        as_bytes = written("typeof({0}) = 'text' AND ({0} GLOB '*[^ -~]*' OR length({0}) <> length(CAST({0} AS BLOB)))")
-        text = written(
-            "CASE WHEN {} THEN 'CAST(x''' || hex({{0}}) || ''' AS TEXT)' WHEN {{0}} IN (9e999, "
-            "-9e999) THEN replace(CAST({{0}} AS TEXT), 'Inf', '9e999') ELSE quote({{0}}) END",
-            as_bytes,
-        )
-        return {name: text.format(name) for name in names}
+        return {quote(name): _literal(quote(name)) for _, name, *_, hidden in found if not hidden}
+
+
+def _literal(name: Sql) -> Sql:
+    return written(
+        "CASE WHEN typeof({0}) = 'text' AND ({0} GLOB '*[^ -~]*' OR length({0}) <> length(CAST({0} AS BLOB))) "
+        "THEN 'CAST(x''' || hex({0}) || ''' AS TEXT)' WHEN {0} IN (9e999, -9e999) "
+        "THEN replace(CAST({0} AS TEXT), 'Inf', '9e999') ELSE quote({0}) END",
+        name,
+    )
 
 
 UNDO: Final = SqliteUndo()

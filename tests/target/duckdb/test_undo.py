@@ -49,7 +49,7 @@ def test_literals_are_lossless(target: DuckdbTarget, column: Column, value: Any)
     driver.execute(as_sql(f"INSERT INTO d.t VALUES ({UNDO.literal(value, column)})"))
     literals = UNDO.literals(target, model)
     assert [*literals] == ['"v"']
-    ((text,),) = UNDO.rows(target, f"SELECT {', '.join(literals.values())} FROM {UNDO.table(model)}")
+    ((text,),) = UNDO.rows(target, as_sql(f"SELECT {', '.join(literals.values())} FROM {UNDO.table(model)}"))
     assert (text == "NULL") == (value is None)
     driver.execute(as_sql(f"INSERT INTO d.t VALUES ({text})"))
     found = driver.execute(as_sql(f"SELECT count(*), count(DISTINCT v), count(v) FROM {UNDO.table(model)}")).fetchone()
@@ -58,5 +58,5 @@ def test_literals_are_lossless(target: DuckdbTarget, column: Column, value: Any)
 
 def test_what_the_driver_refuses_is_an_error_of_the_target(target: DuckdbTarget) -> None:
     with pytest.raises(TargetError, match="absent") as caught:
-        UNDO.rows(target, "SELECT 1 FROM d.absent")
+        UNDO.rows(target, as_sql("SELECT 1 FROM d.absent"))
     assert caught.value.errno == 1146

@@ -11,6 +11,7 @@ import pytest
 
 from rplctl.errors import TargetError
 from rplctl.schema.model import Column, TableModel
+from rplctl.sql_text import proven_statement as as_sql
 from rplctl.target import open_target
 from rplctl.target.sqlite.undo import UNDO
 
@@ -37,7 +38,7 @@ def test_literals_are_lossless(tmp_path: Path, value: Any) -> None:
         with closing(open_target(f"sqlite:///{path}")) as target:
             literals = UNDO.literals(target, MODEL)
             assert [*literals] == ['"v"']
-            ((text,),) = UNDO.rows(target, f"SELECT {', '.join(literals.values())} FROM {UNDO.table(MODEL)}")
+            ((text,),) = UNDO.rows(target, as_sql(f"SELECT {', '.join(literals.values())} FROM {UNDO.table(MODEL)}"))
         texts = [text] if value is None or isinstance(value, float) else [text, UNDO.literal(value, MODEL.columns[0])]
         for literal in texts:
             found, kind, old = connection.execute(
@@ -50,7 +51,7 @@ def test_what_the_driver_refuses_is_an_error_of_the_target(tmp_path: Path) -> No
     path = tmp_path / "t.db"
     with closing(open_target(f"sqlite:///{path}")) as target:
         with pytest.raises(TargetError, match="no such table") as caught:
-            UNDO.rows(target, "SELECT 1 FROM d__t")
+            UNDO.rows(target, as_sql("SELECT 1 FROM d__t"))
         assert caught.value.errno == 1146
         path.write_bytes(b"junk" * 1024)  # the file is not a database any more
         target.reconnect()
