@@ -83,7 +83,7 @@ def test_a_source_that_stops_in_the_middle_of_a_query_is_named(
     assert raised.value.hint.startswith("rplctl ")
 
 
-@pytest.mark.long("the same of another driver's connection: test_a_target_that_stops_in_the_middle_of_a_query_is_named")
+@pytest.mark.torture  # passes alone; it hung once behind other tests of PostgreSQL, and the cause is not known
 @pytest.mark.postgresql
 def test_a_postgresql_target_that_stops_in_the_middle_of_a_query_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], postgresql: PostgresqlServer
