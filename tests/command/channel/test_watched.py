@@ -83,7 +83,7 @@ def test_a_source_that_stops_in_the_middle_of_a_query_is_named(
     assert raised.value.hint.startswith("rplctl ")
 
 
-@pytest.mark.torture  # passes alone; it hung once behind other tests of PostgreSQL, and the cause is not known
+@pytest.mark.long("the same of another driver's connection: test_a_target_that_stops_in_the_middle_of_a_query_is_named")
 @pytest.mark.postgresql
 def test_a_postgresql_target_that_stops_in_the_middle_of_a_query_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], postgresql: PostgresqlServer
@@ -92,7 +92,12 @@ def test_a_postgresql_target_that_stops_in_the_middle_of_a_query_is_named(
     engine = open_engine(config.target_url)
     with pytest.raises(TargetError, match="the target .* did not answer within 1 s"):
         with one_engine(), watched_peers(config, ""), mapped_errors("postgresql"), engine.connect() as connection:
-            backend = int(str(run(connection, written("SELECT pg_backend_pid()")).scalar()))
-            with stopped(postgresql.pid, backend):
+            run(connection, written("SELECT pg_sleep(1.5)"))  # it is watched and works
+            with stopped(postgresql.pid), stopped(*children_of(postgresql.pid)):
                 run(connection, written("SELECT 1"))
     engine.dispose()
+
+
+def children_of(pid: int) -> list[int]:
+    """Return the server's backends: each is a process, which answers on its connection while the others stand still."""
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
