@@ -211,7 +211,6 @@ def _secrets(datadir: Path) -> Iterator[DoctorLine]:
 
 
 def _target(config: Config, channels: list[str]) -> Iterator[DoctorLine]:
-
     shown, engine = url_without_password(config.target_url), engine_of(config)()
     two_phases = partial(_guarded, TWO_PHASES, lambda: _two_phases(config, engine))
     if is_missing_file(config.target_place):

@@ -127,15 +127,14 @@ def _place_columns(model: TableModel, operations: tuple[ddl.Operation, ...]) -> 
         change = changes.get(column.name)
         if isinstance(change, ddl.DropColumn):
             continue
+        new = column
         if isinstance(change, ddl.RenameColumn):
-            draft.renamed[column.name] = change.new_name
-            column, origin = replace(column, name=change.new_name), column.name
+            new = replace(column, name=change.new_name)
         elif isinstance(change, ddl.ChangeColumn):
-            draft.renamed[column.name] = change.column.name
-            column, origin = change.column, column.name
-        else:
-            origin = column.name
-        draft.columns.append((column, origin))
+            new = change.column
+        if change is not None:
+            draft.renamed[column.name] = new.name
+        draft.columns.append((new, column.name))
     for operation in operations:
         _place(draft, operation)
     for operation in operations:
