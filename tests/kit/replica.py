@@ -165,7 +165,11 @@ class Replica:
 
 @contextlib.contextmanager
 def _environment(variables: dict[str, str]) -> Iterator[None]:
-    """Set them for a verb in this process: `verify` and `repair` start a channel that is stopped."""
+    """Set them for a verb in this process: `verify` and `repair` start a channel that is stopped.
+
+    Only these are touched: unittest.mock.patch.dict empties the whole environment for a moment, in which another
+    thread of the test may begin a program.
+    """
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:
