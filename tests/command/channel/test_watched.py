@@ -19,6 +19,7 @@ from rplctl.sql_text import written
 from rplctl.target import mapped_errors, open_engine
 from tests.cli.program import Program
 from tests.kit.private_server import PASSWORD, USER
+from tests.kit.replica import wait_until
 from tests.kit.servers import MariadbServer, PostgresqlServer
 
 SHORT = {"PAUSE_S": 0.05, "ANSWER_S": 1.0, "MOST_LATE": 2}
@@ -33,13 +34,19 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextmanager
 def stopped(*pids: int) -> Iterator[None]:
+    """Every thread stands still inside: a signal takes effect when a thread enters the kernel, not when it is sent."""
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
+        wait_until(lambda: {state_of(stat) for stat in Path(f"/proc/{pid}/task").glob("*/stat")} <= {"T", "Z"})  # noqa: B023
     try:
         yield
     finally:
         for pid in pids:
             os.kill(pid, signal.SIGCONT)
+
+
+def state_of(stat: Path) -> str:
+    return stat.read_text().rpartition(")")[2].split()[0]
 
 
 def configured(datadir: Path, capsys: pytest.CaptureFixture[str], *source: str, target: str = "") -> Config:
