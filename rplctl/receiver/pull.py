@@ -180,7 +180,7 @@ class Pull:
         position = int.from_bytes(event[HEADER_LENGTH : HEADER_LENGTH + _ROTATE_FIXED], "little")
         if not name.isprintable() or not is_log_name(name) or not can_begin_at(position):
             raise SourceError(
-                f"the source sent an invalid name of a binary log: {given!r} at {position}",
+                f"the source sent an invalid binary log name or position: {given!r} at {position}",
                 errno=er.SLAVE_RELAY_LOG_WRITE_FAILURE,
             )
         self._left_out = False
