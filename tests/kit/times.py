@@ -1,7 +1,8 @@
 """Where the time of a test run goes: `make test TIMES=1` prints a table by test file, TIMES=tests one by test.
 
-The CPU seconds of a row are those of the worker that runs it and of every process that carries the worker's name in
-its environment, sampled while they live: a process that ends sooner than a sample counts as started, not its CPU.
+The CPU seconds of a row are those of the worker that runs it and of every process that carries the run's and the
+worker's name in its environment, sampled while they live: a process that ends sooner than a sample counts as
+started, not its CPU.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ SAMPLE_S = 0.2
 SERVERS = {"mariadbd", "mysqld", "postgres"}
 SHOWN = {"files": 60, "tests": 400}
 _TICK = os.sysconf("SC_CLK_TCK")
-_WORKER = "PYTEST_XDIST_WORKER"
+_WORKER = ("PYTEST_XDIST_TESTRUNUID", "PYTEST_XDIST_WORKER")  # another run on the machine has workers of these names
 
 
 def install(config: pytest.Config) -> None:
@@ -39,7 +40,7 @@ class Sampler:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
-        self._mark = f"{_WORKER}={os.environ[_WORKER]}".encode()
+        self._marks = {f"{name}={os.environ[name]}".encode() for name in _WORKER}
         self._times: defaultdict[str, dict[str, float]] = defaultdict(_nothing)
         self._row = ""
         self._own_cpu = time.process_time()
@@ -88,7 +89,7 @@ class Sampler:
             self._cpu = {pid: cpu for pid, cpu in self._cpu.items() if pid in living}
 
     def _look_at(self, pid: int, counted: dict[str, float]) -> None:
-        if pid not in self._cpu and self._mark not in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+        if pid not in self._cpu and not self._marks <= {*Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")}:
             self._strangers.add(pid)
             return
         name, _, rest = Path(f"/proc/{pid}/stat").read_text().partition("(")[2].rpartition(")")
