@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.kit import progress, times
-from tests.kit.private_server import PrivateServer, ServerUnavailable
+from tests.kit.private_server import PrivateServer, ServerUnavailable, short_folder
 from tests.kit.replica import Replica
 from tests.kit.servers import Mariadb105Server, Mariadb118Server, MariadbServer, MysqlServer, PostgresqlServer
 from tests.kit.torture_page import PROPERTY, drained, run_seed, write_page
@@ -26,6 +26,9 @@ from tests.kit.torture_page import PROPERTY, drained, run_seed, write_page
 # A run starts hundreds of Pythons: each would compile all of rplctl again where nothing may be kept.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# The folders of tests, too, are in memory where there is enough: a run waits for thousands of syncs otherwise.
+os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(short_folder()))
 
 # The same examples each time, and none is an error for the time it takes: a run must not end well or badly by chance.
 settings.register_profile(

@@ -52,6 +52,7 @@ class MariadbServer(PrivateServer):
 
     kind = "mariadb"
     errors = (pymysql.Error, OSError)
+    no_such_table = pymysql.err.ProgrammingError
     base_options: ClassVar[tuple[str, ...]] = (
         "--bind-address=127.0.0.1",
         "--log-bin=binlog",
@@ -147,9 +148,10 @@ class MariadbServer(PrivateServer):
                 if not cursor.nextset():
                     return rows
 
-    def forget_owners(self) -> None:
-        with contextlib.suppress(pymysql.err.Error):  # there is no such table yet; no event, for the server is a source
-            self.sql("SET sql_log_bin = 0; DELETE FROM rplctl.rplctl_channel_owner")
+    def _connect_housekeeper(self) -> pymysql.connections.Connection[Any]:
+        connection = self.connect()
+        connection.query("SET sql_log_bin = 0")  # the server is a source: no event
+        return connection
 
     def url(self, database: str = "") -> str:
         return f"mysql+pymysql://{USER}:{PASSWORD}@{self.host}:{self.port}/{database}"
@@ -317,6 +319,7 @@ class PostgresqlServer(PrivateServer):
 
     kind = "postgresql"
     errors = (psycopg.Error, OSError)
+    no_such_table = psycopg.errors.UndefinedTable
 
     def __init__(self, options: Sequence[str] = ()) -> None:
         folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
