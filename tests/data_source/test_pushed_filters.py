@@ -48,6 +48,7 @@ def filters_of(rows: list[dict[str, Any]]) -> list[tuple[list[api.Filter], Keeps
     ]
 
 
+@pytest.mark.long("The compressed rows of MySQL stay; MariaDB's rows repeat them.", keeps="mysql|my97")
 @pytest.mark.slow
 @pytest.mark.parametrize("case", ["ma1011-torture-row", "my97-torture-compress-l1", "mysql-tagged"])
 def test_each_row_that_a_filter_keeps_is_read(case: str, tmp_path: Path) -> None:
