@@ -168,6 +168,7 @@ def test_the_keys_are_those_of_the_page(stage: Stage, entry: str) -> None:
     agree(stage, entry, RUNS[entry])
 
 
+@pytest.mark.long("tests/command/test_fsync_report.py runs it; its line has the keys of the page.", keeps="^(?!fsync)")
 @pytest.mark.slow
 @pytest.mark.parametrize("entry", SLOW)
 def test_the_keys_of_what_starts_processes_are_those_of_the_page(

@@ -11,6 +11,7 @@ import pytest
 from rplctl.command.fsync_report import VARIANTS, FsyncLine, fsync_report
 from rplctl.config import Config
 from rplctl.errors import UsageError
+from tests.cli.test_json_page import PAGE
 from tests.kit.servers import MariadbServer, PostgresqlServer
 
 EVERYWHERE = [("4", 0.0), ("-", 0.0), ("-", 2.0)]
@@ -32,6 +33,10 @@ def on_server(folder: Path, url: str, expected: Counted) -> list[FsyncLine]:
 def counted(lines: list[FsyncLine]) -> Counted:
     """Of the variants that were counted."""
     return [(line.Variant, line.Counted) for line in lines if line.Counted is not None]
+
+
+def test_page() -> None:
+    assert PAGE["fsync-report"] == list(FsyncLine.__dataclass_fields__)
 
 
 @pytest.mark.slow

@@ -99,12 +99,7 @@ def test_page() -> None:
     indirect=True,
 )
 def test_what_differs_is_mended_and_nothing_else(target: Target, replica: Replica, source: MariadbServer) -> None:
-    source.sql("; ".join((SCHEMA, ALL_TYPES, *PLAIN, ROWS, *FILL, *MORE)))
-    options = replica.datadir / "rplctl.toml"
-    options.write_text(f'replicate_do_db = "living"\n{options.read_text()}')
-    replica.change_master(source)
-    replica.run("start")
-    replica.wait_synced(source)
+    filled(replica, source)
     target("ALTER TABLE {db}plain ADD COLUMN own INT DEFAULT 7")
     target("UPDATE {db}plain SET own = 1 WHERE id = 8")
     assert "rplctl verify writes one" in replica.run("repair", expect=2).stderr
@@ -145,7 +140,32 @@ def test_what_differs_is_mended_and_nothing_else(target: Target, replica: Replic
     assert [(found[name]["Missing"], found[name]["Extra"], found[name]["Different"]) for name in ("types", "few")] == [
         (0, 0, 1), (0, 0, 0),
     ]  # fmt: skip
-    killed_and_repeated(replica, source)
+    killed_and_repeated(replica)
+
+
+@pytest.mark.long("test_what_differs_is_mended_and_nothing_else kills at the same points, while nobody writes.")
+@pytest.mark.parametrize("target", ["sqlite"], indirect=True)
+def test_killed_beside_writers_it_is_repeated(target: Target, replica: Replica, source: MariadbServer) -> None:
+    """The report is an old one by then."""
+    filled(replica, source)
+    for sql in (*FAULTS, *MORE_FAULTS[:7]):
+        target(sql.format(t="{db}plain", db="{db}"))
+    verified(replica, expect=1)
+    works: list[Work] = [heat, *(partial(write, random.Random(number)) for number in range(2))]
+    with working(source, "living", works, harmless=(1213, 1205, 1020, 1062), pause_s=0.02):
+        killed_and_repeated(replica)
+    replica.wait_synced(source)
+    verified(replica)
+
+
+def filled(replica: Replica, source: MariadbServer) -> None:
+    """The source's tables, and the channel that has copied them."""
+    source.sql("; ".join((SCHEMA, ALL_TYPES, *PLAIN, ROWS, *FILL, *MORE)))
+    options = replica.datadir / "rplctl.toml"
+    options.write_text(f'replicate_do_db = "living"\n{options.read_text()}')
+    replica.change_master(source)
+    replica.run("start")
+    replica.wait_synced(source)
 
 
 def write(chance: random.Random, cursor: Any) -> None:
@@ -170,18 +190,13 @@ def heat(cursor: Any) -> None:
     cursor.execute("UPDATE plain SET g = g + 1 WHERE id = 12")
 
 
-def killed_and_repeated(replica: Replica, source: MariadbServer) -> None:
-    """Under three writers; the report is an old one by then."""
-    works: list[Work] = [heat, *(partial(write, random.Random(number)) for number in range(2))]
-    with working(source, "living", works, harmless=(1213, 1205, 1020, 1062), pause_s=0.02):
-        assert {*POINTS} == REPAIR_POINTS
-        for number, point in enumerate(POINTS, 1):
-            replica.run("repair", expect=-9, environment={"RPLCTL_FAILPOINTS": f"{point}=kill@{number}"})
-            replica.kill("applier")
-            replica.run("start")
-        rows = repaired(replica, expect=0)
-        assert sum(row["Equal"] for row in rows.values()) > 0
-        verified(replica)
-    replica.wait_synced(source)
+def killed_and_repeated(replica: Replica) -> None:
+    assert {*POINTS} == REPAIR_POINTS
+    for number, point in enumerate(POINTS, 1):
+        replica.run("repair", expect=-9, environment={"RPLCTL_FAILPOINTS": f"{point}=kill@{number}"})
+        replica.kill("applier")
+        replica.run("start")
+    rows = repaired(replica, expect=0)
+    assert sum(row["Equal"] for row in rows.values()) > 0
     verified(replica)
     assert repaired(replica, expect=0) == {}

@@ -6,7 +6,7 @@ import json
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -64,8 +64,10 @@ def cron(replica: Replica) -> Iterator[None]:
     assert not failed, failed
 
 
-def test_the_crontab_of_the_readme_verifies_and_repairs(replica: Replica, source: MariadbServer) -> None:
-    """Beside writers and runs of cron, which begin and end as they like; a fault is found, and what ran is stopped."""
+@pytest.mark.long("The case alone stays in make test.", keeps="alone")
+@pytest.mark.parametrize("beside", ["alone", "beside writers and cron"])
+def test_the_crontab_of_the_readme_verifies_and_repairs(replica: Replica, source: MariadbServer, beside: str) -> None:
+    """Also beside writers and runs of cron, which begin and end as they like; what ran is stopped."""
     set_up(replica, source)
     replica.run("-q", "start", "--until-synced", "--max-time", "50")
     source.sql("INSERT INTO t SELECT seq, seq FROM seq_201_to_400", "shop")
@@ -74,7 +76,10 @@ def test_the_crontab_of_the_readme_verifies_and_repairs(replica: Replica, source
     assert (replica.pid("receiver"), replica.pid("applier")) == (None, None)
     with closing(sqlite3.connect(replica.datadir / "target.db")) as connection, connection:
         connection.execute("UPDATE shop__t SET v = 0 WHERE id = 300")
-    with working(source, "shop", [write], harmless=(), pause_s=0.005), cron(replica):
+    with ExitStack() as busy:
+        if beside != "alone":
+            busy.enter_context(working(source, "shop", [write], harmless=(), pause_s=0.005))
+            busy.enter_context(cron(replica))
         assert verified(replica, expect=1)["t"]["Different"] == 1
     replica.run("repair")
     replica.run("-q", "verify")

@@ -29,7 +29,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from rplctl import failpoint
 from rplctl.config import ENVIRONMENT_PREFIX
@@ -85,6 +85,12 @@ def _begun() -> socket.socket:
 
     atexit.register(end)
     return ours
+
+
+def begin(arguments: list[str], environment: Mapping[str, str], streams: Sequence[IO[str]]) -> Forked:
+    """`python -m rplctl ARGUMENTS`, as subprocess.Popen begins it: its output and its errors go to the streams."""
+    with open(os.devnull) as nothing:
+        return Forked(_server(), ["rplctl", *arguments], environment, [file.fileno() for file in (nothing, *streams)])
 
 
 def run(

@@ -35,6 +35,7 @@ def test_mariadb_keeps_its_data_over_kill_and_restart(mariadb_factory: Factory[M
     assert server.sql("SELECT @@max_binlog_size, @@binlog_format, @@binlog_row_metadata") == [(8192, "ROW", "FULL")]
 
 
+@pytest.mark.long("test_mariadb_keeps_its_data_over_kill_and_restart has the same life.")
 def test_mysql_keeps_its_data_over_kill_and_restart(mysql_factory: Factory[MysqlServer]) -> None:
     server = mysql_factory()
     check_life(server, "CREATE DATABASE shop", "DATETIME")
@@ -46,8 +47,8 @@ def test_postgresql_keeps_its_data_over_kill_and_restart(postgresql_factory: Fac
     check_life(postgresql_factory(), "CREATE SCHEMA shop", "TIMESTAMP")
 
 
-def test_two_servers_of_a_kind_are_strangers(mysql_factory: Factory[MysqlServer]) -> None:
-    first, second = mysql_factory(), mysql_factory()
+def test_two_servers_of_a_kind_are_strangers(mysql: MysqlServer, mysql_factory: Factory[MysqlServer]) -> None:
+    first, second = mysql, mysql_factory()
     assert first.sql("SELECT @@server_uuid") != second.sql("SELECT @@server_uuid")
     assert first.port != second.port
 

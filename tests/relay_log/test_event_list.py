@@ -55,6 +55,7 @@ def test_a_torn_tail_is_not_listed(channel: Channel) -> None:
     assert len(list(events_of(path))) == 13
 
 
+@pytest.mark.long("MariaDB's log and a small one of MySQL stay.", keeps="ma1011|rowsquery")
 @pytest.mark.parametrize("recording", ["ma1011-torture-row", "my97-torture-row", "my97-torture-rowsquery"])
 def test_events_of_real_servers_all_have_a_name(tmp_path: Path, recording: str) -> None:
     recorded = Path(__file__).parents[1] / "data" / f"{recording}.xz"

@@ -135,6 +135,7 @@ def test_what_is_more_than_a_sequence_is_refused(more: str) -> None:
         sequence_definition(SEQUENCE + more, "s")
 
 
+@pytest.mark.long("The tables of MariaDB stay in make test.", keeps="mariadb")
 @pytest.mark.parametrize(
     "kind", [pytest.param("mariadb", marks=pytest.mark.mariadb), pytest.param("mysql", marks=pytest.mark.mysql)]
 )

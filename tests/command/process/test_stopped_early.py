@@ -10,11 +10,11 @@ import itertools
 import json
 import os
 import signal
-import subprocess
-import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -29,6 +29,7 @@ from rplctl.command.stop import stop
 from rplctl.config import load_config
 from rplctl.info import RelayLogInfo
 from rplctl.status import read_status
+from tests.kit import fork_server
 from tests.kit.replica import Replica, wait_until
 
 pytestmark = pytest.mark.slow
@@ -48,25 +49,30 @@ def held_back(replica: Replica) -> Iterator[Replica]:
 
 @dataclass
 class Started:
-    """`rplctl start …` that goes on, and its channel."""
+    """`rplctl start …` that goes on, what it prints, and its channel."""
 
     replica: Replica
-    popen: subprocess.Popen[str]
+    popen: fork_server.Forked
+    streams: tuple[IO[str], IO[str]]
 
     def until_it_waits(self) -> None:
         status = self.replica.channel.status_path("applier")
         wait_until(lambda: read_status(status).state == DELAYING or self.popen.poll() is not None)
 
     def ends(self) -> tuple[int, str, str]:
-        out, err = self.popen.communicate(timeout=280)
-        return self.popen.returncode, out, err
+        code = self.popen.wait(280)
+        said = []
+        for stream in self.streams:
+            with stream:
+                stream.seek(0)
+                said.append(stream.read())
+        return code, said[0], said[1]
 
 
 def start(replica: Replica, *arguments: str) -> Started:
-    command = [sys.executable, "-m", "rplctl", "--datadir", str(replica.datadir), "start", *arguments]
-    environment = {**os.environ, **replica.variables}
-    piped = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return Started(replica, subprocess.Popen(command, env=environment, **piped))  # type: ignore[call-overload]
+    command = ["--datadir", str(replica.datadir), "start", *arguments]
+    out, err = tempfile.TemporaryFile("w+"), tempfile.TemporaryFile("w+")
+    return Started(replica, fork_server.begin(command, {**os.environ, **replica.variables}, (out, err)), (out, err))
 
 
 SYNCED = ("--until-synced",)
@@ -84,7 +90,7 @@ def test_what_was_not_reached_is_not_said_to_be(held_back: Replica, endings: lis
         if who != "--max-time":
             started.until_it_waits()
         if who.startswith("SIG"):
-            started.popen.send_signal(signal.Signals[who])
+            os.kill(started.popen.pid, signal.Signals[who])
         elif who == "rplctl stop":
             stop(load_config(held_back.datadir), "")
         found, out, err = started.ends()
@@ -108,7 +114,7 @@ def test_a_run_that_ends_before_the_applier_says_a_word_gives_the_position_that_
 def test_a_foreground_that_is_to_run_is_stopped_by_sigterm_in_good_order(held_back: Replica) -> None:
     started = start(held_back, "--foreground")
     started.until_it_waits()
-    started.popen.send_signal(signal.SIGTERM)
+    os.kill(started.popen.pid, signal.SIGTERM)
     code, out, err = started.ends()
     assert (code, err) == (0, "")
     assert [line.partition(" at ")[0] for line in out.splitlines()] == [
@@ -122,7 +128,7 @@ def test_sigterm_while_it_is_being_started_leaves_nothing_behind(held_back: Repl
     lock = held_back.channel.lock_path("admin")
     wait_until(lambda: lock.exists() and held_back.pid("admin"))
     wait_until(lambda: b"SigCgt" in Path(f"/proc/{started.popen.pid}/status").read_bytes())
-    started.popen.send_signal(signal.SIGTERM)
+    os.kill(started.popen.pid, signal.SIGTERM)
     code, _, err = started.ends()
     assert code == 10 and "SIGTERM" in err, err
     assert not running(held_back.channel)
@@ -138,7 +144,7 @@ def test_several_channels_are_synced_one_after_the_other_and_sigterm_ends_all_of
     assert held_back.run("check", "--channel", "b").stdout.startswith("RPLCTL OK - 'b' synced ")
     started = start(held_back, "--until-synced")
     started.until_it_waits()
-    started.popen.send_signal(signal.SIGTERM)
+    os.kill(started.popen.pid, signal.SIGTERM)
     code, out, err = started.ends()
     assert code == 10 and out == "", (out, err)
     assert "channel '' was stopped by SIGTERM" in err and "channel 'b' was not started" in err
