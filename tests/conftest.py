@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.kit import progress, times
+from tests.kit import fork_server, progress, times
 from tests.kit.private_server import PrivateServer, ServerUnavailable, short_folder
 from tests.kit.replica import Replica
 from tests.kit.servers import Mariadb105Server, Mariadb118Server, MariadbServer, MysqlServer, PostgresqlServer
@@ -248,6 +248,13 @@ def replica(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Replica]
     made = Replica(tmp_path, spark=request.node.get_closest_marker("spark") is not None)
     yield made
     made.close()
+
+
+@pytest.fixture
+def children_forked() -> Iterator[None]:
+    """What a verb starts that a test calls in its own process is forked from a program that is loaded already."""
+    with fork_server.children_forked():
+        yield
 
 
 @pytest.fixture

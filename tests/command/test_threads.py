@@ -30,7 +30,7 @@ from rplctl.errors import NotConfigured, NotRunning, SourceError, UsageError, Wa
 from rplctl.position import BinlogPosition
 from rplctl.repository import list_channels
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("children_forked")]
 
 RECEIVER = StartRequest(roles=("receiver",))
 END = BinlogPosition(demo.source_state().end_log, demo.source_state().end_position)

@@ -25,13 +25,14 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import cache, partial
 from pathlib import Path
 from typing import IO, Any
 
 from rplctl import failpoint
+from rplctl.command.process import child
 from rplctl.config import ENVIRONMENT_PREFIX
 from rplctl.own_process import OWN_FOLDER, OWN_UMASK, SAFE_PATH, own_environment
 
@@ -259,21 +260,32 @@ def _show(arguments: Sequence[str]) -> None:
 
 def _fork_children(server: socket.socket) -> None:
     """`start` asks the server for its receiver and its applier, too."""
-    from rplctl.command.process import child
+    child.begin_process = partial(_begin_child, lambda: server)
 
-    def popen(command: list[str], log: Path, environment: Mapping[str, str], pass_fds: Sequence[int] = ()) -> Any:
-        with child.open_log(log) as output, open(os.devnull) as nothing:
-            streams = [nothing.fileno(), output.fileno(), output.fileno()]
-            return Forked(
-                server,
-                command[command.index("-m") + 1 :],
-                own_environment(environment),
-                streams,
-                pass_fds,
-                session=True,
-            )
 
-    child.begin_process = popen
+@contextmanager
+def children_forked() -> Iterator[None]:
+    """What a verb in this process starts is forked, too: `verify` and `repair` start a channel that is stopped."""
+    before = child.begin_process
+    if takes(os.environ):
+        child.begin_process = partial(_begin_child, _server)
+    try:
+        yield
+    finally:
+        child.begin_process = before
+
+
+def _begin_child(
+    server: Callable[[], socket.socket],
+    command: list[str],
+    log: Path,
+    environment: Mapping[str, str],
+    pass_fds: Sequence[int] = (),
+) -> Any:
+    with child.open_log(log) as output, open(os.devnull) as nothing:
+        streams = [nothing.fileno(), output.fileno(), output.fileno()]
+        arguments = command[command.index("-m") + 1 :]
+        return Forked(server(), arguments, own_environment(environment), streams, pass_fds, session=True)
 
 
 def _load() -> None:

@@ -77,7 +77,7 @@ class Replica:
                 check=False,
             )
         else:
-            with _environment(self.variables):
+            with _environment(self.variables), fork_server.children_forked():
                 done = run_here(command, password)
         assert "Traceback" not in done.stderr, done.stderr
         if expect is not None:
