@@ -170,6 +170,7 @@ def test_the_keys_are_those_of_the_page(stage: Stage, entry: str) -> None:
 
 @pytest.mark.long("tests/command/test_fsync_report.py runs it; its line has the keys of the page.", keeps="^(?!fsync)")
 @pytest.mark.slow
+@pytest.mark.usefixtures("children_forked")
 @pytest.mark.parametrize("entry", SLOW)
 def test_the_keys_of_what_starts_processes_are_those_of_the_page(
     stage: Stage, entry: str, monkeypatch: pytest.MonkeyPatch

@@ -31,6 +31,7 @@ from rplctl.repository.record import RELAY_LOG_INFO
 from rplctl.repository.shadow_page import ShadowPageFile
 from rplctl.repository.switch import DECISION, RECORDS, Action
 from tests.cli.program import Program
+from tests.kit import fork_server
 
 FILE, TABLE = RepositoryKind.FILE, RepositoryKind.TABLE
 RELAY = RelayLogInfo(master_id=1).at(RelayLogPosition("relay-bin.000001", 4), BinlogPosition("binlog.000003", 1170))
@@ -208,8 +209,8 @@ def test_a_switch_killed_at_a_crash_point_is_harmless_and_the_next_one_ends_it(
         put(instance, name, (False, True) if to == "table" else (True, False))
     kinds = {record.option: "FILE" if to == "table" else "TABLE" for record in RECORDS.values()}
     store_options(instance.datadir, "", kinds)
-    command = [sys.executable, "-m", "rplctl", "--datadir", str(instance.datadir), "switch-repo", "--to", to]
-    killed = subprocess.run(command, env={**os.environ, ENVIRONMENT: f"{point}=kill"}, capture_output=True, check=False)
+    command = ["--datadir", str(instance.datadir), "switch-repo", "--to", to]
+    killed = fork_server.run(command, "", {**os.environ, ENVIRONMENT: f"{point}=kill"}, 600)
     assert killed.returncode == -signal.SIGKILL
     shown = instance("show-status", "--json")
     assert (shown.code, json.loads(shown.out)[0]["Exec_Master_Log_Pos"]) == (0, 1170)

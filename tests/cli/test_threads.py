@@ -63,6 +63,7 @@ def test_a_receivers_life_in_the_commands_own_words(archive: Program) -> None:
     assert archive("flush-relay-logs").out == "channel '': the receiver does not run\n"
 
 
+@pytest.mark.usefixtures("children_forked")
 def test_json_of_start_and_stop_names_what_was_done(archive: Program) -> None:
     done = archive("start", "--receiver", "--json")
     assert json.loads(done.out) == [
@@ -78,6 +79,7 @@ def test_json_of_start_and_stop_names_what_was_done(archive: Program) -> None:
     assert json.loads(archive("stop", "--json").out) == [{"Channel_Name": "", "Stopped": ["receiver"], "Killed": []}]
 
 
+@pytest.mark.usefixtures("children_forked")
 def test_a_foreground_receiver_stops_by_itself_when_its_time_is_up(archive: Program) -> None:
     begun = time.monotonic()
     done = archive("start", "--receiver", "--foreground", "--max-time", "1")
@@ -127,6 +129,7 @@ def test_a_shared_session_stops_at_no_position(archive: Program) -> None:
     assert archive("start", "--shared-session", "--all", "--channel", "").code == 2
 
 
+@pytest.mark.usefixtures("children_forked")
 def test_a_receiver_that_cannot_be_started_keeps_no_other_of_a_shared_session(archive: Program) -> None:
     done = archive("start", "--shared-session", "--receiver", "--channel", "nope", "--channel", "")
     assert (done.code, done.out) == (4, "channel '': receiver started\n")
@@ -142,6 +145,7 @@ def test_skip_is_confirmed_shown_and_taken_back(archive: Program) -> None:
     assert archive("show-status", "--field", "Skip_Counter").out == "0\n"
 
 
+@pytest.mark.usefixtures("children_forked")
 def test_reset_forgets_and_its_dry_run_only_says_so(archive: Program) -> None:
     archive("start", "--receiver")
     until_received(archive)
@@ -162,6 +166,7 @@ def test_a_position_that_is_applied_is_waited_for_no_longer(archive: Program) ->
     assert row["Position"] == "binlog.000002:4" and row["Waited"] < 60
 
 
+@pytest.mark.usefixtures("children_forked")
 def test_on_error_is_called_once_until_the_thread_is_well(program: Program, tmp_path: Path) -> None:
     logs, said = tmp_path / "logs", tmp_path / "said"
     shutil.copytree(demo.BINLOG_FOLDER, logs)

@@ -234,6 +234,7 @@ def test_the_socket_of_a_server_that_answers_is_not_taken_away(datadir: Path, tm
         assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.usefixtures("children_forked")
 def test_threads_start_and_stop_by_statements_as_they_are_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
