@@ -40,6 +40,7 @@ CHANGES = {
     "PYTEST_CURRENT_TEST",
     "PYTHONPATH",
     SAFE_PATH,
+    "XDG_CONFIG_HOME",
 }  # variables that may differ from those that the server began with
 WITHOUT_SPARK = Path(__file__).parent / "without_spark"
 _MOST_BYTES = 1 << 18
