@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -14,6 +15,7 @@ from typing import Final, NamedTuple
 from rplctl.errors import RplError
 from rplctl.schema import statement as ddl
 from rplctl.schema.context import DdlContext
+from rplctl.schema.lexer import expand
 from rplctl.schema.parse import parse_ddl
 from rplctl.schema.statement import TableName
 
@@ -86,8 +88,9 @@ def touched_by(sql: str, database: str, context: DdlContext) -> Touched | None:
         actions = parse_ddl(sql, database, context)
     except RplError:
         found = Touched()
-        if match := _CREATE_TABLE.match(sql):  # CREATE TABLE … SELECT as a statement, for one
-            found.expect(Outcome.OTHER, _qualified(match["name"], database))
+        with suppress(RplError):
+            if match := _CREATE_TABLE.match(expand(sql, context)):  # CREATE TABLE … SELECT as a statement, for one
+                found.expect(Outcome.OTHER, _qualified(match["name"], database))
         return found
     if all(_repeats(action) for action in actions):
         return None

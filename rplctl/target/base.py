@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rplctl.event.events import Intvar, Rand, UserVar
     from rplctl.event.format_description import FormatDescription
     from rplctl.event.query import ExecuteLoadQuery, Query
+    from rplctl.schema.context import DdlContext
     from rplctl.schema.plan import Catalog, DdlPlan
     from rplctl.schema.touched import ServerObject
 
@@ -273,8 +274,8 @@ class StatementTarget(Target, Protocol):
     def run_statement(self, statement: Statement) -> None:
         """Execute under the statement's session. An error the source met too is expected, another one raises."""
 
-    def is_ddl(self, query: Query) -> bool:
-        """Whether the statement may do more than change rows: it then commits by itself."""
+    def is_ddl(self, query: Query, context: DdlContext) -> bool:
+        """True if the statement, as the source executed it, may do more than change rows: it then commits by itself."""
 
     def definitions(self, objects: Iterable[ServerObject], *, identity: bool) -> dict[ServerObject, Definition | None]:
         """What they are now, None for those that are absent; `identity`: with all that Definition has. Raises

@@ -98,6 +98,7 @@ AS_STATEMENTS = (
     "CREATE TABLE made_3 AS SELECT * FROM u",
     "INSERT INTO u (a, b) SELECT a + 1, b FROM u",
     "SET STATEMENT max_statement_time=100 FOR INSERT INTO u (a, b) SELECT a + 1, b FROM u",
+    "/*!50000 INSERT INTO u (a, b) SELECT a + 1, b FROM u */",
 )
 MODES: dict[str, dict[str, Any]] = {
     "table": {"relay_log_info_repository": "TABLE"},

@@ -18,6 +18,7 @@ def table(name: str, database: str = "d") -> ServerObject:
 OUTCOMES = {
     "CREATE TABLE t (a INT)": {table("t"): OTHER},
     "CREATE TABLE x.t LIKE y.u": {table("t", "x"): OTHER},
+    "/*!50000 CREATE TABLE x AS SELECT 1 */": {table("x"): OTHER},
     "CREATE TABLE IF NOT EXISTS `a``b` AS SELECT 1": {table("a`b"): OTHER},
     "DROP TABLE IF EXISTS t, x.u": {table("t"): ABSENT, table("u", "x"): ABSENT},
     "RENAME TABLE t TO x, u TO t": {table("t"): PRESENT, table("x"): PRESENT, table("u"): ABSENT},

@@ -171,7 +171,7 @@ class LiveTables(TableSource):
         for number in np.flatnonzero(np.isin(run.types, [EventType.QUERY, EventType.EXECUTE_LOAD_QUERY])).tolist():
             event = parse_event(run.event(number), run.description)
             query = event.query if isinstance(event, ExecuteLoadQuery) else event
-            if isinstance(query, Query) and not self._target.is_ddl(query):
+            if isinstance(query, Query) and not self._target.is_ddl(query, _context(query, run.description)):
                 names |= self._changed_by(query, run.description)
         tables = self.know(names).tables
         models = (tables[name] for name in sorted(names & tables.keys()))
@@ -183,7 +183,7 @@ class LiveTables(TableSource):
         """The tables that a statement changes, or all without transactions: it joins tables, or reaches others by a
         view, a trigger or a function.
         """
-        context = DdlContext(sql_mode=query.context.sql_mode or 0, server_version=description.server_version)
+        context = _context(query, description)
         try:
             found = updated_names(query.sql_bytes.decode("latin-1"), query.database, context, query.charset)
         except RplError:
@@ -255,13 +255,13 @@ class LiveTables(TableSource):
     ) -> None:
         variables, self._variables = tuple(self._variables), []
         drops_missing = self._tolerance.drops_missing(is_mariadb=description.is_mariadb)
-        context = DdlContext(sql_mode=query.context.sql_mode or 0, server_version=description.server_version)
+        context = _context(query, description)
 
         def send(is_rest: bool) -> None:
             drops = drops_missing or is_rest
             self._target.run_statement(Statement(statement, variables, file, description.server_version, drops))
 
-        touched = _touched(query, context) if self.notes is not None and self._target.is_ddl(query) else None
+        touched = _touched(query, context) if self.notes is not None and self._target.is_ddl(query, context) else None
         if self.notes is None or touched is None:
             send(False)
         else:
@@ -347,6 +347,10 @@ class LiveTables(TableSource):
                 raise Inconsistent("foreign keys that cascade")
             if self._target.wants_replay(model):
                 raise Inconsistent("triggers or system versioning")
+
+
+def _context(query: Query, description: FormatDescription) -> DdlContext:
+    return DdlContext(sql_mode=query.context.sql_mode or 0, server_version=description.server_version)
 
 
 def _touched(query: Query, context: DdlContext) -> Touched | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from rplctl import mysql_errors as er
@@ -90,6 +91,15 @@ def as_executed(query: Query, context: DdlContext, target: ServerKind) -> Query:
         )
     text = opened(sql.decode("latin-1"), context, charset=query.charset, keeps="/*M!" if is_same else "/*+")
     return replace(query, sql_bytes=text.encode("latin-1"))
+
+
+def text_executed(query: Query, context: DdlContext) -> bytes:
+    """The text without its executable comments; as it was logged if no server could execute it."""
+    if not _MAY_BE_EXECUTED.search(query.sql_bytes):
+        return query.sql_bytes
+    with suppress(RplError):  # as_executed refuses it
+        return opened(query.sql_bytes.decode("latin-1"), context, charset=query.charset).encode("latin-1")
+    return query.sql_bytes
 
 
 def changes_only_rows(sql: bytes) -> bool:

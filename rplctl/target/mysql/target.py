@@ -424,7 +424,7 @@ class MysqlTarget(OneConnection):
         text = query if isinstance(statement.query, Query) else replace(statement.query, query=query)
         mysql_statement.refuse_inexact(query, context, self.server, self.table_model, self._ask)
         dropped = mysql_statement.drop_of_those_there(query, wanted=statement.drops_missing)
-        is_ddl = self.is_ddl(query)
+        is_ddl = self.is_ddl(query, context)
         failure = None
         try:
             self._driver.take_several(wanted=False)
@@ -444,8 +444,8 @@ class MysqlTarget(OneConnection):
         if dropped is None or failure is not None:
             mysql_statement.judge(logged, failure)
 
-    def is_ddl(self, query: Query) -> bool:
-        return not mysql_statement.changes_only_rows(query.sql_bytes)
+    def is_ddl(self, query: Query, context: DdlContext) -> bool:
+        return not mysql_statement.changes_only_rows(mysql_statement.text_executed(query, context))
 
     def definitions(self, objects: Iterable[ServerObject], *, identity: bool) -> dict[ServerObject, Definition | None]:
         self._open()

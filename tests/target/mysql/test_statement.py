@@ -18,6 +18,7 @@ from rplctl.target.mysql.statement import (
     judge,
     names_a_database,
     needs_autocommit,
+    text_executed,
     text_of,
     with_near_collation,
 )
@@ -117,6 +118,11 @@ def test_what_only_begins_like_an_event_is_sent_as_it_is(sql: bytes) -> None:
 )
 def test_statements_that_leave_every_definition_as_it_is(sql: bytes, only_rows: bool) -> None:
     assert changes_only_rows(sql) is only_rows
+
+
+@pytest.mark.parametrize("sql", [b"/*!50000 INSERT t VALUES (1)*/", b"/*!99999 ALTER */ UPDATE t SET a = 1"])
+def test_a_statement_in_an_executable_comment_is_judged_as_the_source_executed_it(sql: bytes) -> None:
+    assert changes_only_rows(text_executed(query(sql), MARIADB))
 
 
 def test_statements_that_need_autocommit_and_databases() -> None:
