@@ -31,6 +31,7 @@ from rplctl.source.clock import clock_of
 from rplctl.source.interruption import hold
 from rplctl.source.network_namespace import network_namespace
 from rplctl.sql_text import Sql, written
+from rplctl.weak_members import members_of
 
 # What another attempt cannot mend; anything else is tried again as MySQL does, a wrong password (1045) too
 _FATAL = frozenset({er.CR_AUTH_PLUGIN_CANNOT_LOAD, er.CR_AUTH_PLUGIN_ERR})
@@ -122,7 +123,7 @@ def log_in(info: MasterInfo, password: str, timeout_s: int) -> Any:
 
 def cut_off(info: MasterInfo) -> None:
     """From any thread: whoever waits for an answer of that source gets an error."""
-    for one in list(_signed_in):
+    for one in members_of(_signed_in):
         mysql: Any = one
         link: socket.socket | None = mysql._sock
         if (mysql.host, mysql.port) == (info.host, info.port) and link is not None:

@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
+from rplctl.weak_members import members_of
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -45,7 +46,7 @@ def sever(engine: Engine) -> None:
     process ends as if it had died.
     """
     _severed.add(engine)
-    for connection in list(_connections.get(engine, ())):
+    for connection in members_of(_connections.get(engine, ())):
         link = getattr(connection, "_sock", connection)  # PyMySQL's socket; psycopg's connection knows its descriptor
         with contextlib.suppress(Exception), socket.socket(fileno=os.dup(link.fileno())) as wire:  # closed already
             wire.shutdown(socket.SHUT_RDWR)
@@ -56,7 +57,7 @@ def cut_off_target(url: str) -> None:
     from sqlalchemy.engine import make_url
 
     wanted = make_url(url)
-    for engine in list(_connections):
+    for engine in members_of(_connections):
         if (engine.url.host, engine.url.port, engine.url.database) == (wanted.host, wanted.port, wanted.database):
             sever(engine)
 
