@@ -16,6 +16,7 @@ from rplctl.command.channel.change_plan import (
     change_notes,
     check_dependencies,
     check_own_id,
+    check_way,
     default_heartbeat,
     new_master_info,
     new_relay_log_info,
@@ -125,6 +126,26 @@ def test_an_active_auto_position_refuses_coordinates_given_later(tmp_path: Path)
         check_dependencies(MasterChanges(master_log_pos=4), active, RELAY)
     assert (caught.value.errno, caught.value.hint) == (1776, "add --master-auto-position 0")
     check_dependencies(MasterChanges(master_log_pos=4, master_auto_position=False), active, RELAY)
+
+
+@pytest.mark.parametrize(
+    ("executed", "changes", "vendor"),
+    [
+        ("0-1-100", MasterChanges(master_host="db2", master_auto_position=True), "MySQL"),
+        (
+            "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5",
+            MasterChanges(master_host="db2", master_use_gtid="slave_pos"),
+            "MariaDB",
+        ),
+    ],
+)
+def test_gtids_of_one_vendor_are_no_position_at_a_source_of_the_other(
+    executed: str, changes: MasterChanges, vendor: str
+) -> None:
+    with pytest.raises(UsageError, match=f"a {vendor} source has no such GTIDs") as caught:
+        check_way(changes, MASTER, replace(RELAY, gtid_executed=executed))
+    assert caught.value.errno == 1776 and "rplctl reset --yes; then run change-master" in caught.value.hint
+    check_way(replace(changes, master_auto_position=None, master_use_gtid=None), MASTER, RELAY)
 
 
 UUID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
