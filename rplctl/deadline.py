@@ -1,4 +1,4 @@
-"""One deadline for all that a command asks of sources and targets.
+"""One deadline for all that a command asks of sources and targets, and for the first answer of each.
 
 A driver waits in C, in a socket or for a name to be resolved, with timeouts of its own or with none. A question is
 therefore asked in a thread of its own, and that thread is abandoned when the time is over. Invariant: only questions
@@ -8,9 +8,10 @@ are asked here, which change nothing, so an abandoned one has no effect.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
-from contextvars import copy_context
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
 from threading import Thread
 from typing import Any, Final, TypeVar
 
@@ -20,6 +21,9 @@ from rplctl.errors import RplError
 T = TypeVar("T")
 DEADLINE_S: Final = 10.0  # of a command that looks: a monitoring system waits no longer
 LEAST_S: Final = 1.0  # that each question gets; those that take no longer cost nothing of the deadline
+
+_of_command: ContextVar[Deadline | None] = ContextVar("_of_command", default=None)
+_is_question: ContextVar[bool] = ContextVar("_is_question", default=False)
 
 
 class Deadline:
@@ -48,6 +52,7 @@ class Deadline:
         context = copy_context()
 
         def work() -> None:
+            context.run(_is_question.set, True)
             try:
                 answer.set_result(context.run(question))
             except BaseException as failure:  # noqa: BLE001 - who asks gets it, whatever it is
@@ -68,3 +73,22 @@ class Deadline:
         )
         self._late[peer] = answer, late
         raise late
+
+
+@contextmanager
+def one_deadline() -> Iterator[None]:
+    """Share one deadline for the first answers of all sources and targets within the block."""
+    token = _of_command.set(Deadline())
+    try:
+        yield
+    finally:
+        _of_command.reset(token)
+
+
+def first_answer(peer: str, error: type[RplError], question: Callable[[], T]) -> T:
+    """Return what the first question to a server returns. Raises as `Deadline.ask`; a question that is asked within a
+    deadline already has no other one.
+    """
+    if _is_question.get():
+        return question()
+    return (_of_command.get() or Deadline()).ask(peer, error, question)

@@ -30,6 +30,7 @@ from rplctl.cli.globals import GLOBAL_FLAGS, asks_for_json, hoist, make_globals
 from rplctl.cli.options import option, switch
 from rplctl.cli.output import report, reporting, write
 from rplctl.cli.plain_values import use_plain_values
+from rplctl.deadline import one_deadline
 from rplctl.errors import RplError, UsageError, file_error, memory_error
 from rplctl.limits import raise_low_limits
 
@@ -70,7 +71,7 @@ BROKEN_PIPE = 141  # as a shell reports SIGPIPE
 def run(arguments: Sequence[str]) -> int:
     """One command line to its exit code; messages go to stderr. Raises KeyboardInterrupt."""
     as_json = asks_for_json(arguments)
-    with reporting(as_json=as_json, quiet=not {"-q", "--quiet"}.isdisjoint(arguments)):
+    with one_deadline(), reporting(as_json=as_json, quiet=not {"-q", "--quiet"}.isdisjoint(arguments)):
         return _run(arguments, as_json=as_json)
 
 

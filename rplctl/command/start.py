@@ -19,6 +19,7 @@ from rplctl.command.process.service import Service
 from rplctl.command.process.start_request import Begun, Progress, StartRequest, StartResult, Until, check_request
 from rplctl.command.process.supervise import Run, position_at_end, supervise
 from rplctl.config import Config
+from rplctl.deadline import one_deadline
 from rplctl.errors import StoppedEarly, TargetError
 from rplctl.own_process import signals_to
 
@@ -72,7 +73,8 @@ def _bring_up_in_time(
     """Under systemd a target that holds our records may come up after us: it is waited for, as the applier does."""
     while True:
         try:
-            return bring_up(config, channel_name, request)
+            with one_deadline():
+                return bring_up(config, channel_name, request)
         except TargetError as error:
             if not (service.is_asked and error.transient):
                 raise

@@ -85,3 +85,32 @@ def test_what_compares_or_copies_names_the_target_that_hangs(
     assert time.monotonic() - began < 5
     assert f"the target postgresql+psycopg://u@127.0.0.1:{silent}/d did not answer within 0.5 s" in done.err, done
     assert done.code == 7, done
+
+
+@pytest.mark.parametrize("repositories", ["FILE", "TABLE"])
+def test_what_starts_or_changes_a_channel_names_the_target_that_hangs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], silent: int, repositories: str
+) -> None:
+    program = configured(tmp_path / "instance", capsys, silent)
+    with (tmp_path / "instance" / "rplctl.toml").open("a") as file:
+        file.write(f'target = "mysql://u@127.0.0.1:{silent}/"\n')
+        file.write(f'master_info_repository = "{repositories}"\nrelay_log_info_repository = "{repositories}"\n')
+    for verb in ("start", "start --until-synced", "switch-repo --to table", "reset --yes", "skip 1", "recover"):
+        if repositories == "FILE" and verb in ("skip 1", "recover"):  # these ask no target then
+            continue
+        began = time.monotonic()
+        done = program(*verb.split())
+        assert time.monotonic() - began < 5, verb
+        assert f"the target mysql://u@127.0.0.1:{silent}/ did not answer within 0.5 s" in done.err, (verb, done)
+        assert done.code == 7, (verb, done)
+
+
+def test_a_start_that_waits_for_the_end_names_the_source_that_hangs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], silent: int
+) -> None:
+    program = configured(tmp_path / "instance", capsys, silent)
+    began = time.monotonic()
+    done = program("start", "--until-synced")
+    assert time.monotonic() - began < 20
+    assert f"the source 127.0.0.1:{silent} did not answer within 0.5 s" in done.err, done
+    assert done.code == 6, done

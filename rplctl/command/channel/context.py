@@ -8,7 +8,7 @@ channel's `admin` lock is theirs.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cache
@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel, hold_lock, lock_holder
 from rplctl.config import INSTANCE_FILE, Config, load_config, read_options
-from rplctl.errors import NotConfigured, RplError, TargetError, UsageError, file_error, must_stop
+from rplctl.deadline import first_answer
+from rplctl.errors import NotConfigured, RplError, SourceError, TargetError, UsageError, file_error, must_stop
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.locks import PATIENCE_S, InstanceLock, channel_map, lock_wait_timeout
 from rplctl.repository import open_master_info, open_relay_log_info
@@ -27,9 +28,12 @@ from rplctl.repository.channels import channels_of_folder, find_channels
 from rplctl.repository.record import RELAY_LOG_INFO
 from rplctl.repository.switch import may_have_table
 from rplctl.secret import reveal
+from rplctl.sql_run import run
+from rplctl.sql_text import written
 from rplctl.status import read_status
 from rplctl.target import dialect_of, open_engine, target_kind
 from rplctl.target.asked_once import answer, asked_once
+from rplctl.target_url import authority, url_without_password
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -177,7 +181,9 @@ _shared: ContextVar[dict[str, Engine] | None] = ContextVar("_shared", default=No
 
 
 def engine_of(config: Config) -> Callable[[], Engine]:
-    """Connects at its first call. Inside `one_engine` all that name one target have the same."""
+    """Connects at its first call, which raises TargetError where the target's server is silent. Inside `one_engine` all
+    that name one target have the same.
+    """
     shared = _shared.get()
     opened: dict[str, Engine] = {} if shared is None else shared
 
@@ -186,17 +192,41 @@ def engine_of(config: Config) -> Callable[[], Engine]:
         whose = f"{config.target_place} {config.target_password}"
         url = answer(config.datadir, whose, lambda: config.target_url)  # to reveal a password is work
         if url not in opened:
-            opened[url] = open_engine(url)
+            made = open_engine(url)
+            if authority(config.target_place):  # files do not hang
+                first_answer(target_shown(config), TargetError, lambda: reach_engine(made))
+            opened[url] = made
         return opened[url]
 
     return engine
 
 
-def ask_source(config: Config, master: MasterInfo) -> AbstractContextManager[Query]:
+def target_shown(config: Config) -> str:
+    return f"the target {url_without_password(config.target_place)}"
+
+
+def source_shown(master: MasterInfo) -> str:
+    return f"the source {master.master_binlog_dir or f'{master.host}:{master.port}'}"
+
+
+def reach_engine(engine: Engine) -> None:
+    """Ask the target for nothing; what it refuses is an answer, too."""
+    from sqlalchemy.exc import SQLAlchemyError
+
+    with suppress(RplError, SQLAlchemyError, OSError), engine.connect() as connection:
+        run(connection, written("SELECT 1"))
+
+
+@contextmanager
+def ask_source(config: Config, master: MasterInfo) -> Iterator[Query]:
     """A function that asks the source's server, as the channel's account. Raises SourceError, also from it."""
     from rplctl.source.survey import survey
 
-    return survey(master, reveal(master.user_password, config.datadir), config)
+    session = survey(master, reveal(master.user_password, config.datadir), config)
+    with ExitStack() as opened:
+        query = first_answer(source_shown(master), SourceError, session.__enter__)
+        opened.push(session)
+        yield query
 
 
 def refuse_lake(config: Config, hint: str) -> None:

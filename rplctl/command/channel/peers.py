@@ -11,14 +11,20 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from rplctl.command.channel.context import ask_source, engine_of, open_repositories
+from rplctl.command.channel.context import (
+    ask_source,
+    engine_of,
+    open_repositories,
+    reach_engine,
+    source_shown,
+    target_shown,
+)
 from rplctl.config import Config
 from rplctl.deadline import Deadline
 from rplctl.errors import RplError, SourceError, TargetError
 from rplctl.info import MasterInfo
-from rplctl.sql_run import run
 from rplctl.sql_text import written
-from rplctl.target_url import authority, url_without_password
+from rplctl.target_url import authority
 
 T = TypeVar("T")
 
@@ -31,11 +37,10 @@ class Peers:
     deadline: Deadline = field(default_factory=Deadline)
 
     def ask_target(self, question: Callable[[], T]) -> T:
-        return self.deadline.ask(f"the target {url_without_password(self.config.target_place)}", TargetError, question)
+        return self.deadline.ask(target_shown(self.config), TargetError, question)
 
     def ask_source(self, master: MasterInfo, question: Callable[[], T]) -> T:
-        where = master.master_binlog_dir or f"{master.host}:{master.port}"
-        return self.deadline.ask(f"the source {where}", SourceError, question)
+        return self.deadline.ask(source_shown(master), SourceError, question)
 
 
 def refuse_silent_peers(config: Config, channel_name: str, *, asks_source: bool = True) -> None:
@@ -53,10 +58,8 @@ def refuse_silent_peers(config: Config, channel_name: str, *, asks_source: bool 
 
 def reach_target(config: Config) -> None:
     """Ask the target for nothing; what it refuses is an answer, too."""
-    from sqlalchemy.exc import SQLAlchemyError
-
-    with suppress(RplError, SQLAlchemyError, OSError), engine_of(config)().connect() as connection:
-        run(connection, written("SELECT 1"))
+    with suppress(RplError):
+        reach_engine(engine_of(config)())
 
 
 def reach_source(config: Config, master: MasterInfo) -> None:
