@@ -23,6 +23,12 @@ _CHECKED = f"drop the constraint on the target that the source's table does not 
 _PARENT = f"put the row that is missing into the target, or drop its foreign key there, then rplctl start; {SKIP}"
 _LOCKED = "end the session that holds the locks on the target, then rplctl start: nothing is lost"
 
+_ACCOUNT = (
+    "create the account on the target with a plugin that the target has, so that later statements about the account "
+    "find it. To leave the whole transaction out and go on, run: rplctl skip --yes; rplctl start; "
+    "rplctl wait --state synced; rplctl verify"
+)
+
 _BY_NUMBER = {
     er.KEY_NOT_FOUND: f"the target lacks the row. To go on, and repair every row that differs, run: {BACK_TO_EQUAL}",
     er.DUP_ENTRY: f"the target has the row already. To go on, and repair every row that differs, run: {BACK_TO_EQUAL}",
@@ -30,6 +36,7 @@ _BY_NUMBER = {
     er.BAD_DB_ERROR: "make the database on the target, then rplctl start",
     er.LOCK_WAIT_TIMEOUT: _LOCKED,
     er.LOCK_DEADLOCK: _LOCKED,
+    er.PLUGIN_IS_NOT_LOADED: _ACCOUNT,
     er.WARN_DATA_OUT_OF_RANGE: _WIDEN,
     er.TRUNCATED_WRONG_VALUE: _WIDEN,
     er.TRUNCATED_WRONG_VALUE_FOR_FIELD: _WIDEN,
