@@ -94,11 +94,11 @@ def finish_rename(config: Config, channel: str, engine_of: EngineOf) -> None:
 
 
 @contextmanager
-def both_locked(datadir: Path, old: str, new: str) -> Iterator[None]:
-    """Neither name is started, changed or verified for the length of the block. Raises LockBusy."""
+def both_locked(datadir: Path, *names: str) -> Iterator[None]:
+    """No channel of these names is started, changed or verified for the length of the block. Raises LockBusy."""
     with ExitStack() as held:
         for role in LOCKS:
-            for name in sorted((old, new), key=str.casefold):
+            for name in sorted(names, key=str.casefold):
                 held.enter_context(hold_lock(Channel(name, datadir), role))
         yield
 

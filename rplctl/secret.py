@@ -126,10 +126,14 @@ def check_reference(reference: str) -> str:
     return reference
 
 
-def protect(clear: str, datadir: Path) -> str:
-    """The password as it may be stored. '' stays ''. Raises ConfigError when the key cannot be had."""
+def protect(clear: str, datadir: Path, *, makes_key: bool = True) -> str:
+    """The password as it may be stored. '' stays ''. Without `makes_key`, for what stores nothing, it is returned as it
+    is while there is no key. Raises ConfigError when the key cannot be had.
+    """
     if not clear:
         return ""
+    if not makes_key and not (datadir / KEY_FILE).exists():
+        return clear
     from cryptography.fernet import Fernet
 
     return ENCRYPTED + Fernet(_key(datadir, create=True)).encrypt(clear.encode()).decode()

@@ -76,7 +76,8 @@ def change_master(config: Config, channel_name: str, changes: MasterChanges, *, 
         plan.check_way(changes, master, relay)
         purges = not threads and plan.purges_relay_logs(changes, master)
         executed = _executed(channel, relay, by_gtid=master.uses_gtid) if purges else relay.exec_position
-        new_master = plan.new_master_info(config, changes, master, executed, purges)
+        stored = replace(changes, password=None) if dry_run else changes  # the key of passwords may not be there yet
+        new_master = plan.new_master_info(config, stored, master, executed, purges)
         notes = [
             *plan.change_notes(config, changes, master, new_master),
             *plan.position_notes(changes, master, relay, purges),

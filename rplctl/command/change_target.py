@@ -76,7 +76,7 @@ def change_target(
     given: dict[str, Value] = from_root({"target": url})
     _refuse(config, given, channel_name)
     if password is not None:
-        given["target_password"] = protect(password, datadir)
+        given["target_password"] = protect(password, datadir, makes_key=not dry_run)
     elif authority(str(given["target"])) != authority(config.target):
         given["target_password"] = ""  # it is another server's: it is not sent to this one
     with one_engine(), ExitStack() as held:

@@ -99,10 +99,13 @@ def import_info(config: Config, channel_name: str, origin: Origin, *, dry_run: b
             for row in ignored_settings(new_master, new_relay)
         )
         notes = (*finished, *found.notes, *gtid_notes, *ignored)
+        has_password = new_master.has_password
+        if found.is_connection:  # a dry run stores none, and makes no key
+            safe = "" if dry_run else protect(new_master.user_password, config.datadir)
+            new_master = replace(new_master, user_password=safe)
         if not dry_run:
             change = ChangeResult(channel_name, master, new_master, new_relay, created, True, dry_run, notes)
             store_change(repositories, change, f"IMPORT INFO {kind} {path}")
-        has_password = new_master.has_password
         return ImportResult(channel_name, kind, new_master, new_relay, has_password, created, dry_run, notes)
 
 
@@ -169,9 +172,7 @@ def _merge(
             )
         master = replace(master, enabled_auto_position=False, using_gtid=0)
         notes = (Note("the replica went by GTID; without --gtid the channel goes on by file and position"),)
-    if found.is_connection:
-        master = replace(master, user_password=protect(master.user_password, config.datadir))
-    else:
+    if not found.is_connection:
         moved = ("master_log_name", "master_log_pos", "enabled_auto_position", "using_gtid")
         master = replace(stored[0], **{name: getattr(master, name) for name in moved})
     master = replace(

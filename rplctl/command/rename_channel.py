@@ -50,7 +50,7 @@ def rename_channel(config: Config, old: str, new: str, *, dry_run: bool = False)
     with files_may_change(config.datadir), channels_stay(config.datadir):
         renaming.finish_rename(config, old, engine_of)
         old = next((name for name in known_channels(config) if name.casefold() == old.casefold()), old)
-        with renaming.both_locked(config.datadir, old, new):
+        with renaming.both_locked(config.datadir, *((old,) if dry_run else (old, new))):  # a lock makes a folder
             repositories = open_repositories(config, old)
             refuse_while_running(repositories.channel)
             _refuse(repositories, new)
@@ -114,8 +114,9 @@ def _taken(repositories: Repositories, there: Channel) -> Iterator[str]:
         yield f"{there.relay_log_index_path} lists its relay logs"
     if there.name.lower() in {name.lower() for name in channel_sections(config.datadir, config.config_file)}:
         yield "an option file has a section for it"
-    if left := [path.name for path in there.run_folder.iterdir() if path.suffix != ".lock"]:
-        yield f"{there.run_folder} holds {', '.join(sorted(left)[:3])}"
+    folder = there.run_folder
+    if folder.exists() and (left := [path.name for path in folder.iterdir() if path.suffix != ".lock"]):
+        yield f"{folder} holds {', '.join(sorted(left)[:3])}"
     if may_have_target(config):
         from rplctl.own_tables.tables import has_rows
 

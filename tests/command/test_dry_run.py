@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,10 @@ from rplctl.channel import Channel
 from rplctl.command.change_master import change_master
 from rplctl.command.channel.change_options import MasterChanges
 from rplctl.command.channel.context import open_repositories
+from rplctl.command.export_info import Destination, export_info
+from rplctl.command.import_info import FOLDER, Origin, import_info
 from rplctl.config import Config
+from rplctl.secret import KEY_FILE
 from tests.cli.program import Program
 
 FIRST = MasterChanges(master_host="db1", master_user="repl", master_log_file="b.000003", master_log_pos=1170)
@@ -23,8 +27,8 @@ class Killed(BaseException):
 
 
 def contents(folder: Path) -> dict[Path, bytes]:
-    """Every file but the locks, which hold who asked last."""
-    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock"}
+    """Every folder, and every file but the locks, which hold who asked last."""
+    return {path: path.read_bytes() if path.is_file() else b"" for path in folder.rglob("*") if path.suffix != ".lock"}
 
 
 @pytest.fixture
@@ -91,4 +95,32 @@ def test_a_dry_run_of_a_first_change_master_makes_no_table(program: Program) -> 
     options.write_text('master_info_repository = "TABLE"\nrelay_log_info_repository = "TABLE"\n')
     done = program("change-master", "--master-host", "db1", "--dry-run")
     assert done.code == 0, done
-    assert {path.suffix for path in contents(program.datadir)} <= {".toml", ".gate"}
+    assert {path.suffix for path in contents(program.datadir) if path.is_file()} <= {".toml", ".gate"}
+
+
+def test_a_dry_run_with_a_password_makes_no_key(tmp_path: Path) -> None:
+    datadir, other = tmp_path / "instance", tmp_path / "other"
+    datadir.mkdir(mode=0o700)
+    change_master(Config(datadir), "", replace(FIRST, password="secret"), dry_run=True)
+    assert not (datadir / KEY_FILE).exists()
+    change_master(Config(other), "", replace(FIRST, password="secret"))
+    exported = tmp_path / "exported"
+    export_info(Config(other), "", Destination("mysql-8.0", exported))
+    result = import_info(Config(datadir), "", Origin(FOLDER, exported), dry_run=True)
+    assert result.password_set and "secret" not in str(result)
+    assert not (datadir / KEY_FILE).exists()
+
+
+@pytest.mark.parametrize("line", ["rename-channel {} west", "change-target {}/other.db", "import-info {}/exported"])
+def test_a_dry_run_of_what_moves_a_channel_changes_no_file_or_folder(
+    program: Program, tmp_path: Path, line: str
+) -> None:
+    change_master(Config(program.datadir), "", FIRST)
+    exported = program("export-info", "--server", "mysql-8.0", str(tmp_path / "exported"))
+    assert exported.code == 0, exported
+    program("show-status")
+    before = contents(tmp_path)
+    words = [word.format("" if line.startswith("rename") else tmp_path) for word in line.split()]
+    done = program(*words, "--dry-run")
+    assert contents(tmp_path) == before, done
+    assert done.code == 0 or line.startswith("change-target"), done  # the other file is not there
