@@ -24,6 +24,7 @@ from rplctl.errors import ConfigError, RplError, error_numbers
 from rplctl.option_text import integer, is_clean, is_rule, joined
 from rplctl.plain_file import UnfitFile, read_plain
 from rplctl.secret import reveal
+from rplctl.system_zone import zone_named
 from rplctl.target_url import authority, has_password, url_with_nul_rule, url_with_password
 
 ENVIRONMENT_PREFIX = "RPLCTL_"
@@ -59,6 +60,7 @@ class Option:
     choices: tuple[str, ...] = ()
     holds: str = ""  # what a list of names is made of, a key of `_LISTS`; '' = no list
     is_error_list: bool = False
+    is_zone: bool = False
 
     @property
     def is_filter(self) -> bool:
@@ -75,6 +77,8 @@ class Option:
 
     @property
     def range_text(self) -> str:
+        if self.is_zone:
+            return "+hh:mm|Area/City"
         if self.is_error_list:
             return "off|all|ddl_exist_errors|number,..."
         if self.choices or self.holds:
@@ -187,6 +191,9 @@ class Config:
     nul_in_text: str = option("stop", "NUL in text for PostgreSQL; replace stores U+FFFD", choices=("stop", "replace"))
     on_error: str = option("", "shell command to run for each new error; it reads the error as JSON on standard input")
     on_recovery: str = option("", "shell command to run when a thread works again after an error")
+    source_time_zone: str = option(
+        "", "time zone SYSTEM of the source, which a folder cannot tell; empty = as the server answers", is_zone=True
+    )
     lower_case_table_names: int = option(0, "as on the source; 1 = table names are stored in lower case", high=1)
     replicate_do_db: str = option("", "replicate only these databases", holds="databases")
     replicate_ignore_db: str = option("", "do not replicate these databases", holds="databases")
@@ -322,6 +329,11 @@ def _convert(o: Option, value: object) -> Value | None:
         try:
             error_numbers(value)
         except ValueError:
+            return None
+    if o.is_zone and value:
+        try:
+            zone_named(value)
+        except (ValueError, KeyError, OSError):
             return None
     if not o.choices:
         return value

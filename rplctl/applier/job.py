@@ -55,6 +55,7 @@ from rplctl.own_tables.tables import create_own_tables
 from rplctl.relay_log.purge import purge_applied, relay_log_space
 from rplctl.relay_log.reader import RelayGroups
 from rplctl.repository import open_master_info
+from rplctl.source_zones import SourceZones
 from rplctl.status import read_status
 from rplctl.target import open_target
 from rplctl.target.base import Target
@@ -288,7 +289,8 @@ class Applier:
             self._follow(work, ledger, target, opened)
 
     def _follow(self, work: BatchApplier, ledger: Ledger, target: Target, opened: contextlib.ExitStack) -> None:
-        feed = RelayFeed(self._channel, self._config.replica_net_timeout, by_gtid=self._by_gtid)
+        patience_s, zones = self._config.replica_net_timeout, SourceZones(self._channel, self._config)
+        feed = RelayFeed(self._channel, patience_s, by_gtid=self._by_gtid, zones=zones)
         purged_to = work.info.relay_log_name
         orders = orders_seen(self._channel)  # first: what is asked meanwhile is seen the next time
         clone, target_look = self._open_clone(work, ledger, target, opened), TargetLook(target, ledger)

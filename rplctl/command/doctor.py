@@ -50,8 +50,9 @@ from rplctl.event.kernel_cache import cache_folder
 from rplctl.info import MasterInfo
 from rplctl.repository.channels import target_key
 from rplctl.secret import KEY_FILE
-from rplctl.sql_run import ask, run
+from rplctl.sql_run import ask
 from rplctl.sql_text import text_literal, written
+from rplctl.system_zone import LOAD_ZONES, SYSTEM, SystemZone, read_zone, zone_named
 from rplctl.target import mapped_errors
 from rplctl.target.dialect import FAIL, OK, POWER_CUT, WARN, DoctorLine
 from rplctl.target.registry import dialect_of, is_missing_file, target_kind
@@ -78,10 +79,6 @@ _LOGS_NO_GENERATED = "11.8.9-MariaDB"  # with an UPDATE, whatever binlog_row_ima
 _GENERATED = written("""
 SELECT DISTINCT TABLE_SCHEMA, TABLE_NAME FROM information_schema.COLUMNS
 WHERE GENERATION_EXPRESSION <> '' AND TABLE_SCHEMA NOT IN ('mysql', 'sys', 'performance_schema') ORDER BY 1, 2
-""")
-# the system's time zone in winter and in summer; its name is another one in each, and by server
-_SYSTEM_ZONE = written("""
-SELECT CONVERT_TZ('2026-01-15 12:00:00', '+00:00', 'SYSTEM'), CONVERT_TZ('2026-07-15 12:00:00', '+00:00', 'SYSTEM')
 """)
 _SPARK = {  # option spark → what it costs, or gives up
     "always": "Spark decodes all rows; each start takes some seconds of CPU time, and Java stays in memory",
@@ -347,7 +344,7 @@ def _source(config: Config, master: MasterInfo, check: str) -> Iterator[DoctorLi
         is_silent = variables.get("version", "").startswith(_LOGS_NO_GENERATED)
         computes = dialect_of(target_kind(config.target_place)).executes_statements
         named = [(str(row[0]), str(row[1])) for row in query(_GENERATED)] if is_silent and not computes else []
-        zone = [str(moment) for moment in query(_SYSTEM_ZONE)[0]] if computes else []
+        zone = read_zone(query) if computes and not config.source_time_zone else None
     rules = ReplicationFilter.from_config(config)
     tables = [f"{database}.{name}" for database, name in named if rules.accepts_rows(rules.rewritten(database), name)]
     yield DoctorLine(check, OK, f"{master.host}:{master.port} answers")
@@ -356,7 +353,9 @@ def _source(config: Config, master: MasterInfo, check: str) -> Iterator[DoctorLi
         yield DoctorLine(check, FAIL, detail, rights.grant("REPLICATION SLAVE"))
     yield DoctorLine(check, OK, f"clone reads by {step.value}: {_LADDER[step.value]}")
     yield from judge_source(variables, config.server_id, check, config.lower_case_table_names)
-    if zone:
+    if config.source_time_zone and computes:
+        zone = zone_named(config.source_time_zone)
+    if zone is not None:
         yield from _guarded(f"{check} time zone", lambda: _time_zones(config, zone, f"{check} time zone"))
     if tables:
         text = f"UPDATEs of {_LOGS_NO_GENERATED} log no generated column: {len(tables)} tables, {tables[0]} first"
@@ -364,22 +363,21 @@ def _source(config: Config, master: MasterInfo, check: str) -> Iterator[DoctorLi
         yield DoctorLine(check, WARN, text, hint)
 
 
-def _time_zones(config: Config, of_source: list[str], check: str) -> Iterator[DoctorLine]:
-    """Compare the system's time zone of the source with the one of a target that executes the source's statements."""
+def _time_zones(config: Config, zone: SystemZone, check: str) -> Iterator[DoctorLine]:
+    """Check that a target can execute the source's statements in the source's time zone SYSTEM."""
     engine = engine_of(config)()
     try:
         with mapped_errors(engine.dialect.name), engine.connect() as connection:
-            of_target = [str(moment) for moment in run(connection, _SYSTEM_ZONE).one()]
+            word = dialect_of(engine.dialect.name).time_zone(connection, zone)
     finally:
         engine.dispose()
-    if of_target == of_source:
+    if word == SYSTEM:
         yield DoctorLine(check, OK, "SYSTEM is the same time zone on source and target")
-        return
-    detail = f"SYSTEM differs: noon UTC is {of_source[0][11:]} on the source and {of_target[0][11:]} on the target"
-    hint = (
-        "SET GLOBAL time_zone='+00:00' on the source, before DDL that adds DEFAULT CURRENT_TIMESTAMP or converts times"
-    )
-    yield DoctorLine(check, WARN, detail, hint)
+    elif word:
+        yield DoctorLine(check, OK, f"SYSTEM differs: statements that depend on it are executed in the zone '{word}'")
+    else:
+        detail = "the target does not know the source's time zone SYSTEM: DDL that converts stored times stops (1846)"
+        yield DoctorLine(check, WARN, detail, LOAD_ZONES)
 
 
 def judge_source(

@@ -33,6 +33,7 @@ from rplctl.event.header import (
     parse_header,
 )
 from rplctl.event.types import EventType
+from rplctl.system_zone import SystemZone
 
 CHECKSUM_OFF: Final = 0
 CHECKSUM_CRC32: Final = 1
@@ -58,6 +59,7 @@ class FormatDescription:
     header_lengths: tuple[int, ...]  # of event types 1 …: index 0 is type 1
     checksum_algorithm: int  # CHECKSUM_OFF or CHECKSUM_CRC32
     is_mariadb: bool
+    system_zone: SystemZone | None = None  # the server's; no event has it, the receiver asked for it
 
     @property
     def checksum_length(self) -> int:

@@ -17,6 +17,7 @@ from sqlalchemy import Connection, delete, insert, select
 
 from rplctl.event.format_description import FormatDescription
 from rplctl.own_tables.tables import prepared_xa
+from rplctl.system_zone import SystemZone
 
 PIECE_BYTES = 4 << 20  # below the smallest max_allowed_packet that servers start with
 
@@ -61,4 +62,6 @@ def take_prepared(connection: Connection, channel: str, xid: str, out: BinaryIO 
     connection.execute(delete(table).where(*where))
     fields = json.loads(text)
     fields["header_lengths"] = tuple(fields["header_lengths"])
+    if zone := fields.pop("system_zone", None):
+        fields["system_zone"] = SystemZone(tuple((second, offset) for second, offset in zone["changes"]))
     return FormatDescription(**fields)

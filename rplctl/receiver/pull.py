@@ -35,6 +35,8 @@ from rplctl.relay_log.writer import RelayLogWriter
 from rplctl.repository.base import InfoRepository
 from rplctl.source import EventBatch, ReplicaIdentity, SourceIdentity, SourceStream
 from rplctl.source.base import COPY_AGAIN, fatal_reading_binlog
+from rplctl.source_zones import SourceZones
+from rplctl.system_zone import SystemZone
 
 _ROTATE_FIXED: Final = 8
 _CONTROL: Final = frozenset(
@@ -57,6 +59,7 @@ class Pull:
         self._position = BinlogPosition("", 0)
         self._algorithm = 1  # checksums: 1 CRC32, 0 none
         self._is_open = False
+        self._zone: SystemZone | None = None  # of the source, if it is another one than was noted
         self._left_out = False  # the position is past left-out events that the relay log does not know of
         self.transactions = 0
 
@@ -77,7 +80,10 @@ class Pull:
         self._gtids = RetrievedGtids(recovered.retrieved_gtid_set, is_mariadb=source.is_mariadb)
         self._algorithm = 1 if source.has_checksums else 0
         self._continues_at = recovered.continues_at
-        self._recovered = recovered if resume and not recovered.needs_new_relay_log else None
+        zones = SourceZones(self._channel, self._config)
+        self._zone = source.system_zone if source.system_zone not in (None, zones.last) else None
+        resume = resume and not recovered.needs_new_relay_log and self._zone is None
+        self._recovered = recovered if resume else None
         self._known_log = known_log(info, recovered)
 
     def step(self, stream: SourceStream, timeout_s: float) -> None:
@@ -232,6 +238,9 @@ class Pull:
         if begins != self._position:
             algorithm = parse_format_description(format_description).checksum_algorithm
             self._writer.append(artificial_rotate(self._server_id, self._position, algorithm), 1)
+        if self._zone is not None:
+            name, names = self._writer.end.log_name, RelayLogIndex(self._channel).names()
+            SourceZones(self._channel, self._config).note(name, self._zone, names[0] if names else name)
 
     def _heartbeat(self, header: EventHeader) -> int:
         """Nothing more to send. When it is ahead of us, events were left out there: the relay log is told."""

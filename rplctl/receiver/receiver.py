@@ -13,6 +13,7 @@ import logging
 import signal
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Final
@@ -38,6 +39,7 @@ from rplctl.source.binlog_folder import FolderStream
 from rplctl.source.dump import LiveStream, open_stream
 from rplctl.source.interruption import Interruption
 from rplctl.source.replica_id import replica_identity
+from rplctl.source_zones import SourceZones
 from rplctl.target import open_engine
 
 if TYPE_CHECKING:
@@ -216,7 +218,7 @@ class Receiver:
                 replica = replica_identity(self._config, self._channel)
                 password = reveal(info.user_password, self._config.datadir)
                 with self._interruption.heeded():
-                    return open_source(info, password, start, replica, self._config), start, replica
+                    return open_source(info, password, self._asking(start), replica, self._config), start, replica
             finally:
                 self._connecting = False
         except _StopWhileConnecting:
@@ -226,6 +228,11 @@ class Receiver:
             if self._stopping:
                 return None
             raise
+
+    def _asking(self, start: DumpStart) -> DumpStart:
+        """`start` with the question for the source's SYSTEM time zone, unless the operator has named it."""
+        zones = None if self._config.source_time_zone else SourceZones(self._channel, self._config)
+        return replace(start, zones=zones)
 
     def _between_batches(self, pull: Pull) -> None:
         if self._flush_logs:

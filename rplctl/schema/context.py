@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta, timezone
 from functools import cached_property
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from rplctl.system_zone import SYSTEM, SystemZone, fixed_offset
+
 # bits of sql_mode, the same in MySQL and MariaDB unless named for one of them
 REAL_AS_FLOAT = 1 << 0
 ANSI_QUOTES = 1 << 2
@@ -19,15 +21,14 @@ PAD_CHAR_TO_FULL_LENGTH = 1 << 31
 TIME_TRUNCATE_FRACTIONAL = 1 << 32  # MySQL
 TIME_ROUND_FRACTIONAL = 1 << 34  # MariaDB
 
-_OFFSET = re.compile(r"([+-])(\d{1,2}):(\d{2})")
-
 
 @dataclass(frozen=True)  # no slots: cached_property
 class DdlContext:
     """Session and server of one statement; every field has the value of a modern server's default.
 
     `charset`, `collation`: of collation_server, what a new database gets. `timestamp` and `microseconds`: the
-    event's, for CURRENT_TIMESTAMP. `error_code`: the event's; a DROP TABLE that failed in part carries 1051.
+    event's, for CURRENT_TIMESTAMP. `system_zone`: what the time zone SYSTEM is on that server; None if it is not known.
+    `error_code`: the event's; a DROP TABLE that failed in part carries 1051.
     `has_binary_literals`: the session was in the character set binary.
     """
 
@@ -39,6 +40,7 @@ class DdlContext:
     timestamp: int = 0
     microseconds: int = 0
     time_zone: str = "+00:00"
+    system_zone: SystemZone | None = None
     auto_increment_increment: int = 1
     auto_increment_offset: int = 1
     lower_case_table_names: int = 0
@@ -78,21 +80,27 @@ class DdlContext:
         """A database's or table's name as the source stores it."""
         return name.lower() if self.lower_case_table_names else name
 
+    @property
+    def zone_text(self) -> str:
+        """The session's time zone for a message."""
+        unknown = self.time_zone == SYSTEM and self.system_zone is None
+        return "SYSTEM, which the option source_time_zone can name" if unknown else self.time_zone
+
     def utc_offset(self) -> timedelta | None:
-        """The session time zone's fixed distance from UTC; None when it has none or it is not known (SYSTEM)."""
-        if self.time_zone.upper() == "UTC":
-            return timedelta(0)
-        if match := _OFFSET.fullmatch(self.time_zone):
-            distance = timedelta(hours=int(match[2]), minutes=int(match[3]))
-            return -distance if match[1] == "-" else distance
-        return None
+        """The session time zone's fixed distance from UTC; None when it has none or it is not known."""
+        if self.time_zone == SYSTEM:
+            return self.system_zone.fixed if self.system_zone is not None else None
+        return fixed_offset(self.time_zone)
 
     def now(self, *, in_utc: bool) -> datetime | None:
         """When the statement began, in UTC or in the session's time zone; None when that zone is not known."""
         moment = datetime.fromtimestamp(self.timestamp, UTC).replace(microsecond=self.microseconds)
         if in_utc:
             return moment
-        if (offset := self.utc_offset()) is not None:
+        offset = self.utc_offset()
+        if self.time_zone == SYSTEM and self.system_zone is not None:
+            offset = self.system_zone.offset_at(self.timestamp)
+        if offset is not None:
             return moment.astimezone(timezone(offset))
         try:
             return moment.astimezone(ZoneInfo(self.time_zone))

@@ -215,7 +215,7 @@ def _temporal(column: Column, text: str, context: DdlContext) -> str:
         if column.type == "timestamp" and day != "0000-00-00":
             offset = context.utc_offset()
             if offset is None:
-                raise NotComputable(f"DEFAULT '{text}' depends on time zone {context.time_zone}")
+                raise NotComputable(f"DEFAULT '{text}' depends on time zone {context.zone_text}")
             moment = datetime.fromisoformat(f"{day} {clock}") - offset
             day, clock = moment.strftime("%Y-%m-%d %H:%M:%S").split()
         return f"{day} {clock}{_fraction(column, match[3])}"
@@ -226,7 +226,7 @@ def _now(column: Column, function: str, digits: int | None, context: DdlContext)
     """`digits` after the second were asked for. None: MariaDB fills a column that NOW() goes into, MySQL has none."""
     moment = context.now(in_utc=column.type == "timestamp")
     if moment is None:
-        raise NotComputable(f"CURRENT_TIMESTAMP depends on time zone {context.time_zone}")
+        raise NotComputable(f"CURRENT_TIMESTAMP depends on time zone {context.zone_text}")
     wanted, is_instant = column.fraction_digits, column.type in ("datetime", "timestamp")
     if digits is None:
         digits = wanted if context.is_mariadb and is_instant else 0

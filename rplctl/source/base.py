@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 from rplctl import mysql_errors as er
 from rplctl.errors import SourceError
 from rplctl.position import BinlogPosition
+from rplctl.source_zones import SourceZones
+from rplctl.system_zone import SystemZone
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,6 +53,7 @@ class SourceIdentity:
     is_mariadb: bool
     clock_difference: float  # source's clock minus ours, seconds; 0 for a folder
     clock_error: float = 0.0  # how wrong that can be; 0: it was not measured
+    system_zone: SystemZone | None = None  # None for a folder
     has_checksums: bool = True  # events carry a CRC32 until a FORMAT_DESCRIPTION says otherwise
 
 
@@ -61,6 +64,7 @@ class DumpStart:
     position: BinlogPosition  # log_name '' = from the first log there is
     mysql_gtid_set: Any | None = None  # event.gtid.MysqlGtidSet; None = by position
     mariadb_gtid: str | None = None  # `@slave_connect_state`, '' = from the very beginning; None = by position
+    zones: SourceZones | None = None  # of the channel: a server is asked for its SYSTEM time zone, too
 
     @property
     def by_gtid(self) -> bool:

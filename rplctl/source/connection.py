@@ -31,6 +31,7 @@ from rplctl.source.clock import clock_of
 from rplctl.source.interruption import hold
 from rplctl.source.network_namespace import network_namespace
 from rplctl.sql_text import Sql, written
+from rplctl.system_zone import SystemZone, read_zone
 from rplctl.weak_members import members_of
 
 # What another attempt cannot mend; anything else is tried again as MySQL does, a wrong password (1045) too
@@ -88,6 +89,8 @@ def connect(
         try:
             identity = _identify(mysql)
             check_identity(identity, info, start, None if config.replicate_same_server_id else replica)
+            if start.zones is not None:
+                identity = replace(identity, system_zone=_system_zone(mysql, start.zones.last))
             _set_up_session(mysql, identity, info, start, replica)
             mysql._execute_command(flavor.COM_REGISTER_SLAVE, flavor.register_request(replica))
             mysql._read_packet()
@@ -250,6 +253,20 @@ def _set_up_session(
 def _require(condition: bool, otherwise: str, hint: str = "") -> None:
     if not condition:
         raise SourceError(f"Fatal error: {otherwise}", errno=er.SLAVE_FATAL_ERROR, hint=hint)
+
+
+def _system_zone(mysql: Any, known: SystemZone | None) -> SystemZone | None:
+    """The server's time zone; None for what answers otherwise, such as a proxy: then DDL that depends on it stops."""
+
+    def rows(query: Sql) -> list[tuple[Any, ...]]:
+        with mysql.cursor() as cursor:
+            cursor.execute(query)
+            return list(cursor.fetchall())
+
+    try:
+        return read_zone(rows, known=known)
+    except (ValueError, LookupError, err.ProgrammingError, err.InternalError):
+        return None
 
 
 def _value(mysql: Any, query: Sql) -> str:

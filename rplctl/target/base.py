@@ -19,6 +19,7 @@ from rplctl.errors import LockBusy, TargetError
 from rplctl.event.large_text import LargeText
 from rplctl.schema.model import TableModel
 from rplctl.sql_text import Sql
+from rplctl.system_zone import SystemZone
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -245,9 +246,8 @@ class Target(Protocol):
 class Statement:
     """A statement of the source with everything it hangs on.
 
-    `variables`: of its INTVAR, RAND and USER_VAR events. `file`: what LOAD DATA reads; `query` is then its
-    EXECUTE_LOAD_QUERY. `server_version`: the source's. `drops_missing`: DROP TABLE passes over what is
-    not here.
+    `variables`: its INTVAR, RAND and USER_VAR events. `file`: what LOAD DATA reads; `query`: its EXECUTE_LOAD_QUERY.
+    `server_version`, `system_zone`: the source's. `drops_missing`: DROP TABLE passes over what is not here.
     """
 
     query: Query | ExecuteLoadQuery
@@ -255,6 +255,7 @@ class Statement:
     file: tuple[bytes, ...]
     server_version: str
     drops_missing: bool = False
+    system_zone: SystemZone | None = None
 
 
 class Definition(NamedTuple):

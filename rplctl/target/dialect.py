@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from rplctl.errors import RplError
 from rplctl.sql_text import NOTHING, Sql, double_quoted, word, written
+from rplctl.system_zone import SYSTEM, SystemZone
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -99,6 +100,10 @@ class Dialect(ABC):
     def rights(self, connection: Connection) -> Iterable[DoctorLine]:
         """What `doctor` has to say of the account and the server's settings."""
         return ()
+
+    def time_zone(self, connection: Connection, zone: SystemZone) -> str:
+        """Return the time zone in which statements of a source are executed whose SYSTEM is `zone`; '' for none."""
+        return SYSTEM
 
     def foreign_key_grant(self, connection: Connection) -> str:
         """Return the statement without which the account cannot load children before their parents; '' for none."""

@@ -53,6 +53,7 @@ class PrivateServer(abc.ABC):
         self.socket = self.folder / "sock"
         self.host = HOST
         self.port = free_port()
+        self.variables: dict[str, str] = {}  # of its environment, in addition to ours
         self._process: subprocess.Popen[bytes] | None = None
         self._housekeeper: Any = None  # a connection that stays open
 
@@ -123,7 +124,13 @@ class PrivateServer(abc.ABC):
             # the parent-death signal has no shell or pid file to clean up after: tests may be killed at any time
             command = ["setpriv", "--pdeathsig", "KILL", *self._command()]
             self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd=self.folder
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                cwd=self.folder,
+                env={**os.environ, **self.variables},
             )
         deadline = time.monotonic() + START_TIMEOUT_S
         while not self.answers():

@@ -259,7 +259,8 @@ class LiveTables(TableSource):
 
         def send(is_rest: bool) -> None:
             drops = drops_missing or is_rest
-            self._target.run_statement(Statement(statement, variables, file, description.server_version, drops))
+            version, zone = description.server_version, description.system_zone
+            self._target.run_statement(Statement(statement, variables, file, version, drops, zone))
 
         touched = _touched(query, context) if self.notes is not None and self._target.is_ddl(query, context) else None
         if self.notes is None or touched is None:

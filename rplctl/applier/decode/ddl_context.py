@@ -27,6 +27,7 @@ def ddl_context(query: Query, description: FormatDescription, lower_case_table_n
         server_version=description.server_version,
         explicit_defaults_for_timestamp=explicit,
         timestamp=query.timestamp,
+        system_zone=description.system_zone,
         microseconds=session.microseconds,
         auto_increment_increment=increment,
         auto_increment_offset=offset,

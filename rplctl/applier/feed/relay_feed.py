@@ -9,18 +9,23 @@ who reads the groups or who decodes what was read. If it lasts, it is an error.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 from rplctl.channel import Channel, lock_holder
 from rplctl.errors import BinlogFormatError, RelayLogError
 from rplctl.info import RelayLogInfo
 from rplctl.position import BinlogPosition
 from rplctl.relay_log.reader import RelayGroups, RelayLogReader
+from rplctl.source_zones import SourceZones
 from rplctl.status import read_status
 
 
 class RelayFeed:
-    def __init__(self, channel: Channel, patience_s: float, *, by_gtid: bool = False) -> None:
+    def __init__(
+        self, channel: Channel, patience_s: float, *, by_gtid: bool = False, zones: SourceZones | None = None
+    ) -> None:
         self._channel = channel
+        self._zones = zones
         # the tasks verify checksums, in parallel
         self._reader = RelayLogReader(channel, verify_checksums=False, by_gtid=by_gtid)
         self._patience_s = patience_s
@@ -41,11 +46,17 @@ class RelayFeed:
             self._is_open = False
             return None
         self._damaged_since = None
-        return groups
+        return self._with_zone(groups)
 
     def next_open(self, limit_bytes: int) -> RelayGroups | None:
         """The groups behind those handed out last, None when there are none yet or the position must be looked up."""
-        return self._reader.groups(limit_bytes) if self._is_open else None
+        return self._with_zone(self._reader.groups(limit_bytes)) if self._is_open else None
+
+    def _with_zone(self, groups: RelayGroups | None) -> RelayGroups | None:
+        if groups is None or groups.format_description is None or self._zones is None:
+            return groups
+        zone = self._zones.at(groups.log_name)
+        return replace(groups, format_description=replace(groups.format_description, system_zone=zone))
 
     def rewind(self) -> None:
         """Read again from the committed position at the next call: what was handed out is not all applied."""

@@ -10,8 +10,9 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.dialects import mysql
 
 from rplctl.errors import LockBusy
-from rplctl.sql_run import ask
+from rplctl.sql_run import ask, run
 from rplctl.sql_text import NOTHING, Sql, backticked, joined, word, written
+from rplctl.system_zone import SystemZone
 from rplctl.target.base import Target
 from rplctl.target.dialect import OWN_SCHEMA, Dialect
 from rplctl.target.engine_log import open_server_log
@@ -63,6 +64,15 @@ class MysqlDialect(Dialect):
     protection = staticmethod(protection)
     rights = staticmethod(rights)
     power_cut = staticmethod(power_cut)
+
+    def time_zone(self, connection: Connection, zone: SystemZone) -> str:
+        from rplctl.target.mysql.time_zone import TimeZones  # loads Numba, as below
+
+        def rows(sql: Sql) -> Sequence[Any]:
+            with mapped_errors():
+                return run(connection, sql).all()
+
+        return TimeZones(rows).word_for(zone)
 
     def open_target(self, engine: Engine) -> Target:
         from rplctl.target.mysql.target import MysqlTarget  # loads Numba: a look at positions needs none

@@ -53,6 +53,7 @@ from rplctl.target.mysql.kill import Killer
 from rplctl.target.mysql.large import SingleChanges
 from rplctl.target.mysql.session import ServerKind, Session, collations_sql
 from rplctl.target.mysql.table_facts import TableFacts, without_generated_key
+from rplctl.target.mysql.time_zone import TimeZones
 from rplctl.target.mysql.values import VALUE_ERRORS, quote
 from rplctl.target.one_connection import OneConnection
 
@@ -82,12 +83,10 @@ class MysqlTarget(OneConnection):
         self._bulk = BulkLoader(self._send, lambda: self._driver, self._query)
         self._single = SingleChanges(self._send, lambda: self._driver)
         self._collations: dict[int, str] | None = None
-        self.server = ServerKind(False, 0)
-        self.server_version = ""
-        self.bulk_rows = 0
-        self.loads_prepared = False
+        self.server, self.server_version, self.bulk_rows = ServerKind(False, 0), "", 0
+        self._zones = TimeZones(self._ask)
+        self.loads_prepared = self.takes_frames = False
         self._may_load = self._may_stage = False
-        self.takes_frames = False
 
     # connection and transaction
 
@@ -421,6 +420,7 @@ class MysqlTarget(OneConnection):
         context = DdlContext(sql_mode=logged.context.sql_mode or 0, server_version=statement.server_version)
         source = ServerKind(context.is_mariadb, context.version_number)
         query = mysql_statement.as_executed(logged, context, self.server)
+        query = self._zones.of_source(query, context, statement.system_zone, self.table_model)
         text = query if isinstance(statement.query, Query) else replace(statement.query, query=query)
         mysql_statement.refuse_inexact(query, context, self.server, self.table_model, self._ask)
         dropped = mysql_statement.drop_of_those_there(query, wanted=statement.drops_missing)

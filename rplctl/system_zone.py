@@ -1,0 +1,168 @@
+"""The time zone SYSTEM of a server: its distance from UTC at each moment of a TIMESTAMP.
+
+A log says SYSTEM and not which zone that is. Its name is none that another server must know, so the server is asked for
+the moments at which its distance changes. Invariant: two servers whose zones are equal here show every TIMESTAMP alike.
+No zone of the tz database since 1970 has two changes within less than seven days, so samples every four days find all.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import Any, Final, TypeAlias
+from zoneinfo import ZoneInfo
+
+from rplctl.sql_text import Sql, joined, text_literal, written
+
+Ask: TypeAlias = Callable[[Sql], Sequence[Sequence[Any]]]  # runs one SELECT on a server
+SYSTEM: Final = "SYSTEM"
+OFFSET: Final = re.compile(r"([+-])(\d{1,2}):(\d{2})")
+LOAD_ZONES: Final = (
+    "load the time zones into the target: mariadb-tzinfo-to-sql /usr/share/zoneinfo | mariadb mysql (for MySQL: "
+    "mysql_tzinfo_to_sql /usr/share/zoneinfo | mysql mysql), and GRANT SELECT ON mysql.time_zone_name to its account"
+)
+_FIRST, _STEP = 86400, 4 * 86400  # the first sample, Unix time, and the seconds to the next
+_SAMPLES: Final = ((1 << 31) - _FIRST) // _STEP
+_FANOUT: Final = 4
+_MOST_MOMENTS, _MOST_CHANGES, _MOST_SECONDS = 2000, 1000, 26 * 3600
+_LEAST_WORD, _MOST_WORD = -(12 * 60 + 59), 13 * 60  # minutes that every server takes as a time zone
+_TWENTY: Final = joined(" UNION ALL SELECT ", [written("SELECT 0 d"), *(written("{}", n) for n in range(1, 20))])
+_NUMBERS: Final = written("SELECT a.d + 20 * b.d + 400 * c.d n FROM ({}) a, ({}) b, ({}) c", *[_TWENTY] * 3)
+
+
+@dataclass(frozen=True, slots=True)
+class SystemZone:
+    """`changes`: (second in Unix time, seconds east of UTC from then on); the first counts for all before, too."""
+
+    changes: tuple[tuple[int, int], ...]
+
+    def offset_at(self, moment: float) -> timedelta:
+        """The distance from UTC at a moment in Unix time."""
+        number = bisect_right(self.changes, moment, key=lambda change: change[0])
+        return timedelta(seconds=self.changes[max(0, number - 1)][1])
+
+    @property
+    def fixed(self) -> timedelta | None:
+        """The distance from UTC of a zone that never changes it; None for another one."""
+        return timedelta(seconds=self.changes[0][1]) if len(self.changes) == 1 else None
+
+
+def offset_text(offset: timedelta) -> str:
+    """`+09:00`; '' for a distance that some servers refuse as a time zone."""
+    minutes, rest = divmod(int(offset.total_seconds()), 60)
+    if rest or not _LEAST_WORD <= minutes <= _MOST_WORD:
+        return ""
+    return f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02d}:{abs(minutes) % 60:02d}"
+
+
+def fixed_offset(text: str) -> timedelta | None:
+    """The distance from UTC that UTC or `+09:00` names; None for any other zone."""
+    if text.upper() == "UTC":
+        return timedelta(0)
+    if match := OFFSET.fullmatch(text):
+        distance = timedelta(hours=int(match[2]), minutes=int(match[3]))
+        return -distance if match[1] == "-" else distance
+    return None
+
+
+def zone_named(name: str) -> SystemZone:
+    """The zone that `+09:00` or `Asia/Tokyo` names. Raises ValueError, KeyError or OSError for no such zone."""
+    if (distance := fixed_offset(name)) is not None:
+        return SystemZone(((0, int(distance.total_seconds())),))
+    zone = ZoneInfo(name)
+
+    def offsets(moments: Iterable[int]) -> list[int]:
+        return [int(_seconds(datetime.fromtimestamp(moment, UTC).astimezone(zone).utcoffset())) for moment in moments]
+
+    found = offsets(_FIRST + number * _STEP for number in range(_SAMPLES))
+    changed = [number for number, (one, other) in enumerate(pairwise(found), 1) if one != other]
+    return _traced([(number, found[number]) for number in (0, *changed)], offsets)
+
+
+def _seconds(offset: timedelta | None) -> float:
+    return offset.total_seconds() if offset is not None else 0
+
+
+def read_zone(ask: Ask, name: str = SYSTEM, known: SystemZone | None = None) -> SystemZone:
+    """The server's zone of that name. Raises ValueError for an answer that is none, and what `ask` raises.
+
+    `known`: what it probably is; that it still is takes a tenth of the time.
+    """
+    zone = text_literal(name)
+    rows = ask(
+        written(
+            "SELECT n, o FROM (SELECT n, {} o, {} p FROM ({}) n WHERE n < {}) s WHERE n = 0 OR o <> p ORDER BY n",
+            _offset(written("{} + n * {}", _FIRST, _STEP), zone),
+            _offset(written("{} + (n - 1) * {}", _FIRST, _STEP), zone),
+            _NUMBERS,
+            _SAMPLES,
+        )
+    )
+    numbers = [(_checked(row[0], _SAMPLES), _checked(row[1])) for row in rows]
+    if not numbers or numbers[0][0] or len(numbers) > _MOST_CHANGES:
+        raise ValueError(f"no time zone changes {len(numbers)} times")
+    if (
+        known is not None
+        and numbers == _samples(known)
+        and ask(written("SELECT {}", is_shown_alike(known, zone)))[0][0]
+    ):
+        return known
+
+    def offsets(moments: Sequence[int]) -> list[int]:
+        found: list[int] = []
+        for first in range(0, len(moments), _MOST_MOMENTS):
+            part = [_offset(written("{}", moment), zone) for moment in moments[first : first + _MOST_MOMENTS]]
+            found += [_checked(cell) for cell in ask(written("SELECT {}", joined(", ", part)))[0]]
+        if len(found) != len(moments):
+            raise ValueError("the answer has another number of values than the question")
+        return found
+
+    return _traced(numbers, offsets)
+
+
+def is_shown_alike(zone: SystemZone, name: Sql) -> Sql:
+    """A condition on a server: its zone `name` has the distance of `zone` before and after each change."""
+    moments = [moment for second, _ in zone.changes[1:] for moment in (second - 1, second)]
+    same = (
+        written("{} = {}", _offset(written("{}", moment), name), int(zone.offset_at(moment).total_seconds()))
+        for moment in reversed([_FIRST, *moments])
+    )
+    return joined(" AND ", same)
+
+
+def _samples(zone: SystemZone) -> list[tuple[int, int]]:
+    """The number and the offset of each sample whose offset differs from the one before."""
+    later = ((-(-(second - _FIRST) // _STEP), offset) for second, offset in zone.changes[1:])
+    return [(0, zone.changes[0][1]), *later]
+
+
+def _offset(moment: Sql, zone: Sql) -> Sql:
+    utc = written("(CAST('1970-01-01' AS DATETIME) + INTERVAL {} SECOND)", moment)
+    return written("TIMESTAMPDIFF(SECOND, {}, CONVERT_TZ({}, '+00:00', {}))", utc, utc, zone)
+
+
+def _checked(cell: object, limit: int = _MOST_SECONDS) -> int:
+    if not isinstance(cell, int) or abs(cell) > limit:
+        raise ValueError(f"{str(cell)[:40]!r} is not a distance from UTC")
+    return cell
+
+
+def _traced(samples: Sequence[tuple[int, int]], offsets: Callable[[Sequence[int]], list[int]]) -> SystemZone:
+    """The zone with the second of each change, from the samples whose offset differs from the one before."""
+    ends = [_FIRST + number * _STEP for number, _ in samples[1:]]
+    spans = [(end - _STEP, end) for end in ends]
+    before = [offset for _, offset in samples]
+    while any(last - first > 1 for first, last in spans):
+        asked = [list(range(first, last, max(1, -(-(last - first) // _FANOUT))))[1:] for first, last in spans]
+        answers = iter(offsets([moment for moments in asked for moment in moments]))
+        for number, moments in enumerate(asked):
+            found = [next(answers) for _ in moments]
+            first, last = spans[number]
+            points = [first, *moments, last]
+            changed = next((i for i, offset in enumerate(found, 1) if offset != before[number]), len(points) - 1)
+            spans[number] = points[changed - 1], points[changed]
+    return SystemZone(((0, before[0]), *((last, samples[i][1]) for i, (_, last) in enumerate(spans, 1))))
