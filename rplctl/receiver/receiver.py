@@ -31,6 +31,7 @@ from rplctl.own_process import signals_to
 from rplctl.receiver.observer import Observer
 from rplctl.receiver.pull import Pull
 from rplctl.receiver.reporter import STEADY_S, WAITING, Reporter
+from rplctl.receiver.same_history import refuse_other_history
 from rplctl.recovery import RecoveryResult, recover_relay_log
 from rplctl.repository import open_master_info, open_relay_log_info
 from rplctl.secret import reveal
@@ -218,6 +219,8 @@ class Receiver:
                 replica = replica_identity(self._config, self._channel)
                 password = reveal(info.user_password, self._config.datadir)
                 with self._interruption.heeded():
+                    if start.by_gtid and not info.master_binlog_dir:
+                        refuse_other_history(info, password, recovered, replica, self._config)
                     return open_source(info, password, self._asking(start), replica, self._config), start, replica
             finally:
                 self._connecting = False

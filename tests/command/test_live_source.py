@@ -13,6 +13,7 @@ import pytest
 
 from rplctl.command.doctor import OK, WARN, doctor
 from rplctl.config import Config
+from tests.kit.replica import Replica
 from tests.kit.servers import MariadbServer
 
 CANARY = "C4nary-9f2e"
@@ -112,3 +113,16 @@ def test_doctor_compares_the_system_time_zones_of_source_and_target(
     berlin = Config(tmp_path, target=mariadb.url(), source_time_zone="Europe/Berlin")
     zones = next(finding for finding in doctor(berlin, [""]) if finding.Check == "channel '' source time zone")
     assert zones.Result == WARN and "mariadb-tzinfo-to-sql" in zones.Hint
+
+
+def test_check_and_doctor_say_that_a_source_read_by_gtid_has_begun_its_log_anew(
+    mariadb_factory: Callable[..., MariadbServer], replica: Replica
+) -> None:
+    source = mariadb_factory()
+    source.sql("CREATE DATABASE anew; CREATE TABLE anew.t (a INT); INSERT INTO anew.t VALUES (1)")
+    replica.set_up(source, change=("--master-use-gtid", "slave_pos"))
+    replica.run("start", "--until-synced")
+    assert "it lost what it had sent" not in replica.run("check", "--online", expect=None).stdout
+    source.sql("RESET MASTER; INSERT INTO anew.t VALUES (2)")
+    assert "it lost what it had sent" in replica.run("check", "--online", expect=None).stdout
+    assert "it lost what it had sent" in replica.run("doctor", expect=None).stdout

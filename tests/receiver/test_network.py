@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import shutil
 import signal
 import socket
 import struct
@@ -312,6 +313,45 @@ def test_logs_begun_anew_under_a_position_are_never_read_on_from_it(
     assert error.errno == 1236 and not error.transient, error.message
     assert "clone --replace" in error.hint
     assert receiver.relayed() == before, "transactions of another log"
+
+
+@pytest.mark.long("The cases of MariaDB hold the promise.", keeps="mariadb")
+@pytest.mark.parametrize("how", ["reset", "restored"])
+@pytest.mark.parametrize("vendor", ["mariadb", "mysql"])
+def test_same_gtids_of_other_transactions_are_never_read_on_from(
+    tmp_path: Path, proxy: Proxy, request: pytest.FixtureRequest, vendor: str, how: str
+) -> None:
+    """RESET MASTER, or a restored server that lost its tail: the GTIDs go on past those that were received."""
+    source: MariadbServer = request.getfixturevalue(f"{vendor}_factory")()
+    reset = "RESET BINARY LOGS AND GTIDS" if vendor == "mysql" else "RESET MASTER"
+    by_gtid = {"enabled_auto_position": True, "get_public_key": True} if vendor == "mysql" else {"using_gtid": 2}
+    source.sql(f"{reset}; CREATE DATABASE net; CREATE TABLE net.t (a INT)")
+    source.stop()
+    backup = tmp_path / "backup"
+    shutil.copytree(source.data, backup, copy_function=shutil.copy2)
+    source.start()
+    proxy.server_port = source.port
+    for number in range(3):
+        source.sql(f"INSERT INTO net.t VALUES ({number})")
+    receiver = receiver_of(tmp_path / "data", proxy, master_log_name="", **by_gtid)
+    with receiver:
+        receiver.catch_up(source)
+    before = receiver.relayed()
+    with receiver:  # as long as it is the same history, it is read on
+        receiver.catch_up(source)
+    time.sleep(1.1)  # a log's birth is known to the second
+    if how == "reset":
+        source.sql(reset)
+    else:
+        source.stop()
+        shutil.rmtree(source.data)
+        shutil.copytree(backup, source.data, copy_function=shutil.copy2)
+        source.start()
+    for number in range(9):
+        source.sql(f"INSERT INTO net.t VALUES (10 + {number})")
+    error = failure_of(receiver)
+    assert error.errno == 1236 and "begun its log anew" in error.message and "clone --replace" in error.hint
+    assert receiver.relayed() == before, "transactions of another history"
 
 
 @pytest.mark.parametrize("grows", [False, True], ids=["shorter", "longer"])

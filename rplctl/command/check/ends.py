@@ -183,6 +183,9 @@ def check_source(config: Config, channel: Channel, stored: Stored) -> Iterator[F
         yield from judge_beginning(kept.logs)
     elif master.uses_gtid:
         yield from judge_gtids(purged, relay.gtid_executed, said.retrieved_gtid_set)
+        if not [*judge_identity(kept.variables, master, 0)]:  # of another server positions say nothing
+            begun_anew = judge_position(kept.logs, next_event)
+            yield from (finding for finding in begun_anew if finding.code == "source_past_end")
     else:
         yield from judge_position(kept.logs, next_event)
     moment = purge_at(kept, next_event, said.read_timestamp, said.source_bytes_per_s)

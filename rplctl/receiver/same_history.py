@@ -1,0 +1,76 @@
+"""Compare a source's log with what a channel that asks by GTID has received of it, before it asks for more.
+
+After RESET MASTER, or restored without its tail, a server gives the same GTIDs to other transactions, and a dump by
+GTID goes on in them. Its logs have other birth times then, or do not reach the place that was received: each start of a
+server begins a new log. So one more dump asks for that place. The time of birth (resolution: a second) is compared as
+for a channel by position.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rplctl import mysql_errors as er
+from rplctl.config import Config
+from rplctl.errors import SourceError
+from rplctl.event.header import CHECKSUM_LENGTH, HEADER_LENGTH, parse_header
+from rplctl.event.types import EventType
+from rplctl.info import MasterInfo
+from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, log_number
+from rplctl.recovery import RecoveryResult
+from rplctl.source import DumpStart, ReplicaIdentity
+from rplctl.source.base import COPY_AGAIN, fatal_reading_binlog
+from rplctl.source.dump import open_stream
+
+_WAIT_S: Final = 1.0
+_NAME: Final = HEADER_LENGTH + 8  # offset of the log's name in a ROTATE
+
+
+def refuse_other_history(
+    info: MasterInfo, password: str, recovered: RecoveryResult, replica: ReplicaIdentity, config: Config
+) -> None:
+    """Raises SourceError 1236 when the server that was read last has begun its log anew.
+
+    Nothing is compared with another server, whose logs have other names and places, or when the place was purged.
+    """
+    at, known = recovered.next_event, recovered.format_description
+    is_comparable = bool(known) and not recovered.needs_new_relay_log and at.log_pos > FIRST_EVENT_POSITION
+    if not is_comparable or not (info.uuid or info.master_server_id):
+        return
+
+    def begins(position: BinlogPosition) -> tuple[str, bytes]:
+        return _begin(info, password, position, replica, config)
+
+    try:
+        if parse_header(begins(at)[1]).timestamp == parse_header(known).timestamp:
+            return
+    except SourceError as error:
+        if error.errno == er.SLAVE_FATAL_ERROR:  # another server; anything else of that number the dump by GTID says
+            return
+        if error.errno != er.MASTER_FATAL_ERROR_READING_BINLOG:
+            raise
+        if log_number(begins(BinlogPosition("", FIRST_EVENT_POSITION))[0]) > log_number(at.log_name):
+            return  # purged
+    raise fatal_reading_binlog(
+        f"the source has begun its log anew: it does not have the transactions that were read up to {at}",
+        hint=f"To copy the tables again, run: {COPY_AGAIN}",
+    )
+
+
+def _begin(
+    info: MasterInfo, password: str, position: BinlogPosition, replica: ReplicaIdentity, config: Config
+) -> tuple[str, bytes]:
+    """The name of the log and its FORMAT_DESCRIPTION, as a dump from that position sends them. Raises SourceError."""
+    stream = open_stream(info, password, DumpStart(position), replica, config)
+    name = position.log_name
+    try:
+        while True:
+            batch = stream.read_batch(_WAIT_S)
+            for event in map(batch.event, range(len(batch))) if batch is not None else ():
+                if event[4] == EventType.FORMAT_DESCRIPTION:
+                    return name, event
+                if event[4] == EventType.ROTATE:
+                    end = len(event) - (CHECKSUM_LENGTH if stream.identity().has_checksums else 0)
+                    name = event[_NAME:end].decode("utf-8", "replace")
+    finally:
+        stream.close()
