@@ -47,12 +47,28 @@ def _import_numba() -> Any:
 
 numba = _import_numba()  # the cache folder must be known first
 
-_LEAN: dict[str, Any] = {"cache": _IS_KEPT, "nogil": True, "boundscheck": False, "_nrt": False}  # _nrt is in no stub
+from numba.core.caching import FunctionCache  # noqa: E402 - after numba's configuration
+from numba.core.runtime.nrt import rtsys  # noqa: E402
+
+
+class _KernelCache(FunctionCache):
+    """Loads machine code without all that a compiler needs.
+
+    Numba prepares its compiler before each load: it imports 80 modules and enters thousands of typing rules, half a
+    second of CPU time in each process. Machine code needs the runtime's symbols only. A compilation prepares the rest.
+    """
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        rtsys.initialize(target_context)
+        return self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+
+
+_LEAN: dict[str, Any] = {"nogil": True, "boundscheck": False, "_nrt": False}  # _nrt is in no stub
 
 
 def kernel(function: F) -> F:
     """Compile on first call (about 0.3 s each, later from the cache); runs without the GIL."""
-    return cast(F, numba.njit(cache=_IS_KEPT, nogil=True, boundscheck=False)(function))
+    return cast(F, _cached(numba.njit(nogil=True, boundscheck=False)(function)))
 
 
 def lean_kernel(function: F) -> F:
@@ -60,7 +76,13 @@ def lean_kernel(function: F) -> F:
 
     Slices of its arguments are fine: the caller keeps those alive. An allocation fails to compile.
     """
-    return cast(F, numba.njit(**_LEAN)(function))
+    return cast(F, _cached(numba.njit(**_LEAN)(function)))
+
+
+def _cached(function: Any) -> Any:
+    if _IS_KEPT and not numba.config.DISABLE_JIT:
+        function._cache = _KernelCache(function.py_func)  # type: ignore[no-untyped-call]
+    return function
 
 
 def byte_view(data: Buffer) -> ByteArray:

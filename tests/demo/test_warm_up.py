@@ -43,6 +43,16 @@ def test_no_kernel_that_python_calls_is_left_to_the_first_job() -> None:
     assert set(found.split()) <= set(RARE)
 
 
+@pytest.mark.slow
+def test_compiled_kernels_run_without_the_compilers_library() -> None:
+    """Each process would import it, and enter its typing rules: half a second of CPU time."""
+    warm_up.warm_up()
+    code = "import sys; from rplctl.demo.warm_up import run_kernels; run_kernels(); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "numba.core.dispatcher" in loaded
+    assert not {"numba.np.linalg", "numba.typed.typedlist", "numba.cpython.setobj"} & {*loaded}
+
+
 def test_a_stamp_older_than_a_source_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     stamp = tmp_path / STAMP_FILE
