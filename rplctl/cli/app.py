@@ -63,6 +63,7 @@ GROUPS: dict[str, tuple[str, ...]] = {  # by the task of an operator, as --help 
 }
 VERBS: dict[str, tuple[str, ...]] = {name: ALIASES.get(name, ()) for names in GROUPS.values() for name in names}
 HELP = ("-h", "--help")
+VERSION = "--version"
 TAB = "_RPLCTL_COMPLETE"  # in the environment when a shell asks through Typer
 _USAGE_ERROR: Any = typer.BadParameter.__bases__[0]  # of every mistake in a command line
 BROKEN_PIPE = 141  # as a shell reports SIGPIPE
@@ -116,6 +117,8 @@ def command_for(arguments: Sequence[str]) -> Any:
 
 def _verbs_of(arguments: Sequence[str]) -> tuple[str, ...]:
     verb = verb_of(arguments)
+    if not verb and VERSION in arguments and set(HELP).isdisjoint(arguments):
+        return ()
     return tuple(name for name, aliases in VERBS.items() if verb in (name, *aliases)) or tuple(VERBS)
 
 
@@ -212,7 +215,7 @@ def _global_options(
     quiet: bool = switch(("--quiet", "-q"), "Print only errors and results."),
     verbose: bool = switch(("--verbose", "-v"), "Show more columns."),
     color: str = option("--color", "auto|always|never", "Use colour in the output.", "auto"),
-    version: bool = typer.Option(False, "--version", help="Print the version.", callback=_version, is_eager=True),
+    version: bool = typer.Option(False, VERSION, help="Print the version.", callback=_version, is_eager=True),
 ) -> None:
     if context.resilient_parsing:
         return

@@ -43,9 +43,14 @@ def test_a_status_loads_few_of_our_own_modules(configured: Program) -> None:
     assert not {name for name in ours if name.startswith(NOT_OF_A_STATUS)}
 
 
-def test_the_version_loads_the_options_of_the_verbs_and_no_verb_itself() -> None:
-    verbs = {"rplctl.command." + verb.replace("-", "_") for verb in VERBS}
+def test_the_version_loads_no_verb() -> None:
+    """Not even their options, which a list of the verbs needs."""
+    verbs = {f"rplctl.{part}." + verb.replace("-", "_") for verb in VERBS for part in ("cli", "command")}
     assert not {name for name in all_loaded("--version") if name in verbs or name.startswith(NOT_OF_A_STATUS)}
+
+
+def test_help_before_the_version_lists_the_verbs(program: Program) -> None:
+    assert "show-status" in program("--help", "--version").out
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["start", "--help"], ["change-master", "--help"], ["--version"]])
