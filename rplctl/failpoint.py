@@ -40,6 +40,7 @@ PURGE_POINTS = (
     "crash_purge_critical_after_update_index",
     "crash_purge_non_critical_after_update_index",
 )
+TASK_POINTS = ("crash_task_with_range",)  # the task of Spark dies, not the applier that passes the point
 CLONE_POINTS = frozenset(  # they need a living source: `crash-test --clone`
     {
         "crash_clone_after_ledger",
@@ -102,7 +103,7 @@ CRASH_POINTS = frozenset(
         "switch_after_write",
         "switch_after_mark",
         "switch_after_delete",
-        *(*RECEIVER_POINTS, *RECOVERY_POINTS, *PURGE_POINTS),
+        *(*RECEIVER_POINTS, *RECOVERY_POINTS, *PURGE_POINTS, *TASK_POINTS),
     }
 )
 
@@ -149,14 +150,22 @@ def arm(run_folder: Path, text: str) -> None:
 
 def crash_point(name: str) -> None:
     """Kill this process here if the point is armed and its count is reached."""
+    if is_due(name):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def is_due(name: str) -> bool:
+    """Pass the point; True if it is armed and its count is reached, which the caller then acts on."""
     assert name in _KNOWN, name
     armed = _armed_now()
-    if name in armed:
-        armed[name] -= 1
-        if armed[name] == 0:
-            for path in _watched:
-                path.unlink(missing_ok=True)
-            os.kill(os.getpid(), signal.SIGKILL)
+    if name not in armed:
+        return False
+    armed[name] -= 1
+    if armed[name]:
+        return False
+    for path in _watched:
+        path.unlink(missing_ok=True)
+    return True
 
 
 def parse_failpoints(text: str) -> dict[str, int]:

@@ -27,11 +27,12 @@ def crash_test(
     """Kill rplctl at each crash point and check the data.
 
     crash-test uses a scratch instance and a recorded log. The applier runs without Spark, because Spark writes nothing.
-    The commit modes are transaction, marker, xa and xa-pages, each also with "+log" (log_bin), and xa-binlog. A lake
-    (--target delta+file:// or parquet+file://) has per-table and per-table-file; DuckDB (--target duckdb:///) has
-    marker and marker+log. The mode "-" commits nothing. The kinds of groups are transaction, batch, ddl, keyless,
-    non-transactional and statement, and also receiver, recovery, purge, to table and to file. With --clone, a copy from
-    the channel's source is killed. The exit code is 1 if a result is not the expected one.
+    Only the kind "task" starts Spark, and kills a task of it. The commit modes are transaction, marker, xa and
+    xa-pages, each also with "+log" (log_bin), and xa-binlog. A lake (--target delta+file:// or parquet+file://) has
+    per-table and per-table-file; DuckDB (--target duckdb:///) has marker and marker+log. The mode "-" is for the other
+    kinds. The kinds of groups are transaction, batch, ddl, keyless, non-transactional and statement, and also receiver,
+    recovery, purge, task, to table and to file. With --clone, a copy from the channel's source is killed. The exit code
+    is 1 if a result is not the expected one.
     """
     if arm is not None:
         from rplctl.command.crash_test import arm as run_arm

@@ -209,7 +209,7 @@ def test_exit_codes_belong_to_one_class_each_and_are_documented() -> None:
 def test_every_crash_point_is_passed_by_code_and_killed_in_a_test() -> None:
     code = "\n".join(path.read_text() for path in MODULES)
     words = {word for path in (ROOT / "tests").rglob("*.py") for word in re.findall(r"\w+", path.read_text())}
-    passed = set(re.findall(r"""crash_point\(\s*["'](\w+)["']""", code))
+    passed = set(re.findall(r"""(?:crash_point|is_due)\(\s*["'](\w+)["']""", code))
     points = CRASH_POINTS | CLONE_POINTS | REPAIR_POINTS | EXPORT_POINTS | RENAME_POINTS
     assert passed - points == set(), "not declared in failpoint.py"
     assert points - passed == set(), "declared, but no code passes them"

@@ -305,6 +305,11 @@ class Pipeline:
         return self._context.defaultParallelism if self.has_begun else 0
 
     @property
+    def failed_attempts(self) -> int:
+        """Ranges whose task died, froze or answered wrongly, and that were given to a task again."""
+        return self._pool.pool.failures if self._pool is not None else 0
+
+    @property
     def job_name(self) -> str:
         """The name of the job that stays; empty without one."""
         return self._pool.pool.job_name if self._pool is not None else ""

@@ -23,7 +23,7 @@ from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from hmac import compare_digest
 from pathlib import Path
@@ -44,6 +44,7 @@ from rplctl.applier.spark.failure import TasksFailed, await_end_of_java, words_o
 from rplctl.applier.spark.pool_task import LENGTH, Door, Request, Work, peer_of
 from rplctl.applier.spark.split_task import SplitResult, chunks_of
 from rplctl.durable import PRIVATE_FILE, private_folder
+from rplctl.failpoint import is_due
 from rplctl.schema.plan import Catalog
 from rplctl.target.base import TableChunk
 
@@ -83,6 +84,8 @@ class Worker:
             else:
                 request = Request(attempt, catalog=pickled.of(catalog))
         self._catalogs[attempt.channel] = catalog
+        if is_due("crash_task_with_range"):
+            request = replace(request, dies=True)
         frame = pickle.dumps(request, pickle.HIGHEST_PROTOCOL)
         self.connection.settimeout(_SEND_S)
         self.connection.sendall(LENGTH.pack(len(frame)) + frame)
@@ -193,6 +196,7 @@ class Pool:
     def __init__(self, folder: Path, name: str) -> None:
         self.job_name = f"rplctl pool of {name}"
         self.rows = self.answers = 0  # in verified answers
+        self.failures = 0  # attempts without one
         self.workers_wanted = 0
         self._lock = threading.Lock()
         self._turns: list[_Turn] = []
@@ -242,6 +246,8 @@ class Pool:
 
     def _run_jobs(self, context: SparkContext) -> None:
         """The job, again as long as its tasks answer between two ends of it."""
+        from py4j.protocol import Py4JJavaError
+
         ends = 0
         while not self._is_closed:
             before = self.answers
@@ -256,7 +262,7 @@ class Pool:
             except Exception as error:  # noqa: BLE001 - the thread boundary: whoever waits for a task raises it
                 await_end_of_java(error)
                 words = words_of(error)
-                if context._jsc is None or not isinstance(error, _java_errors()):
+                if context._jsc is None or not isinstance(error, Py4JJavaError):  # the JVM has ended
                     self._end.set_exception(TasksFailed(words))
                     return self._wake_all()
             ends = 1 if self.answers > before else ends + 1
@@ -348,6 +354,7 @@ class Pool:
             if words:
                 del turn.held[held.worker.connection.fileno()]
                 failures[held.index].append(words)
+                self.failures += 1
                 self._give_up(held)
                 failed.append(held)
             else:
@@ -488,10 +495,3 @@ class ChannelPool:
         if any(result.is_unseen for result in results):
             raise FileNotFoundError(pieces[0].path)
         return [chunk for result in results for chunk in chunks_of(result)]
-
-
-def _java_errors() -> tuple[type[Exception], ...]:
-    """Return the errors that Spark raises for a job while its JVM lives."""
-    from py4j.protocol import Py4JJavaError
-
-    return (Py4JJavaError,)

@@ -87,6 +87,7 @@ BESIDES: Final = {  # the applier: what is killed → its points
     "receiver": dict.fromkeys(failpoint.RECEIVER_POINTS, FETCHED),
     "recovery": dict.fromkeys(failpoint.RECOVERY_POINTS, FETCHED),
     "purge": dict.fromkeys(failpoint.PURGE_POINTS, FINISHED),
+    "task": dict.fromkeys(failpoint.TASK_POINTS, FINISHED),
     "to table": SWITCH,
     "to file": SWITCH,
 }

@@ -1,8 +1,9 @@
 """A scratch instance for `crash-test`: receiver, applier and commands in child processes that may be killed in them.
 
-Each step is a fork of this process, which has loaded everything and holds no connection and no thread; Spark's part of
-the applier is done in the child itself (in_process.py). Invariant: what a child says goes through a pipe, so what it
-said before it was killed is known: a position that it called committed must be there afterwards.
+Each step is a fork of this process, which has loaded everything and holds no connection and no thread. Spark's part of
+the applier is done in the child itself (in_process.py), except in the step in which a task of Spark is killed.
+Invariant: what a child says goes through a pipe, so what it said before it was killed is known: a position that it
+called committed must be there afterwards.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ from rplctl.applier.feed.plan import plan_batches
 from rplctl.applier.feed.relay_feed import RelayFeed
 from rplctl.applier.interrupt import Interrupter
 from rplctl.applier.spark.in_process import InProcessPipeline
+from rplctl.applier.spark.pipeline import Pipeline
+from rplctl.applier.spark.session import OwnSpark
 from rplctl.channel import Channel
 from rplctl.command.change_master import change_master
 from rplctl.command.channel.change_options import MasterChanges
@@ -38,6 +41,7 @@ from rplctl.config import Config
 from rplctl.data_source.options import Options
 from rplctl.data_source.walk import Walk as LogWalk
 from rplctl.demo.crash_log import DATABASE, FOLDER, TABLES, State, digest_of, states
+from rplctl.durable import private_folder
 from rplctl.errors import LockBusy, RplError
 from rplctl.event.header import CHECKSUM_LENGTH
 from rplctl.event.scan import GroupKind, scan_events, scan_groups
@@ -62,6 +66,7 @@ if TYPE_CHECKING:
     from rplctl.target.lake import LakeTables
 
 CHANNEL: Final = "crash-test"
+_STDERR: Final = 2
 PATIENCE_S: Final = 120.0  # for a receiver that reads a folder, and for a target that still holds a dead child's locks
 INTERRUPTIONS: Final = (signal.SIGTERM, signal.SIGINT)
 _BETWEEN: Final = [*LOG_EVENTS, EventType.IGNORABLE]  # transactions: each log has its own
@@ -177,7 +182,26 @@ def receive(config: Config, _say: Say) -> None:
     receiver.run()
 
 
-def apply(config: Config, end: State, say: Say, *, per_commit: int = 0) -> None:
+def apply_by_spark(config: Config, end: State, say: Say) -> None:
+    """The applier as in `apply`, with tasks of a real Spark; says how many attempts at a range have failed.
+
+    Raises RplError.
+    """
+    channel = channel_of(config)
+    with (private_folder(channel.run_folder) / "applier.log").open("ab") as log:  # what Spark says of the dead task
+        os.dup2(log.fileno(), _STDERR)
+    spark = OwnSpark(config, channel)
+    try:
+        spark.begin()
+        pipeline = Pipeline(spark.open, open_pool=spark.pool)
+        pipeline.begin()
+        apply(config, end, say, pipeline=pipeline)
+        say(["failures", pipeline.failed_attempts])
+    finally:
+        spark.end()
+
+
+def apply(config: Config, end: State, say: Say, *, per_commit: int = 0, pipeline: Pipeline | None = None) -> None:
     """The applier, from its stored position to `end`; says where it starts, each commit, where it ends, and what the
     target holds at both. Raises RplError.
     """
@@ -192,7 +216,7 @@ def apply(config: Config, end: State, say: Say, *, per_commit: int = 0) -> None:
         _fence(target)
         create_own_tables(target.engine)
         ledger = open_ledger(config, channel, target.engine)
-        parts = (target, ledger, InProcessPipeline(), Interrupter(threading.Event()))
+        parts = (target, ledger, pipeline or InProcessPipeline(), Interrupter(threading.Event()))
         work = BatchApplier.open(config, channel, *parts)
         say(["start", str(work.info.exec_position), target_digest(target)])
         try:

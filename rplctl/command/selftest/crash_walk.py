@@ -98,6 +98,8 @@ class Walk:
             return self._receive(case, config)
         if case.kind == "recovery":
             return self._recover(case, config)
+        if case.kind == "task":
+            return self._decode(case, config)
         return self._purge(case, config) if case.kind == "purge" else self._switch(case, config)
 
     def _local(self, folder: Path, size: int = 1 << 30) -> Config:
@@ -187,6 +189,19 @@ class Walk:
         is_done = index.names() == index.files() and index.names()[:1] == [needed]
         left = list(config.datadir.glob("*~rec~"))
         return FINISHED if is_done and not left else f"left: {', '.join(map(str, [*index.files(), *left]))}"
+
+    def _decode(self, case: CrashCase, config: Config) -> str:
+        """A task of Spark dies with its range; the applier goes on to the end of the log all the same."""
+        end = states_without_statements()[-1]
+        done = in_child(partial(crash_run.apply_by_spark, config, end), f"{case.point}=kill@2")
+        if failure := _failure(done):
+            return failure
+        *_, (_, position, digest, left), (_, failures) = done.said
+        if not failures:
+            return NOT_PASSED
+        if (position, digest) != (_at(end), end.digest):
+            return f"at {position} rows or position differ"
+        return f"left over: {', '.join(left)}" if left else FINISHED
 
     def _switch(self, case: CrashCase, config: Config) -> str:
         to = case.kind.partition(" ")[2]

@@ -30,7 +30,7 @@ def test_a_lake_is_walked_through_its_own_points_with_every_kind_of_rows_and_ddl
 
 def test_the_registry_holds_exactly_the_points_that_the_program_passes() -> None:
     sources = (path.read_text() for path in Path(rplctl.__file__).parent.rglob("*.py"))
-    passed = {name for text in sources for name in re.findall(r'crash_point\("(\w+)"\)', text)}
+    passed = {name for text in sources for name in re.findall(r'(?:crash_point|is_due)\("(\w+)"\)', text)}
     assert passed == CRASH_POINTS | CLONE_POINTS | REPAIR_POINTS | EXPORT_POINTS | RENAME_POINTS
 
 
