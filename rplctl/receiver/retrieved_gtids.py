@@ -21,8 +21,9 @@ from rplctl.event.types import GTIDS, EventType
 from rplctl.source import EventBatch
 from rplctl.source.base import Bytes
 
-_NAMED: Final = sorted(GTIDS - {EventType.ANONYMOUS_GTID})
-_COUNTED: Final = sorted(GTIDS | {EventType.XID})
+# by type code: a few events at a time are looked up, for which np.isin takes forty times as long
+_IS_NAMED: Final = np.isin(np.arange(256), sorted(GTIDS - {EventType.ANONYMOUS_GTID}))
+_IS_COUNTED: Final = np.isin(np.arange(256), sorted(GTIDS | {EventType.XID}))
 _NOTHING: Final = np.empty(0, np.uint8)
 
 
@@ -62,7 +63,7 @@ class RetrievedGtids:
             self._awaited = batch.data[gtid_at : int(batch.offsets[np.searchsorted(batch.offsets, gtid_at) + 1])].copy()
         elif has_ended:
             self._awaited = _NOTHING
-        return int(np.isin(batch.data[starts + 4], _COUNTED).sum())
+        return int(np.count_nonzero(_IS_COUNTED[batch.data[starts + 4]]))
 
     def add_whole(self, batch: EventBatch, description: FormatDescription) -> None:
         """Note transactions that are whole, of which the batch holds the GTID events alone. Raises as `add`."""
@@ -74,6 +75,8 @@ class RetrievedGtids:
         self._awaited = _NOTHING
 
     def _count(self, data: Bytes, offsets: Ints, description: FormatDescription) -> None:
+        if not len(offsets):
+            return
         mysql, mariadb = gtids_at(data, offsets, lambda _: description)
         if mariadb:
             self._mariadb = self._mariadb.add_last(mariadb.domains)
@@ -85,7 +88,7 @@ def _named(batch: EventBatch, first: int, stop: int, description: FormatDescript
     """Return where the GTID events among these begin. Raises BinlogFormatError for one that is cut short."""
     starts = batch.offsets[first:stop]
     codes = batch.data[starts + 4]
-    is_named = np.isin(codes, _NAMED)
+    is_named = _IS_NAMED[codes]
     lengths = np.diff(batch.offsets[first : stop + 1]) - description.checksum_length
     least = np.where(codes == EventType.MARIADB_GTID, HEADER_LENGTH + MARIADB_LENGTH, NUMBER.stop)
     for short in np.flatnonzero(is_named & (lengths < least)).tolist():
