@@ -11,6 +11,7 @@ import pytest
 
 from rplctl.cli import open_standard_files
 from rplctl.cli.app import VERBS
+from tests.kit.replica import run_here
 
 _ALL = (0, 1, 2)
 
@@ -21,7 +22,7 @@ def datadir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     logs = tmp_path_factory.mktemp("logs")
     folder.chmod(0o700)
     for words in (["init"], ["change-master", "--master-binlog-dir", str(logs)]):
-        assert run(folder, *words).returncode == 0
+        assert run_here(["--datadir", str(folder), *words]).returncode == 0
     return folder
 
 
@@ -37,7 +38,7 @@ def run(datadir: Path, *words: str, closed: tuple[int, ...] = ()) -> subprocess.
 @pytest.mark.long("The case in which all are closed stays in make test.", keeps=r"0, 1, 2")
 @pytest.mark.parametrize("closed", [(1,), (2,), _ALL], ids=str)
 def test_a_closed_standard_file_is_as_good_as_dev_null(datadir: Path, closed: tuple[int, ...]) -> None:
-    done, plain = run(datadir, "check", closed=closed), run(datadir, "check")
+    done, plain = run(datadir, "check", closed=closed), run_here(["--datadir", str(datadir), "check"])
     assert done.returncode == plain.returncode == 2  # never started
     assert done.stdout == ("" if 1 in closed else plain.stdout)
     assert done.stderr == ("" if 2 in closed else plain.stderr)
