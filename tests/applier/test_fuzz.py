@@ -184,6 +184,7 @@ def as_relay_log(path: Path, mutant: bytes, corpus: Corpus, at: BinlogPosition) 
     )
 
 
+@pytest.mark.long("One vendor stays; the other differs in its events, which the test above wounds.", keeps=r"mysql")
 @pytest.mark.slow
 @pytest.mark.parametrize("wounds", [8, pytest.param(60, marks=pytest.mark.torture)])
 @pytest.mark.parametrize(("vendor", "seed"), [("mariadb", 5), ("mysql", 6)])

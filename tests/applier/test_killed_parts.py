@@ -120,6 +120,7 @@ NAMED = {
 LONG = [pytest.param(what, marks=pytest.mark.torture) for what in ("always", "memory", "disk", "unpicklable")]
 
 
+@pytest.mark.long("tests/stories/test_rows_by_spark.py kills a worker and the JVM in make test.")
 @pytest.mark.parametrize("what", ["jvm", *LONG])
 def test_a_session_that_dies_stops_the_applier_with_an_error_and_the_next_start_goes_on(
     channel: Channel, what: str, without_spark: None

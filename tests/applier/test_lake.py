@@ -225,6 +225,7 @@ def from_another_machine(replica: Replica, folder: Path, kind: str) -> Replica:
     return other
 
 
+@pytest.mark.long("tests/target/test_two_writers.py lets two write at once in make test.")
 @LONG
 @pytest.mark.mariadb
 @KINDS

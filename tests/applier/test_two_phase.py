@@ -132,6 +132,10 @@ def rows(server: MariadbServer, name: str) -> list[Any]:
     return [server.sql(f"SELECT * FROM {table} ORDER BY id", name) for table in ("t", "m")]
 
 
+@pytest.mark.long(
+    "Rows at two points stay; tests/commit/test_fault_matrix.py walks all pairs of points.",
+    keeps=r"rows-crash_commit_after_(log|prepare)",
+)
 @pytest.mark.mariadb
 @pytest.mark.parametrize(
     ("kind", "point"),

@@ -239,6 +239,7 @@ def test_killed_around_each_statement_mariadb_is_as_the_source(
     assert walk(mariadb, tmp_path, recorded, mode, point) > len(statements) // 2
 
 
+@pytest.mark.long("MariaDB stays; a note is decided by definitions in the same way.")
 @pytest.mark.mysql
 @pytest.mark.parametrize(
     ("mode", "point"), [("table", SENT), *(pytest.param(*case.values, marks=pytest.mark.torture) for case in CASES)]

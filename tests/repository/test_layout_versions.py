@@ -197,6 +197,7 @@ def die_at(engine: Engine, number: int) -> None:
     event.listen(engine, "before_cursor_execute", before)
 
 
+@pytest.mark.long("SQLite stays; servers take the same steps.", keeps=r"sqlite")
 @pytest.mark.slow
 @pytest.mark.parametrize("every", [6, pytest.param(1, marks=pytest.mark.torture)])
 @pytest.mark.parametrize("target", ["sqlite", *(p for p in SERVERS if p.values[0] != "mysql")], indirect=True)
@@ -220,6 +221,7 @@ def test_an_upgrade_killed_before_any_statement_is_finished_by_the_next(
     pytest.fail("the upgrade never ends")
 
 
+@pytest.mark.long("SQLite stays; servers take the same steps.", keeps=r"sqlite")
 @pytest.mark.parametrize("target", ["sqlite", *(p for p in SERVERS if p.values[0] != "mysql")], indirect=True)
 def test_a_first_installation_killed_before_any_statement_is_finished_by_the_next(
     target: Target, channel: Channel

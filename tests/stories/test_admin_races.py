@@ -120,6 +120,10 @@ def race(operators: Operators, one: str, two: str, is_running: bool) -> list[str
     return wrong
 
 
+@pytest.mark.long(
+    "Races of start and purge stay; each pair waits for the same lock.",
+    keeps=r"^(start|purge-relay-logs)",
+)
 @pytest.mark.long("One race of each kind of record stays.", keeps=r"start-to table|change-master again|purge")
 @pytest.mark.parametrize(
     ("one", "two", "is_running"),

@@ -136,6 +136,7 @@ TOGETHER = [
 ]
 
 
+@pytest.mark.long("MariaDB stays; both vendors take the same statements of ours.", keeps=r"^mariadb$")
 @pytest.mark.parametrize("vendor", ["mariadb", "mysql"])
 def test_what_we_say_is_said_in_our_own_session_whatever_the_statements_was(
     vendor: str, request: pytest.FixtureRequest

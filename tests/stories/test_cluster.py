@@ -299,6 +299,7 @@ def test_workers_that_see_our_files_read_them(
     assert_same_tables(source, replica, "shop")
 
 
+@pytest.mark.long("A cluster of workers is rare, and what it needs is read from the options.")
 def test_a_cluster_without_a_secret_is_refused_before_anything_is_started(
     source: MariadbServer, replica: Replica
 ) -> None:

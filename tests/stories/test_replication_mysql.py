@@ -88,6 +88,7 @@ def source_and_target(
     return mariadb, mariadb_factory()
 
 
+@pytest.mark.long("tests/commit/test_noted.py kills around each statement in make test.")
 def test_a_crash_between_ddl_and_its_position_moves_only_the_position(
     replica: Replica, source_and_target: tuple[MariadbServer, MariadbServer]
 ) -> None:

@@ -51,6 +51,9 @@ def assert_same(source: MariadbServer, url: str, replica: Replica) -> None:
     wait_until(lambda: replica.status()["Slave_IO_Running"] == "Yes")  # all may have been in the relay logs already
 
 
+@pytest.mark.long(
+    "tests/stories/test_replication.py::test_kill_9_of_receiver_and_applier_at_random_moments_loses_and_repeats_nothing stays."
+)
 @pytest.mark.parametrize(
     ("repository", "kills"),
     [
@@ -114,6 +117,9 @@ def test_stop_and_start_under_load_and_a_target_that_crashes(
     assert replica.status()["Last_SQL_Errno"] == 0
 
 
+@pytest.mark.long(
+    "tests/stories/test_replication.py::test_a_channel_that_starts_in_mid_log_learns_the_tables_it_finds stays."
+)
 def test_a_channel_that_starts_in_mid_log_makes_its_tables_from_the_source(
     replica: Replica, source: MariadbServer, postgresql: PostgresqlServer
 ) -> None:

@@ -157,6 +157,7 @@ def left_open(instance: Instance) -> object:
         return kept_group(connection, "")
 
 
+@pytest.mark.long("One order of the rows stays; others are more of the same.", keeps=r"^0$")
 @pytest.mark.parametrize("seed", range(3))
 def test_killed_after_any_row_and_twice_the_rows_are_those_of_the_source(
     seed: int, log_of: Callable[..., RelayGroups], make: Make, mariadb: MariadbServer, target_server: MariadbServer
@@ -181,6 +182,7 @@ def test_killed_after_any_row_and_twice_the_rows_are_those_of_the_source(
         assert killed
 
 
+@pytest.mark.long("One row a transaction stays; more rows are more of the same.", keeps=r"^1$")
 @pytest.mark.parametrize("number", [1, 20])
 def test_a_process_killed_in_the_middle_leaves_what_the_next_one_applies_once_more(
     number: int, log_of: Callable[..., RelayGroups], make: Make, mariadb: MariadbServer, target_server: MariadbServer

@@ -98,6 +98,10 @@ def test_a_replica_of_the_log_equals_it(applied: Instance, tmp_path: Path) -> No
     chained.target.close()
 
 
+@pytest.mark.long(
+    "Two points of a transaction stay; tests/command/test_crash_test.py walks all points of an applier.",
+    keeps=r"transaction-crash_commit_(after_log|before_unlog)",
+)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("mode", "point"),

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pyspark
@@ -76,6 +76,14 @@ def has_ended(pid: int) -> bool:
     return not path.exists() or path.read_text().rpartition(")")[2].split()[0] == "Z"
 
 
+def files_of(pid: int) -> set[str]:
+    files = set()
+    for file in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):
+            files.add(os.readlink(file))
+    return files
+
+
 @pytest.fixture
 def short() -> Iterator[Path]:
     """A folder whose path leaves room for the name of a socket; the 107 bytes of one do not hold a worker's folder."""
@@ -90,7 +98,7 @@ def test_a_worker_is_forked_from_the_process_that_the_applier_has_loaded(short: 
     with subprocess.Popen([sys.executable, "-c", APPLIER, str(place), str(lock)], **pipes) as applier:  # type: ignore[call-overload]
         loaded = int(applier.stdout.readline())
         assert place.stat().st_mode & 0o777 == 0o600
-        assert str(lock) not in {os.readlink(file) for file in Path(f"/proc/{loaded}/fd").iterdir()}
+        wait_until(lambda: str(lock) not in files_of(loaded))  # it closes them once it is forked
         sparks = {"PYTHON_UNIX_DOMAIN_ENABLED": "true", "PYTHON_WORKER_FACTORY_SOCK_DIR": str(short)}
         environment = {**os.environ, **sparks, SOCKET_VARIABLE: str(place)}
         command = [sys.executable, "-m", "rplctl.applier.spark.worker_daemon", "pyspark.worker"]

@@ -39,6 +39,7 @@ def found_by(replica: Replica, expect: int = 0) -> dict[str, tuple[Any, ...]]:
             found.items()}  # fmt: skip
 
 
+@pytest.mark.long("tests/command/test_verify.py plants faults in a table of SQLite in make test.")
 def test_planted_faults_are_all_that_is_found_in_a_mirror(
     replica: Replica, mariadb: MariadbServer, tmp_path: Path
 ) -> None:

@@ -49,6 +49,7 @@ def tables(tmp_path: Path) -> Iterator[Tables]:
     target.close()
 
 
+@pytest.mark.long("MariaDB's statements stay; those of MySQL are made from the same models.", keeps=r"mariadb")
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["ddl_mariadb.sql", "ddl_mysql.sql"])
 def test_every_recorded_statement_runs_and_leaves_the_tables_of_the_models(tables: Tables, name: str) -> None:
