@@ -29,10 +29,10 @@ from rplctl.event.scan import scan_events
 from rplctl.event.types import EventType
 from rplctl.plain_file import UnfitFile, open_plain, read_plain
 from rplctl.position import FIRST_EVENT_POSITION, is_log_name, log_number
+from rplctl.receive_buffer import Room
 from rplctl.source.base import Bytes, DumpStart, EventBatch, SourceIdentity, fatal_reading_binlog
 from rplctl.source.gtid_filter import GtidFilter, gtid_filter, has_all_before
 from rplctl.source.own_log import ReadableEnd, is_own_log
-from rplctl.source.receive_buffer import Room
 
 CHUNK: Final = 4 << 20
 POLL_S: Final = 0.1

@@ -22,6 +22,7 @@ from rplctl.errors import BinlogFormatError, SourceError
 from rplctl.event.scan import Deframed, PacketEnd, deframe
 from rplctl.handshake import LONGEST_WAIT_S
 from rplctl.info import MasterInfo
+from rplctl.receive_buffer import Room
 from rplctl.source import flavor
 from rplctl.source.base import (
     COPY_AGAIN,
@@ -33,7 +34,6 @@ from rplctl.source.base import (
     lost_connection,
 )
 from rplctl.source.connection import ServerConnection, connect
-from rplctl.source.receive_buffer import Room
 
 BUFFER_BYTES: Final = 4 << 20
 MAX_BUFFER_BYTES: Final = (1 << 30) + (1 << 20)  # one event of slave_max_allowed_packet and its framing

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from rplctl import receive_buffer as room
 from rplctl.errors import RelayLogError, SourceError
 from rplctl.event.checksum import verify_events
 from rplctl.event.checksum_trailer import has_valid_checksum
@@ -16,7 +17,7 @@ from rplctl.event.format_description import parse_format_description
 from rplctl.event.header import BINLOG_MAGIC, ENCRYPTED_MAGIC, FLAG_BINLOG_IN_USE, parse_header
 from rplctl.event.types import EventType
 from rplctl.position import BinlogPosition
-from rplctl.source import DumpStart, receive_buffer as room
+from rplctl.source import DumpStart
 from rplctl.source.binlog_folder import FolderStream, log_names
 from tests.source.binlogs import FIRST_EVENT, SERVER_ID, description, event, rotate, statements, write_log
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from rplctl import receive_buffer as room
 from rplctl.config import Config
 from rplctl.errors import RelayLogError, SourceError
 from rplctl.event.scan import Deframed, deframe
@@ -25,7 +26,6 @@ from rplctl.source import (
     ReplicaIdentity,
     SourceStream,
     dump as dump_module,
-    receive_buffer as room,
 )
 from rplctl.source.dump import end_of_dump
 from tests.source.binlogs import event, statements

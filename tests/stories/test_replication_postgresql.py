@@ -51,9 +51,7 @@ def assert_same(source: MariadbServer, url: str, replica: Replica) -> None:
     wait_until(lambda: replica.status()["Slave_IO_Running"] == "Yes")  # all may have been in the relay logs already
 
 
-@pytest.mark.long(
-    "tests/stories/test_replication.py::test_kill_9_of_receiver_and_applier_at_random_moments_loses_and_repeats_nothing stays."
-)
+@pytest.mark.long("tests/stories/test_replication.py kills receiver and applier at random moments in make test.")
 @pytest.mark.parametrize(
     ("repository", "kills"),
     [

@@ -20,10 +20,10 @@ from rplctl.event.images import Images
 from rplctl.event.jit import ByteArray
 from rplctl.event.rows import NO_FOREIGN_KEY_CHECKS, RowsEvents
 from rplctl.plain_file import open_plain
+from rplctl.receive_buffer import Room
 from rplctl.result_set.columns import SelectedColumn, selected_columns
 from rplctl.result_set.rows import read_images
 from rplctl.schema.model import Column, TableModel
-from rplctl.source.receive_buffer import Room
 from rplctl.target.base import BulkRows, TableChunk
 
 IN_MEMORY: Final = 16 << 20  # bytes of a batch; only one large row has more

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from rplctl import mysql_errors as er
 from rplctl.errors import RelayLogError
-from rplctl.source.base import Bytes
 
 MOST_IN_MEMORY: Final = 64 << 20
 STEP_BYTES: Final = 64 << 20
@@ -31,7 +31,7 @@ class Room:
     def __init__(self, size: int, folder: Path, most_in_memory: int = 0) -> None:
         self.usable = size
         if size <= (most_in_memory or MOST_IN_MEMORY):
-            self.buffer: Bytes = np.empty(size, np.uint8)
+            self.buffer: npt.NDArray[np.uint8] = np.empty(size, np.uint8)
             return
         self.usable = 0
         try:
