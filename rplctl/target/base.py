@@ -1,8 +1,8 @@
 """What a target database must offer: one transaction at a time, net changes in bulk, single changes strictly, DDL.
 
 Invariant (design D2): nothing is upserted. Every change knows what it expects of the target (INSERT → key absent,
-UPDATE/DELETE → exactly one row) and a target that differs raises: in bulk `CountMismatch`, which the applier answers by
-rolling back and applying one source transaction at a time; singly a TargetError with MySQL's errno, table and key.
+UPDATE/DELETE → exactly one row). A target that differs raises: in bulk `CountMismatch`, after which the applier applies
+one source transaction at a time; singly a TargetError with MySQL's errno, table and key.
 """
 
 from __future__ import annotations
@@ -260,8 +260,7 @@ class Statement:
 
 class Definition(NamedTuple):
     """What a server says of an object. `text`: a digest of the definition, without its name; '?' where the account may
-    not see it. `identity`: the same under another name; '' where the server has none. `altered`: when it was last
-    altered; '' while that may still be now.
+    not see it. `identity`: the same under another name, or ''. `altered`: when it last was; '' while that may be now.
     """
 
     text: str

@@ -74,7 +74,7 @@ def transaction_ends(log: bytes) -> list[int]:
     return [int(scan.source_position(int(number)).log_pos) for number in np.flatnonzero(scan.kind != GroupKind.CONTROL)]
 
 
-@pytest.mark.long("test_a_server_is_followed_from_the_middle_of_each_log stays.")
+@pytest.mark.long("test_a_server_is_followed_from_the_middle_of_each_log stays in make test.")
 @LONG
 @pytest.mark.slow
 @pytest.mark.parametrize("vendor", SERVERS)

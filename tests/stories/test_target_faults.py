@@ -588,7 +588,7 @@ def test_a_server_whose_disk_is_full_stops_the_applier_which_goes_on_with_space(
         through.close()
 
 
-@pytest.mark.long("test_a_server_whose_disk_is_full_stops_the_applier_which_goes_on_with_space stays.")
+@pytest.mark.long("test_a_server_whose_disk_is_full_stops_the_applier_which_goes_on_with_space stays by default.")
 @LONG
 @pytest.mark.postgresql
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small file system")
