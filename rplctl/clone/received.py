@@ -21,7 +21,7 @@ from rplctl.event.jit import ByteArray
 from rplctl.event.scan import GroupKind, scan_events
 from rplctl.event.types import EventType
 from rplctl.info import RelayLogInfo
-from rplctl.position import BinlogPosition
+from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.relay_log.log_file import intact_lengths_end, last_sound_boundary, mapped_file, read_start
 from rplctl.relay_log.reader import RelayGroups, RelayLogReader
@@ -101,13 +101,16 @@ class Received:
         return self._reader is not None and self._reader.source_server_id == 0
 
     def new(self) -> Iterator[RelayGroups]:
-        """Yield the groups that have arrived meanwhile. Raises RelayLogError."""
+        """Yield the groups that had arrived by this call: a source may write faster than this is read. Raises
+        RelayLogError.
+        """
+        end = self._end()
         if self._reader is None:
             self._reader = self._opened()
-        if self._reader is None:
+        if self._reader is None or end is None:
             return
         try:
-            while (groups := self._reader.groups(_STEP_BYTES)) is not None:
+            while self._reader.position.is_before(end) and (groups := self._reader.groups(_STEP_BYTES)) is not None:
                 yield groups
         except BaseException:
             self._reader = None  # what it gave is not all looked at
@@ -124,14 +127,23 @@ class Received:
         """
         deadline = time.monotonic() + patience_s
         while True:
-            is_there = self.place is not None and not self.place.is_before(end)
             for groups in self.new():
                 deadline = time.monotonic() + patience_s
                 yield groups
-            if is_there or wait(_POLL_S):
+            if (self.place is not None and not self.place.is_before(end)) or wait(_POLL_S):
                 return
             if time.monotonic() > deadline:
                 raise SourceError(f"the receiver does not come to {end}", hint="rplctl show-status", transient=True)
+
+    def _end(self) -> RelayLogPosition | None:
+        """Return the end of the newest relay log, which may lie within an event; None where there is none."""
+        index = RelayLogIndex(self._channel)
+        try:
+            return (
+                RelayLogPosition(names[-1], index.path(names[-1]).stat().st_size) if (names := index.names()) else None
+            )
+        except FileNotFoundError:
+            return None
 
     def _opened(self, *, at_start: bool = False) -> RelayLogReader | None:
         index = RelayLogIndex(self._channel)

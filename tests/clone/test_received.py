@@ -117,6 +117,18 @@ def test_what_does_not_come_is_waited_for_no_longer_than_asked(log: Log) -> None
     assert list(log.received.until(log.source.position, 60, lambda _: True)) == []
 
 
+def test_a_source_that_writes_faster_than_this_reads_keeps_nobody(log: Log) -> None:
+    """`repair` holds the applier still while it reads up to the applier's position."""
+    for up_to_a_place in (False, True):
+        log.add(log.source.transaction())
+        end, found = log.source.position, 0
+        for groups in log.received.until(end, 60, lambda _: False) if up_to_a_place else log.received.new():
+            found += len(groups.scan)
+            log.add(log.source.transaction())
+            assert found < 9, "it follows a source that goes on"
+        assert log.received.place is not None and not log.received.place.is_before(end)
+
+
 def test_another_source_s_end_is_not_this_one_s(log: Log, tmp_path: Path) -> None:
     other = Received(Channel("", tmp_path), 2, by_gtid=True)
     assert other.begin()

@@ -116,7 +116,7 @@ def test_stop_and_start_under_load_and_a_target_that_crashes(
 
 
 @pytest.mark.long(
-    "tests/stories/test_replication.py::test_a_channel_that_starts_in_mid_log_learns_the_tables_it_finds stays by default."
+    "tests/stories/test_replication.py::test_a_channel_that_starts_in_mid_log_learns_the_tables_it_finds is default."
 )
 def test_a_channel_that_starts_in_mid_log_makes_its_tables_from_the_source(
     replica: Replica, source: MariadbServer, postgresql: PostgresqlServer
