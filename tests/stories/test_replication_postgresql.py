@@ -115,9 +115,7 @@ def test_stop_and_start_under_load_and_a_target_that_crashes(
     assert replica.status()["Last_SQL_Errno"] == 0
 
 
-@pytest.mark.long(
-    "tests/stories/test_replication.py::test_a_channel_that_starts_in_mid_log_learns_the_tables_it_finds is default."
-)
+@pytest.mark.long("tests/stories/test_replication.py has a channel that starts in mid-log in make test.")
 def test_a_channel_that_starts_in_mid_log_makes_its_tables_from_the_source(
     replica: Replica, source: MariadbServer, postgresql: PostgresqlServer
 ) -> None:
