@@ -176,8 +176,8 @@ def test_the_hint_after_an_account_of_mysql_leads_to_a_verified_copy(
     replica: Replica, mysql: MysqlServer, mariadb: MariadbServer
 ) -> None:
     """MariaDB lacks the plugin, as a native replica does; an account that was made by hand gets its rights."""
-    mysql.sql("DROP USER IF EXISTS app")
-    mariadb.sql("DROP USER IF EXISTS app")
+    for server in (mysql, mariadb):
+        server.sql("DROP USER IF EXISTS app; DROP DATABASE IF EXISTS shop")
     log_name, log_pos = new_log(mysql), "4"
     replica.datadir.parent.mkdir(exist_ok=True)
     replica.run("init", *replica.into(mariadb))

@@ -40,7 +40,8 @@ def apply(case: str, replica: Replica, target: MariadbServer, folder: Path, repo
     archive = folder / "archive"
     archive.mkdir()
     unpacked_log(case, archive)
-    set_up(replica, target, "--relay-log-info-repository", repository, "--master-info-repository", repository)
+    kinds = ("--relay-log-info-repository", repository, "--master-info-repository", repository)
+    set_up(replica, target, *kinds, "--source-time-zone", "UTC")  # a folder does not say it, and statements use it
     replica.run("change-master", "--master-binlog-dir", str(archive))
     replica.run("start", "--until-synced")
 

@@ -21,7 +21,7 @@ def run_and_be_killed(case: str, replica: Replica, target: MariadbServer, folder
     archive = folder / "archive"
     archive.mkdir()
     unpacked_log(case, archive)
-    set_up(replica, target, "--commit-mode", "xa", *init)
+    set_up(replica, target, "--commit-mode", "xa", "--source-time-zone", "UTC", *init)
     replica.run("change-master", "--master-binlog-dir", str(archive))
     points = {ENVIRONMENT: "crash_commit_after_log=kill@3"}
     replica.run("start", "--until-synced", environment=points, expect=None)
