@@ -343,9 +343,7 @@ def end_java(run_folder: Path) -> None:
     if process is not None:
         if process.poll() is None:
             _ended_by_us.append(process)
-        process.kill()
-        process.wait()
-        process.stdin.close()
+        _kill(process)
     SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
     shutil.rmtree(run_folder / "spark", ignore_errors=True)
 
@@ -361,10 +359,15 @@ def _end_gateway(process: subprocess.Popen[bytes]) -> None:
     """End a JVM whose Spark did not start: the next try is another JVM's."""
     from pyspark import SparkContext
 
-    if process.poll() is None:
-        process.kill()
-        process.wait()
+    _kill(process)
     SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
+    if process.stdin is not None:
+        process.stdin.close()
 
 
 def spark_settings(config: Config, folder: Path, name: str) -> dict[str, str]:
