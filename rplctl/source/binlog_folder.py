@@ -28,14 +28,15 @@ from rplctl.event.header import BINLOG_MAGIC, ENCRYPTED_MAGIC, HEADER_LENGTH, pa
 from rplctl.event.scan import scan_events
 from rplctl.event.types import EventType
 from rplctl.plain_file import UnfitFile, open_plain, read_plain
-from rplctl.position import FIRST_EVENT_POSITION, is_log_name, log_number
+from rplctl.position import FIRST_EVENT_POSITION, is_log_name, log_number, numbered_log_name
 from rplctl.receive_buffer import Room
 from rplctl.source.base import Bytes, DumpStart, EventBatch, SourceIdentity, fatal_reading_binlog
 from rplctl.source.gtid_filter import GtidFilter, gtid_filter, has_all_before
 from rplctl.source.own_log import ReadableEnd, is_own_log
 
 CHUNK: Final = 4 << 20
-POLL_S: Final = 0.1
+POLL_S: Final = 0.1  # between checks of the open log's size and for the log after it
+LISTING_S: Final = 1.0  # between listings of the folder, which also read its index
 
 
 @dataclass(slots=True, kw_only=True)
@@ -47,11 +48,18 @@ class _OpenLog:
     offset: int
     format_description: bytes
     next_name: str = ""  # from the ROTATE at its end
+    next_listing: float = 0.0  # time.monotonic() from which the folder is listed again
     own_end: ReadableEnd = field(default_factory=ReadableEnd)
 
     @property
     def size(self) -> int:
         return os.fstat(self.descriptor).st_size
+
+    @property
+    def expected_next(self) -> str:
+        """The name of the log that comes after it. Any other name is a gap."""
+        base = self.name.rpartition(".")[0]
+        return self.next_name or numbered_log_name(base, log_number(self.name) + 1)
 
     def readable(self, size: int) -> int:
         """How much of these bytes may be handed out."""
@@ -213,6 +221,8 @@ class FolderStream:
 
     def _next_log(self, log: _OpenLog, size: int) -> bool:
         """At the end of what `log` holds: go on to the next one if there is one. Raises SourceError 1236."""
+        if not self._is_listing_due(log):
+            return False
         later = [name for name in log_names(self._folder) if log_number(name) > log_number(log.name)]
         if not later:
             return False
@@ -235,6 +245,14 @@ class FolderStream:
         if os.path.getsize(self._folder / following) < FIRST_EVENT_POSITION + HEADER_LENGTH:
             return False  # just created
         self._open(following, FIRST_EVENT_POSITION)
+        return True
+
+    def _is_listing_due(self, log: _OpenLog) -> bool:
+        """True if the next log exists, and once in LISTING_S, because only a listing shows a gap or a lost folder."""
+        now = time.monotonic()
+        if now < log.next_listing and not os.path.exists(self._folder / log.expected_next):
+            return False
+        log.next_listing = now + LISTING_S
         return True
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from rplctl.event.header import BINLOG_MAGIC, ENCRYPTED_MAGIC, FLAG_BINLOG_IN_US
 from rplctl.event.types import EventType
 from rplctl.position import BinlogPosition
 from rplctl.source import DumpStart
-from rplctl.source.binlog_folder import FolderStream, log_names
+from rplctl.source.binlog_folder import LISTING_S, FolderStream, log_names
 from tests.source.binlogs import FIRST_EVENT, SERVER_ID, description, event, rotate, statements, write_log
 
 
@@ -112,6 +113,42 @@ def test_a_log_that_appears_later_is_followed(tmp_path: Path) -> None:
     second = statements(1, start=FIRST_EVENT, first=2)
     write_log(tmp_path / "bin.000002", second)
     assert read_all(stream)[2:] == second
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_a_folder_at_rest_is_listed_once_a_second_and_its_next_log_read_at_once(
+    ended: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listings: list[object] = []
+    list_folder = os.listdir
+
+    def counted(folder: Path) -> list[str]:
+        listings.append(folder)
+        return list_folder(folder)
+
+    write_log(tmp_path / "bin.000009", [rotate("bin.000010", 0)] if ended else statements(1, start=FIRST_EVENT))
+    stream = FolderStream(tmp_path, tmp_path, start())
+    while stream.read_batch(0) is not None:
+        pass
+    monkeypatch.setattr(os, "listdir", counted)
+    began = time.monotonic()
+    for _ in range(50):
+        assert stream.read_batch(0) is None
+    assert len(listings) <= 1 + (time.monotonic() - began) / LISTING_S
+    second = statements(1, start=FIRST_EVENT, first=2)
+    write_log(tmp_path / "bin.000010", second)
+    assert read_all(stream)[2:] == second
+
+
+def test_a_gap_that_appears_at_rest_is_1236(tmp_path: Path) -> None:
+    write_log(tmp_path / "bin.000001", [rotate("bin.000002", 0)])
+    stream = FolderStream(tmp_path, tmp_path, start())
+    while stream.read_batch(0) is not None:
+        pass
+    write_log(tmp_path / "bin.000003", [])
+    with pytest.raises(SourceError, match="could not find next log"):
+        stream.read_batch(60)
+    stream.close()
 
 
 def test_a_source_that_crashed_is_followed_into_its_next_log(tmp_path: Path) -> None:
