@@ -81,7 +81,7 @@ class SharedProcess:
         self._name, self._folder = f"{len(channels)} channels", folder  # of this process alone
         self._opened: Future[SparkContext] = Future()
         self._life = JavaLife()
-        self._config = Config(datadir=datadir)
+        self.session_config = Config(datadir=datadir)  # the first channel's
         self._appliers: dict[str, Applier] = {}
         self._watch = RelayWatch(datadir)
         self._working: set[str] = set()  # channels whose applier has not ended
@@ -102,10 +102,12 @@ class SharedProcess:
     def _made(self, name: str, datadir: Path, options: StartOptions) -> Applier:
         config = options.on(load_config(datadir, name))
         if not self._appliers:
-            self._config = config
+            self.session_config = config
+        elif config.spark == "auto":  # its batches are jobs, which Spark cleans up after
+            self.session_config = replace(self.session_config, spark="auto")
         channel = Channel(name, config.datadir)
         channel.stop_path.unlink(missing_ok=True)
-        takes_all = keeps_tasks(replace(config, spark_master=self._config.spark_master))
+        takes_all = keeps_tasks(replace(config, spark_master=self.session_config.spark_master))
         if takes_all and self._pool is None:
             self._pool = Pool(self._folder, self._name)
 
@@ -124,7 +126,7 @@ class SharedProcess:
         for thread in threads:
             thread.start()
         try:
-            context = open_session(self._config, self._name, self._folder)
+            context = open_session(self.session_config, self._name, self._folder)
             self._life.begins()
             self._opened.set_result(context)
         except Exception as error:
@@ -141,7 +143,7 @@ class SharedProcess:
     def stop(self) -> None:
         """From any thread, again without effect."""
         for channel, words in self._signals.meant(
-            Channel(name, self._config.datadir) for name in self._appliers
+            Channel(name, self.session_config.datadir) for name in self._appliers
         ).items():
             self._appliers[channel.name].end()
             if words == [str(os.getpid()), STOP_NOW]:

@@ -15,7 +15,7 @@ import pytest
 from rplctl.applier import shared_process
 from rplctl.applier.job import Applier
 from rplctl.applier.shared_process import SharedProcess, SharedSpark
-from rplctl.applier.spark.session import JavaLife
+from rplctl.applier.spark.session import JavaLife, spark_settings
 from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.durable import private_folder
@@ -76,6 +76,13 @@ def test_sigterm_stops_the_channel_that_it_is_for_and_without_one_all(tmp_path: 
     made.stop()
     assert stopped() == {"a": True, "b": True, "c": True}
     assert not any(applier.is_severed for applier in Noted.made.values())
+
+
+@pytest.mark.parametrize(("of_b", "cleans"), [("always", False), ("auto", True)])
+def test_sparks_cleaner_runs_where_the_batches_of_one_channel_are_jobs(of_b: str, cleans: bool, tmp_path: Path) -> None:
+    (tmp_path / "rplctl.toml").write_text(f'[channel.b]\nspark = "{of_b}"\n')
+    settings = spark_settings(process(tmp_path, a=TOLD, b=TOLD, c=TOLD).session_config, tmp_path, "")
+    assert (settings.get("spark.cleaner.referenceTracking") != "false") is cleans
 
 
 def test_when_nobody_waits_any_more_the_channel_is_severed_from_its_target_and_no_other(tmp_path: Path) -> None:

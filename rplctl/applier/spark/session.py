@@ -391,6 +391,8 @@ def spark_settings(config: Config, folder: Path, name: str) -> dict[str, str]:
         "spark.python.daemon.module": "rplctl.applier.spark.worker_daemon",
         f"spark.executorEnv.{SAFE_PATH}": "1",  # an executor's folder belongs to others as well
     }
+    if keeps_tasks(config):  # one job leaves nothing to clean up, and the cleaner wakes ten times a second
+        settings["spark.cleaner.referenceTracking"] = "false"
     if master.startswith("local"):
         settings |= {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
     if not is_on_this_machine(master):

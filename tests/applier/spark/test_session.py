@@ -70,6 +70,7 @@ print(json.dumps({"result": result, "jobs": jobs, "sent": sent, "tasks": tasks, 
                   "files": sorted(p.name[:6] for p in spark_folder.iterdir()),
                   "heap": context._jvm.java.lang.Runtime.getRuntime().totalMemory() >> 20,
                   "testing": "pyspark.testing" in sys.modules,
+                  "cleans": context._jsc.sc().cleaner().isDefined(),
                   "counters": [str(path) for path in Path("/tmp").glob(f"hsperfdata_*/{jvm}")],
                   "unix": any(p.is_socket() for p in spark_folder.iterdir())}))
 context.stop()
@@ -103,6 +104,7 @@ def test_a_job_runs_on_a_machine_without_java(tmp_path: Path) -> None:
     assert isinstance(heap, int) and heap < 128, "MB, whatever the machine has: it fills before its garbage is let go"
     assert found["mode"] == "0o700"
     assert not found["testing"], "PySpark's tests, which load pandas where it is installed, are loaded"
+    assert not found["cleans"], "Spark's cleaner wakes ten times a second, and one job leaves nothing to clean up"
     assert not found["counters"], "the JVM keeps counters in /tmp, and wakes 20 times a second for them"
     assert found["unix"], "workers are not spoken to by TCP, though the folder's name is too long for a socket's"
     files = found["files"]
@@ -125,6 +127,15 @@ def test_settings_hold_no_secret_and_no_target(tmp_path: Path) -> None:
 def test_java_keeps_no_counters_in_a_folder_of_all_users(tmp_path: Path) -> None:
     settings = spark_settings(Config(datadir=tmp_path), tmp_path, "crm")
     assert "-XX:-UsePerfData" in settings["spark.driver.extraJavaOptions"].split()
+
+
+def test_sparks_cleaner_runs_only_where_each_batch_is_a_job(tmp_path: Path) -> None:
+    def cleans(**options: str) -> bool:
+        config = Config(datadir=tmp_path, insecure_cluster=True, **options)  # type: ignore[arg-type]
+        return spark_settings(config, tmp_path, "crm").get("spark.cleaner.referenceTracking") != "false"
+
+    assert not cleans()
+    assert cleans(spark="auto") and cleans(spark_master="spark://boss:7077")
 
 
 def test_no_task_runs_twice_at_once_and_one_that_died_runs_again(tmp_path: Path) -> None:
