@@ -37,8 +37,8 @@ from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, is_log_name
 from rplctl.receiver.pull import refuse_log_begun_anew
 from rplctl.secret import PasswordSources, find_password
 from rplctl.source.base import Bytes, DumpStart, ReplicaIdentity, fatal_reading_binlog
-from rplctl.source.binlog_folder import log_names, read_head
 from rplctl.source.dump import LiveStream, open_stream
+from rplctl.source.log_folder import log_names, read_head
 from rplctl.source.survey import log_end, survey
 from rplctl.sql_text import written
 

@@ -41,7 +41,7 @@ from rplctl.schema.dump import load_catalog
 from rplctl.schema.model import TableModel
 from rplctl.schema.parse import parse_ddl
 from rplctl.schema.plan import Catalog, plan_ddl
-from rplctl.source.binlog_folder import log_names, read_head
+from rplctl.source.log_folder import log_names, read_head
 
 SCAN_BYTES: Final = 64 << 20
 _LEAST_BYTES: Final = FIRST_EVENT_POSITION + HEADER_LENGTH  # of a log that was begun

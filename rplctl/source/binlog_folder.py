@@ -20,18 +20,18 @@ from typing import Final
 
 import numpy as np
 
-from rplctl import mysql_errors as er
 from rplctl.errors import BinlogFormatError, SourceError
 from rplctl.event.events import build_rotate
 from rplctl.event.format_description import CHECKSUM_OFF, parse_format_description, resent
-from rplctl.event.header import BINLOG_MAGIC, ENCRYPTED_MAGIC, HEADER_LENGTH, parse_header
+from rplctl.event.header import HEADER_LENGTH, parse_header
 from rplctl.event.scan import scan_events
 from rplctl.event.types import EventType
-from rplctl.plain_file import UnfitFile, open_plain, read_plain
-from rplctl.position import FIRST_EVENT_POSITION, is_log_name, log_number, numbered_log_name
+from rplctl.plain_file import open_plain
+from rplctl.position import FIRST_EVENT_POSITION, log_number, numbered_log_name
 from rplctl.receive_buffer import Room
 from rplctl.source.base import Bytes, DumpStart, EventBatch, SourceIdentity, fatal_reading_binlog
 from rplctl.source.gtid_filter import GtidFilter, gtid_filter, has_all_before
+from rplctl.source.log_folder import log_names, read_head
 from rplctl.source.own_log import ReadableEnd, is_own_log
 
 CHUNK: Final = 4 << 20
@@ -289,76 +289,8 @@ def _check_boundary(log: _OpenLog, position: int) -> None:
         at += end
 
 
-def log_names(folder: Path) -> list[str]:
-    """The binary logs of the folder in order. Raises SourceError when it is unclear which they are."""
-    try:
-        entries = sorted(os.listdir(folder))
-    except OSError as error:
-        raise SourceError(
-            f"--master-binlog-dir: {folder}: {error.strerror}", errno=er.CR_CONN_HOST_ERROR, transient=True
-        ) from error
-    indexes = _without_relay_logs([name for name in entries if name.endswith(".index")])
-    if len(indexes) == 1:
-        try:
-            lines = read_plain(folder / indexes[0]).decode("utf-8", "replace").splitlines()
-        except UnfitFile as error:
-            raise SourceError(
-                f"--master-binlog-dir: {error.message}", errno=er.CR_CONN_HOST_ERROR, hint=error.hint
-            ) from error
-        names = [Path(line).name for line in lines if line.strip()]
-        found = [name for name in names if is_log_name(name)]
-    else:
-        found = _without_relay_logs([name for name in entries if is_log_name(name) and (folder / name).is_file()])
-    bases = {name.rpartition(".")[0] for name in found}
-    if len(bases) > 1:
-        raise SourceError(
-            f"--master-binlog-dir: {folder} has logs with different base names: {', '.join(sorted(bases))}",
-            errno=er.MASTER_FATAL_ERROR_READING_BINLOG,
-            hint="put the logs of each source into a folder of its own",
-        )
-    return sorted(set(found), key=log_number)
-
-
-def _without_relay_logs(names: list[str]) -> list[str]:
-    """A replica's data folder holds both; relay logs count only where there is nothing else."""
-    return [name for name in names if "relay-bin" not in name] or names
-
-
-def read_head(path: Path) -> bytes:
-    """The FORMAT_DESCRIPTION event of a log. Raises SourceError 1236 for anything that is no readable binary log."""
-    try:
-        with os.fdopen(open_plain(path), "rb") as file:
-            magic = file.read(FIRST_EVENT_POSITION)
-            start = file.read(CHUNK >> 10)
-    except OSError as error:
-        raise fatal_reading_binlog(f"could not open log file '{path.name}': {error.strerror}") from error
-    except UnfitFile as error:
-        raise fatal_reading_binlog(f"could not open log file '{path.name}': {error.message}") from error
-    if magic == ENCRYPTED_MAGIC:
-        raise _encrypted(path.name)
-    if magic != BINLOG_MAGIC:
-        raise fatal_reading_binlog(f"Binlog has bad magic number, fix it: '{path.name}' is no binary log")
-    try:
-        header = parse_header(start)
-    except BinlogFormatError as error:
-        raise fatal_reading_binlog(f"bogus data in log event; {path.name}: {error.message}") from error
-    if header.type_code != EventType.FORMAT_DESCRIPTION or header.event_length > len(start):
-        raise fatal_reading_binlog(f"Could not find format_description_event in binlog file '{path.name}'")
-    following = start[header.event_length :]
-    if len(following) > HEADER_LENGTH and following[4] == EventType.START_ENCRYPTION:
-        raise _encrypted(path.name)
-    return start[: header.event_length]
-
-
 def _became_shorter(log: _OpenLog) -> SourceError:
     return fatal_reading_binlog(f"binary log {log.name} became shorter while it was read")
-
-
-def _encrypted(name: str) -> SourceError:
-    return fatal_reading_binlog(
-        f"'{name}' is an encrypted binlog; its key stays with the server",
-        hint="replicate from the server, or write the archive with mysqlbinlog --read-from-remote-server --raw",
-    )
 
 
 def _no_first_log(folder: Path) -> SourceError:

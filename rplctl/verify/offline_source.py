@@ -32,7 +32,7 @@ from rplctl.info import MasterInfo
 from rplctl.locks import is_in_use
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition
 from rplctl.relay_log.log_file import Boundary, mapped_file, walk
-from rplctl.source.binlog_folder import log_names
+from rplctl.source.log_folder import log_names
 from rplctl.source.survey import survey
 from rplctl.sql_text import written
 

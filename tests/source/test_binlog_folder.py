@@ -19,7 +19,8 @@ from rplctl.event.header import BINLOG_MAGIC, ENCRYPTED_MAGIC, FLAG_BINLOG_IN_US
 from rplctl.event.types import EventType
 from rplctl.position import BinlogPosition
 from rplctl.source import DumpStart
-from rplctl.source.binlog_folder import LISTING_S, FolderStream, log_names
+from rplctl.source.binlog_folder import LISTING_S, FolderStream
+from rplctl.source.log_folder import log_names
 from tests.source.binlogs import FIRST_EVENT, SERVER_ID, description, event, rotate, statements, write_log
 
 

@@ -17,7 +17,8 @@ from rplctl.event.types import EventType
 from rplctl.info import RelayLogInfo
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.source.base import DumpStart
-from rplctl.source.binlog_folder import FolderStream, log_names
+from rplctl.source.binlog_folder import FolderStream
+from rplctl.source.log_folder import log_names
 from rplctl.source.own_log import ReadableEnd, is_own_log
 
 HEAD = build_format_description(1, 0, 1, "10.11.2-MariaDB-log")

@@ -12,6 +12,6 @@ verify         what did the last verify find, and how old is it?
 progress       does the receiver keep up with the source's log?
 ahead          what will happen if all goes on as it does: purged logs, a full disk
 source_end     where the source's log ends now
-folder_end     the same of a folder of binary logs
+folder_end     the same of a folder of binary logs;  last_commit  where its newest log ends with a commit
 sync_record    when a channel was last known to have all that its source had
 """

@@ -153,7 +153,7 @@ def check_source(config: Config, channel: Channel, stored: Stored) -> Iterator[F
         return
     next_event = _next_event(master, relay)
     if master.master_binlog_dir:
-        from rplctl.source.binlog_folder import log_names
+        from rplctl.source.log_folder import log_names
 
         folder = Path(master.master_binlog_dir)
         try:

@@ -20,7 +20,8 @@ from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition
 from rplctl.receiver.retrieved_gtids import RetrievedGtids
 from rplctl.relay_log.log_file import Boundary, event_at, mapped_file, walk
 from rplctl.source.base import DumpStart, EventBatch
-from rplctl.source.binlog_folder import first_log_for_gtids, log_names, read_head
+from rplctl.source.binlog_folder import first_log_for_gtids
+from rplctl.source.log_folder import log_names, read_head
 
 _KIND, _SERVER_ID, _DOMAIN = 4, 5, 27  # offsets in an event; the domain is MARIADB_GTID's
 

@@ -56,11 +56,19 @@ def _taken(gtids: str, master: MasterInfo) -> str:
 
 
 def _end_of_folder(config: Config, master: MasterInfo, relay: RelayLogInfo) -> SourceEnd:
+    folder, servers = Path(master.master_binlog_dir), list(master.ignored_server_ids)
+    if not config.replicate_same_server_id:
+        servers.append(replica_identity(config, Channel(relay.channel_name, config.datadir)).server_id)
+    if not (master.uses_gtid or master.do_domain_ids or master.ignore_domain_ids):
+        from rplctl.command.check.last_commit import last_commit
+
+        commit = last_commit(folder, servers)
+        if commit is not None:
+            return SourceEnd(commit)
     from rplctl.command.check.folder_end import LeftOut, folder_end, gtids_of_folder
 
-    folder, left_out = Path(master.master_binlog_dir), LeftOut(master)
-    if not config.replicate_same_server_id:
-        left_out.servers.append(replica_identity(config, Channel(relay.channel_name, config.datadir)).server_id)
+    left_out = LeftOut(master)
+    left_out.servers = servers
     end = folder_end(folder, left_out)
     if not master.uses_gtid or not end.log_name:
         return SourceEnd(end)
