@@ -286,7 +286,7 @@ class _Verify:
         for name, model in source.catalog.tables.items():
             ours = moved(model, rules)
             here = ours.database, ours.name
-            if not model.is_sequence and here not in away and rules.accepts_rows(*here) and request.choice.takes(here):
+            if model.holds_rows and here not in away and rules.accepts_rows(*here) and request.choice.takes(here):
                 found[here] = model
                 facts[here] = source.facts[name].rows if name in source.facts else 0
         for here in request.choice.tables:

@@ -35,7 +35,7 @@ def load_catalog(target: Target, channel: str, position: BinlogPosition, catalog
     created: list[TableName] = []
     with committed(target):
         for model in catalog.tables.values():
-            if not model.is_sequence and not is_there(target, model):
+            if model.holds_rows and not is_there(target, model):
                 plan = DdlPlan((), DdlContext(), (CreateStep(model),), {(model.database, model.name): model})
                 target.execute_ddl(plan, catalog)
                 created.append((model.database, model.name))

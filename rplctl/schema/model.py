@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from types import NoneType
 from typing import Any, Literal, Self
 
-from rplctl.errors import RplError
+from rplctl import mysql_errors as er
+from rplctl.errors import RplError, TargetError
 
 FORMAT = 1  # of the JSON text; readers refuse a later one
 MADE_EMPTY = "made_empty"  # a key beside the model's own: see own_tables.models.store_models
@@ -27,6 +28,8 @@ BLOB_BYTES = {"tinyblob": 255, "blob": 65535, "mediumblob": 2**24 - 1, "longblob
 CHARACTER_TYPES = frozenset({"char", "varchar", "enum", "set", *TEXT_BYTES})
 BINARY_TYPES = frozenset({"binary", "varbinary", *BLOB_BYTES})
 TEMPORAL_TYPES = frozenset({"date", "time", "datetime", "timestamp"})
+MERGE_ENGINES = frozenset({"MERGE", "MRG_MYISAM"})
+_ENGINES_ELSEWHERE = MERGE_ENGINES | {"FEDERATED", "CONNECT", "SPIDER"}
 GEOMETRY_TYPES = frozenset(
     "geometry point linestring polygon multipoint multilinestring multipolygon geometrycollection".split()
 )
@@ -161,6 +164,16 @@ class TableModel:
         return self.engine.upper() == "SEQUENCE"
 
     @property
+    def lies_elsewhere(self) -> bool:
+        """True if the engine keeps the rows in other tables, files or servers. Only a server has such a table."""
+        return self.engine.upper() in _ENGINES_ELSEWHERE
+
+    @property
+    def holds_rows(self) -> bool:
+        """True if a target of another kind has this table."""
+        return not self.is_sequence and not self.lies_elsewhere
+
+    @property
     def primary_key(self) -> Key | None:
         return next((key for key in self.keys if key.kind == "primary"), None)
 
@@ -195,6 +208,16 @@ class TableModel:
             return cls(**_rebuild_fields(fields))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise RplError(f"A stored table model is damaged: {error}", hint="rplctl load-schema") from error
+
+
+def below_merge(model: TableModel, what: str) -> TargetError:
+    """Return error 1235. `what`: what happens to the rows of the tables below a MERGE table."""
+    return TargetError(
+        f"{what} rows of the tables below '{model.qualified_name}', whose engine is {model.engine}",
+        errno=er.NOT_SUPPORTED_YET,
+        hint="to go on without this change, run: rplctl skip --yes; rplctl start; then copy the tables below it again: "
+        "rplctl clone --tables DATABASE.TABLE,… --replace",
+    )
 
 
 def _fields(part: Any) -> dict[str, Any]:

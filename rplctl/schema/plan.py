@@ -316,7 +316,13 @@ class _Planner:
             model = structure.add_versioning(model)
         model = choose_index_names(model, self.everything())
         self.models[name] = self._with_references(model)
+        self.note_rows_elsewhere(model)
         self.steps.append(CreateStep(self.get(name)))
+
+    def note_rows_elsewhere(self, model: TableModel) -> None:
+        if model.lies_elsewhere:
+            name, engine = model.qualified_name, model.engine
+            self.notes.append(f"Table '{name}' is left out: the engine {engine} keeps its rows in other places")
 
     def _with_references(self, model: TableModel) -> TableModel:
         """`REFERENCES parent` without columns means the parent's primary key."""
@@ -371,6 +377,8 @@ class _Planner:
         self.notes += altered.notes
         new = self._with_references(choose_index_names(altered.model, self.everything(but=old)))
         self.models[action.name] = new
+        if not old.lies_elsewhere:
+            self.note_rows_elsewhere(new)
         options = (op for op in action.operations if isinstance(op, ddl.TableOptions))
         first_number = next((op.auto_increment for op in options if op.auto_increment), None)
         self.steps.append(AlterStep(old, new, altered.origins, first_number))

@@ -20,7 +20,16 @@ from rplctl.schema.structure import END_OF_TIME, LATER_END_OF_TIME, ROW_END, row
 from rplctl.sql_text import NULL, Sql, joined, number, written
 from rplctl.target.computed_columns import Arithmetic, computed, is_calculated_anew
 from rplctl.target.conversion import Conversion
-from rplctl.target.ddl_parts import FilledColumn, Guard, clustered_key, is_in_known_order, model_of, quote, text_literal
+from rplctl.target.ddl_parts import (
+    FilledColumn,
+    Guard,
+    clustered_key,
+    is_in_known_order,
+    model_of,
+    quote,
+    steps_here,
+    text_literal,
+)
 from rplctl.target.partition import partition_condition
 
 
@@ -63,7 +72,7 @@ class Ddl(ABC):
 
     def guards(self, plan: DdlPlan) -> list[Guard]:
         """What must hold of the rows that are there."""
-        return [guard for step in plan.steps for guard in self._guards(step, plan.context)]
+        return [guard for step in steps_here(plan) for guard in self._guards(step, plan.context)]
 
     def carry_out(self, plan: DdlPlan, catalog: Catalog, execute: Callable[[Sql], Any]) -> None:
         """`execute`: gives a cursor of the open transaction. Raises TargetError for rows that a guard finds."""
@@ -74,7 +83,7 @@ class Ddl(ABC):
             execute(statement)
 
     def _guards(self, step: object, context: DdlContext) -> Iterator[Guard]:
-        if isinstance(step, AlterStep) and not step.new.is_sequence:
+        if isinstance(step, AlterStep):
             for column in self.filled_columns(step, context, original_names=True):
                 if column.impossible:
                     query = written("SELECT 1 FROM {} WHERE {} LIMIT 1", self.table(step.old), column.impossible)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from rplctl import mysql_errors as er
+from rplctl.errors import TargetError
 from rplctl.schema.context import DdlContext
 from rplctl.schema.default_value import NotComputable, Value, default_value
 from rplctl.schema.generated import integer_expressions
 from rplctl.schema.lexer import WAY_OUT_OF_ALTER
-from rplctl.schema.model import INTEGER_BITS, Column, ForeignKey, Key, TableModel
+from rplctl.schema.model import INTEGER_BITS, MERGE_ENGINES, Column, ForeignKey, Key, TableModel, below_merge
 from rplctl.schema.naming import keep_index_names
-from rplctl.schema.plan import AlterStep, Catalog, DdlPlan, MoveRowsStep, RenameStep, Step
+from rplctl.schema.plan import AlterStep, Catalog, DdlPlan, DropStep, MoveRowsStep, RenameStep, Step, TruncateStep
 from rplctl.sql_text import NOTHING, Grammar, Sql, double_quoted, joined, matched, standard_literal, word, written
 
 _ACTIONS = {"CASCADE": written("CASCADE"), "SET NULL": written("SET NULL")}
@@ -113,9 +115,9 @@ def computed_values(model: TableModel, given: Mapping[int, Sql], name_of: Callab
 
 
 def new_tables(plan: DdlPlan, catalog: Catalog) -> list[TableModel]:
-    """Those that get a name which nothing had before the plan; no sequences, which are no tables here."""
+    """Those that get a name which nothing had before the plan and that are tables here."""
     changes = plan.model_changes.items()
-    return [model for name, model in changes if model and name not in catalog.tables and not model.is_sequence]
+    return [model for name, model in changes if model and name not in catalog.tables and model.holds_rows]
 
 
 def may_be_alike(model: TableModel, catalog: Catalog) -> list[TableModel]:
@@ -124,7 +126,27 @@ def may_be_alike(model: TableModel, catalog: Catalog) -> list[TableModel]:
     """
     size = len(model.database) + len(model.name)
     alike = [other for other in catalog.tables.values() if len(other.database) + len(other.name) == size]
-    return [other for other in alike if other is not model and not other.is_sequence]
+    return [other for other in alike if other is not model and other.holds_rows]
+
+
+def steps_here(plan: DdlPlan) -> Iterator[Step]:
+    """The steps of tables that the target has. A table that gets an engine whose rows lie elsewhere is dropped.
+
+    Raises TargetError 1235 where a MERGE table changes other tables, 1846 for rows that come from elsewhere.
+    """
+    for step in plan.steps:
+        match step:
+            case AlterStep(old, new) if old.holds_rows != new.holds_rows:
+                if new.engine.upper() in MERGE_ENGINES:
+                    raise below_merge(new, "the statement may add")
+                if new.holds_rows:
+                    what = f"ALTER TABLE {new.qualified_name}: its rows come from elsewhere ({old.engine})"
+                    raise TargetError(what, errno=er.ALTER_OPERATION_NOT_SUPPORTED_REASON)
+                yield DropStep(old)
+            case TruncateStep(model) if model.engine.upper() in MERGE_ENGINES:
+                raise below_merge(model, "the statement deletes")
+            case _ if model_of(step).holds_rows:
+                yield step
 
 
 def model_of(step: Step) -> TableModel:

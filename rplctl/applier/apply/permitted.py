@@ -92,7 +92,7 @@ def _check_primary_keys(query: Query, run: EventRun, config: Config, know: Know,
     for name, model in changed.items():
         before = catalog.tables.get(name)
         had_none = before is not None and before.primary_key is None
-        if model is None or model.primary_key is not None or model.is_sequence or had_none:
+        if model is None or model.primary_key is not None or not model.holds_rows or had_none:
             continue
         raise RplError(
             f"Unable to create or change a table without a primary key: {model.qualified_name}, and "

@@ -108,7 +108,7 @@ class RowsAhead:
             model = model_of(parse_table_map(run.event(table_map), run.description), catalog, self._kind)
         except RplError:
             return None
-        return None if model.is_sequence or self._is_replayed(model, run) else model
+        return None if not model.holds_rows or self._is_replayed(model, run) else model
 
     def _have_decoded(self, run: EventRun, events: list[_Event], catalog: Catalog) -> None:
         if not events:

@@ -30,7 +30,7 @@ from rplctl.event.rows import Ints, RowsEvents, parse_rows_events
 from rplctl.event.scan import event_offsets
 from rplctl.event.table_map import TableMap, parse_table_map
 from rplctl.event.types import COMPRESSED, PLAIN_ROWS, STATEMENT_EVENTS, EventType
-from rplctl.schema.model import TableModel
+from rplctl.schema.model import MERGE_ENGINES, TableModel, below_merge
 from rplctl.schema.plan import Catalog
 from rplctl.schema.statement import TableName
 from rplctl.target.base import no_such_table
@@ -106,7 +106,7 @@ def read_tables(
 ) -> Iterator[TableRows]:
     """Per table that the run touches, or of those that are `wanted`: its images.
 
-    Raises BinlogFormatError, RplError 1146 and 1677.
+    Raises BinlogFormatError, RplError 1146 and 1677, 1235 for rows that a MERGE table wrote into other tables.
     """
     is_map = run.types == EventType.TABLE_MAP
     if not IS_ROWS[run.types].any():
@@ -124,7 +124,7 @@ def read_tables(
         if wanted is not None and (table_map.database, table_map.table) not in wanted:
             continue
         model = model_of(table_map, catalog, target_kind)
-        if model.is_sequence:
+        if model.is_sequence or (wanted is None and _is_left_out(model, target_kind)):
             continue  # MariaDB logs NEXTVAL as rows; the target has no such table
         formats = formats_of(table_map, model)
         chosen = events.select(np.flatnonzero(_is_one_of(numbers, len(maps))[number_of_event]))
@@ -200,6 +200,17 @@ def model_of(table_map: TableMap, catalog: Catalog, target_kind: str) -> TableMo
     if model is None:
         raise no_such_table(table_map.database, table_map.table)
     return fitted(table_map, model, is_targets=value_form(target_kind).describes_itself)
+
+
+def _is_left_out(model: TableModel, target_kind: str) -> bool:
+    """True for a table that the target lacks, as its rows lie elsewhere. Raises RplError 1235 for a MERGE table: its
+    rows lie in tables that the target has.
+    """
+    if not model.lies_elsewhere or value_form(target_kind).describes_itself:
+        return False
+    if model.engine.upper() in MERGE_ENGINES:
+        raise below_merge(model, "row events change")
+    return True
 
 
 def _distinct_maps(run: EventRun, numbers: Ints) -> tuple[list[TableMap], Ints]:

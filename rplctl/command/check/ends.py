@@ -88,7 +88,7 @@ def check_target(config: Config, channel: Channel, stored: Stored) -> Iterator[F
         text = f"load-schema made these tables empty, and their rows were never copied: {', '.join(empty)}"
         yield found("rows_never_copied", text, "copy the rows (INITIAL COPY in rplctl(1)), then " + LOADED)
     # a server's own sequences have no model here, and others have none
-    if models := [model for model in catalog.tables.values() if not model.is_sequence]:
+    if models := [model for model in catalog.tables.values() if model.holds_rows]:
         yield from _tables(config, models)
 
 

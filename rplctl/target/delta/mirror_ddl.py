@@ -19,6 +19,7 @@ from rplctl.schema.default_value import NotComputable, default_value
 from rplctl.schema.model import INTEGER_BITS, TEXT_BYTES, Column, TableModel
 from rplctl.schema.plan import AddKeysStep, AlterStep, CreateStep, DdlPlan, DropStep, RenameStep, Step, TruncateStep
 from rplctl.target.conversion import integer_range
+from rplctl.target.ddl_parts import steps_here
 from rplctl.target.delta.columns import arrow_type, row_schema
 from rplctl.target.delta.place import Place
 from rplctl.target.delta.rewrite import MirrorFiles, column_of
@@ -41,22 +42,21 @@ class MirrorDdl:
 
     def carry_out(self, plan: DdlPlan) -> list[PendingTable]:
         """Writes files. Raises TargetError."""
-        for step in plan.steps:
+        for step in steps_here(plan):
             self._step(step, plan.context)
         return [self._pending(folder, *now) for folder, now in self._now.items()]
 
     def _step(self, step: Step, context: DdlContext) -> None:
         match step:
             case CreateStep(model) | DropStep(model) | TruncateStep(model):
-                if not model.is_sequence:
-                    self._now[self._folder_of(model)] = (model, None)
+                self._now[self._folder_of(model)] = (model, None)
             case RenameStep(old, new):
                 rows = self._rows(old)
                 self._now[self._folder_of(old)] = (old, None)
                 self._now[self._folder_of(new)] = (new, rows)
-            case AlterStep(old, new) if not new.is_sequence:
+            case AlterStep():
                 self._alter(step, context)
-            case AddKeysStep() | AlterStep():
+            case AddKeysStep():
                 pass
             case _:
                 raise TargetError(

@@ -31,9 +31,9 @@ from rplctl.target.ddl_parts import (
     column_line,
     is_in_order,
     may_be_alike,
-    model_of,
     new_tables,
     quote,
+    steps_here,
 )
 from rplctl.target.dialect import OWN_SCHEMA
 from rplctl.target.duckdb.conversion import convert
@@ -75,7 +75,7 @@ class DuckdbDdl(Ddl):
             _check_databases(after)
         for model in created:
             _check_name(model, after)
-        for step in plan.steps:
+        for step in steps_here(plan):
             found += _statements(step, plan.context)
         found += keep_foreign_keys(plan, catalog, after)
         gone = (database for database, defaults in plan.database_changes.items() if defaults is None)
@@ -134,8 +134,6 @@ def _create_schema(database: str) -> Sql:
 
 
 def _statements(step: Step, context: DdlContext) -> list[Sql]:
-    if model_of(step).is_sequence:
-        return []
     match step:
         case steps.CreateStep(model):
             return create_table(model)

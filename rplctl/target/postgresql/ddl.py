@@ -20,7 +20,7 @@ from rplctl.schema.plan import AlterStep, Catalog, DdlPlan, Step
 from rplctl.sql_text import NOTHING, NULL, Sql, written
 from rplctl.target.computed_columns import Arithmetic
 from rplctl.target.ddl import Ddl
-from rplctl.target.ddl_parts import FilledColumn, is_in_order, model_of, quote
+from rplctl.target.ddl_parts import FilledColumn, is_in_order, quote, steps_here
 from rplctl.target.postgresql.conversion import convert
 from rplctl.target.postgresql.ddl_alter import alter_table
 from rplctl.target.postgresql.ddl_table import (
@@ -63,9 +63,7 @@ class PostgresqlDdl(Ddl):
             if defaults is not None:
                 found.append(create_schema(database))
         after = catalog.after(plan)
-        for step in plan.steps:
-            if model_of(step).is_sequence:
-                continue
+        for step in steps_here(plan):
             if isinstance(step, AlterStep):
                 check_names(step.new)
                 found += alter_table(step, self.filled_columns(step, plan.context, original_names=False), after)

@@ -32,10 +32,10 @@ from rplctl.target.ddl_parts import (
     is_in_order,
     is_indexed,
     may_be_alike,
-    model_of,
     new_tables,
     quote,
     rename_columns,
+    steps_here,
 )
 from rplctl.target.sqlite.conversion import convert
 from rplctl.target.sqlite.ddl_type import affinity, literal, stored_value
@@ -67,7 +67,7 @@ class SqliteDdl(Ddl):
         after = catalog.after(plan)
         for model in new_tables(plan, catalog):
             _check_name(model, after)
-        return [statement for step in plan.steps for statement in _statements(step, after, plan.context)]
+        return [statement for step in steps_here(plan) for statement in _statements(step, after, plan.context)]
 
     def literal(self, value: Value, column: Column) -> Sql:
         return literal(value)
@@ -100,8 +100,6 @@ def _check_name(model: TableModel, after: Catalog) -> None:
 
 
 def _statements(step: Step, after: Catalog, context: DdlContext) -> list[Sql]:
-    if model_of(step).is_sequence:
-        return []
     match step:
         case steps.CreateStep(model):
             return create_table(model, after)

@@ -317,3 +317,12 @@ def test_a_loaded_catalog_is_created_at_once_children_before_parents_too() -> No
     connection.execute("PRAGMA foreign_keys=ON")
     connection.execute('INSERT INTO "d__p" VALUES (1)')
     connection.execute('INSERT INTO "d__c" VALUES (1)')
+
+
+def test_a_table_that_gets_an_engine_whose_rows_lie_elsewhere_is_dropped(replica: ReplicaTables) -> None:
+    replica.run("CREATE TABLE t (id INT PRIMARY KEY)")
+    assert replica.run("CREATE TABLE f (id INT) ENGINE=FEDERATED CONNECTION='mysql://u@h/d/t'") == []
+    assert replica.run("TRUNCATE f") == []
+    assert replica.run("ALTER TABLE t ENGINE=SPIDER") == [f"DROP TABLE {quote('sd__t')}"]
+    assert replica.run("ALTER TABLE t ADD v INT DEFAULT 1") == []
+    assert replica.run("DROP TABLE t, f") == []
