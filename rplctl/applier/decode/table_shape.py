@@ -55,7 +55,8 @@ def fitted(table_map: TableMap, model: TableModel, *, is_targets: bool) -> Table
     if is_targets:
         fits = not names or not _moved(names, own)
     else:
-        fits = len(own) == table_map.column_count and (not names or list(names) == own)
+        hidden = _hidden_hashes(table_map, model)
+        fits = len(own) == table_map.column_count - hidden and (not names or list(names[: len(own)]) == own)
     if not fits:
         shown = ", ".join(names) if names else f"{table_map.column_count} columns without names"
         raise _mismatch(
@@ -76,6 +77,18 @@ def formats_of(table_map: TableMap, model: TableModel) -> tuple[ColumnFormat, ..
     known = known_formats(model.columns)[: table_map.column_count]
     more = (ColumnFormat(code) for code in table_map.type_codes[len(known) :])
     return tuple(column_formats(table_map, (*known, *more)))
+
+
+def _hidden_hashes(table_map: TableMap, model: TableModel) -> int:
+    """The number of columns past the model's that can be hidden ones of MariaDB, which the target does not have.
+
+    MariaDB keeps a hash for a UNIQUE key of TEXT, of BLOB, of a long VARCHAR or with USING HASH. The hash is the last
+    column of the row events, a BIGINT named DB_ROW_HASH_1. Further keys get further columns (seen in MariaDB 10.11).
+    """
+    more = table_map.type_codes[len(model.columns) :]
+    names = (table_map.column_names or ())[len(model.columns) :]
+    are_hashes = {*more} <= {Wire.LONGLONG} and all(name.startswith("DB_ROW_HASH_") for name in names)
+    return len(more) if are_hashes and len(more) <= sum(key.kind == "unique" for key in model.keys) else 0
 
 
 def _moved(names: Sequence[str], own: Sequence[str]) -> bool:
