@@ -56,9 +56,7 @@ class Channel:
     verify_report_path = _InRunFolder("verify.report")  # the last whole one (verify/report_file.py)
     # triggers, views and other objects of the source that the target lacks (skipped_objects.py)
     skipped_objects_path = _InRunFolder("skipped-objects.jsonl")
-    source_zones_path = _InRunFolder(
-        "source-zones.json"
-    )  # the source's SYSTEM time zone (source_zones.py); may be lost
+    source_zones_path = _InRunFolder("source-zones.json")  # the source's SYSTEM time zone (source_zones.py)
     undo_folder = _InRunFolder("undo")  # SQL that takes back what a repair changed (verify/undo.py); the operator's
 
     @property

@@ -70,8 +70,8 @@ def _parsed(stored: object) -> _Noted:
     """Nothing for a file that is torn or not ours."""
     try:
         return [
-            (str(name), SystemZone(tuple((int(second), int(offset)) for second, offset in changes) or ((0, 0),)))
-            for name, changes in stored or ()  # type: ignore[attr-defined]  # anything may be in it
+            (str(name), SystemZone(tuple((int(second), int(offset)) for second, offset in (first, *more))))
+            for name, (first, *more) in stored or ()  # type: ignore[attr-defined]  # anything may be in it
         ]
     except (TypeError, ValueError):
         return []

@@ -12,6 +12,7 @@ import pytest
 from rplctl.channel import Channel
 from rplctl.config import Config, check_value
 from rplctl.errors import ConfigError
+from rplctl.relay_log.purge import purge_all
 from rplctl.source_zones import SourceZones
 from rplctl.system_zone import SystemZone, offset_text, read_zone, zone_named
 
@@ -33,12 +34,21 @@ def test_zone_holds_from_its_relay_log_on(tmp_path: Path) -> None:
     assert zones.at("relay-bin.000009") == BERLIN
 
 
-@pytest.mark.parametrize("junk", [b"", b"{", b"[[1]]", b'[["relay-bin.000001", [["a", 1]]]]', b"7"])
+@pytest.mark.parametrize("junk", [b"", b"{", b"[[1]]", b'[["relay-bin.000001", [["a", 1]]]]', b'[["x.1", []]]', b"7"])
 def test_torn_file_of_zones_counts_for_nothing(junk: bytes, tmp_path: Path) -> None:
     zones = SourceZones(Channel("", tmp_path), Config(tmp_path))
     zones.note("relay-bin.000003", TOKYO, "relay-bin.000003")
     Channel("", tmp_path).source_zones_path.write_bytes(junk)
     assert zones.at("relay-bin.000003") is None
+
+
+def test_zones_of_relay_logs_that_were_all_removed_do_not_count_for_new_ones_of_their_numbers(tmp_path: Path) -> None:
+    channel = Channel("", tmp_path)
+    zones = SourceZones(channel, Config(tmp_path))
+    zones.note("relay-bin.000001", TOKYO, "relay-bin.000001")
+    zones.note("relay-bin.000009", BERLIN, "relay-bin.000001")
+    purge_all(channel)
+    assert zones.last is None and zones.at("relay-bin.000001") is None
 
 
 def test_option_is_in_the_place_of_what_a_receiver_noted(tmp_path: Path) -> None:

@@ -38,9 +38,13 @@ def purge_applied(channel: Channel, up_to: RelayLogPosition) -> list[str]:
 
 
 def purge_all(channel: Channel) -> list[str]:
-    """Remove every relay log of the channel, listed or not; the names removed. The index stays, empty."""
+    """Remove every relay log of the channel, listed or not; the names removed. The index stays, empty.
+
+    Numbers begin anew then, so the zones that were noted by number go first: the next connection notes its own.
+    """
     index = RelayLogIndex(channel)
     with index.lock():
+        channel.source_zones_path.unlink(missing_ok=True)
         finish_purge(channel)
         names = sorted({*index.names(), *index.files()})
         purge_names(channel, names)
