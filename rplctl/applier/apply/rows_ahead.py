@@ -105,7 +105,9 @@ class RowsAhead:
     def _model(self, run: EventRun, table_map: int, catalog: Catalog) -> TableModel | None:
         """None for what the driver has to refuse or to skip, and for what the target decodes."""
         try:
-            model = model_of(parse_table_map(run.event(table_map), run.description), catalog, self._kind)
+            description = run.description
+            parsed = parse_table_map(run.event(table_map), description)
+            model = model_of(parsed, catalog, self._kind, is_mariadb=description.is_mariadb)
         except RplError:
             return None
         return None if not model.holds_rows or self._is_replayed(model, run) else model

@@ -123,7 +123,7 @@ def read_tables(
         table_map = maps[numbers[0]]
         if wanted is not None and (table_map.database, table_map.table) not in wanted:
             continue
-        model = model_of(table_map, catalog, target_kind)
+        model = model_of(table_map, catalog, target_kind, is_mariadb=run.description.is_mariadb)
         if model.is_sequence or (wanted is None and _is_left_out(model, target_kind)):
             continue  # MariaDB logs NEXTVAL as rows; the target has no such table
         formats = formats_of(table_map, model)
@@ -194,12 +194,12 @@ def read_run(
     return _expanded(run) if _COMPRESSED_TYPES[run.types].any() else run
 
 
-def model_of(table_map: TableMap, catalog: Catalog, target_kind: str) -> TableModel:
+def model_of(table_map: TableMap, catalog: Catalog, target_kind: str, *, is_mariadb: bool) -> TableModel:
     """The model the table map must fit. Raises RplError 1146 (no model), 1677 (another shape)."""
     model = catalog.tables.get((table_map.database, table_map.table))
     if model is None:
         raise no_such_table(table_map.database, table_map.table)
-    return fitted(table_map, model, is_targets=value_form(target_kind).describes_itself)
+    return fitted(table_map, model, is_targets=value_form(target_kind).describes_itself, is_mariadb=is_mariadb)
 
 
 def _is_left_out(model: TableModel, target_kind: str) -> bool:

@@ -45,8 +45,9 @@ _WIRE_TYPES: Final[dict[str, frozenset[Wire]]] = {
 }
 
 
-def fitted(table_map: TableMap, model: TableModel, *, is_targets: bool) -> TableModel:
-    """The model to read rows of this table map with. `is_targets`: it is the target's own table.
+def fitted(table_map: TableMap, model: TableModel, *, is_targets: bool, is_mariadb: bool = False) -> TableModel:
+    """The model to read rows of this table map with. `is_targets`: it is the target's own table. `is_mariadb`: the
+    source may log hidden columns.
 
     Raises RplError 1677 when the table map's columns are not the model's.
     """
@@ -55,7 +56,7 @@ def fitted(table_map: TableMap, model: TableModel, *, is_targets: bool) -> Table
     if is_targets:
         fits = not names or not _moved(names, own)
     else:
-        hidden = _hidden_hashes(table_map, model)
+        hidden = _hidden_hashes(table_map, model) if is_mariadb else 0
         fits = len(own) == table_map.column_count - hidden and (not names or list(names[: len(own)]) == own)
     if not fits:
         shown = ", ".join(names) if names else f"{table_map.column_count} columns without names"

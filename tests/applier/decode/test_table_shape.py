@@ -34,6 +34,23 @@ def test_what_the_map_leaves_out_comes_from_the_model() -> None:
     assert kind.labels == ("a", "b")
 
 
+def test_a_last_bigint_is_a_hidden_hash_of_a_unique_key_in_mariadbs_log_alone() -> None:
+    """MySQL has none: there a column more than the model has is one whose values would be lost."""
+    more = replace(
+        MAP,
+        type_codes=(*MAP.type_codes, ColumnType.LONGLONG),
+        metadata=(*MAP.metadata, 0),
+        nullable=(*MAP.nullable, True),
+    )
+    unique = plan_ddl(DDL.replace("kind ENUM", "UNIQUE (name), kind ENUM"), "shop", DdlContext(), Catalog())
+    model = Catalog().after(unique).tables["shop", "t"]
+    assert fitted(more, model, is_targets=False, is_mariadb=True) is model
+    for refused, is_mariadb in ((model, False), (MODEL, True)):
+        with pytest.raises(RplError) as caught:
+            fitted(more, refused, is_targets=False, is_mariadb=is_mariadb)
+        assert caught.value.errno == 1677
+
+
 @pytest.mark.parametrize(
     ("table_map", "words"),
     [
