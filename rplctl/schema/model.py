@@ -215,7 +215,7 @@ def below_merge(model: TableModel, what: str) -> TargetError:
     return TargetError(
         f"{what} rows of the tables below '{model.qualified_name}', whose engine is {model.engine}",
         errno=er.NOT_SUPPORTED_YET,
-        hint="to go on without this change, run: rplctl skip --yes; rplctl start; then copy the tables below it again: "
+        hint="`rplctl skip` leaves the whole transaction out; after `rplctl start`, copy the tables below it again: "
         "rplctl clone --tables DATABASE.TABLE,… --replace",
     )
 
