@@ -22,7 +22,7 @@ print(len(tables), min(row["count"] for row in tables) > 0)
 REGISTER = "import rplctl.dataframe; rplctl.dataframe.register(spark)"
 
 
-@pytest.mark.long("The session that registers nothing stays in make test.", keeps=r"^-True$")
+@pytest.mark.long("The JVM of a plain session takes half a minute; tests/data_source/test_walk.py reads the same rows.")
 @pytest.mark.spark
 @pytest.mark.parametrize(("register", "has_own_python_on_path"), [("", True), (REGISTER, False)])
 def test_a_plain_session_reads_binary_logs(tmp_path: Path, register: str, has_own_python_on_path: bool) -> None:

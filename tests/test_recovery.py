@@ -136,6 +136,7 @@ def test_a_disk_that_fails_in_recovery_is_an_error_that_names_the_file(
         recover_relay_log(channel, MASTER, NOTHING)
 
 
+@pytest.mark.long("One of the two logs stays; the cut is the same.", keeps=r"^0$")
 @pytest.mark.slow
 @pytest.mark.parametrize("checksum", [pytest.param(0, marks=pytest.mark.slow), 1])
 def test_torn_at_every_byte(channel: Channel, checksum: int) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from rplctl.channel import Channel
 from rplctl.history import read_history
 from rplctl.skipped_objects import SkippedObjects, in_words
@@ -32,6 +34,7 @@ def test_a_torn_line_costs_only_itself(tmp_path: Path) -> None:
         assert ("view", "d", "second\n\u2028") in objects.read() and len(objects.read()) <= 2
 
 
+@pytest.mark.long("An object that comes and goes for ever is rare.")
 def test_an_object_that_comes_and_goes_does_not_fill_the_disk(tmp_path: Path) -> None:
     objects = SkippedObjects(channel := Channel("", tmp_path))
     objects.add([("event", "d", "stays"), ("event", "gone", "e")])

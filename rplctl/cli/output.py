@@ -245,5 +245,5 @@ def report(error: RplError, channel: str | None = None) -> None:
     if error.position:
         lines.append(f"position: {error.position}")
     if hint:
-        lines.append(f"hint: {hint}")
+        lines += f"hint: {hint}".replace("\n", "\n      ").split("\n")  # ways out to choose from, a line each
     sys.stderr.write(head + "".join(clean(shortened(line)) + "\n" for line in lines))

@@ -128,6 +128,7 @@ def decode_everything(mutant: bytes, corpus: Corpus) -> list[TableChunk]:
     return net_chunks(run, corpus.catalog, "sqlite")
 
 
+@pytest.mark.long("tests/applier/test_damaged_type.py has a wounded transaction in make test.")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("vendor", "seed"),
@@ -184,7 +185,9 @@ def as_relay_log(path: Path, mutant: bytes, corpus: Corpus, at: BinlogPosition) 
     )
 
 
-@pytest.mark.long("One vendor stays; the other differs in its events, which the test above wounds.", keeps=r"mysql")
+@pytest.mark.long(
+    "tests/applier/test_damaged_type.py::test_it_stops_at_its_transaction_and_goes_on_when_it_is_fetched_again stays.",
+)
 @pytest.mark.slow
 @pytest.mark.parametrize("wounds", [8, pytest.param(60, marks=pytest.mark.torture)])
 @pytest.mark.parametrize(("vendor", "seed"), [("mariadb", 5), ("mysql", 6)])
@@ -223,6 +226,7 @@ def test_a_refused_transaction_leaves_the_target_as_it_was(tmp_path: Path, vendo
     assert refused > wounds // 3
 
 
+@pytest.mark.long("One type of event stays; the others are cut by the same loop.", keeps=r"^23$")
 @pytest.mark.slow
 @pytest.mark.parametrize("code", [EventType.TABLE_MAP, EventType.WRITE_ROWS_V1])
 def test_an_event_cut_at_any_byte_is_refused_unless_whole_rows_are_left(tmp_path: Path, code: int) -> None:

@@ -64,6 +64,7 @@ def rows(channel: Channel, table: str) -> int:
         return int(connection.execute(f'SELECT count(*) FROM "shop__{table}"').fetchone()[0])
 
 
+@pytest.mark.long("test_nothing_behind_until_is_decoded_ahead stops at its transaction, too.")
 def test_until_stops_at_its_transaction_and_the_next_run_goes_on(
     channel: Channel, monkeypatch: pytest.MonkeyPatch
 ) -> None:

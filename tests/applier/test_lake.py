@@ -115,7 +115,7 @@ def compare(source: MariadbServer, lake: Path) -> None:
         assert has == sorted((int(i), v) for i, v in source.sql(f"SELECT id, v FROM lake.{table}"))
 
 
-@pytest.mark.long("Two of the steps stay in make test.", keeps=r"few")
+@pytest.mark.long("tests/commit/test_fault_matrix.py kills at each pair of points; a lake has the same commit.")
 @pytest.mark.mariadb
 @pytest.mark.parametrize(
     ("kind", "points"),
@@ -183,6 +183,7 @@ def told_by_the_log(source: MariadbServer, begin: str) -> list[tuple[Any, ...]]:
     return [row for table in TABLES for row in sorted(found[table], key=lambda row: row[1:4])]
 
 
+@pytest.mark.long("tests/stories/test_rows_by_spark.py::test_tasks_decode_and_write_all_rows_of_a_lake stays.")
 @pytest.mark.spark
 @pytest.mark.mariadb
 def test_what_the_manual_shows_works_with_sparks_tasks_writing_the_files(
@@ -299,6 +300,7 @@ def test_of_two_writers_from_copies_of_one_state_that_cut_batches_differently_on
         other.close()
 
 
+@pytest.mark.long("tests/target/test_contract.py changes the columns of each target.")
 @pytest.mark.mariadb
 def test_ddl_gives_a_table_the_columns_that_it_has_on_the_source(replica: Replica, mariadb: MariadbServer) -> None:
     set_up(replica, mariadb)
@@ -336,6 +338,9 @@ def test_ddl_gives_a_table_the_columns_that_it_has_on_the_source(replica: Replic
         assert commit.read_text().count('"add"') <= 1  # the events of one batch share a file
 
 
+@pytest.mark.long(
+    "tests/applier/test_strangers.py::test_files_are_private_and_what_authenticates_is_nowhere_to_be_read stays.",
+)
 @LONG
 @KINDS
 def test_a_lake_is_private_whatever_the_umask(kind: str, replica: Replica) -> None:

@@ -133,8 +133,8 @@ def rows(server: MariadbServer, name: str) -> list[Any]:
 
 
 @pytest.mark.long(
-    "Rows at two points stay; tests/commit/test_fault_matrix.py walks all pairs of points.",
-    keeps=r"rows-crash_commit_after_(log|prepare)",
+    "One point stays; tests/commit/test_two_phase.py has the others without a process.",
+    keeps=r"^rows-crash_commit_after_log$",
 )
 @pytest.mark.mariadb
 @pytest.mark.parametrize(
@@ -215,6 +215,7 @@ def test_a_group_on_a_table_without_transactions_has_no_prepare(
     assert rows(target, "xa_rows") == log.rows
 
 
+@pytest.mark.long("Two phases are opt-in, and such statements are rare in them.")
 @pytest.mark.mysql
 def test_what_mysql_does_not_let_into_xa_is_applied_without_a_prepare(
     mysql_factory: Callable[..., MysqlServer], tmp_path: Path

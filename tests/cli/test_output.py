@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from rplctl.cli.globals import Globals
-from rplctl.cli.output import many, say, say_notes, show_rows
+from rplctl.cli.output import many, report, say, say_notes, show_rows
 from rplctl.command.channel.context import Note
 from rplctl.command.flush_relay_logs import FlushResult
+from rplctl.errors import RplError
 from tests.cli.program import Program
 from tests.cli.terminal import on_terminal
 
@@ -132,6 +133,7 @@ def test_with_json_a_changing_command_answers_in_json_even_when_quiet(
     assert json.loads(capsys.readouterr().out) == [{"Channel_Name": "x", "Asked_Receiver": True}]
 
 
+@pytest.mark.long("One of the words stays.", keeps=r"^yes")
 @pytest.mark.parametrize("typed", ["y\n", "yes\n", "Y\n"])
 def test_a_terminal_is_asked_and_yes_means_yes(configured: Program, typed: str) -> None:
     done = on_terminal(configured.datadir, "reset", typed=typed)
@@ -163,3 +165,11 @@ def test_the_steps_of_a_dry_run_are_lines_of_their_own(configured: Program) -> N
     done = configured("rename-channel", "", "shop", "--dry-run")
     first, *steps = done.out.splitlines()
     assert first == "channel '' would be renamed to 'shop'" and len(steps) > 3 and "\\n" not in done.out
+
+
+def test_each_way_out_of_a_hint_has_its_own_line(capsys: pytest.CaptureFixture[str]) -> None:
+    report(RplError("The table is missing", hint="rplctl clone --tables a.b\nor make the table\tby hand"))
+    assert capsys.readouterr().err.splitlines()[1:] == [
+        "hint: rplctl clone --tables a.b",
+        "      or make the table\\tby hand",
+    ]

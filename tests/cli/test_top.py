@@ -41,6 +41,7 @@ def test_an_order_that_is_none_is_refused(configured: Program) -> None:
     assert done.code == 2 and "--sort size" in done.err
 
 
+@pytest.mark.long("One end stays; a signal restores the terminal in the same way.", keeps=r"^q$")
 @pytest.mark.slow
 @pytest.mark.parametrize("end", ["q", "\x03", signal.SIGTERM])
 def test_keys_sort_and_quit_and_the_terminal_is_as_it_was(configured: Program, end: str | signal.Signals) -> None:

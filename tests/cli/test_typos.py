@@ -69,6 +69,7 @@ def test_a_wrong_value_has_one_error_with_a_way_on_and_changes_nothing(
     configured: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    configured("change-master", "--master-host", "127.0.0.1", "--master-port", "1")  # no name server is asked
     made = tmp_path / "made"
     shutil.copytree(configured.datadir, made)
     for number, parameter in enumerate(p for name, p in PARAMETERS if name == verb):

@@ -111,6 +111,9 @@ def test_a_file_that_is_no_dump_is_refused_by_name(configured: Program, tmp_path
     assert done.code == 2 and words in done.err and str(path) in done.err
 
 
+@pytest.mark.long(
+    "tests/stories/test_rows_by_spark.py::test_the_demo_leaves_no_row_to_the_driver runs the demo in make test.",
+)
 @pytest.mark.spark
 @pytest.mark.slow
 def test_the_demo_compares_and_names_commands_that_exist(program: Program, tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def place(server: MariadbServer) -> BinlogPosition:
     return BinlogPosition(*server.master_status())
 
 
-@pytest.mark.long("The keys of MariaDB stay in make test.", keeps="mariadb")
+@pytest.mark.long("tests/clone/test_rules.py follows touched rows in make test.")
 def test_touched_rows_are_found_by_their_keys(server: MariadbServer, query: Query, tmp_path: Path) -> None:
     keys = keys_of(server)
     tables = {f"t{n}": what for n, what in enumerate(keys)} | {name: what for name, (what, _) in ODD.items()}

@@ -18,6 +18,7 @@ from tests.kit.replica import Replica, wait_until
 from tests.kit.servers import MariadbServer
 
 
+@pytest.mark.long("tests/stories/test_transfer.py has the lag of a transaction in transfer.")
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.mariadb

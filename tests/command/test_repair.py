@@ -89,6 +89,7 @@ def test_page() -> None:
     assert PAGE["repair"] == list(RepairedTable.__dataclass_fields__)
 
 
+@pytest.mark.long("tests/command/test_verify_stopped.py::test_the_crontab_of_the_readme_verifies_and_repairs stays.")
 @pytest.mark.parametrize(
     "target",
     [

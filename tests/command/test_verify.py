@@ -227,6 +227,7 @@ def what_is_in_motion_is_no_difference(target: Target, replica: Replica, source:
     target("DELETE FROM {db}plain WHERE id = 9000")
 
 
+@pytest.mark.long("tests/command/test_verify_stopped.py compares a stopped channel.")
 def test_a_stopped_source_is_what_its_folder_says(
     replica: Replica, mariadb_factory: Callable[..., MariadbServer], tmp_path: Path
 ) -> None:

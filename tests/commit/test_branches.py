@@ -103,6 +103,7 @@ def killed_everywhere(source: MariadbServer, target: MariadbServer | PostgresqlS
             assert rows(source, table) == rows(target, table), (point, table)
 
 
+@pytest.mark.long("tests/commit/test_fault_matrix.py walks the points of a commit; branches are opt-in.")
 def test_killed_anywhere_all_branches_have_a_batch_or_none_has_on_mariadb(
     source: MariadbServer, mariadb_factory: Callable[..., MariadbServer], tmp_path: Path
 ) -> None:

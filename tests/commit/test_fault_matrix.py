@@ -248,7 +248,7 @@ def test_no_crash_point_breaks_an_invariant_on_sqlite(folder: Path, mode: str, e
     assert Bench(folder, mode).walk(cases) == {}
 
 
-@pytest.mark.long("The mode without pages stays in make test.", keeps=r"^xa-pairs")
+@pytest.mark.long("The default mode stays; tests/applier/test_two_phase.py has two points of this one.")
 @pytest.mark.slow
 @pytest.mark.mariadb
 @pytest.mark.parametrize("everything", [False, pytest.param(True, marks=LONG)], ids=["pairs", "all"])

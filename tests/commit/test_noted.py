@@ -227,6 +227,7 @@ CASES = [
 FEW = TWICE[:12]  # the main ones
 
 
+@pytest.mark.long("One point in two phases stays; the note is the same in each mode.", keeps=r"^xa-crash_commit_after$")
 @pytest.mark.mariadb
 @pytest.mark.parametrize(("mode", "point"), CASES)
 def test_killed_around_each_statement_mariadb_is_as_the_source(
@@ -420,6 +421,7 @@ KEPT = {
 IN_MYSQL = ("a statement", "rows without a key")
 
 
+@pytest.mark.long("MariaDB stays; both vendors note the transaction in the same way.", keeps=r"^mariadb")
 @pytest.mark.parametrize("mode", ["table", pytest.param("xa", marks=pytest.mark.torture)])
 @pytest.mark.parametrize(
     ("vendor", "name"), [*(("mariadb", name) for name in KEPT), *(("mysql", name) for name in IN_MYSQL)]

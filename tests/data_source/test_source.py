@@ -43,6 +43,7 @@ except Exception as error:
 """
 
 
+@pytest.mark.long("The JVM of a plain session takes half a minute; tests/data_source/test_walk.py reads the same rows.")
 @pytest.mark.spark
 @pytest.mark.slow
 def test_spark_finds_the_format_by_itself_typed_rows_are_those_of_the_json_and_the_manual_pages_queries_run(

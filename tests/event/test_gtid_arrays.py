@@ -60,6 +60,7 @@ def _gtid_events(count: int) -> tuple[np.ndarray, np.ndarray]:
     return data.reshape(-1), np.arange(count) * len(one)
 
 
+@pytest.mark.long("Thirty thousand sources in one log are rare.")
 def test_the_work_grows_with_the_events_not_with_the_square_of_their_sources() -> None:
     def cost(count: int) -> float:
         data, offsets = _gtid_events(count)

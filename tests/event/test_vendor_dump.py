@@ -98,7 +98,10 @@ def _marks(name: str) -> list[pytest.MarkDecorator]:
     return [pytest.mark.torture] * name.startswith(OLDER)
 
 
-@pytest.mark.long("One log of each vendor stays.", keeps=r"^(ma1011-torture-row|my97-torture-rowsquery)$")
+@pytest.mark.long(
+    "One log of one vendor stays; tests/event/test_replay.py compares rows of both.",
+    keeps=r"^my97-torture-rowsquery$",
+)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [pytest.param(name, marks=_marks(name)) for name in _corpora()])
 def test_decoding_agrees_with_the_vendors_dump_tool(name: str, tmp_path: Path) -> None:

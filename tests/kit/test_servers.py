@@ -47,6 +47,7 @@ def test_postgresql_keeps_its_data_over_kill_and_restart(postgresql_factory: Fac
     check_life(postgresql_factory(), "CREATE SCHEMA shop", "TIMESTAMP")
 
 
+@pytest.mark.long("Many tests of make test start two servers of a kind.")
 def test_two_servers_of_a_kind_are_strangers(mysql: MysqlServer, mysql_factory: Factory[MysqlServer]) -> None:
     first, second = mysql, mysql_factory()
     assert first.sql("SELECT @@server_uuid") != second.sql("SELECT @@server_uuid")

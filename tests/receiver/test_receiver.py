@@ -288,6 +288,7 @@ def follow_a_troubled_life(server: MariadbServer, receiver: RunningReceiver) -> 
     assert receiver.relayed() == log_events(server.binlog_files)
 
 
+@pytest.mark.long("By position stays; GTIDs are followed in tests/stories/test_gtid_failover.py.", keeps=r"^0$")
 @pytest.mark.slow
 @pytest.mark.parametrize("gtid", [0, 2])
 def test_mariadb_is_received_whole_through_kill_restart_and_crash(
@@ -335,6 +336,7 @@ def test_a_purged_log_and_an_impossible_position_are_final(
         assert error.errno == 1236 and text in error.message
 
 
+@pytest.mark.long("tests/stories/test_target_outage.py waits for a target in make test.")
 @pytest.mark.mariadb
 def test_a_target_with_our_record_that_goes_away_is_waited_for(
     tmp_path: Path,

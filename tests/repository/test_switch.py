@@ -199,6 +199,7 @@ def test_what_reset_left_of_the_settings_survives_a_switch(channel: Channel, sql
     assert not channel.relay_log_info_path.exists()
 
 
+@pytest.mark.long("SQLite stays; the servers execute the same statements.", keeps=r"sqlite")
 @LONG
 @pytest.mark.slow
 @pytest.mark.parametrize("wanted", [TABLE, FILE])
@@ -235,7 +236,7 @@ def test_killed_at_every_write_fsync_rename_and_unlink(
     assert step > 15, "the switch makes more than that many calls"
 
 
-@pytest.mark.long("One direction of each record stays; the journal has the same steps in the other.", keeps=r"FILE")
+@pytest.mark.long("One record stays; the journal has the same steps for the other.", keeps=r"^master-info-FILE-29$")
 @pytest.mark.slow
 @pytest.mark.parametrize("every", [29, pytest.param(1, marks=pytest.mark.torture)])
 @pytest.mark.parametrize("wanted", [TABLE, FILE])

@@ -107,6 +107,7 @@ def commit_ends(server: MariadbServer) -> dict[str, list[int]]:
     return found
 
 
+@pytest.mark.long("The exact snapshot stays; tests/clone/test_rules.py checks the rules of the others.", keeps=r"EXACT")
 @pytest.mark.slow
 def test_what_is_seen_is_what_the_places_say(case: tuple[Step, MariadbServer], tmp_path: Path) -> None:
     step, server = case

@@ -73,6 +73,9 @@ def test_the_hint_of_a_stop_at_a_row_leads_to_a_verified_copy(replica: Replica, 
     assert replica.query("SELECT v FROM shop__t WHERE id IN (7, 8, 201, 202, 203) ORDER BY id") == [(0,), (1,), (2,)]
 
 
+@pytest.mark.long(
+    "tests/stories/test_recopy.py::test_the_hint_of_the_stop_leads_to_a_verified_copy copies a table again.",
+)
 def test_the_hint_of_a_stop_at_a_table_leads_to_a_verified_copy(replica: Replica, source: MariadbServer) -> None:
     """The table is missing, has other columns, or is there before its CREATE TABLE; or the statement has no meaning."""
     begun(replica, source)

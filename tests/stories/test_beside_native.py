@@ -213,6 +213,7 @@ def each_in_a_database(begin: str, cases: list[str], end: str = "") -> list[str]
     return [part for text in texts for part in text.split(";")]
 
 
+@pytest.mark.long("A few groups beside MariaDB stay; MySQL's are of the same forms.", keeps=r"^few-mariadb$")
 @pytest.mark.parametrize("vendor", ["mariadb", "mysql"])
 @pytest.mark.parametrize("log_format", ["few", *(pytest.param(name, marks=TORTURE) for name in ("ROW", "MIXED"))])
 def test_ddl_and_rows_and_rollback_in_one_group_leave_what_they_leave_on_a_native_replica(
@@ -252,6 +253,7 @@ INSERT INTO p (id, a) SELECT 1000+id, a FROM p; UPDATE p SET a=a+7; UPDATE p SET
 """
 
 
+@pytest.mark.long("MySQL stays; MariaDB's columns are of the same kinds.", keeps=r"^False-mysql$")
 @pytest.mark.parametrize("vendor", ["mariadb_118", "mysql"])
 @pytest.mark.parametrize("is_long", [False, pytest.param(True, marks=TORTURE)])
 def test_generated_and_default_and_invisible_columns_are_the_sources_in_every_row_image(
@@ -310,6 +312,7 @@ def test_comments_of_versions_mean_what_they_meant_on_the_source(beside: Beside,
 LISTS_END = "CREATE TABLE IF NOT EXISTS t (a INT); INSERT INTO t VALUES (100)"
 
 
+@pytest.mark.long("MariaDB stays, which drops lists in part more often.", keeps=r"^False-mariadb$")
 @pytest.mark.parametrize("vendor", ["mariadb", "mysql"])
 @pytest.mark.parametrize("is_long", [False, pytest.param(True, marks=TORTURE)])
 def test_lists_that_were_dropped_in_part_are_dropped_in_that_part(
@@ -527,6 +530,7 @@ def ways_alike(beside: Beside, native: Tables, ways: Iterable[str], patch: pytes
     assert found == {way: (0, []) for way in ways}
 
 
+@pytest.mark.long("MariaDB stays; both take the rows in the same session.", keeps=r"^mariadb-")
 @pytest.mark.parametrize(("vendor", "form", "ways"), [
     ("mariadb", "alone", ["statements", "bulk"]), ("mysql", "alone", ["bulk"]),
     ("mysql", "savepoint", ["statements"]),
@@ -594,7 +598,7 @@ DROP TABLE t, m, p, n, e
 """
 
 
-@pytest.mark.long("The cases of utf8mb4 stay; the others are of other character sets.", keeps=r"utf8mb4.*FULL")
+@pytest.mark.long("MariaDB stays; MySQL has the same bytes in its row events.", keeps=r"^utf8mb4-mariadb-FULL$")
 @pytest.mark.parametrize("image", ["FULL", "MINIMAL"])
 @pytest.mark.parametrize("vendor", ["mariadb", "mysql"])
 @pytest.mark.parametrize("charset", ["utf8mb4", "utf8mb3", "ascii"])
@@ -614,10 +618,7 @@ def test_bytes_that_are_no_text_are_stored_as_a_native_replica_stores_them(
 MIXED = sorted((Path(__file__).parent.parent / "data" / "beside").glob("*.sql"))
 
 
-@pytest.mark.long(
-    "The cases that stay hold it for both vendors; the others mix other features.",
-    keeps=r"triggers_and_routines|savepoints_and_xa|load_data",
-)
+@pytest.mark.long("One mixture beside MariaDB stays.", keeps=r"^savepoints_and_xa-mariadb-ROW$")
 @pytest.mark.parametrize(
     "log_format", ["ROW", pytest.param("MIXED", marks=TORTURE), pytest.param("STATEMENT", marks=TORTURE)]
 )
@@ -665,6 +666,7 @@ SET binlog_format=ROW
 """
 
 
+@pytest.mark.long("MariaDB stays; both take the rows in the same session.", keeps=r"^mariadb$")
 @pytest.mark.parametrize("vendor", ["mariadb", "mysql"])
 def test_a_value_that_the_source_stored_is_not_judged_by_sql_mode_again(
     vendor: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
@@ -741,6 +743,7 @@ UPDATE p SET id=30 WHERE id=3
 """
 
 
+@pytest.mark.long("MariaDB stays; MySQL's events hold the same images.", keeps=r"^\w+-mariadb$")
 @pytest.mark.parametrize("vendor", ["mariadb", "mysql"])
 @pytest.mark.parametrize("image", ["FULL", "MINIMAL"])
 def test_an_update_finds_its_row_by_the_key_alone_as_on_a_native_replica(
@@ -753,6 +756,7 @@ def test_an_update_finds_its_row_by_the_key_alone_as_on_a_native_replica(
     assert beside.native.sql("SELECT id, b, n FROM d.p ORDER BY id") == [(1, p[0], 11), (4, p[2], 4), (30, p[1], 3)]
 
 
+@pytest.mark.long("MariaDB stays; MySQL's events hold the same images.", keeps=r"^mariadb$")
 @pytest.mark.parametrize("vendor", ["mariadb", "mysql"])
 def test_a_row_without_a_key_is_found_by_its_whole_before_image_as_on_a_native_replica(
     vendor: str, request: pytest.FixtureRequest

@@ -218,6 +218,7 @@ TIMESTAMPS = {
 }
 
 
+@pytest.mark.long("Such a source is old; tests/schema has the rule without a server.")
 @LONG
 @VENDORS
 @KINDS

@@ -164,6 +164,7 @@ def beside(mariadb_factory: Callable[..., MariadbServer], tmp_path_factory: pyte
     instance.target.close()
 
 
+@pytest.mark.long("Whole images stay in test_many_rows_leave_the_replicas_own_columns_alone.", keeps=r"^MINIMAL$")
 @pytest.mark.parametrize("image", ["FULL", "MINIMAL"])
 def test_columns_that_only_one_side_has_are_what_a_replica_makes_of_them(beside: Beside, image: str) -> None:
     names = [name for name in TABLES if (name, image) != ("key_is_gone", "MINIMAL")]

@@ -70,6 +70,7 @@ def test_no_verb_runs_code_from_the_folder_it_is_begun_in(folder: Path, python_p
     assert "hostile" not in log.read_text()
 
 
+@pytest.mark.long("test_no_verb_runs_code_from_the_folder_it_is_begun_in starts children in the same way.")
 @pytest.mark.slow
 def test_the_runner_of_on_error_runs_no_code_from_there(folder: Path) -> None:
     told = folder.with_name("told")

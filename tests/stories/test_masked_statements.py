@@ -109,6 +109,7 @@ def test_a_sqlite_target_tells_no_password(vendor: str, replica: Replica, reques
     stops_and_skips(replica, archive, secrets(archive))
 
 
+@pytest.mark.long("test_a_sqlite_target_tells_no_password masks the same statements.")
 def test_a_server_that_refuses_them_tells_no_password(
     replica: Replica, mysql: MysqlServer, mariadb_factory: Callable[..., MariadbServer]
 ) -> None:

@@ -62,6 +62,7 @@ def assert_goes_on_equal(
     assert "copied again from the source" in replica.run("history").stdout
 
 
+@pytest.mark.long("test_the_hint_of_the_stop_leads_to_a_verified_copy copies a table again.")
 def test_a_channel_goes_on_and_its_tables_are_copied_again(
     replica: Replica, mariadb_factory: Callable[..., MariadbServer]
 ) -> None:

@@ -62,6 +62,9 @@ class Load(threading.Thread):
         self.join()
 
 
+@pytest.mark.long(
+    "tests/stories/test_rows_by_spark.py::test_tasks_of_one_job_decode_all_rows_of_a_backlog_and_of_a_trickle stays.",
+)
 @pytest.mark.spark
 @pytest.mark.parametrize("repository", [pytest.param("file", marks=pytest.mark.torture), "table"])
 def test_rows_arrive_within_a_second_and_survive_stop_and_start(
@@ -91,6 +94,9 @@ def test_rows_arrive_within_a_second_and_survive_stop_and_start(
     assert (status["Slave_IO_Running"], status["Slave_SQL_Running"]) == ("Yes", "Yes")
 
 
+@pytest.mark.long(
+    "tests/command/test_crash_test.py::test_points_on_a_sqlite_file kills at each named point in make test.",
+)
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     ("repository", "gtid", "kills"),

@@ -58,6 +58,9 @@ def test_mariadb_becomes_what_the_mariadb_source_was(
     assert differences(case, target) == []
 
 
+@pytest.mark.long(
+    "tests/command/test_clone_ladder.py::test_a_mysql_source_is_copied_by_gtid follows a MySQL in make test.",
+)
 @pytest.mark.parametrize("case", MYSQL_CASES)
 def test_mysql_becomes_what_the_mysql_source_was(
     case: str, replica: Replica, mysql_factory: Callable[..., MysqlServer], tmp_path: Path

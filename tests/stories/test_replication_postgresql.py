@@ -141,6 +141,7 @@ def test_a_statement_event_stops_with_its_way_out(
     assert "INSERT INTO shop.audit" in failed.stderr
 
 
+@pytest.mark.long("NUL in text is rare, and the stop with its hint is tested for other values.")
 def test_nul_in_text_is_replaced_when_the_hint_is_followed(
     mariadb: MariadbServer, postgresql: PostgresqlServer, tmp_path: Path
 ) -> None:

@@ -546,6 +546,7 @@ def bulky(mariadb: MariadbServer, tmp_path_factory: pytest.TempPathFactory) -> R
     return groups_of(path)
 
 
+@pytest.mark.long("tests/stories/test_failures.py::test_a_full_disk_stops_the_receiver_and_space_lets_it_go_on stays.")
 @LONG
 @pytest.mark.mariadb
 @pytest.mark.skipif(

@@ -65,7 +65,7 @@ def one_has_each_batch(url: str) -> None:
     assert sorted(won) == [*range(1, 1 + ROUNDS)]
 
 
-@pytest.mark.long("Delta stays; plain files go the same way.", keeps=r"delta")
+@pytest.mark.long("Two writers of one channel at the same instant are rare: a lock keeps the second out.")
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["delta", "parquet"])
 def test_of_writers_at_the_same_instant_one_has_the_batch(kind: str, tmp_path: Path) -> None:

@@ -140,6 +140,7 @@ def goes_on(replica: Replica, *change: str) -> None:
     replica.run("start", "--until-synced")
 
 
+@pytest.mark.long("The same stop is tested without a server in this file.")
 @pytest.mark.slow
 def test_a_statement_stops_a_channel_that_requires_row_format(
     source: MariadbServer, mariadb_factory: Factory[MariadbServer], replica: Replica

@@ -184,6 +184,7 @@ def test_no_option_alone_does(
         forget(life)
 
 
+@pytest.mark.long("Repositories in files stay; those in tables hold the same record.", keeps=r"kinds0")
 @pytest.mark.slow
 @pytest.mark.parametrize("kinds", [KINDS[0], KINDS[1]])
 @pytest.mark.parametrize("way", WAYS[:2])

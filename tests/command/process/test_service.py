@@ -60,6 +60,7 @@ def rplctl(datadir: Path, *arguments: str) -> None:
     subprocess.run(command, check=True, capture_output=True)
 
 
+@pytest.mark.long("It waits for two periods of systemd's watchdog, which few use.")
 def test_the_watchdog_is_fed_only_while_the_threads_live(tmp_path: Path) -> None:
     rplctl(tmp_path, "change-master", "--master-binlog-dir", os.fspath(demo.BINLOG_FOLDER))
     with under_systemd(tmp_path, "start", "--foreground", "--receiver") as (running, said):

@@ -81,6 +81,7 @@ SOME = [(SYNCED, "SIGTERM"), (SYNCED, "SIGINT"), (UNTIL, "rplctl stop"), (SYNCED
 ALL = list(itertools.product((SYNCED, UNTIL), ENDS))
 
 
+@pytest.mark.long("The other tests of this file stay, which stop at fewer places.")
 @pytest.mark.parametrize("endings", [SOME, pytest.param(ALL, marks=pytest.mark.torture)], ids=["some", "all"])
 def test_what_was_not_reached_is_not_said_to_be(held_back: Replica, endings: list[tuple[tuple[str, ...], str]]) -> None:
     for goal, who in endings:

@@ -117,6 +117,7 @@ def test_a_wrong_commit_is_seen(walk: Walk, monkeypatch: pytest.MonkeyPatch, nam
     assert seen not in (ROLLED_BACK, COMMITTED), seen
 
 
+@pytest.mark.long("It tests the test itself, which is run in tests/command/test_crash_test.py.")
 @pytest.mark.mariadb
 @pytest.mark.parametrize("mode", ["xa", "xa-pages", "xa-binlog"])
 def test_a_recovery_that_does_not_heed_the_decision_is_seen(

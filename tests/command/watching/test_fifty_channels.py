@@ -69,6 +69,7 @@ def test_check_names_the_three_first_and_counts_the_others(datadir: Path) -> Non
     assert all(any(line.startswith(f"channel '{name}' CRITICAL") for line in others) for name in STOPPED)
 
 
+@pytest.mark.long("tests/cli/test_top.py shows the page of three channels.")
 def test_top_has_the_three_on_top_of_eighty_columns(datadir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     shown = run_here(["--datadir", str(datadir), "top"]).stdout.splitlines()
@@ -78,6 +79,7 @@ def test_top_has_the_three_on_top_of_eighty_columns(datadir: Path, monkeypatch: 
     assert shown[8].startswith("shard")
 
 
+@pytest.mark.long("tests/command/watching/test_page.py opens the page in make test.")
 def test_the_page_begins_with_the_three_and_their_reasons(datadir: Path, page: Chrome) -> None:
     with served(datadir, *STOPPED, *FINE) as server:
         page.get(server.url)
@@ -136,6 +138,7 @@ def _case(name: str, series: list[dict[str, str]], firing: dict[str, int]) -> di
     return {"name": name, "interval": "1m", "input_series": series, "promql_expr_test": [asked]}
 
 
+@pytest.mark.long("promtool fires the rules in test_the_alert_rules_fire_for_the_three_and_no_other.")
 def test_prometheus_has_the_dashboards_values_and_fires_the_alerts(datadir: Path, tmp_path: Path) -> None:
     """The rules as they are printed, but each `for` lasts a second: promtool has tested how long they wait."""
     rules = re.sub(r"(?m)^( +for: ).*$", r"\g<1>1s", alert_rules())

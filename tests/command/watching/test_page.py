@@ -118,6 +118,7 @@ def test_a_click_on_anything_changes_nothing(page: Chrome, url: str) -> None:
     assert texts(page, "#trouble:not([hidden])") == [] and complaints(page) == []
 
 
+@pytest.mark.long("test_the_page_shows_the_worst_first_and_why_it_stopped waits for a refresh, too.")
 def test_the_page_refreshes_without_being_loaded_again(page: Chrome, url: str, replica: Replica) -> None:
     opened(page, url)
     page.execute_script("window.loaded = 'once'")
@@ -128,6 +129,7 @@ def test_the_page_refreshes_without_being_loaded_again(page: Chrome, url: str, r
     assert complaints(page) == []
 
 
+@pytest.mark.long("test_the_page_shows_the_worst_first_and_why_it_stopped opens it in a browser in make test.")
 def test_the_page_says_when_nothing_answers_and_recovers(page: Chrome, replica: Replica, tmp_path: Path) -> None:
     """A server that asks for a token, then dies, then is back: what the page shows is never taken for the present."""
     token = tmp_path / "token"

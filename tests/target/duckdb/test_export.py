@@ -73,6 +73,7 @@ def number(copy: Path) -> int:
     return int(most)
 
 
+@pytest.mark.long("tests/stories/test_duckdb.py reads a copy in make test.")
 @pytest.mark.slow
 def test_each_copy_is_of_one_commit_and_the_last_is_of_the_last(tmp_path: Path) -> None:
     target = made(tmp_path)
@@ -100,7 +101,7 @@ def test_each_copy_is_of_one_commit_and_the_last_is_of_the_last(tmp_path: Path) 
         assert reader.execute("SELECT index_name FROM duckdb_indexes()").fetchall() == [("b by n",)]
 
 
-@pytest.mark.long("One crash point stays; the others go the same way.", keeps=r"before_rename")
+@pytest.mark.long("A copy is made under another name and renamed; a kill in between is rare.")
 @pytest.mark.slow
 @pytest.mark.parametrize("point", ["crash_export_before_rename", "crash_export_after_rename", "any time"])
 def test_a_kill_leaves_a_whole_copy_and_the_next_process_goes_on(tmp_path: Path, point: str) -> None:

@@ -64,6 +64,7 @@ def index_names(replica: PostgresqlTables) -> list[str]:
     return [row[0] for row in rows]
 
 
+@pytest.mark.long("MariaDB's statements stay; those of MySQL are made from the same models.", keeps=r"mariadb")
 @pytest.mark.parametrize("name", ["ddl_mariadb.sql", "ddl_mysql.sql"])
 def test_every_recorded_statement_runs_and_leaves_the_tables_of_the_models(
     replica: PostgresqlTables, name: str
