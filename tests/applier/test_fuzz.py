@@ -185,9 +185,7 @@ def as_relay_log(path: Path, mutant: bytes, corpus: Corpus, at: BinlogPosition) 
     )
 
 
-@pytest.mark.long(
-    "tests/applier/test_damaged_type.py::test_it_stops_at_its_transaction_and_goes_on_when_it_is_fetched_again stays.",
-)
+@pytest.mark.long("tests/applier/test_damaged_type.py has such a transaction in make test.")
 @pytest.mark.slow
 @pytest.mark.parametrize("wounds", [8, pytest.param(60, marks=pytest.mark.torture)])
 @pytest.mark.parametrize(("vendor", "seed"), [("mariadb", 5), ("mysql", 6)])

@@ -183,7 +183,9 @@ def told_by_the_log(source: MariadbServer, begin: str) -> list[tuple[Any, ...]]:
     return [row for table in TABLES for row in sorted(found[table], key=lambda row: row[1:4])]
 
 
-@pytest.mark.long("tests/stories/test_rows_by_spark.py::test_tasks_decode_and_write_all_rows_of_a_lake stays.")
+@pytest.mark.long(
+    "tests/stories/test_rows_by_spark.py::test_tasks_decode_and_write_all_rows_of_a_lake stays in make test."
+)
 @pytest.mark.spark
 @pytest.mark.mariadb
 def test_what_the_manual_shows_works_with_sparks_tasks_writing_the_files(
@@ -338,9 +340,7 @@ def test_ddl_gives_a_table_the_columns_that_it_has_on_the_source(replica: Replic
         assert commit.read_text().count('"add"') <= 1  # the events of one batch share a file
 
 
-@pytest.mark.long(
-    "tests/applier/test_strangers.py::test_files_are_private_and_what_authenticates_is_nowhere_to_be_read stays.",
-)
+@pytest.mark.long("tests/applier/test_strangers.py looks at the files of an instance.")
 @LONG
 @KINDS
 def test_a_lake_is_private_whatever_the_umask(kind: str, replica: Replica) -> None:

@@ -278,7 +278,7 @@ def test_a_childs_error_is_its_last_word() -> None:
     assert crash_run.in_child(work) == crash_run.Outcome(False, (), "no", 1210)
 
 
-@pytest.mark.long("test_a_transaction_that_an_interrupted_case_left_prepared_is_rolled_back stays.")
+@pytest.mark.long("test_a_transaction_that_an_interrupted_case_left_prepared_is_rolled_back stays in make test.")
 @pytest.mark.slow
 @pytest.mark.mariadb
 @pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.torture)])

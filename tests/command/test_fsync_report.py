@@ -39,7 +39,7 @@ def test_page() -> None:
     assert PAGE["fsync-report"] == list(FsyncLine.__dataclass_fields__)
 
 
-@pytest.mark.long("test_mariadb_adds_what_the_worklog_says_and_nothing_is_left_behind stays.")
+@pytest.mark.long("test_mariadb_adds_what_the_worklog_says_and_nothing_is_left_behind stays in make test.")
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed (apt-get install strace)")
 def test_sqlite_adds_no_fsync_in_the_same_engine_and_two_for_a_synced_file(tmp_path: Path) -> None:

@@ -40,9 +40,7 @@ def everything_in_proc(needle: bytes) -> list[str]:
     return found
 
 
-@pytest.mark.long(
-    "tests/applier/test_strangers.py::test_files_are_private_and_what_authenticates_is_nowhere_to_be_read stays.",
-)
+@pytest.mark.long("tests/applier/test_strangers.py looks for what authenticates.")
 @pytest.mark.spark
 @pytest.mark.slow
 def test_a_channel_syncs_from_cron_and_its_password_is_nowhere_in_clear(mariadb: MariadbServer, tmp_path: Path) -> None:
@@ -118,7 +116,9 @@ def test_doctor_compares_the_system_time_zones_of_source_and_target(
     assert zones.Result == WARN and "mariadb-tzinfo-to-sql" in zones.Hint
 
 
-@pytest.mark.long("tests/receiver/test_network.py::test_same_gtids_of_other_transactions_are_never_read_on_from stays.")
+@pytest.mark.long(
+    "tests/receiver/test_network.py::test_same_gtids_of_other_transactions_are_never_read_on_from stays in make test."
+)
 def test_check_and_doctor_say_that_a_source_read_by_gtid_has_begun_its_log_anew(
     mariadb_factory: Callable[..., MariadbServer], replica: Replica
 ) -> None:

@@ -89,7 +89,9 @@ def test_page() -> None:
     assert PAGE["repair"] == list(RepairedTable.__dataclass_fields__)
 
 
-@pytest.mark.long("tests/command/test_verify_stopped.py::test_the_crontab_of_the_readme_verifies_and_repairs stays.")
+@pytest.mark.long(
+    "tests/command/test_verify_stopped.py::test_the_crontab_of_the_readme_verifies_and_repairs stays in make test."
+)
 @pytest.mark.parametrize(
     "target",
     [

@@ -197,9 +197,7 @@ def test_mysql_sources_change_places_and_no_transaction_is_lost_or_comes_twice(
     fail_over(replica, mysql_pair, f"shop_{repository}", ["--master-auto-position", "1"])
 
 
-@pytest.mark.long(
-    "tests/stories/test_back_to_equal.py::test_the_hint_after_a_purge_leads_to_a_verified_copy meets 1236.",
-)
+@pytest.mark.long("tests/stories/test_back_to_equal.py meets 1236 after a purge.")
 def test_what_the_source_says_about_gtids_it_lacks_or_purged_is_told_in_its_words_and_ends_the_receiver(
     replica: Replica, mariadb_factory: Callable[..., MariadbServer], mysql_factory: Callable[..., MysqlServer]
 ) -> None:

@@ -62,9 +62,7 @@ class Load(threading.Thread):
         self.join()
 
 
-@pytest.mark.long(
-    "tests/stories/test_rows_by_spark.py::test_tasks_of_one_job_decode_all_rows_of_a_backlog_and_of_a_trickle stays.",
-)
+@pytest.mark.long("tests/stories/test_rows_by_spark.py follows a MariaDB with Spark.")
 @pytest.mark.spark
 @pytest.mark.parametrize("repository", [pytest.param("file", marks=pytest.mark.torture), "table"])
 def test_rows_arrive_within_a_second_and_survive_stop_and_start(

@@ -84,7 +84,9 @@ def test_tasks_of_one_job_decode_all_rows_of_a_backlog_and_of_a_trickle(
     wait_until(lambda: replica.pid("applier") is None)
 
 
-@pytest.mark.long("tests/command/test_clone.py::test_a_living_source_is_copied_and_followed_strictly stays.")
+@pytest.mark.long(
+    "tests/command/test_clone.py::test_a_living_source_is_copied_and_followed_strictly stays in make test."
+)
 def test_tasks_decode_all_rows_of_a_clone_and_of_what_follows_it(replica: Replica, mariadb: MariadbServer) -> None:
     """Rows of a parent whose foreign keys cascade are applied in order."""
     mariadb.sql(

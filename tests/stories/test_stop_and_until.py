@@ -123,9 +123,7 @@ SOME = ("Spark starts", "writing")
 ALL = ("Spark starts", "Python workers start", "decoding", "decoded", "writing")
 
 
-@pytest.mark.long(
-    "tests/stories/test_target_outage.py::test_a_process_that_waits_for_its_target_ends_within_two_seconds stays.",
-)
+@pytest.mark.long("tests/stories/test_target_outage.py stops an applier that waits.")
 @pytest.mark.spark
 @pytest.mark.parametrize(("megabytes", "phases"), [(40, SOME), pytest.param(300, ALL, marks=pytest.mark.torture)])
 def test_stop_takes_at_most_two_seconds_whatever_the_applier_is_doing(
@@ -267,7 +265,9 @@ def test_until_gtids_of_mysql_and_a_skipped_gtid_become_part_of_the_executed_set
     assert replica.status()["Executed_Gtid_Set"] == str(mysql.sql("SELECT @@gtid_executed")[0][0])
 
 
-@pytest.mark.long("tests/applier/feed/test_plan.py::test_a_delay_lets_through_only_what_is_old_enough stays.")
+@pytest.mark.long(
+    "tests/applier/feed/test_plan.py::test_a_delay_lets_through_only_what_is_old_enough stays in make test."
+)
 def test_a_delayed_transaction_becomes_visible_when_its_time_has_come_and_not_before(
     source: MariadbServer, make: Make
 ) -> None:

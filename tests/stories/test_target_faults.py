@@ -546,7 +546,9 @@ def bulky(mariadb: MariadbServer, tmp_path_factory: pytest.TempPathFactory) -> R
     return groups_of(path)
 
 
-@pytest.mark.long("tests/stories/test_failures.py::test_a_full_disk_stops_the_receiver_and_space_lets_it_go_on stays.")
+@pytest.mark.long(
+    "tests/stories/test_failures.py::test_a_full_disk_stops_the_receiver_and_space_lets_it_go_on stays in make test."
+)
 @LONG
 @pytest.mark.mariadb
 @pytest.mark.skipif(

@@ -159,7 +159,7 @@ def test_compressed_rows_and_statements_of_mariadb_unfold_to_what_they_say(tmp_p
     assert checked > 300
 
 
-@pytest.mark.long("Compressed rows of MariaDB are in the recorded logs of test_fidelity.")
+@pytest.mark.long("tests/applier/test_fidelity.py has a log of compressed rows.")
 @pytest.mark.slow
 @pytest.mark.parametrize("limit", [1, 3_000])
 def test_a_log_of_unfolded_rows_of_mariadb_gives_the_same_tables(tmp_path: Path, limit: int) -> None:

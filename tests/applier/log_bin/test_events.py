@@ -99,7 +99,7 @@ def test_a_replica_of_the_log_equals_it(applied: Instance, tmp_path: Path) -> No
 
 
 @pytest.mark.long(
-    "One point of a transaction stays; test_crash_test walks all points of an applier.",
+    "One point of a transaction stays; tests/command/test_crash_test.py walks all points.",
     keeps=r"transaction-crash_commit_after_log",
 )
 @pytest.mark.slow

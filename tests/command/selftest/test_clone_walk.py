@@ -44,7 +44,9 @@ def test_the_walk_knows_every_point_of_a_copy() -> None:
     assert set(POINTS) == CLONE_POINTS
 
 
-@pytest.mark.long("tests/command/test_clone.py::test_a_living_source_is_copied_and_followed_strictly stays.")
+@pytest.mark.long(
+    "tests/command/test_clone.py::test_a_living_source_is_copied_and_followed_strictly stays in make test."
+)
 @pytest.mark.parametrize("points", [SOME, pytest.param(POINTS, marks=pytest.mark.torture)], ids=["some", "all"])
 def test_tables_are_copied_once_at_every_point_and_the_instance_is_untouched(
     replica: Replica, points: tuple[str, ...]
