@@ -16,6 +16,7 @@ command that changes the channel, under either name, or starts it.
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -26,7 +27,7 @@ from typing import TYPE_CHECKING, Final
 from rplctl.channel import Channel, hold_lock
 from rplctl.config import INSTANCE_FILE, Config, load_config, read_file, to_toml
 from rplctl.durable import private_folder, remove_file, rename, replace_file, sync_folder
-from rplctl.errors import RplError
+from rplctl.errors import RplError, UsageError
 from rplctl.failpoint import crash_point
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.plain_file import parsed_json, read_plain
@@ -91,6 +92,17 @@ def finish_rename(config: Config, channel: str, engine_of: EngineOf) -> None:
         found = pending_rename(config.datadir)
         if found is not None:
             carry_out(config, found, engine_of)
+
+
+def refuse_pending_rename(config: Config, channel: str) -> None:
+    """For a dry run, which finishes nothing. Raises UsageError, RplError for a journal that is damaged."""
+    found = pending_rename(config.datadir)
+    if found is not None and is_of(found, channel):
+        raise UsageError(
+            f"a rename of channel '{found.old}' to '{found.new}' was cut off, and a dry run does not finish it",
+            channel=channel,
+            hint=f"{shlex.join(['rplctl', 'rename-channel', found.old, found.new])} finishes it",
+        )
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from rplctl.command.channel.context import APPLIER, administer, open_repositories, refuse_while_running
+from rplctl.command.channel.context import APPLIER, administer, refuse_while_running
 from rplctl.config import OPTIONS, Config, check_value, store_options
 from rplctl.errors import UsageError
 from rplctl.history import note_event
@@ -31,9 +31,9 @@ def change_filter(
     if not rules:
         raise UsageError("change-filter needs a rule list to change", hint="rplctl change-filter --help")
     given = {name: check_value(name, value, "command line") for name, value in rules.items()}
-    open_repositories(config, channel_name).master()
-    with administer(config, channel_name) as repositories:
+    with administer(config, channel_name, dry_run=dry_run) as repositories:
         config = repositories.config
+        repositories.master()
         refuse_while_running(repositories.channel, APPLIER)
         if not dry_run:
             store_options(config.datadir, channel_name, given, only_this_channel=True)

@@ -50,7 +50,7 @@ def change_master(config: Config, channel_name: str, changes: MasterChanges, *, 
     """Raises UsageError, RplError with MySQL's numbers, ConfigError, TargetError."""
     check_channel_name(channel_name)
     changes = without_zeros(changes)
-    with administer(config, channel_name, makes=True) as repositories:
+    with administer(config, channel_name, makes=True, dry_run=dry_run) as repositories:
         config, channel = repositories.config, repositories.channel
         repositories, finished = after_pending_change(repositories, dry_run=dry_run)
         refuse_both_places(repositories)

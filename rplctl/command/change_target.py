@@ -42,7 +42,7 @@ from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
 from rplctl.history import note_event
 from rplctl.info import RelayLogInfo
 from rplctl.position import BinlogPosition
-from rplctl.renaming import finish_rename
+from rplctl.renaming import finish_rename, refuse_pending_rename
 from rplctl.repository.base import RepositoryKind
 from rplctl.repository.channels import channels_of_folder, find_channels
 from rplctl.secret import protect
@@ -84,7 +84,10 @@ def change_target(
         held.enter_context(channels_stay(datadir))
         names = _channels(config, given) if channel_name is None else [channel_name]
         for name in names:
-            finish_rename(config, name, engine_of)
+            if dry_run:
+                refuse_pending_rename(config, name)
+            else:
+                finish_rename(config, name, engine_of)
             held.enter_context(hold_lock(Channel(name, datadir), ADMIN))
             refuse_while_running(Channel(name, datadir))
         found = {name: _position_there(_moved(config, name, given), name) for name in names}

@@ -52,6 +52,7 @@ from rplctl.own_tables.clones import ClonedTable, add_clones, read_clones
 from rplctl.own_tables.models import load_models, store_models
 from rplctl.own_tables.tables import create_own_tables
 from rplctl.position import BinlogPosition
+from rplctl.renaming import refuse_pending_rename
 from rplctl.schema.definition import create_database, sequence_definition
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import DatabaseModel
@@ -100,6 +101,8 @@ class CloneResult:
 def clone(config: Config, channel_name: str, request: CloneRequest | None = None) -> CloneResult:
     """Raises UsageError, 3081 where a channel that has not begun runs; SourceError, TargetError."""
     request = request or CloneRequest()
+    if request.dry_run:
+        refuse_pending_rename(config, channel_name)
     refuse_lake(config, "rplctl change-master --master-log-file FILE --master-log-pos POS, and start: it begins there")
     refuse_silent_peers(config, channel_name)
     with watched_peers(config, channel_name), administer(config, channel_name) as repositories:

@@ -53,7 +53,7 @@ def export_info(config: Config, channel_name: str, destination: Destination, *, 
     server, folder = destination.server, destination.folder
     if server not in set(Server):
         raise UsageError(f"--server {server}: write one of {', '.join(Server)}")
-    with administer(config, channel_name) as repositories:
+    with administer(config, channel_name, dry_run=dry_run) as repositories:
         config, channel = repositories.config, repositories.channel
         repositories, finished = after_pending_change(repositories, dry_run=dry_run)
         refuse_while_running(channel)

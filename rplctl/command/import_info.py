@@ -80,7 +80,7 @@ def import_info(config: Config, channel_name: str, origin: Origin, *, dry_run: b
     """Raises UsageError (1201, 1872: which file and line; 3081: threads run), RplError when a file cannot be read."""
     kind, path = origin.kind, origin.path
     check_channel_name(channel_name)
-    with administer(config, channel_name, makes=True) as repositories:
+    with administer(config, channel_name, makes=True, dry_run=dry_run) as repositories:
         config, channel = repositories.config, repositories.channel
         repositories, finished = after_pending_change(repositories, dry_run=dry_run)
         refuse_while_running(channel)

@@ -60,7 +60,7 @@ def load_schema(
     """Raises UsageError 3085 while the applier runs, RplError for a statement that cannot be read, SourceError."""
     if (dump is None) == (not from_source):
         raise UsageError("load-schema needs a FILE or --from-source")
-    with administer(config, channel_name) as repositories:
+    with administer(config, channel_name, dry_run=dry_run) as repositories:
         config = repositories.config
         refuse_while_running(repositories.channel, APPLIER)
         repositories.refuse_unfit_target()

@@ -23,7 +23,7 @@ def purge_binary_logs(
     if bool(to) == bool(before):
         raise UsageError("purge-binary-logs: give --to LOG or --before TIME", hint="rplctl purge-binary-logs --help")
     moment = _moment(before) if before else 0.0
-    with administer(config, channel_name) as repositories:
+    with administer(config, channel_name, dry_run=dry_run) as repositories:
         repositories.master()
         files = binary_log_files(repositories.config, repositories.channel)
         if files is None:

@@ -24,7 +24,7 @@ def purge_relay_logs(config: Config, channel_name: str, *, dry_run: bool = False
     """Remove the relay logs that are applied as a whole. Raises NotConfigured."""
     from rplctl.applied_log.end import logged_record
 
-    with administer(config, channel_name) as repositories:
+    with administer(config, channel_name, dry_run=dry_run) as repositories:
         channel = repositories.channel
         repositories.master()
         position = repositories.relay().relay_log_position

@@ -34,7 +34,7 @@ def recover(config: Config, channel_name: str, *, refetch: bool = False, dry_run
     """
     from rplctl.recovery import recover_relay_log
 
-    with administer(config, channel_name) as repositories:
+    with administer(config, channel_name, dry_run=dry_run) as repositories:
         channel = repositories.channel
         if refetch and not dry_run:
             refuse_while_running(channel)

@@ -48,7 +48,13 @@ def rename_channel(config: Config, old: str, new: str, *, dry_run: bool = False)
     if not config.datadir.exists():
         raise not_configured(Channel(old, config.datadir))
     with files_may_change(config.datadir), channels_stay(config.datadir):
-        renaming.finish_rename(config, old, engine_of)
+        pending = renaming.pending_rename(config.datadir)
+        if dry_run:
+            renaming.refuse_pending_rename(config, old)
+        else:
+            renaming.finish_rename(config, old, engine_of)
+        if pending is not None and (pending.old, pending.new) == (old, new):  # it was cut off, and is done now
+            return RenameResult(channel=new, old=old, steps=(), dry_run=False)
         old = next((name for name in known_channels(config) if name.casefold() == old.casefold()), old)
         with renaming.both_locked(config.datadir, *((old,) if dry_run else (old, new))):  # a lock makes a folder
             repositories = open_repositories(config, old)

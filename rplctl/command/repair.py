@@ -19,17 +19,19 @@ from rplctl import mysql_errors as er
 from rplctl.applier.decode.filter_rules import ReplicationFilter
 from rplctl.channel import Channel, hold_lock
 from rplctl.clone.received import Received
-from rplctl.command.channel.context import one_engine, open_repositories, refuse_lake
+from rplctl.command.channel.context import RECEIVER, one_engine, open_repositories, refuse_lake, running
 from rplctl.command.channel.peers import refuse_silent_peers
 from rplctl.command.channel.watched import watched_peers
-from rplctl.command.process.brought_up import brought_up
+from rplctl.command.process.brought_up import BroughtUp, brought_up, left_as_it_is
 from rplctl.command.show_clone import cloned
 from rplctl.command.verify import Applied, is_copied, why_not
 from rplctl.commit.position_store import position_holder
+from rplctl.commit.resolve import refuse_half_committed
 from rplctl.config import Config
 from rplctl.errors import RplError, SourceError, TargetError, UsageError
 from rplctl.history import note_event
 from rplctl.locks import read_lock
+from rplctl.renaming import refuse_pending_rename
 from rplctl.schema.source_catalog import read_table
 from rplctl.schema.statement import TableName
 from rplctl.target import open_target, statement_target
@@ -92,9 +94,12 @@ def repair(
     dry_run: int | None = None,
     says: Says = lambda *_: None,
 ) -> RepairResult:
-    """`report`: without, the last verify's. `dry_run`: nothing is written, and so many statements of each table told.
-    Raises UsageError, SourceError, TargetError, NotRunning, LockBusy; WaitTimeout for an applier that stands still.
+    """`report`: without, the last verify's. `dry_run`: nothing is written or started, and so many statements of each
+    table are told. Raises UsageError, SourceError, TargetError, NotRunning, LockBusy; WaitTimeout for an applier
+    that stands still.
     """
+    if dry_run is not None:
+        refuse_pending_rename(config, channel_name)
     refuse_lake(config, "rplctl show-changes --table DB.TABLE tells a table's changes; a mirror must be created again")
     refuse_silent_peers(config, channel_name)
     repositories = open_repositories(config, channel_name)
@@ -103,7 +108,13 @@ def repair(
         raise UsageError("a folder of binary logs has no rows to repair from")
     with watched_peers(config, channel_name), hold_lock(channel, "verify"), ExitStack() as opened:
         found = _report_of(channel, report)
-        threads = opened.enter_context(brought_up(config, channel))
+        threads: BroughtUp | None = None
+        if dry_run is None:
+            threads = opened.enter_context(brought_up(config, channel))
+            holds_still = threads.holds_still
+        elif holds_still := opened.enter_context(left_as_it_is(config, channel)):
+            repositories.refuse_unfit_target()
+            refuse_half_committed(channel, repositories.engine)
         applied = Applied(repositories, threads)
         applied.runs()
         away = {row.name for row in cloned(repositories) if not is_copied(row)}
@@ -119,7 +130,11 @@ def repair(
         target = opened.enter_context(closing(open_target(config.target_url)))
         lock = opened.enter_context(closing(read_lock(config.datadir)))
         received = Received(channel, source.server_id, by_gtid=master.uses_gtid)
-        settler = Settler(source, side, received, applied, _wait, holds_still=threads.holds_still)
+        receives = threads is not None or RECEIVER in running(channel)
+        settler = Settler(
+            source=source, side=side, received=received, applied=applied, stopped=_wait, holds_still=holds_still,
+            receives=receives,
+        )  # fmt: skip
         undo = UndoFolder(channel.undo_folder / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}")
         mender = Mender(settler, target, position_holder(config, channel, target.engine), undo, lock, dry_run)
         work = _Repair(mender, applied, ReplicationFilter.from_config(config), away, says)

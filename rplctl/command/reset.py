@@ -42,7 +42,7 @@ def reset(config: Config, channel_name: str, *, everything: bool = False, dry_ru
     """
     from rplctl.commit.resolve import settle_prepared
 
-    with administer(config, channel_name) as repositories:
+    with administer(config, channel_name, dry_run=dry_run) as repositories:
         config, channel = repositories.config, repositories.channel
         refuse_while_running(channel)
         repositories, finished = after_pending_change(repositories, dry_run=dry_run)

@@ -65,7 +65,7 @@ def skip(config: Config, channel_name: str, count: int | None, gtids: str = "", 
     if count is not None and count < 0:
         raise UsageError(f"skip {count}: a number of transactions, 0 to take it back")
     wanted = _parts(gtids)
-    with administer(config, channel_name) as repositories:
+    with administer(config, channel_name, dry_run=dry_run) as repositories:
         folder = repositories.channel.run_folder
         repositories.master()
         refuse_while_running(repositories.channel, APPLIER)

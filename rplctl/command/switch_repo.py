@@ -46,7 +46,7 @@ def switch_repo(
 
         return is_owned(config, channel, engine)
 
-    with administer(config, channel_name) as repositories:
+    with administer(config, channel_name, dry_run=dry_run) as repositories:
         config, channel = repositories.config, repositories.channel
         if not dry_run:
             refuse_while_running(channel)  # what is prepared belongs to the applier then

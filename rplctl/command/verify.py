@@ -338,7 +338,10 @@ class _Verify:
     def _settler(self, source: Source, side: TargetSide) -> Settler:
         received = Received(self._channel, source.server_id, by_gtid=self._master.uses_gtid)
         tells, stopped = self._wait, self._stop.wait
-        return Settler(source, side, received, self._applied, stopped, tells, holds_still=self._holds_still)
+        return Settler(
+            source=source, side=side, received=received, applied=self._applied, stopped=stopped, tells=tells,
+            holds_still=self._holds_still,
+        )  # fmt: skip
 
     def _work(self, number: int, work: queue.SimpleQueue[TableName], found: dict[TableName, TableModel]) -> None:
         """Run the work of one thread."""

@@ -68,7 +68,7 @@ class Settlement:
     again: list[Key]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settler:
     source: Source
     side: TargetSide
@@ -77,6 +77,7 @@ class Settler:
     stopped: Callable[[float], bool]  # waits so long; True when it is to end
     tells: Callable[[str], None] = lambda _: None  # what it waits for; '' when it goes on
     holds_still: bool = False  # the target, and no applier runs
+    receives: bool = True  # a receiver runs; asked of a target that holds still
 
     @property
     def rounds(self) -> int:
@@ -160,7 +161,11 @@ class Settler:
         assert high is not None
         if still:
             touched = TouchedKeys(self.received, pair, still, MysqlGtidSet.parse(""), keeps)
-            touched.look_until(high, _SOURCE_S, self.stopped)
+            if self.receives:
+                touched.look_until(high, _SOURCE_S, self.stopped)
+            else:
+                touched.look()
+                self._refuse_unreceived(high)
         else:
             touched = TouchedKeys(self.received, pair, held.low.position, seen, keeps)
             self._wait(high, touched, keys)
@@ -170,6 +175,14 @@ class Settler:
         while not self.received.begin():
             if self.stopped(_POLL_S) or not self.applied.runs():
                 raise _not_running("nothing is received from the source")
+
+    def _refuse_unreceived(self, high: BinlogPosition) -> None:
+        place = self.received.place
+        if place is None or place.is_before(high):
+            raise NotRunning(
+                f"no receiver runs: the relay log ends at {self.received.position}, and the source's log at {high}",
+                hint="rplctl start --receiver, then this again",
+            )
 
     def catch_up(self) -> None:
         """Until the target has what the source has logged by now, if it moves at all. Raises SourceError, NotRunning,

@@ -14,7 +14,9 @@ from rplctl.command.rename_channel import rename_channel
 from rplctl.command.reset import reset
 from rplctl.config import load_config
 from rplctl.errors import LockBusy, NotConfigured, UsageError
-from rplctl.renaming import both_locked
+from rplctl.renaming import both_locked, pending_rename
+from tests.cli.program import Program
+from tests.command.test_dry_run import contents
 from tests.kit.channel_life import Archive
 from tests.kit.replica import Replica
 from tests.kit.servers import MariadbServer
@@ -22,6 +24,9 @@ from tests.test_renaming import NEW, archive, in_child, worked
 
 __all__ = ["archive"]
 SCHEMA = "DROP DATABASE IF EXISTS named; CREATE DATABASE named; CREATE TABLE named.t (a INT PRIMARY KEY, b INT)"
+OF_CHANNEL = ("change-master --master-connect-retry 7", "change-filter --replicate-do-db d", "switch-repo --to table",
+              "reset --yes", "skip 1", "recover", "purge-relay-logs", "purge-binary-logs --to x.000001", "repair",
+              "clone", "clone --cancel --yes")  # fmt: skip
 pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # fork with threads, Python ≥ 3.12
 
 
@@ -32,6 +37,29 @@ def test_check_tells_of_one_that_was_cut_off(tmp_path: Path, archive: Archive) -
         finding.code: finding.repair for finding in check(life.config, "", Limits(60, 300), Scope.OFFLINE).findings
     }
     assert codes["rename_interrupted"] == "rplctl start (finishes it)"
+
+
+@pytest.mark.long("The new name stays; the old one goes the same way.", keeps="East")
+@pytest.mark.parametrize("name", ["", NEW])
+def test_no_dry_run_finishes_one_that_was_cut_off(
+    tmp_path: Path, archive: Archive, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    """It names the command that does, which is the one that was cut off."""
+    life = worked(tmp_path / "life", archive)
+    in_child("rename_after_relay_logs", lambda: rename_channel(life.config, "", NEW))
+    program, before = Program(life.folder, capsys), contents(life.folder)
+    dump = tmp_path / "dump.sql"
+    dump.write_text("CREATE DATABASE d; CREATE TABLE d.t (a INT)")
+    of_channel = [*OF_CHANNEL, f"load-schema {dump}", f"export-info --server mysql-8.0 {tmp_path}/exported",
+                  f"import-info {tmp_path}"]  # fmt: skip
+    hint = f"rplctl rename-channel '' '{NEW}' finishes it"
+    of_others = [["rename-channel", name, "west"], ["change-target", f"sqlite:///{tmp_path}/other.db"]]
+    for words in [*of_others, *([*line.split(), "--channel", name] for line in of_channel)]:
+        done = program(*words, "--dry-run")
+        assert (done.code, hint in done.err) == (2, True), (words, done)
+        assert contents(life.folder) == before, words
+    assert program("rename-channel", "", NEW).code == 0
+    assert known_channels(life.config) == [NEW] and pending_rename(life.folder) is None
 
 
 def test_what_could_go_wrong_is_refused_before_anything_moves(tmp_path: Path, archive: Archive) -> None:

@@ -16,6 +16,7 @@ import pytest
 from rplctl.own_tables.clones import LEFT_OUT, ClonedTable, add_clones
 from rplctl.status import read_status
 from rplctl.target import open_engine
+from tests.command.test_dry_run import contents
 from tests.kit.load import working
 from tests.kit.replica import Replica, wait_until
 from tests.kit.servers import MariadbServer
@@ -85,6 +86,27 @@ def test_the_crontab_of_the_readme_verifies_and_repairs(replica: Replica, source
     replica.run("-q", "verify")
     assert (replica.pid("receiver"), replica.pid("applier")) == (None, None)
     assert replica.run("check").stdout.startswith("RPLCTL OK"), "the channel still runs from cron"
+
+
+def test_a_dry_run_of_repair_starts_nothing_and_changes_no_file(replica: Replica, source: MariadbServer) -> None:
+    """Of a stopped channel: the rows are compared where the target stands, if the relay log has all that came since."""
+    set_up(replica, source)
+    replica.run("-q", "start", "--until-synced", "--max-time", "50")
+    with closing(sqlite3.connect(replica.datadir / "target.db")) as connection, connection:
+        connection.execute("UPDATE shop__t SET v = 0 WHERE id = 150")
+    verified(replica, expect=1)
+    before = contents(replica.datadir)
+    (row,) = json.loads(replica.run("repair", "--dry-run", "--json").stdout)
+    assert (row["Updated"], len(row["Statements"])) == (1, 1)
+    assert contents(replica.datadir) == before
+    source.sql("UPDATE t SET v = v + 1 WHERE id = 9", "shop")
+    refused = replica.run("repair", "--dry-run", expect=3)
+    assert "no receiver runs" in refused.stderr and "rplctl start --receiver" in refused.stderr
+    assert contents(replica.datadir) == before
+    replica.run("start", "--receiver")
+    (row,) = json.loads(replica.run("repair", "--dry-run", "--json").stdout)
+    assert row["Updated"] == 1 and replica.pid("applier") is None
+    replica.run("stop")
 
 
 def test_a_comparison_of_nothing_is_no_success(replica: Replica, source: MariadbServer) -> None:

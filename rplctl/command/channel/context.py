@@ -121,19 +121,24 @@ class Repositories:
 
 
 @contextmanager
-def administer(config: Config, channel_name: str, *, makes: bool = False) -> Iterator[Repositories]:
+def administer(
+    config: Config, channel_name: str, *, makes: bool = False, dry_run: bool = False
+) -> Iterator[Repositories]:
     """The channel is ours to change for the block, by the options of what is yielded; with `makes` its instance folder
-    need not be there. Raises LockBusy, 1205 while the instance is locked for a backup; NotConfigured; a file that the
-    system refuses as RplError.
+    need not be there. A `dry_run` is refused where a rename was cut off. Raises LockBusy, 1205 while the instance is
+    locked for a backup; NotConfigured; a file that the system refuses as RplError.
     """
     channel, datadir = Channel(channel_name, config.datadir), config.datadir
     try:
         if not makes and not datadir.exists():
             raise not_configured(channel)
         with files_may_change(datadir), channels_stay(datadir):
-            from rplctl.renaming import finish_rename  # what only looks needs none of it
+            from rplctl.renaming import finish_rename, refuse_pending_rename  # what only looks needs none of it
 
-            finish_rename(config, channel_name, engine_of)
+            if dry_run:
+                refuse_pending_rename(config, channel_name)
+            else:
+                finish_rename(config, channel_name, engine_of)
             with hold_lock(channel, ADMIN):
                 yield open_repositories(kinds_now(config, channel_name), channel_name)
     except RplError as error:

@@ -42,7 +42,7 @@ class CancelResult:
 @one_engine()
 def cancel(config: Config, channel_name: str, *, dry_run: bool = False) -> CancelResult:
     """Raises UsageError 3081 while a thread runs, NotConfigured, TargetError."""
-    with administer(config, channel_name) as repositories:
+    with administer(config, channel_name, dry_run=dry_run) as repositories:
         channel = repositories.channel
         refuse_while_running(channel)
         repositories.master()

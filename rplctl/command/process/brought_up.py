@@ -74,11 +74,7 @@ def brought_up(config: Config, channel: Channel) -> Iterator[BroughtUp]:
     """Raises what `start` does, StoppedEarly at SIGTERM, TargetError 1205 while an applier has the target's file, and
     NotRunning for a channel whose applier has never run: a command that compares makes no copy.
     """
-    if APPLIER not in running(channel) and not read_status(channel.status_path(APPLIER)).has_applied:
-        raise NotRunning(
-            f"channel '{channel.name}' has applied nothing yet, so there is no copy to compare",
-            hint=for_channel("rplctl start", channel.name),
-        )
+    _refuse_nothing_applied(channel)
     threads = BroughtUp(config, channel)
     with ended_by_signals(channel.name, "while another command needed its threads"), ExitStack() as held:
         held.callback(threads.end)
@@ -106,17 +102,42 @@ def brought_up(config: Config, channel: Channel) -> Iterator[BroughtUp]:
         yield threads
 
 
+@contextmanager
+def left_as_it_is(config: Config, channel: Channel) -> Iterator[bool]:
+    """Nothing is started or stopped, for a dry run. True if no applier runs, nor is started for the length of the
+    block: the target holds still. Raises LockBusy, NotRunning as `brought_up`, TargetError 1205 while an applier has
+    the target's file.
+    """
+    _refuse_nothing_applied(channel)
+    with ExitStack() as held:
+        if APPLIER not in running(channel):
+            held.enter_context(hold_lock(channel, ADMIN))
+        if is_held_by_applier(config, channel):
+            raise _is_open(config, channel, "rplctl stop --applier; rplctl repair --dry-run; rplctl start")
+        yield APPLIER not in running(channel)
+
+
+def _refuse_nothing_applied(channel: Channel) -> None:
+    if APPLIER not in running(channel) and not read_status(channel.status_path(APPLIER)).has_applied:
+        raise NotRunning(
+            f"channel '{channel.name}' has applied nothing yet, so there is no copy to compare",
+            hint=for_channel("rplctl start", channel.name),
+        )
+
+
+def _is_open(config: Config, channel: Channel, commands: str) -> TargetError:
+    pid = running(channel).get(APPLIER)
+    text = f"the target {config.target_place} is open in the applier of channel '{channel.name}' (process {pid})"
+    hint = for_channel(commands, channel.name)
+    return TargetError(text, errno=er.LOCK_WAIT_TIMEOUT, channel=channel.name, hint=hint)
+
+
 def _wait_for_cron(config: Config, channel: Channel, deadline: float) -> bool:
     """Until no applier has the file; True if one had it. Raises TargetError 1205 for one that stays."""
     has_waited = False
     while is_held_by_applier(config, channel):
         if not runs_from_cron(config, read_sync_record(channel)) or time.monotonic() > deadline:
-            pid = running(channel).get(APPLIER)
-            text = (
-                f"the target {config.target_place} is open in the applier of channel '{channel.name}' (process {pid})"
-            )
-            hint = for_channel("rplctl stop; rplctl verify; rplctl start", channel.name)
-            raise TargetError(text, errno=er.LOCK_WAIT_TIMEOUT, channel=channel.name, hint=hint)
+            raise _is_open(config, channel, "rplctl stop; rplctl verify; rplctl start")
         time.sleep(_POLL_S)
         has_waited = True
     return has_waited
