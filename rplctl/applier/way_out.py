@@ -47,7 +47,7 @@ _BY_NUMBER = {
     er.CONSTRAINT_FAILED: _CHECKED,
 }
 # the table is not what the log needs: its events are left out until the copy is there
-BY_COPY = frozenset({er.NO_SUCH_TABLE, er.SLAVE_CONVERSION_FAILED, er.TABLE_EXISTS_ERROR})
+BY_COPY = frozenset({er.NO_SUCH_TABLE, er.SLAVE_CONVERSION_FAILED, er.TABLE_EXISTS_ERROR, er.BAD_FIELD_ERROR})
 _SOME_TABLE: Final = "DB.TABLE"
 _COPY_TABLE: Final = (
     "to copy the table again, which replaces what the target has of it, run: "

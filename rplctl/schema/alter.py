@@ -111,11 +111,9 @@ def _converted(column: Column, charset: str, collation: str | None) -> Column:
 
 
 def _unknown_column(model: TableModel, name: str) -> RplError:
-    return RplError(
-        f"Unknown column '{name}' in '{model.qualified_name}'",
-        errno=er.BAD_FIELD_ERROR,
-        hint="the stored model does not fit the source's table: rplctl load-schema --from-source",
-    )
+    error = RplError(f"Unknown column '{name}' in '{model.qualified_name}'", errno=er.BAD_FIELD_ERROR)
+    error.table = (model.database, model.name)
+    return error
 
 
 def _place_columns(model: TableModel, operations: tuple[ddl.Operation, ...]) -> _Draft:

@@ -88,7 +88,8 @@ def parse_ddl(sql: str, database: str, context: DdlContext, charset: str = "") -
                 f"This is a statement, not row events: {tokens.text.strip()[:1000]}",
                 errno=er.BINLOG_UNSAFE_STATEMENT,
                 hint="set binlog_format=ROW on the source, load the tables again: `rplctl skip` leaves the "
-                "whole transaction out",
+                "whole transaction out; for a tool's own table (pt-table-checksum): rplctl change-filter "
+                "--replicate-wild-ignore-table DATABASE.TABLE",
             )
     tokens.refuse()
 

@@ -6,7 +6,7 @@ what the committer stores in the DDL's own transaction (design D18).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar
 
@@ -16,7 +16,7 @@ from rplctl.schema import statement as ddl, structure
 from rplctl.schema.alter import Altered, alter, follow_renamed_columns, renamed_columns
 from rplctl.schema.binary_literal import read_literals
 from rplctl.schema.context import STRICT_ALL_TABLES, STRICT_TRANS_TABLES, DdlContext
-from rplctl.schema.model import TableModel
+from rplctl.schema.model import ForeignKey, TableModel
 from rplctl.schema.naming import choose_index_names, keep_index_names
 from rplctl.schema.parse import parse_create_table, parse_ddl
 
@@ -317,12 +317,20 @@ class _Planner:
         model = choose_index_names(model, self.everything())
         self.models[name] = self._with_references(model)
         self.note_rows_elsewhere(model)
+        self.note_foreign_keys_left_out(model.foreign_keys, model)
         self.steps.append(CreateStep(self.get(name)))
 
     def note_rows_elsewhere(self, model: TableModel) -> None:
         if model.lies_elsewhere:
             name, engine = model.qualified_name, model.engine
             self.notes.append(f"Table '{name}' is left out: the engine {engine} keeps its rows in other places")
+
+    def note_foreign_keys_left_out(self, keys: Iterable[ForeignKey], model: TableModel) -> None:
+        for key in keys:
+            if structure.is_compared_by_collation(key, model) and not key.acts:
+                self.notes.append(
+                    f"Foreign key '{key.name}' of '{model.qualified_name}' is left out: a collation compares its text"
+                )
 
     def _with_references(self, model: TableModel) -> TableModel:
         """`REFERENCES parent` without columns means the parent's primary key."""
@@ -379,6 +387,7 @@ class _Planner:
         self.models[action.name] = new
         if not old.lies_elsewhere:
             self.note_rows_elsewhere(new)
+        self.note_foreign_keys_left_out([key for key in new.foreign_keys if key not in old.foreign_keys], new)
         options = (op for op in action.operations if isinstance(op, ddl.TableOptions))
         first_number = next((op.auto_increment for op in options if op.auto_increment), None)
         self.steps.append(AlterStep(old, new, altered.origins, first_number))

@@ -5,6 +5,7 @@ Every function takes a model and gives one; CREATE TABLE and ALTER TABLE both go
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from rplctl import mysql_errors as er
@@ -12,7 +13,7 @@ from rplctl.errors import RplError
 from rplctl.schema.column_definition import Constraint
 from rplctl.schema.context import DdlContext
 from rplctl.schema.data_type import normalize, takes_charset
-from rplctl.schema.model import Check, Column, Key, KeyPart, TableModel
+from rplctl.schema.model import CHARACTER_TYPES, Check, Column, ForeignKey, Key, KeyPart, TableModel
 from rplctl.schema.statement import AddForeignKey, AddKey, TableName, TableOptions
 from rplctl.schema.table_definition import Definitions
 
@@ -34,10 +35,29 @@ def build_table(name: TableName, definitions: Definitions, options: TableOptions
     model = TableModel(*name, columns, charset=options.charset, collation=options.collation,
                        engine=options.engine or "", comment=options.comment or "")  # fmt: skip
     model = add_constraints(model, tuple(definitions.constraints), context)
+    model = replace(model, keys=tuple(_with_period(key, definitions.periods) for key in model.keys))
     if definitions.row_period is not None:
         model = replace(model, system_versioned=True)
         return versioned_keys(model, definitions.row_period[1])
     return model
+
+
+def _with_period(key: Key, periods: Mapping[str, tuple[str, str]]) -> Key:
+    """`id, p WITHOUT OVERLAPS` is MariaDB's key of id, the period's end and its begin. The rows that its source has
+    overlap nowhere, so the columns alone are as unique.
+    """
+    parts: list[KeyPart] = []
+    for part in key.parts:
+        begin, end = periods.get((part.expression or "").casefold(), ("", ""))
+        parts += [KeyPart(end), KeyPart(begin)] if begin else [part]
+    return replace(key, parts=tuple(parts))
+
+
+def is_compared_by_collation(key: ForeignKey, model: TableModel) -> bool:
+    """True if the source takes different texts for equal, be it by case or by spaces at their end."""
+    columns = (model.find(name) for name in key.columns)
+    texts = [column for column in columns if column is not None and column.type in CHARACTER_TYPES]
+    return not all((column.collation or "").endswith(("0900_bin", "nopad_bin")) for column in texts)
 
 
 def promote_first_timestamp(columns: tuple[Column, ...]) -> tuple[Column, ...]:

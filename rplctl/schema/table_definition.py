@@ -28,6 +28,7 @@ class Definitions:
     columns: list[Column] = field(default_factory=list)
     constraints: list[Constraint] = field(default_factory=list)
     row_period: tuple[str, str] | None = None  # PERIOD FOR SYSTEM_TIME
+    periods: dict[str, tuple[str, str]] = field(default_factory=dict)  # MariaDB's of an application: its two columns
 
 
 def parse_definitions(tokens: TokenStream, database: str) -> Definitions:
@@ -39,8 +40,10 @@ def parse_definitions(tokens: TokenStream, database: str) -> Definitions:
         elif tokens.is_word("PERIOD") and tokens.ahead().value == "FOR":
             tokens.next(), tokens.next()
             period, names = tokens.identifier(), tokens.in_parentheses(tokens.identifier)
-            if period.upper() == "SYSTEM_TIME":  # an application-time period does not change rows by itself
+            if period.upper() == "SYSTEM_TIME":
                 found.row_period = (names[0], names[1])
+            else:
+                found.periods[period.casefold()] = (names[0], names[1])
         else:
             column, constraints = parse_column(tokens, database, tokens.identifier())
             found.columns.append(column)

@@ -15,6 +15,7 @@ from rplctl.schema.lexer import WAY_OUT_OF_ALTER
 from rplctl.schema.model import INTEGER_BITS, MERGE_ENGINES, Column, ForeignKey, Key, TableModel, below_merge
 from rplctl.schema.naming import keep_index_names
 from rplctl.schema.plan import AlterStep, Catalog, DdlPlan, DropStep, MoveRowsStep, RenameStep, Step, TruncateStep
+from rplctl.schema.structure import is_compared_by_collation
 from rplctl.sql_text import NOTHING, Grammar, Sql, double_quoted, joined, matched, standard_literal, word, written
 
 _ACTIONS = {"CASCADE": written("CASCADE"), "SET NULL": written("SET NULL")}
@@ -154,8 +155,10 @@ def model_of(step: Step) -> TableModel:
 
 
 def is_enforceable(key: ForeignKey, model: TableModel, catalog: Catalog) -> bool:
-    """Targets want the parent's columns to be a key; InnoDB takes any index. A parent not known yet may still come."""
-    if not key.ref_columns:
+    """Targets want the parent's columns to be a key; InnoDB takes any index. A parent not known yet may still come.
+    Of text that the source compares by a collation ('abc' of the parent 'ABC') they would judge otherwise.
+    """
+    if not key.ref_columns or (is_compared_by_collation(key, model) and not key.acts):
         return False
     same = (key.ref_database, key.ref_table) == (model.database, model.name)
     parent = model if same else catalog.tables.get((key.ref_database, key.ref_table))

@@ -51,6 +51,8 @@ _VERIFYING = ("verify-ca", "verify-full")
 _GRANT = "grant the target's user the right; see PRIVILEGES in rplctl(1)"
 _DATE = "PostgreSQL has no such date: correct it on the source, or give the column the type text on the target"
 _LONG_KEY = "drop that index on the target, then rplctl start: rplctl goes on without it"
+_LONG_ROW = "leave the table out (replicate_ignore_table) or use another kind of target: a row fills one page at most"
+_LIMIT = "54000"  # program_limit_exceeded
 _IN_USE = (er.NOT_SUPPORTED_YET, False, "an object of the target depends on it (a view?): drop that, then rplctl "
            "start")  # fmt: skip
 
@@ -79,7 +81,7 @@ STATES: dict[str, tuple[int, bool, str]] = {
               " --target-password-file FILE"),
     "28000": (er.ACCESS_DENIED_ERROR, False, "check the target's user and pg_hba.conf; a readable password needs"
               " sslmode=verify-full"),
-    "54000": (er.TOO_LONG_KEY, False, _LONG_KEY),
+    _LIMIT: (er.TOO_LONG_KEY, False, _LONG_KEY),
     "54011": (er.TOO_MANY_FIELDS, False, "leave the table out (replicate_ignore_table) or use another kind of target"),
     "22001": (er.DATA_TOO_LONG, False, ""),
     "22003": (er.WARN_DATA_OUT_OF_RANGE, False, ""),
@@ -187,6 +189,8 @@ def target_error(error: psycopg.Error) -> TargetError:
     if not state and isinstance(error, psycopg.OperationalError):
         return _unreachable(str(error).strip())
     errno, transient, hint = STATES.get(state) or _CLASSES.get(state[:2]) or (er.UNKNOWN_ERROR, False, "")
+    if state == _LIMIT and not error.diag.constraint_name:  # no index refuses the row: it is too large for a page
+        errno, hint = er.TOO_BIG_ROWSIZE, _LONG_ROW
     if state == "23503" and "still referenced" in (error.diag.message_detail or ""):
         errno = er.ROW_IS_REFERENCED_2
     return TargetError(f"the target says: {text}", errno=errno, transient=transient, hint=hint)

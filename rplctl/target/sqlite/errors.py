@@ -5,6 +5,7 @@ Invariant: every error of the driver becomes one; only a lock that another progr
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -36,6 +37,17 @@ _KNOWN: dict[int, tuple[int, bool, str]] = {
     sqlite3.SQLITE_CANTOPEN: (er.FILE_NOT_FOUND, True, GONE),
 }  # fmt: skip
 
+# SQLite has one code for all of these
+_WORDS: tuple[tuple[re.Pattern[str], int], ...] = (
+    (re.compile(r"^no such table"), er.NO_SUCH_TABLE),
+    (re.compile(r"^UNIQUE constraint failed"), er.DUP_ENTRY),
+    (re.compile(r"duplicate column name: [^:]*$"), er.DUP_FIELDNAME),
+    (re.compile(r"^no such column|^table .* has no column named "), er.BAD_FIELD_ERROR),
+    (re.compile(r"^index .* already exists$"), er.DUP_KEYNAME),
+    (re.compile(r"^no such index"), er.CANT_DROP_FIELD_OR_KEY),
+    (re.compile(r"^table .* already exists$|^there is already (another table|an index) "), er.TABLE_EXISTS_ERROR),
+)
+
 
 def target_error(error: sqlite3.Error) -> TargetError:
     """sqlite3's errors as MySQL's numbers; busy and full are worth trying again."""
@@ -45,15 +57,9 @@ def target_error(error: sqlite3.Error) -> TargetError:
     if text.startswith("too many columns"):
         return TargetError(f"Too many columns: {text}", errno=er.TOO_MANY_FIELDS, hint=_TOO_WIDE)
     errno, transient, hint = _KNOWN.get(code, (er.UNKNOWN_ERROR, False, ""))
-    if text.startswith("no such table"):
-        errno = er.NO_SUCH_TABLE
-    elif text.startswith("UNIQUE constraint failed"):
-        errno = er.DUP_ENTRY
-    elif text.startswith("table ") and text.endswith(" already exists"):
-        errno, hint = (
-            er.TABLE_EXISTS_ERROR,
-            "drop the table, begin with an empty target, or `rplctl skip`, which leaves the whole transaction out",
-        )
+    errno = next((number for pattern, number in _WORDS if pattern.search(text)), errno)
+    if errno == er.TABLE_EXISTS_ERROR:
+        hint = "drop the table, begin with an empty target, or `rplctl skip`, which leaves the whole transaction out"
     return TargetError(f"the target says: {text}", errno=errno, transient=transient, hint=hint)
 
 

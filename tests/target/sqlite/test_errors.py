@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
@@ -72,10 +73,35 @@ def said(text: str, code: int) -> sqlite3.Error:
         ("no such table: d__t", sqlite3.SQLITE_ERROR, 1146, False),
         ("table d__t already exists", sqlite3.SQLITE_ERROR, 1050, False),
         ("too many columns on d__t", sqlite3.SQLITE_ERROR, 1117, False),
-        ("no such column: x", sqlite3.SQLITE_ERROR, 1105, False),
+        ("no query solution", sqlite3.SQLITE_ERROR, 1105, False),
     ],
 )
 def test_mysqls_number_and_whether_to_try_again(text: str, code: int, errno: int, transient: bool) -> None:
     found = target_error(said(text, code))
     assert (found.errno, found.transient) == (errno, transient)
     assert text in found.message
+
+
+@pytest.mark.parametrize(
+    ("sql", "errno"),
+    [
+        ("ALTER TABLE t ADD a INT", 1060),
+        ("ALTER TABLE t RENAME COLUMN a TO b", 1060),
+        ("ALTER TABLE t RENAME COLUMN z TO c", 1054),
+        ("ALTER TABLE t DROP COLUMN z", 1054),
+        ("INSERT INTO t (z) VALUES (1)", 1054),
+        ("ALTER TABLE t RENAME TO u", 1050),
+        ("CREATE TABLE u (a)", 1050),
+        ("CREATE TABLE i (a)", 1050),
+        ("CREATE INDEX i ON u (a)", 1061),
+        ("DROP INDEX z", 1091),
+        ("DROP TABLE z", 1146),
+    ],
+)
+def test_a_statement_that_finds_other_objects_has_mysqls_number(sql: str, errno: int) -> None:
+    """So that `replica_skip_errors = ddl_exist_errors` means the same on SQLite."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript("CREATE TABLE t (a, b); CREATE TABLE u (a); CREATE INDEX i ON t (a)")
+        with pytest.raises(sqlite3.Error) as caught:
+            connection.execute(sql)
+    assert target_error(caught.value).errno == errno
