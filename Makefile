@@ -22,7 +22,7 @@ PYTHON := $(firstword $(foreach p,$(PYTHON3) python3.13 python3.12 python3.11 py
 	$(shell $(p) -c 'import sys; sys.version_info >= (3, 11) and print("$(p)")' 2>/dev/null)))
 ROOT := $(filter 0,$(shell id -u))
 APT := $(if $(ROOT),$(shell command -v apt-get))
-PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
+PYTEST := $(BIN)/python -m pytest -n 3 --dist worksteal
 
 .PHONY: help demo test test-long test-all quick torture lint bench pictures clean servers
 

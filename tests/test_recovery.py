@@ -401,6 +401,7 @@ def test_a_log_amid_others_that_says_no_more_where_it_begins_is_not_passed_over(
     assert applied_after_refetch(channel, source, result, AT_FIRST) == source.ends
 
 
+@pytest.mark.long("Such a replica is moved in tests/stories/test_move_replica.py.")
 @pytest.mark.mariadb
 @pytest.mark.slow
 @pytest.mark.parametrize("last", [True, False])

@@ -78,6 +78,10 @@ def start(config: Config) -> int:
         engine.dispose()
 
 
+@pytest.mark.long(
+    "The points next to the decision stay; at the others nothing is undecided.",
+    keeps=r"^crash_commit_(after_prepare|after_log)-(line|binlog)$",
+)
 @pytest.mark.parametrize(
     ("point", "prepared_position"),
     [

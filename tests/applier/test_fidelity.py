@@ -80,6 +80,10 @@ def different(instance: Instance, state: str, without: frozenset[str] = LEFT_OUT
         return differences(target, state, without)
 
 
+@pytest.mark.long(
+    "The large log of MariaDB and one of each vendor stay.",
+    keeps=r"^(ma1011-torture-row|fidelity-mariadb|fidelity-mysql)$",
+)
 @LONG
 @pytest.mark.parametrize("case", [*SMALL, *(pytest.param(case, marks=pytest.mark.slow) for case in LARGE)])
 def test_the_target_is_the_sources_final_state(tmp_path: Path, case: str) -> None:

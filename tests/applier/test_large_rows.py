@@ -79,7 +79,7 @@ def digests(rows: Iterable[Sequence[object]]) -> list[tuple[object, ...]]:
     return sorted((tuple(map(shown, row)) for row in rows), key=repr)
 
 
-@pytest.mark.long("MariaDB stays, which has a limit of a packet.", keeps=r"^mariadb-True$")
+@pytest.mark.long("tests/target/mysql/test_large.py sends large rows in make test.")
 @pytest.mark.parametrize(
     ("kind", "in_pieces"),
     [

@@ -132,10 +132,7 @@ def rows(server: MariadbServer, name: str) -> list[Any]:
     return [server.sql(f"SELECT * FROM {table} ORDER BY id", name) for table in ("t", "m")]
 
 
-@pytest.mark.long(
-    "One point stays; tests/commit/test_two_phase.py has the others without a process.",
-    keeps=r"^rows-crash_commit_after_log$",
-)
+@pytest.mark.long("tests/commit/test_two_phase.py has the points without a process.")
 @pytest.mark.mariadb
 @pytest.mark.parametrize(
     ("kind", "point"),

@@ -126,6 +126,7 @@ def test_nothing_heavy_is_loaded_for_a_tab(configured: Program, line: str) -> No
     assert done.stderr == "LOADED\n" and done.returncode == 0
 
 
+@pytest.mark.long("bash stays; the others get the same answer.", keeps=r"^bash$")
 @pytest.mark.slow
 @pytest.mark.parametrize("shell", SHELLS)
 def test_tab_in_a_real_shell_offers_the_channels(configured: Program, tmp_path: Path, shell: str) -> None:

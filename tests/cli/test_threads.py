@@ -166,6 +166,7 @@ def test_a_position_that_is_applied_is_waited_for_no_longer(archive: Program) ->
     assert row["Position"] == "binlog.000002:4" and row["Waited"] < 60
 
 
+@pytest.mark.long("tests/stories/test_hostile_folder.py runs such a command in make test-long.")
 @pytest.mark.usefixtures("children_forked")
 def test_on_error_is_called_once_until_the_thread_is_well(program: Program, tmp_path: Path) -> None:
     logs, said = tmp_path / "logs", tmp_path / "said"

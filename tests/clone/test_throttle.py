@@ -34,6 +34,7 @@ def test_limits_stay_until_they_are_given_again_and_each_order_is_seen(tmp_path:
         assert read_limits(channel) == Limits()
 
 
+@pytest.mark.long("The other limits of this file stay in make test.")
 def test_a_busy_source_is_waited_for_until_it_is_not_or_the_limit_is_taken_away(tmp_path: Path) -> None:
     channel, said = Channel("", tmp_path), list[str]()
     channel.run_folder.mkdir(parents=True)

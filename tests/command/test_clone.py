@@ -190,7 +190,7 @@ def copied_beside_writers(mariadb: MariadbServer, replica: Replica) -> None:
     assert list(rows[0]) == PAGE["show-clone"]
 
 
-@pytest.mark.long("The case of MariaDB stays; MySQL repeats it.", keeps=r"mariadb")
+@pytest.mark.long("tests/stories/test_beside_native.py has the same rows as events.")
 @pytest.mark.parametrize(
     ("vendor", "more"),
     [

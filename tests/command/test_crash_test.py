@@ -168,10 +168,7 @@ BROKEN: dict[str, tuple[str, Any, str]] = {  # what takes whose place, and the p
 }
 
 
-@pytest.mark.long(
-    "tests/applier/spark/test_pool.py holds it for a range; the other orders stay in make test.",
-    keeps="^(?!a range is given only once)",
-)
+@pytest.mark.long("It tests the test; tests/commit/test_fault_matrix.py has a wrong order in make test.")
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "broken", "point"), BROKEN.values(), ids=BROKEN)
 def test_a_broken_order_is_a_failed_case(

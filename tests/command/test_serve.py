@@ -216,6 +216,7 @@ def test_a_port_that_is_taken_is_said(configured: Program) -> None:
     assert done.code and "cannot listen on 127.0.0.1" in done.err and "hint: --listen HOST:PORT" in done.err
 
 
+@pytest.mark.long("One signal stays; both are handled alike.", keeps=r"^15$")
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_it_ends_by_a_signal_without_a_word(configured: Program, number: signal.Signals) -> None:

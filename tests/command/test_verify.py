@@ -146,7 +146,7 @@ def verified(replica: Replica, *options: str, expect: int = 0) -> dict[str, dict
     return {row["Table_name"]: row for row in rows}
 
 
-@pytest.mark.long("SQLite stays; the servers repeat it.", keeps=r"sqlite")
+@pytest.mark.long("tests/command/test_verify_stopped.py finds and repairs a planted fault in make test.")
 def test_planted_faults_are_all_that_is_found(
     target: Target, replica: Replica, source: MariadbServer, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

@@ -136,6 +136,7 @@ VAIN = {  # what befell → goals that cannot be reached any more
 }
 
 
+@pytest.mark.long("The applier stays; the receiver is asked for in the same way.", keeps=r"^applier")
 @pytest.mark.parametrize("what", VAIN)
 def test_what_cannot_come_is_told_at_once_and_what_may_come_is_waited_for(place: Place, what: str) -> None:
     befall(place, what)

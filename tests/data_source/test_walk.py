@@ -56,6 +56,7 @@ def test_however_the_logs_are_cut_the_changes_are_the_same(case: str, tmp_path: 
     assert len({*keys}) == len(keys)
 
 
+@pytest.mark.long("Small logs are walked by the other tests of this folder.")
 @pytest.mark.slow
 def test_a_walk_in_steps_is_the_walk_at_once(tmp_path: Path) -> None:
     unpacked_log("my97-torture-row", tmp_path)

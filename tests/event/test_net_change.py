@@ -135,6 +135,7 @@ def test_many_keys_of_the_same_shape_stay_apart() -> None:
     assert (len(net), net.conflict) == (5000, -1)
 
 
+@pytest.mark.long("Two widths stay; each has a kernel of the same form.", keeps=r"^[18]$")
 @pytest.mark.parametrize("width", range(1, 9))
 def test_keys_of_one_width_are_told_by_their_hashes_alone(width: int) -> None:
     """None has another's, or two rows would become one."""

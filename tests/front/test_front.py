@@ -117,6 +117,7 @@ def test_values_are_those_of_show_status(datadir: Path) -> None:
         assert rows == [(1, server.front.version, "a'b", 2)]
 
 
+@pytest.mark.long("One plugin stays; the others have the same account.", keeps=r"^monitor$")
 @pytest.mark.parametrize("user", ["monitor", "old", "dba"])
 def test_only_the_right_password_signs_in(datadir: Path, tmp_path: Path, user: str) -> None:
     certificate = tmp_path / "server.pem"
@@ -234,6 +235,7 @@ def test_the_socket_of_a_server_that_answers_is_not_taken_away(datadir: Path, tm
         assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.long("test_an_administrator_changes_the_channel_and_history_names_him stays in make test.")
 @pytest.mark.usefixtures("children_forked")
 def test_threads_start_and_stop_by_statements_as_they_are_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -284,6 +286,7 @@ def test_beyond_this_machine_it_needs_tls(datadir: Path) -> None:
         pass
 
 
+@pytest.mark.long("Random packets are for the long part; test_a_reader_changes_nothing stays.")
 def test_random_packets_end_a_connection_and_nothing_else(datadir: Path) -> None:
     random = Random(47)
     with served(datadir) as server:

@@ -127,6 +127,7 @@ def target(port: int) -> None:
         engine.dispose()
 
 
+@pytest.mark.long("The source stays; surveys and targets have the same limits.", keeps=r"^source-")
 @pytest.mark.slow
 @pytest.mark.parametrize(("where", "how"), CASES, ids=[f"{where}-{how.__name__}" for where, how in CASES])
 @pytest.mark.parametrize("visit", [source, survey, target])

@@ -67,6 +67,7 @@ def reached_in(folder: Path) -> set[str]:
     return found
 
 
+@pytest.mark.long("It runs many tests again, for names of test modules alone.")
 @pytest.mark.slow
 @pytest.mark.parametrize("folder", TESTED_TOGETHER)
 def test_a_module_without_a_test_of_its_name_is_reached_by_the_tests_beside_it(folder: str) -> None:

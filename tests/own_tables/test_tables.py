@@ -74,6 +74,7 @@ def of_tables(engine: Engine) -> None:
     upgrade_if_old(engine)
 
 
+@pytest.mark.long("SQLite stays; the statements are the same.", keeps=r"^sqlite")
 @LONG
 @pytest.mark.parametrize("upgrade", [of_files, of_tables])
 def test_a_table_of_before_pieces_gets_them_and_keeps_what_waits(
@@ -96,6 +97,7 @@ def test_a_table_of_before_pieces_gets_them_and_keeps_what_waits(
     assert not [name for name in names if name.endswith("__old")]
 
 
+@pytest.mark.long("MariaDB stays, where two may start.", keeps=r"^mariadb$")
 @LONG
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # fork with threads, Python ≥ 3.12
 def test_appliers_that_start_at_once_upgrade_it_once(target: Target) -> None:

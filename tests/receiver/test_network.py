@@ -133,6 +133,7 @@ def test_a_dump_cut_after_any_byte_goes_on_behind_the_last_whole_transaction(
     cut_cases(tmp_path, proxy, source, walk("network", "dump cuts", cuts) if everything else list(cuts[::197]))
 
 
+@pytest.mark.long("With heartbeats stays, which is the default.", keeps=r"^heartbeats-")
 @pytest.mark.parametrize(("how", "words"), [("fin", "closed"), ("rst", "reset"), ("hold", "nothing received")])
 @pytest.mark.parametrize("heartbeat", [0.5, 0.0], ids=["heartbeats", "no heartbeats"])
 def test_a_lost_connection_is_noticed_told_and_made_again(
@@ -315,7 +316,7 @@ def test_logs_begun_anew_under_a_position_are_never_read_on_from_it(
     assert receiver.relayed() == before, "transactions of another log"
 
 
-@pytest.mark.long("The cases of MariaDB hold the promise.", keeps="mariadb")
+@pytest.mark.long("A restored source stays; RESET MASTER is compared in the same way.", keeps=r"^mariadb-restored$")
 @pytest.mark.parametrize("how", ["reset", "restored"])
 @pytest.mark.parametrize("vendor", ["mariadb", "mysql"])
 def test_same_gtids_of_other_transactions_are_never_read_on_from(
@@ -354,6 +355,7 @@ def test_same_gtids_of_other_transactions_are_never_read_on_from(
     assert receiver.relayed() == before, "transactions of another history"
 
 
+@pytest.mark.long("A shorter log stays.", keeps=r"^shorter$")
 @pytest.mark.parametrize("grows", [False, True], ids=["shorter", "longer"])
 def test_logs_begun_anew_while_connected_stop_it(
     tmp_path: Path, proxy: Proxy, source: MariadbServer, grows: bool
@@ -378,6 +380,7 @@ def any_request(_data: bytes) -> bool:
     return True
 
 
+@pytest.mark.long("One kind of end stays.", keeps=r"^fin-some$")
 @pytest.mark.parametrize("everything", [False, pytest.param(True, marks=LONG)], ids=["some", "all"])
 @pytest.mark.parametrize("how", ["fin", "rst"])
 def test_a_handshake_cut_after_any_byte_is_tried_again(
@@ -394,6 +397,7 @@ def test_a_handshake_cut_after_any_byte_is_tried_again(
     count_torture("network", f"handshake cut by {how}", 0, len(cuts))
 
 
+@pytest.mark.long("One stage stays; each waits for its timeout.", keeps=r"^login$")
 @pytest.mark.parametrize("stage", ["greeting", "login", "questions"])
 def test_a_handshake_that_stalls_is_tried_again_after_the_net_timeout(
     tmp_path: Path, proxy: Proxy, source: MariadbServer, stage: str
@@ -411,6 +415,7 @@ def test_a_handshake_that_stalls_is_tried_again_after_the_net_timeout(
     assert receiver.relayed() == log_events(source.binlog_files)
 
 
+@pytest.mark.long("One stage stays; each is ended by the same signal.", keeps=r"^login$")
 @pytest.mark.parametrize("stage", ["greeting", "login"])
 def test_stop_does_not_wait_for_a_source_that_does_not_answer(
     tmp_path: Path, proxy: Proxy, source: MariadbServer, stage: str

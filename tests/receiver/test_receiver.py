@@ -288,7 +288,7 @@ def follow_a_troubled_life(server: MariadbServer, receiver: RunningReceiver) -> 
     assert receiver.relayed() == log_events(server.binlog_files)
 
 
-@pytest.mark.long("By position stays; GTIDs are followed in tests/stories/test_gtid_failover.py.", keeps=r"^0$")
+@pytest.mark.long("tests/receiver/test_network.py cuts the connection after its bytes in make test.")
 @pytest.mark.slow
 @pytest.mark.parametrize("gtid", [0, 2])
 def test_mariadb_is_received_whole_through_kill_restart_and_crash(

@@ -117,6 +117,7 @@ def pulled(folder: Path, events: list[bytes], data: bytes) -> RplError | None:
     return None
 
 
+@pytest.mark.long("Two of eight parts of the bytes stay.", keeps=r"^[05]$")
 @pytest.mark.parametrize("which", range(len(first_events())))
 def test_each_byte_of_the_first_events_may_be_anything(tmp_path: Path, which: int) -> None:
     events = first_events()

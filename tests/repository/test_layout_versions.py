@@ -102,6 +102,7 @@ def fill_worklog(target: Target, id: int = 1) -> None:
         target.execute(statement.lower() if target.kind == "postgresql" else statement)
 
 
+@pytest.mark.long("SQLite and MariaDB stay; the migrations are the same.", keeps=r"^(sqlite|mariadb)$")
 @LONG
 def test_up_down_and_up_again_keeps_what_each_layout_can_hold(target: Target, channel: Channel) -> None:
     create_tables(target.engine())
@@ -116,6 +117,7 @@ def test_up_down_and_up_again_keeps_what_each_layout_can_hold(target: Target, ch
     assert layouts(target.engine()) == [None, None]
 
 
+@pytest.mark.long("MariaDB stays, where such tables are.", keeps=r"^mariadb$")
 @LONG
 def test_the_worklogs_own_tables_are_upgraded_with_their_rows(target: Target, channel: Channel) -> None:
     make_by_hand(target, "0001")
@@ -127,6 +129,7 @@ def test_the_worklogs_own_tables_are_upgraded_with_their_rows(target: Target, ch
     assert (master.host, relay.exec_position, master.master_id) == ("db1", RELAY.exec_position, relay.master_id)
 
 
+@pytest.mark.long("MariaDB stays, where such tables are.", keeps=r"^mariadb$")
 @LONG
 def test_tables_as_a_mysql_server_ships_them_are_upgraded(target: Target, channel: Channel) -> None:
     create_tables(target.engine())
@@ -138,6 +141,7 @@ def test_tables_as_a_mysql_server_ships_them_are_upgraded(target: Target, channe
     assert (master.host, master.channel_name, relay.exec_position) == ("db1", "east", RELAY.exec_position)
 
 
+@pytest.mark.long("SQLite stays; the migrations are the same.", keeps=r"^sqlite$")
 @LONG
 def test_an_old_instance_is_named_before_and_upgraded_by_a_start(target: Target, channel: Channel) -> None:
     make_by_hand(target, "0001")
@@ -160,6 +164,7 @@ def test_tables_of_a_newer_version_are_refused_and_untouched(target: Target, cha
         assert error.value.hint == "install the rplctl that made them"
 
 
+@pytest.mark.long("SQLite stays; the check is made before any statement.", keeps=r"^sqlite$")
 @LONG
 def test_a_position_that_the_worklog_cannot_hold_is_refused(target: Target, channel: Channel) -> None:
     create_tables(target.engine())
@@ -197,7 +202,7 @@ def die_at(engine: Engine, number: int) -> None:
     event.listen(engine, "before_cursor_execute", before)
 
 
-@pytest.mark.long("SQLite stays; servers take the same steps.", keeps=r"sqlite")
+@pytest.mark.long("test_a_first_installation_killed_before_any_statement_is_finished_by_the_next stays in make test.")
 @pytest.mark.slow
 @pytest.mark.parametrize("every", [6, pytest.param(1, marks=pytest.mark.torture)])
 @pytest.mark.parametrize("target", ["sqlite", *(p for p in SERVERS if p.values[0] != "mysql")], indirect=True)

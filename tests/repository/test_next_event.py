@@ -46,6 +46,7 @@ def advance(target: Target, ledger: Ledger, before: RelayLogInfo, after: RelayLo
         ledger.committed(after)
 
 
+@pytest.mark.long("SQLite stays; each target has the same view.", keeps=r"^sqlite")
 @LONG
 @pytest.mark.parametrize("kind", ["TABLE", "FILE"])
 def test_it_moves_with_the_rows_commit_and_with_nothing_else(target: Target, channel: Channel, kind: str) -> None:

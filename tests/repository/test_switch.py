@@ -218,7 +218,7 @@ def test_killed_at_each_named_point_ends_in_the_old_or_the_new_state(
         place(record, wanted, channel, target).remove()
 
 
-@pytest.mark.long("One direction of each record stays; the journal has the same steps in the other.", keeps=r"FILE")
+@pytest.mark.long("One record stays; the journal has the same steps for the other.", keeps=r"^relay-log-info-FILE-11$")
 @pytest.mark.slow
 @pytest.mark.parametrize("every", [11, pytest.param(1, marks=pytest.mark.torture)])
 @pytest.mark.parametrize("wanted", [TABLE, FILE])
@@ -236,7 +236,7 @@ def test_killed_at_every_write_fsync_rename_and_unlink(
     assert step > 15, "the switch makes more than that many calls"
 
 
-@pytest.mark.long("One record stays; the journal has the same steps for the other.", keeps=r"^master-info-FILE-29$")
+@pytest.mark.long("test_killed_at_every_write_fsync_rename_and_unlink stays in make test.")
 @pytest.mark.slow
 @pytest.mark.parametrize("every", [29, pytest.param(1, marks=pytest.mark.torture)])
 @pytest.mark.parametrize("wanted", [TABLE, FILE])

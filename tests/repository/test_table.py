@@ -203,6 +203,7 @@ def test_column_defaults_do_not_change_what_is_written(ready: Target, channel: C
     assert master_info(ready, channel).read().connect_retry == 60
 
 
+@pytest.mark.long("SQLite stays; each target has the same key.", keeps=r"^sqlite$")
 @LONG
 def test_a_second_row_with_the_same_master_id_is_refused(ready: Target, channel: Channel) -> None:
     master_info(ready, channel).flush(MASTER, force=True)

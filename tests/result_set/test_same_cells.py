@@ -129,7 +129,7 @@ def test_every_type_gives_the_same_bytes_to_every_target(server: MariadbServer, 
     assert wrong == []
 
 
-@pytest.mark.long("A row of MariaDB stays in make test.", keeps="MariadbServer")
+@pytest.mark.long("test_every_type_gives_the_same_bytes_to_every_target stays in make test.")
 @pytest.mark.slow
 def test_a_row_of_many_packets_is_the_same_and_is_received_in_small_pieces(
     server: MariadbServer, tmp_path: Path

@@ -68,6 +68,7 @@ def compare(server: MariadbServer, each: int, seed: int) -> int:
     return executed
 
 
+@pytest.mark.long("MariaDB stays; MySQL reads literals in the same way.", keeps=r"^mariadb$")
 @pytest.mark.parametrize("kind", ["mariadb", "mysql"])
 def test_a_text_and_what_we_make_of_it_have_the_same_value(kind: str, request: pytest.FixtureRequest) -> None:
     assert compare(request.getfixturevalue(kind), 40, 4) > 40

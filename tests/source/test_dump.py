@@ -54,6 +54,7 @@ def read_until_error(stream: SourceStream) -> tuple[list[bytes], SourceError]:
         stream.close()
 
 
+@pytest.mark.long("One cut of the stream stays.", keeps=r"^3$")
 @pytest.mark.parametrize("piece", [1, 3, 61, 1 << 16])
 def test_events_come_out_whole_however_the_stream_is_cut(piece: int) -> None:
     events = statements(5, start=4)

@@ -146,6 +146,7 @@ def test_what_is_seen_is_what_the_places_say(case: tuple[Step, MariadbServer], t
         assert step is not Step.EXACT or (low == high and least == most and low.gtids)
 
 
+@pytest.mark.long("The exact snapshot stays.", keeps=r"EXACT")
 @pytest.mark.slow
 def test_what_the_replica_has_applied_is_seen_or_waited_for(case: tuple[Step, MariadbServer], tmp_path: Path) -> None:
     step, server = case

@@ -157,6 +157,7 @@ def test_a_start_that_waited_for_a_switch_goes_by_what_the_switch_left(operators
     assert operators.wrong() == []
 
 
+@pytest.mark.long("test_a_start_that_waited_for_a_switch_goes_by_what_the_switch_left stays in make test.")
 def test_a_change_that_waited_for_a_switch_goes_by_what_the_switch_left(operators: Operators) -> None:
     before = operators.config()
     operators.all["to table"]()
@@ -195,6 +196,7 @@ def test_a_change_with_options_that_name_the_other_kind_makes_no_second_record(o
     assert operators.places() == [["FILE"], ["FILE"]]
 
 
+@pytest.mark.long("One command stays; each asks for the same lock.", keeps=r"^reset$")
 @pytest.mark.parametrize("name", ["reset", "to table", "change-master"])
 def test_what_needs_it_stopped_is_refused_while_it_runs_or_starts(operators: Operators, name: str) -> None:
     operators.all["start"]()

@@ -253,7 +253,7 @@ INSERT INTO p (id, a) SELECT 1000+id, a FROM p; UPDATE p SET a=a+7; UPDATE p SET
 """
 
 
-@pytest.mark.long("MySQL stays; MariaDB's columns are of the same kinds.", keeps=r"^False-mysql$")
+@pytest.mark.long("tests/applier/test_fidelity.py has such columns of both vendors.")
 @pytest.mark.parametrize("vendor", ["mariadb_118", "mysql"])
 @pytest.mark.parametrize("is_long", [False, pytest.param(True, marks=TORTURE)])
 def test_generated_and_default_and_invisible_columns_are_the_sources_in_every_row_image(
@@ -302,6 +302,7 @@ VERSIONED = [
 ]
 
 
+@pytest.mark.long("Row format stays; a statement's text is read in the same way.", keeps=r"^(mariadb|mysql)-ROW$")
 @pytest.mark.parametrize("log_format", ["ROW", "STATEMENT"])
 def test_comments_of_versions_mean_what_they_meant_on_the_source(beside: Beside, log_format: str) -> None:
     if beside.native.kind == "mysql" and log_format == "STATEMENT":
@@ -325,6 +326,7 @@ def test_lists_that_were_dropped_in_part_are_dropped_in_that_part(
     assert_alike(beside, each_in_a_database(GROUP_TABLES, cases, LISTS_END), LISTS_FAIL)
 
 
+@pytest.mark.long("test_lists_that_were_dropped_in_part_are_dropped_in_that_part stays in make test.")
 def test_a_list_that_a_mariadb_dropped_in_part_is_dropped_in_that_part_on_a_mysql(
     mariadb_beside: Beside, mysql_beside: Beside
 ) -> None:
@@ -343,6 +345,7 @@ def test_a_list_that_a_mariadb_dropped_in_part_is_dropped_in_that_part_on_a_mysq
     )
 
 
+@pytest.mark.long("MariaDB stays; MySQL keeps the same.", keeps=r"^mariadb$")
 @pytest.mark.parametrize("vendor", ["mariadb", "mysql"])
 def test_a_database_that_could_not_be_dropped_whole_keeps_what_the_source_kept(
     vendor: str, request: pytest.FixtureRequest
@@ -481,6 +484,7 @@ ALTER TABLE l MODIFY h INT, MODIFY e YEAR(2), MODIFY c VARCHAR(4)
 """
 
 
+@pytest.mark.long("A YEAR of two digits is a relic of old versions.")
 def test_a_year_of_two_digits_is_what_the_sources_select_and_dump_give(mariadb_beside: Beside) -> None:
     """Its stored byte says 2000; SELECT, a dump, generated columns and later ALTERs see 0."""
     mariadb_beside.run(YEARS.split(";"))

@@ -107,6 +107,7 @@ def test_a_full_disk_stops_the_receiver_and_space_lets_it_go_on(
         subprocess.run(["umount", "-l", str(small)], check=False)
 
 
+@pytest.mark.long("One amount of space stays.", keeps=r"^0$")
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small file system")
 @pytest.mark.parametrize("free_pages", [0, 1])
 def test_start_on_a_full_disk_says_so_leaves_nothing_and_starts_when_there_is_space(

@@ -20,6 +20,7 @@ def write(source: MariadbServer, first: int, last: int) -> None:
     source.sql(f"INSERT INTO {DATABASE}.t VALUES {rows}; UPDATE {DATABASE}.t SET b = b + 1; FLUSH LOGS")
 
 
+@pytest.mark.long("tests/command/process/test_unfit_target.py meets such targets in make test.")
 def test_what_a_restored_target_lacks_is_fetched_and_applied_again_once(
     mariadb: MariadbServer, replica: Replica
 ) -> None:

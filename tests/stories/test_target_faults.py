@@ -238,6 +238,7 @@ def away_after_each_cut(proxy: Proxy) -> Iterator[None]:
         thread.join()
 
 
+@pytest.mark.long("Tables stay, where the position lies beside the data.", keeps=r"-TABLE$")
 @LONG
 @pytest.mark.parametrize("kind", ["TABLE", "FILE"])
 @pytest.mark.parametrize("arrives", [True, False], ids=["commit arrives", "commit is lost"])

@@ -145,6 +145,7 @@ def test_a_group_ends_at_ddl_at_a_commit_without_transactions_and_at_its_size(lo
     assert {kind for kind, _ in sizes(1)} == {single}
 
 
+@pytest.mark.long("One of the three groups stays.", keeps=r"^2-10$")
 @pytest.mark.parametrize(("per_commit", "expected"), [(0, 11), (2, 10), (1, 12)])
 def test_many_transactions_are_one_commit_and_a_logged_rollback_keeps_those_before_it(
     instance: Instance,

@@ -182,7 +182,7 @@ def test_killed_after_any_row_and_twice_the_rows_are_those_of_the_source(
         assert killed
 
 
-@pytest.mark.long("One row a transaction stays; more rows are more of the same.", keeps=r"^1$")
+@pytest.mark.long("test_killed_after_any_row_and_twice_the_rows_are_those_of_the_source stays in make test.")
 @pytest.mark.parametrize("number", [1, 20])
 def test_a_process_killed_in_the_middle_leaves_what_the_next_one_applies_once_more(
     number: int, log_of: Callable[..., RelayGroups], make: Make, mariadb: MariadbServer, target_server: MariadbServer
@@ -216,6 +216,7 @@ def test_a_run_of_them_takes_two_commits_and_not_one_each(
     assert commits < 60  # DDL and what is read on the way count, too
 
 
+@pytest.mark.long("One of the three places stays.", keeps=r"^7$")
 @pytest.mark.parametrize("number", [2, 7, 30])
 def test_an_error_stops_behind_the_last_whole_transaction_and_the_next_start_is_strict(
     number: int, log_of: Callable[..., RelayGroups], make: Make, target_server: MariadbServer

@@ -125,6 +125,7 @@ def test_before_anything_was_applied_the_relay_logs_say_where_all_began(begin: A
     assert life.numbers() == ALL
 
 
+@pytest.mark.long("Some received transactions stay.", keeps=r"-3$")
 @pytest.mark.parametrize("applied", [0, 3])
 @pytest.mark.parametrize("way", WAYS, ids=["first log", "GTID"])
 @pytest.mark.parametrize("kind", ["FILE", "TABLE"])
@@ -174,6 +175,7 @@ def test_of_two_records_both_places_are_named(begin: Any) -> None:
     assert life.numbers() == ALL
 
 
+@pytest.mark.long("Some received transactions stay.", keeps=r"-3$")
 @pytest.mark.parametrize("applied", [0, 3])
 @pytest.mark.parametrize("way", WAYS, ids=["first log", "GTID"])
 @pytest.mark.parametrize("kind", ["FILE", "TABLE"])

@@ -75,6 +75,7 @@ def test_a_target_that_stops_in_the_middle_of_a_query_is_named(
     engine.dispose()
 
 
+@pytest.mark.long("test_a_target_that_stops_in_the_middle_of_a_query_is_named stays in make test.")
 @pytest.mark.mariadb
 def test_a_source_that_stops_in_the_middle_of_a_query_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], mariadb: MariadbServer

@@ -511,6 +511,7 @@ def doctored(situation: Situation, row: Row, meant: tuple[str, ...]) -> None:
                 assert told and told["Hint"] == finding["repair"], (finding, rows)
 
 
+@pytest.mark.long("The other situations of this file stay in make test.")
 @pytest.mark.slow
 def test_a_receiver_that_reads_and_cannot_keep_up_is_a_warning(situation: Situation) -> None:
     situation.run_both()
@@ -548,6 +549,7 @@ sys.exit(run(sys.argv[1:]))
 """
 
 
+@pytest.mark.long("tests/test_log_status.py has another user in make test.")
 @pytest.mark.slow
 def test_another_user_is_told_so_and_monitoring_gets_an_unknown_not_a_warning(situation: Situation) -> None:
     if os.geteuid() != 0:

@@ -35,6 +35,7 @@ def replica(tmp_path: Path) -> Iterator[Replica]:
     made.close()
 
 
+@pytest.mark.long("test_the_dry_run_names_the_grant_that_foreign_keys_need stays in make test.")
 @pytest.mark.slow
 @pytest.mark.mariadb
 def test_rights_that_are_missing_are_told_as_statements_and_nothing_is_left_out(

@@ -498,6 +498,7 @@ WAYS = [
 ]
 
 
+@pytest.mark.long("One set of options stays.", keeps=r"^options0$")
 @pytest.mark.parametrize("options", WAYS)
 def test_own_tables_that_were_dropped_on_mariadb_are_missed(
     tmp_path: Path, mariadb: MariadbServer, options: dict[str, str]

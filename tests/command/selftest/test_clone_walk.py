@@ -76,6 +76,7 @@ def test_a_row_that_was_not_copied_and_a_table_that_is_not_there_are_told(
     assert (line.Seen, line.Result) == ("1 differences", "FAIL")
 
 
+@pytest.mark.long("The walk itself is for the long part, too.")
 def test_what_it_does_not_take_is_refused(replica: Replica) -> None:
     assert (
         "crash_commit_before"

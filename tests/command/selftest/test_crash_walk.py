@@ -107,6 +107,7 @@ BROKEN = {
 }  # fmt: skip
 
 
+@pytest.mark.long("It tests the test; tests/commit/test_fault_matrix.py has a wrong order in make test.")
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_wrong_commit_is_seen(walk: Walk, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     point, mode, where, broken = BROKEN[name]
@@ -145,6 +146,7 @@ def test_a_receiver_that_asks_for_too_much_again_is_seen(walk: Walk, monkeypatch
     assert walk.run(case) != FETCHED
 
 
+@pytest.mark.long("It tests the test; tests/commit/test_fault_matrix.py has a wrong order in make test.")
 @pytest.mark.parametrize(
     ("case", "where", "broken"),
     [

@@ -57,7 +57,7 @@ def datadir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield made
 
 
-@pytest.mark.long("test_prometheus_has_the_dashboards_values_and_fires_the_alerts watches as many channels.")
+@pytest.mark.long("Fifty channels are rare; tests/command/watching/test_page.py has three.")
 def test_check_names_the_three_first_and_counts_the_others(datadir: Path) -> None:
     done = run_here(["--datadir", str(datadir), "check"])
     first, *others = done.stdout.splitlines()
@@ -91,6 +91,7 @@ def test_the_page_begins_with_the_three_and_their_reasons(datadir: Path, page: C
     assert west.startswith("west") and "No such file" in west and first.startswith("shard00")
 
 
+@pytest.mark.long("Fifty channels are rare; tests/command/watching/test_page.py has three.")
 def test_the_alert_rules_fire_for_the_three_and_no_other(datadir: Path, tmp_path: Path) -> None:
     promtool = required_program("promtool", "prometheus")
     (tmp_path / "rplctl.yml").write_text(alert_rules())
