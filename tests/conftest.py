@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.kit import fork_server, progress, times
-from tests.kit.private_server import PrivateServer, ServerUnavailable, short_folder
+from tests.kit.private_server import PrivateServer, ServerUnavailable, remove_left_folders, short_folder
 from tests.kit.replica import Replica
 from tests.kit.servers import Mariadb105Server, Mariadb118Server, MariadbServer, MysqlServer, PostgresqlServer
 from tests.kit.torture_page import PROPERTY, drained, run_seed, write_page
@@ -66,6 +66,8 @@ def wants_torture(config: pytest.Config) -> bool:
 def pytest_configure(config: pytest.Config) -> None:
     if wants_torture(config):
         run_seed()  # before there are workers
+    if not hasattr(config, "workerinput"):
+        remove_left_folders()
     progress.install(config)
     times.install(config)
 

@@ -29,6 +29,7 @@ PORTS = range(15_000, 32_000)  # below those the kernel gives to connections: no
 _claims: dict[int, socket.socket] = {}
 MEMORY = Path("/dev/shm")
 MEMORY_NEEDED = 6 << 30  # bytes of RAM free: a server's data take 50 to 300 MB, some tests start four of them
+OWNER = "owner"
 CACHE = Path(os.environ.get("RPLCTL_SERVERS", Path.home() / ".cache" / "rplctl-servers"))
 
 Row = tuple[Any, ...]
@@ -49,6 +50,9 @@ class PrivateServer(abc.ABC):
     def __init__(self, options: Sequence[str] = ()) -> None:
         self.options = list(options)
         self.folder = Path(tempfile.mkdtemp(prefix=f"rpl-{self.kind[:2]}-", dir=short_folder(in_memory=self.in_memory)))
+        # locked while this process lives
+        self._owner: int | None = os.open(self.folder / OWNER, os.O_CREAT | os.O_RDWR, 0o600)
+        fcntl.flock(self._owner, fcntl.LOCK_SH)
         self.data = self.folder / "data"
         self.socket = self.folder / "sock"
         self.host = HOST
@@ -182,6 +186,9 @@ class PrivateServer(abc.ABC):
     def close(self) -> None:
         """Kill and delete."""
         self.kill()
+        if self._owner is not None:
+            os.close(self._owner)
+            self._owner = None
         shutil.rmtree(self.folder, ignore_errors=True)
         release_port(self.port)
 
@@ -251,6 +258,14 @@ def short_folder(*, in_memory: bool = True) -> Path:
     available = next(line for line in Path("/proc/meminfo").read_text().splitlines() if "MemAvailable" in line)
     free = min(shutil.disk_usage(MEMORY).free, int(available.split()[1]) << 10)
     return MEMORY if free > MEMORY_NEEDED else Path("/tmp")
+
+
+def remove_left_folders() -> None:
+    """Of servers whose test run was killed: in memory they are memory that the next run lacks."""
+    for folder in (left for root in (MEMORY, Path("/tmp")) for left in root.glob("rpl-??-*")):
+        with contextlib.suppress(OSError), (folder / OWNER).open() as owner:  # none: another user's, or being made
+            fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def free_port() -> int:

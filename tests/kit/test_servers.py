@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
+
 import pytest
 
 from tests.conftest import Factory
-from tests.kit.private_server import PrivateServer
+from tests.kit.private_server import OWNER, PrivateServer, remove_left_folders
 from tests.kit.servers import MariadbServer, MysqlServer, PostgresqlServer
 
 TABLE = "CREATE TABLE shop.t (id INT PRIMARY KEY, amount DECIMAL(10,2), at {datetime}, name VARCHAR(20))"
@@ -64,3 +67,13 @@ def test_two_servers_of_a_kind_are_strangers(mysql: MysqlServer, mysql_factory: 
 def test_urls_name_the_dialect_and_driver(kind: type[PrivateServer], request: pytest.FixtureRequest) -> None:
     server: PrivateServer = request.getfixturevalue(kind.kind)
     assert server.url("shop").endswith(f"://rpl:rpl@127.0.0.1:{server.port}/shop")
+
+
+def test_the_folder_of_a_server_whose_run_was_killed_goes_and_that_of_a_living_one_stays(
+    mariadb_factory: Factory[MariadbServer],
+) -> None:
+    living = mariadb_factory()
+    left = Path(tempfile.mkdtemp(prefix="rpl-ma-", dir=living.folder.parent))
+    (left / OWNER).touch()
+    remove_left_folders()
+    assert living.folder.exists() and not left.exists()
