@@ -268,7 +268,15 @@ def one_engine() -> Iterator[None]:
     finally:
         _shared.reset(token)
         for engine in opened.values():
+            _close_at_return(engine)
             engine.dispose()
+
+
+def _close_at_return(engine: Engine) -> None:
+    """Close connections that come back after the block, from a question whose answer was late."""
+    from sqlalchemy import event
+
+    event.listen(engine.pool, "checkin", lambda _, record: record.invalidate())
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rplctl.command.channel.context import ask_source, one_engine, open_repositories
+from rplctl.command.channel.context import ask_source, engine_of, one_engine, open_repositories
 from rplctl.command.channel.watched import watched_peers
 from rplctl.config import Config, load_config
 from rplctl.errors import SourceError, TargetError
@@ -109,3 +109,16 @@ def test_a_postgresql_target_that_stops_in_the_middle_of_a_query_is_named(
 def children_of(pid: int) -> list[int]:
     """Return the server's backends: each is a process, which answers on its connection while the others stand still."""
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+@pytest.mark.postgresql
+def test_a_connection_that_comes_back_after_its_block_is_closed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], postgresql: PostgresqlServer
+) -> None:
+    """As that of a question whose answer is late: nobody would close it."""
+    config = configured(tmp_path / "instance", capsys, "--master-binlog-dir", str(tmp_path), target=postgresql.url())
+    with one_engine():
+        late = engine_of(config)().connect()
+    connection = late.connection.dbapi_connection
+    late.close()
+    assert connection is not None and connection.closed  # type: ignore[attr-defined]  # psycopg's
