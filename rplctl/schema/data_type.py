@@ -159,6 +159,9 @@ def charset_of(collation: str) -> str | None:
     return collation.partition("_")[0]
 
 
+_WIDE = {"varchar": "text", "varbinary": "blob"}
+
+
 def normalize(column: Column) -> Column:
     """Return the type as the server would store it: default lengths, FLOAT(p), sizes of TEXT(n), binary charsets as
     binary types.
@@ -175,6 +178,9 @@ def normalize(column: Column) -> Column:
         return replace(column, type="double" if length > 24 else "float", length=None)
     if (kind == "year" and length != 2) or (kind in TEMPORAL_TYPES and not length):
         return replace(column, length=None)
+    if length is not None and kind in _WIDE and (kind == "varbinary" or column.charset is not None):
+        wide = replace(column, type=_WIDE[kind])
+        return _sized_blob(wide) if _bytes_of(wide) > BLOB_BYTES["blob"] else column  # so it is without strict mode
     if length is not None and (kind == "blob" or (kind == "text" and column.charset is not None)):
         return _sized_blob(column)
     if kind == "vector" and length is None:
@@ -187,9 +193,12 @@ def normalize(column: Column) -> Column:
 def _sized_blob(column: Column) -> Column:
     """TEXT(100) and BLOB(100) take the smallest type of their family that holds as many characters."""
     sizes = TEXT_BYTES if column.type == "text" else BLOB_BYTES
-    needed = (column.length or 65535) * (BYTES_OF_A_CHARACTER.get(column.charset or "", 1))
-    chosen = next((kind for kind, size in sizes.items() if needed <= size), list(sizes)[-1])
+    chosen = next((kind for kind, size in sizes.items() if _bytes_of(column) <= size), list(sizes)[-1])
     return replace(column, type=chosen, length=None)
+
+
+def _bytes_of(column: Column) -> int:
+    return (column.length or 65535) * BYTES_OF_A_CHARACTER.get(column.charset or "", 1)
 
 
 def takes_charset(column: Column) -> bool:

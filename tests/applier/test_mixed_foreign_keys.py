@@ -257,3 +257,36 @@ def test_a_generated_column_that_only_the_source_can_compute_stops_what_a_foreig
     assert raised.value.errno == 1364 and raised.value.position
     assert instance.query("SELECT id, n FROM made__parent") == [(2, 4)]
     instance.target.close()
+
+
+BY_COLLATION = """
+DROP DATABASE IF EXISTS {0};
+CREATE DATABASE {0} CHARACTER SET utf8mb4;
+USE {0};
+CREATE TABLE parent (code VARCHAR(10) PRIMARY KEY);
+CREATE TABLE child (id INT PRIMARY KEY, code VARCHAR(10), FOREIGN KEY (code) REFERENCES parent (code));
+CREATE TABLE price (id INT, begins DATE, ends DATE, PERIOD FOR p (begins, ends), PRIMARY KEY (id, p WITHOUT OVERLAPS));
+INSERT INTO parent VALUES ('ABC');
+INSERT INTO child VALUES (1, 'abc'), (2, 'ABC ');
+INSERT INTO price VALUES (1, '2024-01-01', '2024-02-01'), (1, '2024-02-01', '2024-03-01');
+UPDATE price SET ends='2024-04-01' WHERE begins='2024-02-01'
+"""
+
+
+@pytest.mark.long("SQLite and PostgreSQL stay in make test.", keeps=r"sqlite|postgresql")
+@pytest.mark.parametrize("target_url", ["sqlite", "duckdb", "postgresql"], indirect=True)
+def test_keys_that_only_the_source_can_judge_refuse_nothing(
+    mariadb: MariadbServer, target_url: str, tmp_path: Path
+) -> None:
+    """A child that a collation takes for its parent's, and a key without overlaps, which is one of the columns here."""
+    name = f"collation_{target_url.split(':')[0].split('+')[0]}"
+    mariadb.sql("FLUSH BINARY LOGS")
+    mariadb.sql(BY_COLLATION.format(name))
+    groups = groups_of(mariadb.binlog_files[-1])
+    instance = Instance(tmp_path / "replica", groups, target=target_url)
+    instance.apply(groups)
+    for table in ("parent", "child", "price"):
+        there = f"{name}__{table}" if target_url.startswith("sqlite") else f"{name}.{table}"
+        expected = [tuple(map(str, row)) for row in mariadb.rows(name, table)]
+        assert sorted(tuple(map(str, row)) for row in instance.query(f"SELECT * FROM {there}")) == sorted(expected)
+    instance.target.close()

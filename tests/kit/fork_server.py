@@ -37,6 +37,8 @@ from rplctl.config import ENVIRONMENT_PREFIX
 from rplctl.own_process import OWN_FOLDER, OWN_UMASK, SAFE_PATH, own_environment
 
 CHANGES = {
+    "JAVA_HOME",  # this and PYSPARK_PYTHON: a Spark in this process sets them
+    "PYSPARK_PYTHON",
     "PYTEST_CURRENT_TEST",
     "PYTHONPATH",
     SAFE_PATH,

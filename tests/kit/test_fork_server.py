@@ -51,5 +51,6 @@ def test_threads_that_start_began_are_seen_signalled_and_ended_as_processes_of_t
 def test_what_acts_while_python_starts_is_not_forked() -> None:
     assert fork_server.takes(dict(os.environ))
     assert fork_server.takes({**os.environ, "RPLCTL_FAILPOINTS": "crash_commit_after=kill"})
+    assert fork_server.takes({**os.environ, "PYSPARK_PYTHON": "python3", "JAVA_HOME": "/java"})
     assert not fork_server.takes({**os.environ, "NUMBA_DISABLE_JIT": "1"})
     assert not fork_server.takes({**os.environ, "PYTHONPATH": "/elsewhere"})

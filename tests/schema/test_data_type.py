@@ -8,7 +8,7 @@ import pytest
 
 from rplctl.errors import RplError
 from rplctl.schema.context import REAL_AS_FLOAT, DdlContext
-from rplctl.schema.data_type import charset_of, parse_data_type
+from rplctl.schema.data_type import charset_of, normalize, parse_data_type
 from rplctl.schema.model import Column
 from rplctl.schema.token_stream import TokenStream
 
@@ -90,3 +90,22 @@ def test_a_collation_tells_its_charset() -> None:
     assert charset_of("latin1_swedish_ci") == "latin1"
     assert charset_of("binary") == "binary"
     assert charset_of("uca1400_ai_ci") is None and charset_of("_bin") is None
+
+
+@pytest.mark.parametrize(
+    ("written", "charset", "type_"),
+    [
+        ("VARCHAR(70000)", "utf8mb4", "mediumtext"),
+        ("VARCHAR(70000)", "latin1", "mediumtext"),
+        ("VARCHAR(16383)", "utf8mb4", "varchar"),
+        ("VARCHAR(6000000)", "utf8mb4", "longtext"),
+        ("VARBINARY(70000)", None, "mediumblob"),
+        ("VARCHAR(70000)", "binary", "mediumblob"),
+    ],
+)
+def test_a_length_that_no_varchar_has_is_what_a_server_that_is_not_strict_makes_of_it(
+    written: str, charset: str | None, type_: str
+) -> None:
+    """As MariaDB 10.11 and MySQL 9.7 show such a table."""
+    column = parse_data_type(TokenStream(written, MARIADB), "c").column
+    assert normalize(replace(column, charset=charset)).type == type_

@@ -253,3 +253,27 @@ def test_a_created_table_replaces_a_model_that_was_read_from_the_source_of_today
     assert [column.name for column in today.after(plan).tables["d", "t"].columns] == ["a"]
     kept = plan_ddl("CREATE TABLE IF NOT EXISTS t (a INT)", "d", DdlContext(), today, may_replace=True)
     assert today.after(kept).tables.keys() == {("d", "t"), ("d", "other")} and not kept.steps
+
+
+def test_a_key_without_overlaps_is_one_of_the_periods_columns() -> None:
+    create = "CREATE TABLE t (id INT, b DATE, e DATE, PERIOD FOR p (b, e), PRIMARY KEY (id, P WITHOUT OVERLAPS))"
+    mariadb = DdlContext(server_version="10.11.6-MariaDB")
+    keys = model("CREATE DATABASE d", create, context=mariadb).keys
+    assert [(key.kind, key.columns) for key in keys] == [("primary", ("id", "e", "b"))]
+
+
+def test_a_foreign_key_that_a_target_would_judge_otherwise_is_noted() -> None:
+    catalog = after("CREATE DATABASE d", "CREATE TABLE p (c CHAR(3) PRIMARY KEY)")
+    child = "CREATE TABLE t (c CHAR(3) {}, CONSTRAINT f FOREIGN KEY (c) REFERENCES p (c) {})"
+    left_out = "Foreign key 'f' of 'd.t' is left out: a collation compares its text"
+    assert plan_ddl(child.format("", ""), "d", DdlContext(), catalog).notes == (left_out,)
+    assert plan_ddl(child.format("", "ON DELETE CASCADE"), "d", DdlContext(), catalog).notes == ()
+    exact = child.format("COLLATE utf8mb4_0900_bin", "")
+    assert plan_ddl(exact, "d", DdlContext(server_version="9.0.0"), catalog).notes == ()
+
+
+def test_null_after_auto_increment_holds_as_on_both_servers() -> None:
+    nullable = [model("CREATE DATABASE d", f"CREATE TABLE t (id {words} UNIQUE)").columns[0].nullable
+                for words in ("INT AUTO_INCREMENT NULL", "INT NULL AUTO_INCREMENT", "INT NULL NOT NULL")]  # fmt: skip
+    assert nullable == [True, False, False]
+    assert model("CREATE DATABASE d", "CREATE TABLE t (id SERIAL NULL)").columns[0].nullable
