@@ -121,4 +121,4 @@ def test_a_connection_that_comes_back_after_its_block_is_closed(
         late = engine_of(config)().connect()
     connection = late.connection.dbapi_connection
     late.close()
-    assert connection is not None and connection.closed  # type: ignore[attr-defined]  # psycopg's
+    assert connection is not None and connection.closed
