@@ -95,7 +95,9 @@ def finish_rename(config: Config, channel: str, engine_of: EngineOf) -> None:
 
 
 def refuse_pending_rename(config: Config, channel: str) -> None:
-    """For a dry run, which finishes nothing. Raises UsageError, RplError for a journal that is damaged."""
+    """Refuse a dry run while a rename of this channel is unfinished, because a dry run finishes nothing. Raises
+    UsageError, RplError for a journal that is damaged.
+    """
     found = pending_rename(config.datadir)
     if found is not None and is_of(found, channel):
         raise UsageError(

@@ -131,7 +131,7 @@ def as_bytes(sql: Sql) -> SqlBytes:
 
 
 def as_text(sql: SqlBytes) -> Sql:
-    """For statements without rows: those may be in any character set."""
+    """Decode a statement that has no rows in it: rows may be in any character set."""
     return Sql(sql.decode())
 
 

@@ -66,7 +66,7 @@ def read_clones(connection: Connection, channel: str) -> list[ClonedTable]:
 
 
 def is_copying(engine: Engine, channel: str) -> bool:
-    """Whether tables of the channel are not copied yet. Raises TargetError."""
+    """True if some tables of the channel are not copied yet. Raises TargetError."""
     c = cloned_tables(engine.dialect.name).c
     with mapped_errors(engine.dialect.name), engine.connect() as connection:
         return connection.execute(select(c.State).where(c.Channel_name == channel, c.State != DONE)).first() is not None
@@ -111,7 +111,9 @@ def forget_clone(connection: Connection, channel: str, name: TableName) -> None:
 
 
 def percent_of(rows: Iterable[ClonedTable]) -> int:
-    """Of all that is to be loaded, as far as the source's figures are right; 100 when all is done, and only then."""
+    """Return the percentage of the bytes that are loaded, as far as the source's figures are right. It is 100 if and
+    only if all tables are done.
+    """
     found = [row for row in rows if row.State != LEFT_OUT]
     if all(row.State == DONE for row in found):
         return 100
@@ -121,5 +123,5 @@ def percent_of(rows: Iterable[ClonedTable]) -> int:
 
 
 def bytes_left(rows: Iterable[ClonedTable]) -> int:
-    """As far as the source's figures are right."""
+    """Return the bytes that are not loaded yet, as far as the source's figures are right."""
     return sum(max(0, row.Expected_bytes - row.Byte_count) for row in rows if row.is_open)

@@ -76,7 +76,7 @@ def is_there(target: Target, model: TableModel) -> bool:
 
 
 def stands(target: Target, model: TableModel) -> bool:
-    """Whether there is a table of that name, whatever its columns."""
+    """True if the target has a table of that name, with these or other columns."""
     try:
         return is_there(target, model)
     except TargetError as error:

@@ -33,7 +33,9 @@ class LakeBatch:
 
     @property
     def mark(self) -> int:
-        """Of what it brings, 56 bits: who has the same has a copy of this batch, and has not made one."""
+        """A digest, 56 bits long, of the position and the files that the batch brings. Whoever has the same mark has a
+        copy of this batch and did not make another one.
+        """
         tables = [[table.folder, table.removed, [path for path, _, _ in table.files]] for table in self.tables]
         words = json.dumps([str(self.after.exec_position), tables])
         return int.from_bytes(hashlib.sha256(words.encode()).digest()[:7], "big")

@@ -53,7 +53,7 @@ class Owner:
 
 
 def owner_of(instance_id: str, place: str, master: MasterInfo | None) -> Owner:
-    """What an instance says of itself and of the channel's source."""
+    """Return the owner that an instance declares: the instance itself and the channel's source."""
     master = master or MasterInfo()
     at = master.master_binlog_dir or (f"{master.host}:{master.port}" if master.host else "")
     return Owner(

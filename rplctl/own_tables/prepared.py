@@ -35,7 +35,9 @@ def keep_prepared(
 
 
 def _pieces(events: Iterable[bytes]) -> Iterator[bytes]:
-    """Of PIECE_BYTES each but the last; one at least. An event may lie in several."""
+    """Yield the events in pieces of PIECE_BYTES each, except for the last piece. There is at least one piece, and an
+    event may span several pieces.
+    """
     waiting = bytearray()
     for event in events:
         waiting += event

@@ -70,10 +70,12 @@ def statement_target(target: Target) -> StatementTarget | None:
 
 
 def two_phase_verbs(dialect: str) -> TwoPhaseVerbs | None:
-    """What a kind of database has for two-phase commit; None when it cannot prepare."""
+    """Return the operations for two-phase commit of a kind of database; None when it cannot prepare."""
     return dialect_of(dialect).two_phase
 
 
 def mapped_errors(dialect: str) -> AbstractContextManager[None]:
-    """For what runs on a target's connection outside of its folder. `dialect` as SQLAlchemy names it."""
+    """Map the errors of code that uses a target's connection outside of the target's folder. `dialect` is SQLAlchemy's
+    name of the kind.
+    """
     return dialect_of(dialect).mapped_errors()

@@ -1,4 +1,5 @@
-"""What a command asks for all the channels that it looks at, a target or a folder: the same question once.
+"""The answers that a command gets once for all the channels that it looks at: one question to a target or a folder is
+not repeated.
 
 Invariant: an answer counts within the block `asked_once` that it was given in, and a question that failed is asked
 again. Outside of such a block each question is asked.
@@ -22,7 +23,9 @@ _answers: ContextVar[dict[tuple[Engine | Path, str], Any] | None] = ContextVar("
 
 @contextmanager
 def asked_once() -> Iterator[None]:
-    """For one look at many channels, seconds long: what is asked must not hang on the channel."""
+    """Keep the answers while a command looks at many channels, for some seconds. An answer that is kept must not depend
+    on the channel.
+    """
     token = _answers.set({})
     try:
         yield
@@ -31,7 +34,9 @@ def asked_once() -> Iterator[None]:
 
 
 def answer(of: Engine | Path, question: str, ask: Callable[[], T]) -> T:
-    """What `ask` returns, or has returned to that question about that target or folder. Raises what it raises."""
+    """Return the result of `ask`, or its earlier result for the same question about the same target or folder. Raises
+    the errors of `ask`.
+    """
     known = _answers.get()
     if known is None:
         return ask()
@@ -42,5 +47,5 @@ def answer(of: Engine | Path, question: str, ask: Callable[[], T]) -> T:
 
 
 def is_answered(of: Engine | Path, question: str, by: object) -> bool:
-    """Whether that was the answer in this block; False where it was not asked yet."""
+    """True if `by` is the answer that this block has for the question; False if the question was not asked yet."""
     return (of, question) in (known := _answers.get() or {}) and known[of, question] == by

@@ -1,4 +1,4 @@
-"""What a target database must offer: one transaction at a time, net changes in bulk, single changes strictly, DDL.
+"""The interface of a target database: one transaction at a time, net changes in bulk, single changes strictly, DDL.
 
 Invariant (design D2): nothing is upserted. Every change knows what it expects of the target (INSERT → key absent,
 UPDATE/DELETE → exactly one row). A target that differs raises: in bulk `CountMismatch`, after which the applier applies
@@ -61,7 +61,7 @@ class CountMismatch(Exception):
 
 
 def expect_rows(what: str, found: int, expected: int) -> None:
-    """Raises CountMismatch."""
+    """Raise CountMismatch unless `found` equals `expected`."""
     if found != expected:
         raise CountMismatch(f"{what}: {found} rows, expected {expected}")
 
@@ -167,7 +167,7 @@ class TableChunk:
     by_spark: bool = False
 
     def takes_copies(self, model: TableModel) -> bool:
-        """Whether rows of a table without a key go by their number."""
+        """True if the chunk deletes rows of a table without a key by the number of their copies."""
         return bool(self.deletes or (self.bulk is not None and self.bulk.deletes.count)) and not key_of(model)
 
     @property
@@ -220,8 +220,8 @@ class Target(Protocol):
         """Raises TargetError 1146 when the table is missing, 1677 when a column of the model is."""
 
     def takes_bags(self, model: TableModel) -> bool:
-        """Whether a row of the table, which has no key, is as good as one that is equal: nothing of the target's own
-        hangs on it (a column, a trigger, a foreign key) that would be lost when it is deleted and inserted again.
+        """True if equal rows of the table, which has no key, are interchangeable: nothing of the target's own depends on a
+        row (a column, a trigger, a foreign key) and would be lost when the row is deleted and inserted again.
         """
 
     def apply_chunks(self, chunks: Sequence[TableChunk], models: Mapping[tuple[str, str], TableModel]) -> None:
@@ -259,8 +259,8 @@ class Statement:
 
 
 class Definition(NamedTuple):
-    """What a server says of an object. `text`: a digest of the definition, without its name; '?' where the account may
-    not see it. `identity`: the same under another name, or ''. `altered`: when it last was; '' while that may be now.
+    """An object as a server reports it. `text`: a digest of the definition without its name; '?' if the account may not
+    see it. `identity`: stays the same in a rename; or ''. `altered`: the last change; '' while that may still be now.
     """
 
     text: str
@@ -278,12 +278,12 @@ class StatementTarget(Target, Protocol):
         """True if the statement, as the source executed it, may do more than change rows: it then commits by itself."""
 
     def definitions(self, objects: Iterable[ServerObject], *, identity: bool) -> dict[ServerObject, Definition | None]:
-        """What they are now, None for those that are absent; `identity`: with all that Definition has. Raises
-        TargetError.
+        """Return the definitions as they are now; None for an object that is absent. With `identity`, all fields of a
+        Definition are filled in. Raises TargetError.
         """
 
     def row_states(self, tables: Iterable[tuple[str, str]]) -> dict[ServerObject, Definition | None]:
-        """What the server says of the rows of these tables; `altered`: of their last change, '' if it does not tell."""
+        """Return the state of the tables' rows; `altered`: of the last change, '' if the server does not report it."""
 
     def make_tables(self, statements: Sequence[Sql]) -> None:
         """DDL as SHOW CREATE TABLE prints it under sql_mode='', on a session of its own: each commits by itself. A
@@ -299,7 +299,7 @@ class StatementTarget(Target, Protocol):
         """ROLLBACK TO SAVEPOINT; where DDL has committed since and taken the savepoint away, back to that commit."""
 
     def check_foreign_keys(self, wanted: bool) -> None:
-        """For the row changes that follow in this transaction, as their event says."""
+        """Check foreign keys or not (`wanted`) for the row changes that follow in this transaction."""
 
     def introduce(self, description: FormatDescription) -> None:
         """Before a transaction that may call `replay_rows`: whose events they are."""
@@ -334,14 +334,14 @@ class TwoPhaseTarget(Target, Protocol):
     loads_prepared: bool  # `bulk_rows` holds for them, too
 
     def begin(self, *, foreign_keys: bool, xid: str = "") -> None:
-        """As Target.begin; a name makes it one branch of a transaction in two phases."""
+        """Start a transaction as Target.begin does; a name makes it one branch of a transaction in two phases."""
 
     def prepare(self) -> None:
-        """What was done since `begin` outlives the connection from here on, and ends by its name or by `commit`."""
+        """Prepare the transaction: it then outlives the connection, and ends by its name or by `commit`."""
 
 
 class TwoPhaseVerbs(Protocol):
-    """What two-phase commit asks of a kind of server besides: the `two_phase` modules."""
+    """The further operations that two-phase commit needs from a kind of server: the `two_phase` modules."""
 
     def prepared_xids(self, engine: Engine, prefix: str) -> list[str]: ...
 
@@ -349,12 +349,12 @@ class TwoPhaseVerbs(Protocol):
         """COMMIT or ROLLBACK from outside; gone already is done already. Raises TargetError."""
 
     def check(self, engine: Engine, option: str, branches: int = 1) -> list[str]:
-        """What weakens two-phase commit on this server. Raises ConfigError when the option, as it is set, cannot be had
-        at all. With several `branches` all that is decided is in the server's own log, in its order, flushed or not.
+        """Return the settings of this server that weaken two-phase commit. With several `branches`, its own log has all
+        decisions in order, flushed or not. Raises ConfigError if the server cannot support the option as it is set.
         """
 
     def wait_at_most(self, connection: Connection, seconds: int) -> None:
-        """For a lock, in the transaction that has begun; maybe in later ones of the connection, too."""
+        """Limit the wait for a lock, in the transaction that has begun and maybe in later ones of the connection."""
 
     def claim(self, connection: Connection, prefix: str) -> None:
         """Mark that connection, outside of a transaction, as this instance's, so that a later start knows whom to end.
@@ -372,8 +372,8 @@ class ForeignKeyTarget(Protocol):
     """A target that carries out foreign key actions for some changes of a transaction and not for others."""
 
     def follow_foreign_keys(self, wanted: bool, models: Mapping[tuple[str, str], TableModel]) -> bool:
-        """Whether changes make the foreign keys of `models` act from here on, in a transaction that began without
-        them. False when that cannot be.
+        """Make changes follow the foreign keys of `models` from now on, or not (`wanted`), in a transaction that began
+        without them. Return False if that is impossible.
         """
 
 

@@ -48,5 +48,5 @@ class ColumnRows(Sequence[Row]):
 
 
 def values_of(rows: Sequence[Row]) -> list[Value]:
-    """Of one row behind another."""
+    """Return the values of all rows in one list, row after row."""
     return rows.values() if isinstance(rows, ColumnRows) else list(chain.from_iterable(rows))

@@ -23,8 +23,8 @@ Columns = Sequence[Column]
 
 
 class ComparedRows(ABC):
-    """Of one target. `columns`: those of the model that are compared, its first ones. All but `of_source` raise
-    TargetError.
+    """The rows of one target. `columns`: the columns of the model that are compared, which are its first ones. All
+    methods except `of_source` raise TargetError.
     """
 
     stage_commits: ClassVar[bool] = False  # what is loaded into a stage needs a transaction
@@ -68,7 +68,7 @@ def celled(rows: Iterable[PlainRow]) -> Iterator[tuple[PlainRow, Cells]]:
 
 
 def single(value: Any) -> float:
-    """What a FLOAT keeps of it."""
+    """Return the number that a FLOAT keeps of the value."""
     (found,) = struct.unpack("<f", struct.pack("<f", float(value)))
     return float(found)
 

@@ -1,4 +1,4 @@
-"""What the rows that are there get when ALTER TABLE adds a generated column or one with an expression as its default.
+"""Values of existing rows when ALTER TABLE adds a generated column or one with an expression as its default.
 
 The expression is the source's SQL, so only what gives the same value everywhere is computed: + - * of whole numbers,
 CONCAT of texts, whole numbers and literals. Invariant: a generated column that the source calculated anew (its
@@ -44,7 +44,7 @@ Operands = Mapping[str, tuple[Column, Sql]]  # folded name → (column, its name
 
 
 def is_calculated_anew(column: Column, old: Column, step: AlterStep, context: DdlContext) -> bool:
-    """Whether the source gave a generated column that was there (`old`, perhaps as a plain one) new values."""
+    """True if the source gave new values to a generated column that was there (`old`, perhaps as a plain column)."""
     if column.generated is None:
         return False
     same = old.generated is not None and _normal(old.generated) == _normal(column.generated)
@@ -140,7 +140,7 @@ def _read_otherwise(step: AlterStep, context: DdlContext) -> set[str]:
 
 
 def _changes(old: Column, new: Column, context: DdlContext) -> bool:
-    """Whether values of `old` may be other ones in `new`, or be printed otherwise. A CHAR is always trimmed again."""
+    """True if values of `old` may differ in `new`, or be printed differently. A CHAR is always trimmed again."""
     if family(old) != family(new) or new.labels[: len(old.labels)] != old.labels or old.zerofill != new.zerofill:
         return True
     kind = family(new)

@@ -116,7 +116,7 @@ class Modify(ABC):
 
     @abstractmethod
     def nothing(self) -> Sql:
-        """What stands for a value that cannot be had, where all rows hold NULL."""
+        """Return the new value for a column that has no conversion: all of its rows hold NULL."""
 
     @abstractmethod
     def retyped(self) -> Sql:
@@ -136,7 +136,7 @@ class Modify(ABC):
 
     @abstractmethod
     def zero_padded(self, raw: Sql, length: int) -> Sql:
-        """As BINARY(length)."""
+        """Return the bytes padded with zeros, as BINARY(length) stores them."""
 
     @abstractmethod
     def has_comma(self, text: Sql) -> Sql: ...

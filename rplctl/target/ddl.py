@@ -71,7 +71,7 @@ class Ddl(ABC):
         """
 
     def guards(self, plan: DdlPlan) -> list[Guard]:
-        """What must hold of the rows that are there."""
+        """Return the guards of the plan: queries that must find no row before the statements run."""
         return [guard for step in steps_here(plan) for guard in self._guards(step, plan.context)]
 
     def carry_out(self, plan: DdlPlan, catalog: Catalog, execute: Callable[[Sql], Any]) -> None:

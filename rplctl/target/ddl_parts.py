@@ -1,4 +1,4 @@
-"""What the DDL of more than one kind of target is made of. No kind's own words are here, and no schema model."""
+"""The parts of DDL that more than one kind of target uses. No kind's own words are here, and no schema model."""
 
 from __future__ import annotations
 
@@ -169,12 +169,12 @@ def is_enforceable(key: ForeignKey, model: TableModel, catalog: Catalog) -> bool
 
 
 def is_indexed(key: Key) -> bool:
-    """Whether the target has an index for it: not for words, shapes, vectors and expressions."""
+    """True if the target has an index for the key: keys over words, shapes, vectors and expressions have none."""
     return key.kind in ("unique", "index") and not key.has_expression
 
 
 def is_in_order(column: Column) -> bool:
-    """Whether every target orders the type's values as the source does."""
+    """True if every target orders the type's values as the source does."""
     return column.type in (*INTEGER_BITS, "year", "date", "datetime", "timestamp", "binary", "varbinary")
 
 

@@ -1,4 +1,5 @@
-"""What a kind of target says of itself; one object for each kind, `DIALECT` in its folder's `dialect`.
+"""The interface by which a kind of target describes itself; one object for each kind, `DIALECT` in its folder's
+`dialect`.
 
 What most kinds have in common is said here. Invariant: who asks a dialect needs not know which one it is.
 """
@@ -75,7 +76,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def open_target(self, engine: Engine) -> Target:
-        """Raises TargetError."""
+        """Return the target, connected through the engine. Raises TargetError."""
 
     @abstractmethod
     def mapped_errors(self) -> AbstractContextManager[None]:
@@ -86,19 +87,19 @@ class Dialect(ABC):
         """Its own log (WL#9452); None when there is none yet. Raises TargetError 1227 without the privilege."""
 
     def has_rows(self, url: str) -> bool:
-        """Whether its tables hold the source's rows, not their changes. Raises ConfigError."""
+        """True if its tables hold the source's rows, not their changes. Raises ConfigError."""
         return True
 
     def lake_tables(self, engine: Engine) -> LakeTables:
-        """Of a kind that commits per table."""
+        """Return the tables of a lake; only a kind that commits per table has them."""
         raise NotImplementedError
 
     def protection(self, connection: Connection) -> Protection | None:
-        """What protects the connection; None when there is no server."""
+        """Return how the connection is protected; None when there is no server."""
         return None
 
     def rights(self, connection: Connection) -> Iterable[DoctorLine]:
-        """What `doctor` has to say of the account and the server's settings."""
+        """Return the lines of `doctor` about the account and the server's settings."""
         return ()
 
     def time_zone(self, connection: Connection, zone: SystemZone) -> str:
@@ -114,7 +115,7 @@ class Dialect(ABC):
         return ()
 
     def beside(self, url: str) -> Iterable[DoctorLine]:
-        """Of files that belong to the target, which need not be open for it."""
+        """Return the lines of `doctor` about files that belong to the target. The target need not be open for this."""
         return ()
 
     def log_syncs(self, target: Target) -> int:
@@ -144,7 +145,9 @@ class Dialect(ABC):
         return False
 
     def is_missing_at(self, url: str) -> bool:
-        """As `is_missing`, of a kind whose state is in a file, before anything is opened."""
+        """True if there is no database yet: as `is_missing`, for a kind whose state is in a file, before anything is
+        opened.
+        """
         return False
 
     def table_options(self, rep_engine: str) -> dict[str, Any]:
@@ -152,11 +155,11 @@ class Dialect(ABC):
         return {}
 
     def engine_of(self, connection: Connection, table: str) -> str:
-        """What `rep_engine` would have to be to get this table's engine; '' for the default."""
+        """Return the value of `rep_engine` that gives a table this table's engine; '' for the default."""
         return ""
 
     def is_crash_safe(self, connection: Connection, table: str) -> bool:
-        """Whether the own table takes part in transactions and keeps its rows in a crash."""
+        """True if the own table takes part in transactions and keeps its rows in a crash."""
         return True
 
     def let_everyone_read(self, connection: Connection, table: Sql, columns: Sequence[str] = ()) -> None:
@@ -165,7 +168,9 @@ class Dialect(ABC):
         """
 
     def statements_for_readers(self, connection: Connection, tables: Mapping[Sql, Sequence[str]]) -> list[str]:
-        """What an administrator executes for REQ-1 where `let_everyone_read` did nothing. `tables`: see there."""
+        """Return the statements that an administrator executes for REQ-1 if `let_everyone_read` did nothing. `tables`:
+        each table with its columns that any user can read; without any, all columns.
+        """
         return []
 
     def bytewise(self, column: Sql) -> Sql:
@@ -173,7 +178,7 @@ class Dialect(ABC):
         return column
 
     def make_own_schema(self, connection: Connection) -> None:
-        """What holds the own tables, before they are created."""
+        """Create the schema or database of the own tables, before the tables are created."""
 
     def lock_installation(self, connection: Connection) -> None:
         """One installer at a time, until the transaction or the session ends. Raises LockBusy after a minute."""
@@ -183,4 +188,4 @@ class Dialect(ABC):
         return False
 
     def wait_at_most(self, connection: Connection, milliseconds: int) -> None:
-        """For a lock, on a connection that is thrown away after it."""
+        """Limit the wait for a lock, on a connection that is thrown away after it."""

@@ -42,7 +42,7 @@ class EngineLog(Protocol):
     def lock(self) -> None: ...
 
     def collect(self) -> Figures:
-        """Raises TargetError."""
+        """Return the figures of the log. Raises TargetError."""
 
     def copy_to(self, path: Path) -> bool:
         """Copy the database as it was when the log was locked; False for one that is no file of ours."""
@@ -104,7 +104,7 @@ def open_server_log(
 
 @contextmanager
 def log_errors(mapped: Callable[[], AbstractContextManager[None]]) -> Iterator[None]:
-    """What the driver raises, as TargetError without the statement."""
+    """Raise errors of the driver as TargetError, without the statement."""
     from sqlalchemy.exc import SQLAlchemyError
 
     try:

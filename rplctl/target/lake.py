@@ -1,4 +1,4 @@
-"""What a target offers that keeps files of rows instead of rows: a lake, each table a log of changes of its own.
+"""The interface of a target that keeps files of rows instead of rows: a lake, each table a log of changes of its own.
 
     LakeTarget    a Target whose own tables lie in a database, and whose replicated tables are files
     FileWriter    travels to Spark's tasks: rows → a file that no table names yet
@@ -33,8 +33,9 @@ class WrittenFile:
 
 @dataclass(frozen=True, slots=True)
 class PendingTable:
-    """What a batch brings to one table. `columns`: its columns then, as the kind of lake writes them down. `removed`:
-    paths of files that go. `replaces`: the files are all there is then, and the columns are no others.
+    """The changes that a batch brings to one table. `columns`: its columns after the batch, as the kind of lake writes
+    them down. `removed`: paths of files that the batch removes. `replaces`: after the batch, the table has these files
+    only, and exactly these columns.
     """
 
     folder: str
@@ -62,10 +63,10 @@ class LakeTables(Protocol):
         """Arrow's schema, as the kind of lake writes it down. Raises TargetError for a type that it has not."""
 
     def fits(self, has: str, wanted: str) -> bool:
-        """Whether a table of the columns `has` takes rows of `wanted`."""
+        """True if a table of the columns `has` takes rows of `wanted`."""
 
     def takes(self, folder: str, columns: str) -> bool | None:
-        """Whether the table does. None: there is no such table. Raises TargetError."""
+        """True if the table takes rows of these columns; None if the table does not exist. Raises TargetError."""
 
     def version(self, folder: str, app_id: str) -> int:
         """The last batch of `app_id` that the table has; 0 for none, or when there is no table. Raises TargetError."""
@@ -93,8 +94,8 @@ class LakeTarget(Target, Protocol):
     keeps_changes: bool  # as rows; else its tables are those of the source
 
     def adopts(self, model: TableModel) -> bool:
-        """Whether a channel that begins amid the source's log goes on with this table of the source. Raises
-        TargetError.
+        """True if a channel that begins in the middle of the source's log continues with this table of the source.
+        Raises TargetError.
         """
 
     def folder_of(self, model: TableModel, schema: Any) -> str:
@@ -106,7 +107,7 @@ class LakeTarget(Target, Protocol):
         """In the open transaction: the batch brings these files, or makes the table. Undone by `rollback`."""
 
     def unstage(self, file: WrittenFile) -> None:
-        """What `stage` was told of a file whose rows the source took back."""
+        """Forget a staged file whose rows the source took back."""
 
     def take_staged(self) -> tuple[PendingTable, ...]:
-        """What `stage` collected since `begin`, a table each."""
+        """Return the changes that `stage` collected since `begin`, one entry for each table."""

@@ -1,4 +1,4 @@
-"""What targets have in common that hold one connection: its transaction, and its end."""
+"""The common part of targets that hold one connection: its transaction, and its end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class OneConnection(ABC):
-    """See target.base.Target."""
+    """A target that holds one connection (target.base.Target)."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -37,7 +37,7 @@ class OneConnection(ABC):
             transaction.commit()
 
     def prepare(self) -> None:
-        """See target.base.TwoPhaseTarget."""
+        """Prepare the transaction, as target.base.TwoPhaseTarget describes."""
         assert self._connection is not None
         with self.mapped_errors():
             cast("TwoPhaseTransaction", self._connection.get_transaction()).prepare()

@@ -64,7 +64,7 @@ def partition_condition(
 def _value_sql(
     function: str, column: Column, functions: Mapping[str, Callable[[Sql], Sql]], *, by_columns: bool
 ) -> Sql | None:
-    """What partitions are told apart by; None when it is not one that is known."""
+    """Return the SQL of the value by which partitions are distinguished; None when it is not a known one."""
     name, kind = quote(column.name), column.type
     if function:
         return functions[function](name) if kind in _TYPES.get(function, ()) else None

@@ -1,4 +1,4 @@
-"""What ALTER TABLE … MODIFY makes of stored values where columns have types of their own (PostgreSQL, DuckDB).
+"""Values that ALTER TABLE … MODIFY makes of stored ones where columns have types of their own (PostgreSQL, DuckDB).
 
 The rules of `target.conversion` that such targets write alike: standard SQL, with CAST to the type that the target
 declares. A NUMERIC and a date come as what they are, text in UTF-8.
@@ -140,7 +140,7 @@ class TypedModify(Modify):
         return written("trunc({}, {})", self.value, digits)
 
     def no_whole_integer(self) -> Sql:
-        """Of DECIMAL."""
+        """Return the condition of DECIMAL values that are not integers within the range of the new column."""
         low, high = integer_range(self.new)
         return written("{} <> trunc({}) OR {} NOT BETWEEN {} AND {}", self.value, self.value, self.value, low, high)
 
@@ -203,6 +203,6 @@ class TypedModify(Modify):
 
 
 def zero_moment(column: Column) -> str:
-    """As the source prints it."""
+    """Return the zero date or time as the source prints it."""
     digits = column.fraction_digits
     return "0000-00-00" + ("" if column.type == "date" else " 00:00:00") + ("." + "0" * digits if digits else "")

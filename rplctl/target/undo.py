@@ -23,15 +23,15 @@ class UndoSql(ABC):
     @staticmethod
     @abstractmethod
     def table(model: TableModel) -> Sql:
-        """Its quoted name."""
+        """Return the table's name, quoted."""
 
     def column(self, column: Column) -> Sql:
-        """Its quoted name."""
+        """Return the column's name, quoted."""
         return quote(column.name)
 
     @abstractmethod
     def literal(self, value: Any, column: Column) -> Sql:
-        """Of a key's plain value (target.compared), to find a row by."""
+        """Return a literal of a key's plain value (target.compared), to find a row by."""
 
     @abstractmethod
     def literals(self, target: Target, model: TableModel) -> dict[Sql, Sql]:
@@ -40,7 +40,7 @@ class UndoSql(ABC):
         """
 
     def rows(self, target: Target, sql: Sql) -> list[tuple[Any, ...]]:
-        """What a SELECT gives in the open transaction. Raises TargetError."""
+        """Return the rows of a SELECT in the open transaction. Raises TargetError."""
         with target.mapped_errors(), closing(target.connection.connection.cursor()) as cursor:
             cursor.execute(sql)
             return list(cursor.fetchall())
