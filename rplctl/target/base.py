@@ -220,8 +220,8 @@ class Target(Protocol):
         """Raises TargetError 1146 when the table is missing, 1677 when a column of the model is."""
 
     def takes_bags(self, model: TableModel) -> bool:
-        """True if equal rows of the table, which has no key, are interchangeable: nothing of the target's own depends on a
-        row (a column, a trigger, a foreign key) and would be lost when the row is deleted and inserted again.
+        """True if equal rows of the table, which has no key, are interchangeable: nothing of the target's own depends
+        on a row (a column, a trigger, a foreign key) and would be lost when the row is deleted and inserted again.
         """
 
     def apply_chunks(self, chunks: Sequence[TableChunk], models: Mapping[tuple[str, str], TableModel]) -> None:

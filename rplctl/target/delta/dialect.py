@@ -31,7 +31,7 @@ class DeltaDialect(SqliteDialect):
     packages: ClassVar[tuple[str, ...]] = ("deltalake", "pyarrow")
 
     def place(self, url: str) -> Place:
-        """Raises ConfigError."""
+        """Return the place of the lake that the URL names. Raises ConfigError."""
         return place_of(url)
 
     def is_missing_at(self, url: str) -> bool:

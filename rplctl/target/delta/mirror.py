@@ -188,7 +188,7 @@ def _key(image: RowSet, key: Sequence[int]) -> Row | None:
 
 
 def _unusable_key(model: TableModel) -> str:
-    """What the table has in the place of a key that identifies its rows."""
+    """Return words for the keys that the table has instead of a key that identifies its rows."""
     for key in model.keys:
         if key.is_unique and (key.has_expression or any(part.length for part in key.parts)):
             return f"only the key `{key.name}`, which is over an expression or a part of a column"

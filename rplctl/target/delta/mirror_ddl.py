@@ -31,7 +31,9 @@ _ANEW: Final = "leave the table out (replicate_ignore_table), or begin a mirror 
 
 
 class MirrorDdl:
-    """What one statement makes of tables. `files_of`: those that a table has, as its columns were."""
+    """The changes that one statement makes to tables. `files_of`: the files of a table, with the columns that it had
+    before the statement.
+    """
 
     def __init__(self, place: Place, folder_of: Callable[[TableModel], str],
                  files_of: Callable[[TableModel], MirrorFiles]) -> None:  # fmt: skip
@@ -119,7 +121,7 @@ class MirrorDdl:
 
 
 def _is_plain(old: Column, new: Column) -> bool:
-    """Whether the source's conversion keeps every value that has a place in the new type."""
+    """True if the source's conversion keeps every value that the new type can hold."""
     if old.fraction_digits > new.fraction_digits or (old.type == "time" and old.length != new.length):
         return False
     if old.type == new.type:

@@ -1,4 +1,4 @@
-"""What the open transaction makes of one table of a mirror: the net change of each key, and what it expects.
+"""Changes that the open transaction makes to one table of a mirror: the net change of each key, and what it expects.
 
 Invariant (design D2): nothing is upserted. An entry knows whether its key must be in the table's files; within the
 transaction each change is checked here, against the files when they are rewritten (`rewrite.py`).

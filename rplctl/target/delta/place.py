@@ -67,8 +67,8 @@ class Place:
         return f"{self.root}/{folder}"
 
     def files(self, folder: str) -> Any:
-        """What Arrow reads a table's files with. Local ones without Python: a thread of Arrow's that is in a file
-        system written in Python when the interpreter ends (before 3.14) aborts the process.
+        """Return the file system by which Arrow reads a table's files. Local files are read without Python: a thread of
+        Arrow's that is in a file system written in Python when the interpreter ends (before 3.14) aborts the process.
         """
         from pyarrow.fs import LocalFileSystem, PyFileSystem, SubTreeFileSystem
 
@@ -79,7 +79,7 @@ class Place:
         return PyFileSystem(DeltaStorageHandler(self.uri(folder), self.options or None))
 
     def write(self, model: TableModel, folder: str, rows: Any, stats: str = "") -> WrittenFile:
-        """See lake.FileWriter."""
+        """Write the rows into a new file, as lake.FileWriter describes. Raises TargetError."""
         import pyarrow.parquet as parquet
 
         name = f"{uuid.uuid4().hex}.parquet"
@@ -147,7 +147,7 @@ class Place:
 
 
 def place_of(url: str) -> Place:
-    """Raises ConfigError."""
+    """Return the place that the URL of a Delta Lake names. Raises ConfigError."""
     parts = urlsplit(url.removeprefix("delta+"))
     words = dict(parse_qsl(parts.query))
     zero_dates, state = words.pop("zero_dates", "error"), words.pop("state", "")

@@ -127,7 +127,7 @@ class MirrorFiles:
 
 
 def find(keys: Sequence[pa.Array], columns: Sequence[pa.ChunkedArray]) -> Ints:
-    """For each row of `columns` the number of its key among `keys`, which are each another; -1 for none."""
+    """Return for each row of `columns` the number of its key among `keys`, which are all distinct; -1 for none."""
     if len(keys) == 1:
         return _numbers(pc.index_in(columns[0], value_set=keys[0]))
     mine, theirs = np.zeros(len(keys[0]), np.int64), np.zeros(len(columns[0]), np.int64)
@@ -164,7 +164,7 @@ def _changed(rows: pa.Table, at: Ints, stays: npt.NDArray[np.bool_], given: list
 def _given(
     model: TableModel, schema: pa.Schema, number: int, rows: list[tuple[bool, Row | None]], *, zero_null: bool
 ) -> tuple[npt.NDArray[np.bool_] | None, pa.Array]:
-    """Of one column: which entries give it a value (None: all that have a row), and the values."""
+    """Return which entries give one column a value (None: all that have a row), and the values."""
     column = model.columns[number]
     values: list[Value] = [None if row is None else row[number] for _, row in rows]
     held = None

@@ -34,7 +34,7 @@ _AWAY: Final = "rplctl doctor; rplctl start goes on where it was"
 
 
 class DeltaTables:
-    """See lake.LakeTables."""
+    """The tables of one Delta Lake, as lake.LakeTables describes them."""
 
     def __init__(self, place: Place) -> None:
         self._place = place
@@ -216,7 +216,7 @@ def _hooks() -> PostCommitHookProperties:
 
 
 def checksum(table: PendingTable) -> int:
-    """Of the files' names, which no other attempt has."""
+    """Return a number of 56 bits made of the files' names, which no other attempt has."""
     names = "/".join(path for path, _, _ in table.files)
     return int.from_bytes(hashlib.sha256(names.encode()).digest()[:7], "big")
 
@@ -288,7 +288,7 @@ def _has(has: dict[str, Any], wanted: dict[str, Any]) -> bool:
 
 
 def _stats(action: dict[str, Any]) -> str:
-    """As Delta writes them down; delta-rs gives them flattened."""
+    """Return the statistics of a file as Delta writes them down; delta-rs gives them flattened."""
     numbers = {name: value for name, value in action.items() if type(value) is int}
     low, high = (
         {name.removeprefix(bound): value for name, value in numbers.items() if name.startswith(bound)}

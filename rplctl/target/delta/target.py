@@ -26,7 +26,7 @@ PLACE = "rplctl_place"  # execution option of the engine
 
 
 class DeltaTarget(SqliteTarget):
-    """See lake.LakeTarget."""
+    """A lake of Delta tables (lake.LakeTarget)."""
 
     kind = "delta"
     bulk_rows = 1

@@ -47,7 +47,7 @@ _exports: dict[tuple[Path, Path], Export] = {}  # file, copy → what makes it, 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What stands behind the file's name in the URL."""
+    """The parts of a target's URL: the file, and the options that follow its name."""
 
     path: Path
     settings: dict[str, str]  # of DuckDB's
@@ -55,7 +55,7 @@ class Options:
 
 
 def options_of(url: URL) -> Options:
-    """Raises ConfigError."""
+    """Return the file and the settings of a target's URL. Raises ConfigError."""
     if not url.database or not Path(url.database).is_absolute() or url.host:
         raise ConfigError("a DuckDB target needs a file", hint="write duckdb:////absolute/path/target.duckdb")
     path = Path(url.database)
@@ -76,7 +76,7 @@ def _copy_of(path: Path, name: str | None) -> Path | None:
 
 
 def export_of(engine: Engine) -> Export | None:
-    """What copies the engine's file for readers."""
+    """Return the object that copies the engine's file for readers; None when there is no such copy."""
     found: Export | None = engine.get_execution_options().get(_EXPORT)
     return found
 

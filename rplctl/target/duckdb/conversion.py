@@ -1,4 +1,4 @@
-"""What ALTER TABLE … MODIFY makes of stored values in DuckDB: the rules of `target.conversion` over typed columns.
+"""Values that ALTER TABLE … MODIFY makes of stored ones in DuckDB: the rules of `target.conversion` over typed columns.
 
 A new column's expression is cast to its type where the table is made anew (`ddl`), so numbers need no cast of their
 own. A DECIMAL of more than 38 digits is text here, and converts to nothing but itself.
@@ -27,7 +27,7 @@ _FORMATS = {
 
 class DuckdbModify(TypedModify):
     def literal(self, value: Value) -> Sql:
-        """Of the new column, or one of the old labels."""
+        """Return a literal of the new column, or of one of the old labels."""
         return literal(value, self.old if self.old.type == "enum" and isinstance(value, str) else self.new)
 
     def declared(self, column: Column) -> Sql:

@@ -1,4 +1,4 @@
-"""What DuckDB says, as MySQL's errors: numbers, words and what to do.
+"""Errors of DuckDB as MySQL's errors: numbers, words and what to do.
 
 Invariant: every error of the driver becomes one. An error ends DuckDB's transaction. Worth trying again: the file that
 another process holds, a conflict with another transaction, a full disk, and an instance that gave itself up.
@@ -87,7 +87,7 @@ def change_error(error: duckdb.Error, change: RowChange, model: TableModel) -> T
 
 
 def hidden_numbers(model: TableModel, why: str) -> TargetError:
-    """Of a table with a column called rowid."""
+    """Return the error for a table whose column rowid hides the numbers of its rows."""
     return TargetError(
         f"Incorrect column name 'rowid' in {model.qualified_name}: it hides the numbers by which DuckDB's rows are "
         f"found, and {why}",
@@ -116,7 +116,7 @@ def held_elsewhere(path: str, program: str, pid: int) -> TargetError:
 
 
 def _rplctl_of(pid: int) -> str:
-    """What of rplctl the process is, as a person would have begun it; '' for another program."""
+    """Return the rplctl command that the process executes, as a person types it; '' for another program."""
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
     except OSError:

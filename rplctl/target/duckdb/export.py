@@ -36,7 +36,9 @@ log = logging.getLogger(__name__)
 
 
 class Export:
-    """Of one file in this process, whichever channels commit to it. `connect`: to the file, which is there."""
+    """The copies of one file in this process, for all channels that commit to it. `connect` opens the file, which
+    exists.
+    """
 
     def __init__(self, path: Path, connect: Callable[[], DriverConnection]) -> None:
         self.path = path
@@ -91,7 +93,7 @@ class Export:
         crash_point("crash_export_after_rename")
 
     def _remove_new(self) -> None:
-        """What a copy left that was killed, and DuckDB's log of it."""
+        """Remove the remains of a copy that was killed, and DuckDB's log of it."""
         for path in (self._new, self._new.with_name(f"{self._new.name}.wal")):
             with suppress(FileNotFoundError):
                 path.unlink()

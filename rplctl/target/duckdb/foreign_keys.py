@@ -128,7 +128,7 @@ class Link:
 
 
 class ForeignKeys:
-    """Of one connection's transaction at a time."""
+    """The foreign keys of the target's tables, in one transaction of a connection at a time."""
 
     def __init__(self, driver: DuckdbDriver) -> None:
         self._driver = driver

@@ -48,8 +48,8 @@ def relation(
     rows: Sequence[Row] | EncodedRows,
     texts: Collection[str] = (),
 ) -> Iterator[Relation]:
-    """For statements of the block. COPIES among the columns is a number of rows; `texts`: columns that are text in the
-    target, whatever they are in the source. Raises TargetError 1366.
+    """Yield the rows as a relation for statements of the block. COPIES among the columns is a number of rows; `texts`:
+    columns that are text in the target, whatever they are in the source. Raises TargetError 1366.
     """
     kinds = [None if c == COPIES else model.columns[c] for c in columns]
     wanted = joined(
@@ -83,7 +83,9 @@ def relation(
 
 
 def _arrow(kinds: Sequence[Column | None], rows: Sequence[Row]) -> pa.Table:
-    """As `_unframed` has them. Not by pa.array: it loads pandas, which is 0.6 s and much memory for nothing else."""
+    """Return the rows in the columns that `_unframed` makes. pa.array is not used: it loads pandas, which takes 0.6 s
+    and much memory for nothing else.
+    """
     arrays = []
     for column, values in zip(kinds, zip(*rows, strict=True), strict=True):
         try:
@@ -118,7 +120,7 @@ def _unframed(kinds: Sequence[Column | None], rows: EncodedRows) -> pa.Table:
 
 
 def _check_text(array: pa.Array, column: Column | None) -> None:
-    """Raises TargetError 1366."""
+    """Check that the texts of the array are UTF-8. Raises TargetError 1366."""
     try:
         array.validate(full=True)
     except pa.ArrowInvalid:

@@ -53,7 +53,7 @@ def count_by_key(model: TableModel, given: Relation) -> Sql:
 
 
 def delete_copies(model: TableModel, given: Relation) -> Sql:
-    """Of whole rows as many as the number behind each."""
+    """Return the DELETE that removes of each whole row as many copies as the number after its values."""
     width = len(model.columns)
     same = same_row(model, range(width))
     found = written(
@@ -115,7 +115,7 @@ def present_columns(driver: DuckdbDriver, model: TableModel) -> dict[str, str]:
 
 
 def is_all_there_is(driver: DuckdbDriver, model: TableModel) -> bool:
-    """Whether the table has the model's columns only, and no trigger."""
+    """True if the table has the model's columns only, and no trigger."""
     sql = written(
         "SELECT 1 FROM duckdb_triggers() WHERE lower(schema_name) = lower(?) AND lower(table_name) = lower(?)"
     )

@@ -51,7 +51,7 @@ Rows = Sequence[Row] | EncodedRows
 
 
 class DuckdbTarget(OneConnection):
-    """See target.base.Target."""
+    """A target that is one DuckDB file (target.base.Target)."""
 
     kind = "duckdb"
     bulk_rows = BULK_ROWS
@@ -270,7 +270,9 @@ class DuckdbTarget(OneConnection):
             self._insert(model, tuple(image), [tuple(image.values())])
 
     def _of_row(self, model: TableModel, image: RowSet, wanted: Sql) -> Any:
-        """Of the row that the image identifies: by key when it holds it, else any one that is equal. Raises 1032."""
+        """Return the value `wanted` of the row that the image identifies: by key when the image holds the key, else of
+        any row that is equal. Raises TargetError 1032.
+        """
         columns = sql_of.identifying(model, image.columns)
         at = {column: i for i, column in enumerate(image.columns)}
         row: Row = tuple(image.rows[0][at[column]] for column in columns)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class ParquetTables:
-    """See lake.LakeTables."""
+    """The tables of one lake of plain Parquet files, as lake.LakeTables describes them."""
 
     def __init__(self, place: Place) -> None:
         self._place = place

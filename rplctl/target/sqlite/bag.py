@@ -30,7 +30,7 @@ UNION ALL SELECT 1 WHERE (SELECT count(*) FROM pragma_table_xinfo(?1)) <> ?2
 
 
 def is_all_there_is(driver: SqliteDriver, name: str, columns: int) -> bool:
-    """Whether the table has so many columns and no trigger."""
+    """True if the table has exactly this number of columns and no trigger."""
     return driver.execute(_OTHERS, (name, columns)).fetchone() is None
 
 

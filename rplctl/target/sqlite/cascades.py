@@ -51,7 +51,9 @@ def _is_made(driver: SqliteDriver) -> bool:
 
 
 def trigger_bodies(models: Iterable[TableModel], there: set[str]) -> Iterator[Sql]:
-    """What stands behind CREATE TRIGGER name, for each action of each foreign key between tables that are `there`."""
+    """Yield the text that follows `CREATE TRIGGER name`, for each action of each foreign key between tables that are
+    `there`.
+    """
     for model in models:
         child = physical_name(model.database, model.name)
         for key in model.foreign_keys:

@@ -91,7 +91,9 @@ def _declared(column: Column, kind: str) -> Sql:
 
 
 def _kind(declared: str) -> str:
-    """What SQLite makes of a declared type (its manual: Column Affinity), as far as ours go."""
+    """Return the type that SQLite makes of a declared type (its manual: Column Affinity), for the types that rplctl
+    declares.
+    """
     word = declared.upper()
     return "INT" if "INT" in word else word or "BLOB"
 

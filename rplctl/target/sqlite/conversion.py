@@ -1,5 +1,5 @@
-"""What ALTER TABLE … MODIFY makes of stored values in SQLite: the rules of `target.conversion` over values as they are
-kept (`ddl_type`). Integers past 2^63-1 are text here, and SQLite's substr and GLOB end at a NUL.
+"""Values that ALTER TABLE … MODIFY makes of stored ones in SQLite: the rules of `target.conversion` over values as they
+are kept (`ddl_type`). Integers past 2^63-1 are text here, and SQLite's substr and GLOB end at a NUL.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ class SqliteLog:
 
     @contextmanager
     def _mapped_errors(self) -> Iterator[None]:
-        """What SQLite raises, as TargetError: a folder or a pipe in the file's place fails when it is opened."""
+        """Raise errors of SQLite as TargetError: a folder or a pipe in the file's place fails when it is opened."""
         try:
             yield
         except sqlite3.Error as error:
@@ -100,7 +100,9 @@ class SqliteLog:
 
 
 def _index_descriptor(index: Path) -> int | None:
-    """Of the wal-index; those of indexes that SQLite has removed are closed, nobody can lock them any more."""
+    """Return the descriptor of the wal-index. Descriptors of indexes that SQLite has removed are closed, because nobody
+    can lock those indexes any more.
+    """
     for key, descriptor in list(_open_indexes.items()):
         if os.fstat(descriptor).st_nlink == 0:
             os.close(_open_indexes.pop(key))
@@ -115,7 +117,7 @@ def _index_descriptor(index: Path) -> int | None:
 
 
 def _wal_figures(index: Path) -> dict[str, int]:
-    """Of the wal-index; {} when there is none, or it is being written for longer than a moment."""
+    """Return the figures of the wal-index; {} when there is none, or when it is written for longer than a moment."""
     descriptor = _index_descriptor(index)
     if descriptor is None:
         return {}

@@ -1,4 +1,4 @@
-"""What SQLite says, as MySQL's errors: numbers, words and what to do.
+"""Errors of SQLite as MySQL's errors: numbers, words and what to do.
 
 Invariant: every error of the driver becomes one; only a lock that another program holds and a full disk are transient.
 """

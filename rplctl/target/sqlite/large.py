@@ -37,7 +37,9 @@ sqlite3.register_adapter(LargeText, str)  # where it is bound
 
 @dataclass(frozen=True, slots=True)
 class BoundColumns:
-    """What the parameters ?1 … of a statement are: values of `columns`; in an UPDATE those of the `key` are behind."""
+    """The columns to which the parameters ?1 … of a statement belong: first `columns`; in an UPDATE, those of the `key`
+    follow.
+    """
 
     model: TableModel
     columns: tuple[int, ...]

@@ -121,7 +121,7 @@ def _make_file(path: str) -> None:
 
 
 class SqliteTarget(OneConnection):
-    """See target.base.Target."""
+    """A target that is one SQLite file (target.base.Target)."""
 
     kind = "sqlite"
     bulk_rows = 0
