@@ -38,7 +38,7 @@ _WORTH = 4  # rows found by an index cost as much as so many read one after the 
 
 
 def compares(model: TableModel) -> bool:
-    """Whether there is a comparison for every column."""
+    """True if every column of the table can be compared."""
     return not any(column.type in _NOT_COMPARED for column in model.columns)
 
 
@@ -161,7 +161,7 @@ class BagRemover:
 
 
 def _is_sought(key: Key, model: TableModel) -> bool:
-    """Whether `_same` finds rows by the key: an index over whole columns that are compared as they are."""
+    """True if `_same` finds rows by the key: an index over whole columns that are compared as they are."""
     if key.kind not in ("unique", "index") or key.has_expression or any(part.length for part in key.parts):
         return False
     columns = [model.find(part.column) for part in key.parts]

@@ -261,7 +261,7 @@ def _same_key(model: TableModel) -> SqlBytes:
 
 
 def _converted(column: Column, variable: SqlBytes) -> SqlBytes | None:
-    """What becomes of a field that LOAD DATA alone would not store as it is."""
+    """Return the conversion of a field that LOAD DATA alone would not store as it is; None for other fields."""
     if column.type in _NUMBERED:
         return written_bytes(b"CAST(%s AS UNSIGNED)", variable)
     if column.type in _READ_AS_TEXT:

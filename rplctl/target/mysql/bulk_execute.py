@@ -38,7 +38,7 @@ _STATEMENT = slice(1, 5)
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What the server says of many rows at once. `replaced`: they were there."""
+    """The counts that the server reports for many rows at once. `replaced`: rows that were there before."""
 
     records: int
     replaced: int

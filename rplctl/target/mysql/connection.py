@@ -154,7 +154,7 @@ class LoadingConnection(GuardedConnection):
         return message
 
     def take_several(self, *, wanted: bool) -> None:
-        """Whether a text may be several statements. It costs a question only where the kind of text changes."""
+        """Allow several statements in one text, or forbid them. The server is asked only when this changes."""
         if self._takes_several is wanted:
             return
         self._execute_command(COMMAND.COM_SET_OPTION, _SEVERAL if wanted else _ONE)
@@ -229,7 +229,7 @@ def _notice_a_vanished_server(connection: Any) -> None:
 
 
 def protection(connection: Any) -> Protection:
-    """Of an engine's connection."""
+    """Return how an engine's connection is protected."""
     driver = connection.connection.driver_connection
     assert isinstance(driver, GuardedConnection)
     return driver.protection

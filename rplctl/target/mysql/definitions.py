@@ -1,8 +1,8 @@
-"""What a MySQL or MariaDB server says of its objects, so that a change of one is seen after a crash (design D28).
+"""Definitions of the objects of a MySQL or MariaDB server, so that a change of one is seen after a crash (design D28).
 
-RENAME TABLE and EXCHANGE PARTITION change nothing in a definition but which table has it. InnoDB's numbers of tables
-and partitions tell that. MariaDB gives columns other places without a new number; the time of the table's last ALTER,
-in whole seconds, tells that.
+RENAME TABLE and EXCHANGE PARTITION leave definitions unchanged and give them to other tables. The numbers that InnoDB
+gives to tables and partitions show that. MariaDB moves columns without a new number; the time of the table's last
+ALTER, in whole seconds, shows that.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _status(ask: Ask, found: ServerObject) -> tuple[str, str, bool]:
 
 
 def read_row_states(ask: Ask, tables: Iterable[TableName]) -> dict[ServerObject, Definition | None]:
-    """As StatementTarget.row_states. Aria does not keep the time up to date."""
+    """Return the states of rows, as StatementTarget.row_states does. Aria does not keep the time up to date."""
     found: dict[ServerObject, Definition | None] = {}
     for database, name in tables:
         columns = written("ENGINE, TABLE_ROWS, DATA_LENGTH, DATA_FREE, UPDATE_TIME, UPDATE_TIME < SYSDATE()")

@@ -165,7 +165,7 @@ def _has_public(connection: Connection) -> bool:
 
 
 def _may_grant(connection: Connection) -> bool:
-    """Whether the account may give others the right to read our tables."""
+    """True if the account may give others the right to read our tables."""
     found = ask(connection, _GRANTABLE, {"schema": OWN_SCHEMA}).scalar()
     return bool(found)
 
@@ -176,7 +176,7 @@ def _grant(table: Sql, columns: Sequence[str], whom: Sql) -> Sql:
 
 
 def _in_both(options: dict[str, str]) -> dict[str, str]:
-    """For either name that SQLAlchemy has for the kind."""
+    """Return the options for both names that SQLAlchemy has for the kind."""
     return {f"{name}_{option}": value for name in ("mysql", "mariadb") for option, value in options.items()}
 
 

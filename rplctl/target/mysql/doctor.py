@@ -1,4 +1,4 @@
-"""What `doctor` asks a MySQL or MariaDB target: may rows be loaded in bulk, what does a power cut take."""
+"""Checks of `doctor` for a MySQL or MariaDB target: bulk loading of rows, and the effects of a power cut."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ORDERED: Final = {1, 3}  # innodb_flush_log_at_trx_commit: 3 is MariaDB's, at P
 
 
 def rights(connection: Connection) -> Iterator[DoctorLine]:
-    """Whether rows may be loaded in bulk."""
+    """Check that rows may be loaded in bulk."""
     may_load = bool(ask(connection, written("SELECT @@local_infile")).scalar())
     hint = "" if may_load else "SET GLOBAL local_infile=1 on the target, and in its option file"
     detail = "on" if may_load else "off: rows go by INSERT and UPDATE instead of in bulk, slower"
@@ -36,7 +36,7 @@ def power_cut(connection: Connection, lost: str) -> Iterator[DoctorLine]:
 
 
 def judge_innodb(settings: Mapping[str, str], lost: str) -> Iterator[DoctorLine]:
-    """MySQL and MariaDB."""
+    """Return warnings about settings of InnoDB in MySQL and MariaDB that let a power cut take something."""
     flushed = settings.get("innodb_flush_log_at_trx_commit", "1")
     if int(flushed) not in _ORDERED:
         seconds = settings.get("innodb_flush_log_at_timeout", "1")

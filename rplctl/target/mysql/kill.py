@@ -20,7 +20,7 @@ GONE_WITHIN_SECONDS = 1.0
 
 
 class Killer:
-    """Of one target connection at a time."""
+    """The means to kill one target connection at a time."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -45,11 +45,11 @@ class Killer:
 
     @property
     def has_killed(self) -> bool:
-        """Whether the connection of now is a killed one."""
+        """True if the present connection is killed."""
         return bool(self._killed) and self._killed == self._identifier
 
     def is_gone(self) -> bool:
-        """Whether the server has rolled back what the killed connection did; looks for a second at most."""
+        """True if the server has rolled back the changes of the killed connection; waits for a second at most."""
         deadline = time.monotonic() + GONE_WITHIN_SECONDS
         while self._killed:
             try:

@@ -38,7 +38,7 @@ class SingleChanges:
         self._driver = driver
 
     def apply(self, change: RowChange, model: TableModel, *, may_load: bool) -> int:
-        """Rows changed."""
+        """Apply the change, and return how many rows it changed."""
         if not may_load or not _has_large_cell(change):
             return sum(self._send(change_statement(change, model)))
         if change.before is None and change.after is not None and self._inserted(change.after, model):
@@ -57,7 +57,9 @@ class SingleChanges:
         return small
 
     def update(self, model: TableModel, rows: RowSet) -> RowSet:
-        """As `insert`, by the key that is behind each row's values."""
+        """Update rows with large cells as `insert` does, each by the key that follows the row's values. Raises
+        CountMismatch.
+        """
         large, small = _apart(rows)
         key, width = key_of(model), len(rows.columns)
         images = ((RowSet(key, [row[width:]]), RowSet(rows.columns, [row[:width]])) for row in large)
@@ -130,13 +132,15 @@ def _apart(rows: RowSet) -> tuple[list[Row], RowSet]:
 
 
 def _without_large_alike(before: RowSet, after: RowSet) -> RowSet:
-    """What the UPDATE need not write: sources log all columns of a row."""
+    """Return the image without unchanged large cells: sources log all columns of a row, and the UPDATE need not write
+    these.
+    """
     old = dict(zip(before.columns, before.rows[0], strict=True))
     kept = [(c, v) for c, v in zip(after.columns, after.rows[0], strict=True) if not _is_large(v) or old.get(c) != v]
     return RowSet(tuple(c for c, _ in kept), [tuple(v for _, v in kept)])
 
 
 def _text(values: Iterable[Value]) -> EncodedText:
-    """One row."""
+    """Return the values as the fields of one encoded row."""
     views = [byte_view(value) for value in values if isinstance(value, bytes | memoryview)]
     return EncodedText([Fields(view, np.zeros(1, np.int64), np.array([len(view)], np.int32)) for view in views])

@@ -111,7 +111,9 @@ def _itself(column: Column) -> SqlBytes:
 
 
 def _is_no_geometry(value: Value, column: Column) -> bool:
-    """What ALTER TABLE … ADD g GEOMETRY NOT NULL gave to the rows: nobody can write it, so it stands there already."""
+    """True for the value that ALTER TABLE … ADD g GEOMETRY NOT NULL gave to existing rows. Nobody can write this value,
+    so the row on the target has it already.
+    """
     return value == b"" and column.type in GEOMETRY_TYPES
 
 

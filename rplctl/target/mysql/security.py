@@ -1,4 +1,4 @@
-"""What may stand behind the question mark of a MySQL or MariaDB target's URL, and what it means for the connection.
+"""Options after the question mark of a MySQL or MariaDB target's URL, and what they mean for the connection.
 
     ssl_mode=DISABLED|PREFERRED|REQUIRED|VERIFY_CA|VERIFY_IDENTITY  as MySQL's client; else what the others imply
     ssl_ca, ssl_capath, ssl_crl, ssl_crlpath    authorities and revocations; alone they mean VERIFY_IDENTITY

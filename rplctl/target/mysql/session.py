@@ -91,7 +91,9 @@ class ServerKind:
 
 
 class Session:
-    """What one connection is set to. `send` executes a statement on it; `collation_name` knows the target's ids."""
+    """The session variables of one connection. `send` executes a statement on it; `collation_name` knows the target's
+    ids.
+    """
 
     def __init__(
         self,
@@ -119,7 +121,7 @@ class Session:
 
     @contextmanager
     def foreign(self) -> Iterator[None]:
-        """What is sent in here belongs to a statement of the source: it is not said in our own session."""
+        """Send the block as a part of a statement of the source: it is not executed in our own session."""
         before, self._is_speaking = self._is_speaking, True
         try:
             yield
@@ -127,7 +129,9 @@ class Session:
             self._is_speaking = before
 
     def before_own(self) -> None:
-        """Of the connection: something is about to be said on it."""
+        """Go back into our own session, unless a statement of the source is being sent. The connection calls this
+        before it sends anything.
+        """
         if not self._is_speaking:
             self.leave()
 
@@ -221,9 +225,9 @@ class Session:
 
     @contextmanager
     def own_commits(self, *, wanted: bool) -> Iterator[None]:
-        """For DDL, which commits what is open: with autocommit off, MariaDB's EXCHANGE PARTITION and CONVERT TABLE
-        keep the locks of their check of the rows, and wait for themselves, and what SYSTEM VERSIONING notes in
-        mysql.transaction_registry is there twice (1062, 1292).
+        """Turn autocommit on for DDL, which commits the open transaction, if `wanted`. With autocommit off, MariaDB's
+        EXCHANGE PARTITION and CONVERT TABLE keep the locks of their check of the rows, and wait for themselves; and
+        SYSTEM VERSIONING writes its entry in mysql.transaction_registry twice (1062, 1292).
         """
         if wanted:
             self._send(written_bytes(b"SET autocommit=1"))
@@ -283,7 +287,7 @@ def primary_key_settings(policy: str, server: ServerKind) -> dict[str, Sql]:
 
 
 def _reads_alike(sql: bytes) -> bool:
-    """Whether every session means the same by it: no literal, no name that is more than ASCII."""
+    """True if the text means the same in every session: it has no literal and no name beyond ASCII."""
     return sql.isascii() and b"'" not in sql
 
 
@@ -356,8 +360,8 @@ def _sql_mode(mode: int, source: ServerKind, target: ServerKind) -> int:
 
 
 def _fractions(mode: int, target: ServerKind) -> int:
-    """What makes the target treat digits of a second that a column has no room for as the source does: MySQL rounds
-    unless told to truncate, MariaDB truncates unless told to round.
+    """Return the flag of sql_mode by which the target rounds or truncates surplus digits of a second as the source
+    does, or 0. MySQL rounds unless told to truncate, MariaDB truncates unless told to round.
     """
     if target.is_mariadb:
         return TIME_ROUND_FRACTIONAL if target.version >= 100400 and not mode & TIME_TRUNCATE_FRACTIONAL else 0

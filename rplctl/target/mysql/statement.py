@@ -186,7 +186,7 @@ def _is_by_chance(column: Column) -> bool:
 
 
 def text_of(statement: Query | ExecuteLoadQuery) -> SqlBytes:
-    """What to execute."""
+    """Return the SQL text to execute for the statement."""
     if isinstance(statement, Query):
         sql = _START_TRANSACTION.sub(b")", statement.sql_bytes)
         may_be_event = _CREATES_OR_ALTERS.match(_bare(sql)) and _NAMES_EVENT.search(sql)

@@ -1,7 +1,8 @@
-"""What a MySQL or MariaDB server says of its tables beyond their definitions: triggers, foreign keys, engines.
+"""Facts about tables of a MySQL or MariaDB server beyond their definitions: triggers, foreign keys, engines.
 
-Invariant: an answer is kept until a statement may have changed it, and a minute at most once there are statements. To
-give one MariaDB opens every table that it has: a migration of 20,000 tables cannot ask anew behind each statement.
+Invariant: an answer is kept until a statement may have changed it, and for a minute at most once there are statements.
+For one answer, MariaDB opens every table that it has: a migration of 20,000 tables cannot ask again after each
+statement.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class TableFacts:
             self.forget()
 
     def _names_one(self, statement: bytes) -> bool:
-        """Whether a table that an answer is about is named there: it may be dropped, or made anew."""
+        """True if the statement names a table of a kept answer: the table may be dropped, or made anew."""
         tables = {table for names in self._known.values() for _, table in names}
         return any(not table.isascii() or table.lower().encode() in statement for table in tables)
 
@@ -102,7 +103,9 @@ class TableFacts:
 
 
 def without_generated_key(model: TableModel) -> TableModel:
-    """As the source knows a table that sql_generate_invisible_primary_key gave a key: rows of the log lack it."""
+    """Return the table as the source knows it, without a key that sql_generate_invisible_primary_key gave it: rows of
+    the log lack that key.
+    """
     first = model.columns[0]
     if first.name != GENERATED_KEY or not (first.invisible and first.auto_increment):
         return model

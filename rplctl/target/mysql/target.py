@@ -65,7 +65,7 @@ _SEQUENCE = ("next_not_cached_value", "minimum_value", "maximum_value", "start_v
 
 
 class MysqlTarget(OneConnection):
-    """See target.base.StatementTarget."""
+    """A MySQL or MariaDB server as a target (target.base.StatementTarget)."""
 
     kind = "mysql"
     mapped_errors = staticmethod(mapped_errors)
@@ -146,8 +146,8 @@ class MysqlTarget(OneConnection):
             self._connection.begin_twophase(xid) if xid else self._connection.begin()
 
     def _lets_stages_be_prepared(self) -> bool:
-        """Whether XA transactions may hold temporary tables. MySQL asks that the connection then keeps what it has
-        prepared until it ends, which is as well for us; before 8.0.29 it has no word for that.
+        """True if XA transactions may hold temporary tables. MySQL then requires that the connection keeps its prepared
+        transactions until it ends, which suits us; before 8.0.29 MySQL has no setting for that.
         """
         if self.server.is_mariadb:
             return True

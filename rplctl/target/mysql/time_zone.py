@@ -36,7 +36,7 @@ _UNKNOWN_HINT: Final = (
 
 
 class _Need(Enum):
-    """What a statement needs to know of its time zone."""
+    """The facts about its time zone that a statement needs."""
 
     NOTHING = 0
     MOMENT = 1  # the distance from UTC at the time of the statement

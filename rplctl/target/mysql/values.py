@@ -60,7 +60,7 @@ class StagedCell:
 
 
 def literal(value: Value | StagedCell, column: Column) -> SqlBytes:
-    """What is written into the column."""
+    """Return the SQL expression of the value that is written into the column."""
     match value:
         case StagedCell():
             return written_bytes(b"(SELECT v FROM %s)", value.table)
@@ -84,7 +84,9 @@ def literal(value: Value | StagedCell, column: Column) -> SqlBytes:
 
 
 def comparand(value: Value, column: Column) -> SqlBytes:
-    """What the column is compared with in a key: text in the column's charset, so that its index is used."""
+    """Return the SQL with which the column is compared in a key: text in the column's charset, so that its index is
+    used.
+    """
     if isinstance(value, bytes) and column.type in CHARACTER_TYPES and column.charset not in (None, "binary"):
         return written_bytes(b"_%s %s", as_bytes(word(str(column.charset))), hex_bytes(value))
     if column.type == "set" and isinstance(value, int) and value >> 63:

@@ -128,7 +128,7 @@ def _plain(rows: list[Cells], columns: Sequence[Column]) -> Iterator[tuple[Plain
 
 
 def _read(texts: Iterable[str | None], column: Column) -> list[Any]:
-    """What a column prints as plain values."""
+    """Return the texts that a column prints as plain values."""
     kind = column.type
     how: Callable[[str], Any] | None = _PRINTED.get(kind)
     if kind == "bit":

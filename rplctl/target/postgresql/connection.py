@@ -147,7 +147,7 @@ def open_engine(url: str) -> Engine:
 
 
 def nul_in_text(engine: Engine) -> NulInText:
-    """What the target's URL says of NUL."""
+    """Return the setting for NUL from the target's URL."""
     found: NulInText = engine.get_execution_options().get(NUL_IN_TEXT, NulInText.STOP)
     return found
 
@@ -167,7 +167,7 @@ def _password_rule(url: URL) -> dict[str, str]:
 
 
 def protection(connection: Any) -> Protection:
-    """Of an engine's connection."""
+    """Return how an engine's connection is protected."""
     driver = connection.connection.driver_connection
     assert isinstance(driver, psycopg.Connection)
     parameters = driver.info.get_parameters()

@@ -1,4 +1,4 @@
-"""What ALTER TABLE … MODIFY makes of stored values in PostgreSQL: the rules of `target.conversion` as `USING`
+"""Values that ALTER TABLE … MODIFY makes of stored ones in PostgreSQL: the rules of `target.conversion` as `USING`
 expressions over typed columns.
 """
 

@@ -133,6 +133,6 @@ def _alter_columns(old: TableModel, new: TableModel, columns: list[FilledColumn]
 
 
 def _add_column(filled: FilledColumn) -> Sql:
-    """With the value that existing rows get as its default: PostgreSQL need not write them."""
+    """Return ADD COLUMN with the value for existing rows as its default: PostgreSQL need not write these rows."""
     head = written("ADD COLUMN {} {}", quote(filled.column.name), declared(filled.column))
     return written("{} DEFAULT {}", head, filled.constant) if filled.constant not in (None, NULL) else head

@@ -48,7 +48,9 @@ def _only_if(condition: Sql, statement: Sql) -> Sql:
 
 
 def _do(block: str) -> Sql:
-    """As a literal and not between dollars: a name of the source may hold the word that would end it."""
+    """Return a DO statement with its block as a literal, not in dollar quotes: a name of the source may hold the word
+    that would end the quotes.
+    """
     return written("DO {}", text_literal(block))
 
 

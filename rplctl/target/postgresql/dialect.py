@@ -48,7 +48,9 @@ class PostgresqlDialect(Dialect):
     power_cut = staticmethod(power_cut)
 
     def log_syncs(self, target: Target) -> int:
-        """For its whole log. A backend tells what it did when it is asked to, on its own connection."""
+        """Return how often the server synced its whole log. A backend reports its syncs when it is asked to, on its own
+        connection.
+        """
 
         def asked(sql: Sql) -> str:
             answer = str(run(target.connection, sql).scalar())

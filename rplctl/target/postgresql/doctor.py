@@ -1,4 +1,4 @@
-"""What `doctor` asks a PostgreSQL target: its encoding, the account's rights, what a power cut takes."""
+"""Checks of `doctor` for a PostgreSQL target: its encoding, the account's rights, the effects of a power cut."""
 
 from __future__ import annotations
 

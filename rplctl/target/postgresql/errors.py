@@ -1,4 +1,4 @@
-"""What MySQL would say of a row that PostgreSQL refuses: its number, the key or column, the value."""
+"""MySQL's errors for a row that PostgreSQL refuses: the number, the key or column, and the value."""
 
 from __future__ import annotations
 

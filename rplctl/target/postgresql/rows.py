@@ -49,8 +49,8 @@ def count_staged(model: TableModel, name: Sql) -> Sql:
 
 
 def delete_copies(model: TableModel, nulls: Sequence[bool], name: Sql) -> Sql:
-    """Of staged whole rows with NULLs in exactly these columns as many as the number behind them. JSON is compared as
-    text, as in `by_row`.
+    """Return the DELETE for staged whole rows with NULLs in exactly these columns: of each row it deletes as many
+    copies as the number after its values. JSON is compared as text, as in `by_row`.
     """
     terms = []
     for i, (column, is_null) in enumerate(zip(model.columns, nulls, strict=True)):

@@ -59,7 +59,7 @@ _GRANT = "the source ran without foreign keys: GRANT SET ON PARAMETER session_re
 
 
 class PostgresqlTarget(OneConnection):
-    """See target.base.Target."""
+    """A PostgreSQL database as a target (target.base.Target)."""
 
     kind = "postgresql"
     takes_frames = False
@@ -96,7 +96,9 @@ class PostgresqlTarget(OneConnection):
         return driver_of(self.connection)
 
     def _greet(self) -> None:
-        """What the server can, before the first transaction. Raises TargetError for a database that is not UTF-8."""
+        """Read the abilities of the server, before the first transaction. Raises TargetError for a database that is not
+        UTF-8.
+        """
         info = self._driver.info
         encoding = info.parameter_status("server_encoding")
         if encoding != "UTF8":
@@ -278,7 +280,7 @@ class PostgresqlTarget(OneConnection):
             raise target_error(error) from error
 
     def _apply_in_order(self, model: TableModel, changes: Sequence[RowChange]) -> None:
-        """Of a table without a key: inserts that follow each other at once, all else row by row."""
+        """Apply changes of a table without a key: inserts that follow each other together, all others row by row."""
         for change in inserts_together(changes):
             if isinstance(change, RowSet):
                 self._rows.insert(model, change)
@@ -302,7 +304,7 @@ class PostgresqlTarget(OneConnection):
         self._rows.run(written("RELEASE SAVEPOINT rplctl_update"))
 
     def _acts(self, model: TableModel, models: Mapping[tuple[str, str], TableModel]) -> bool:
-        """Whether a DELETE would take rows of other tables along."""
+        """True if a DELETE would also change rows of other tables."""
         if not self._foreign_keys_wanted and self._may_rest_foreign_keys:
             return False
         return any(

@@ -47,7 +47,7 @@ _NUL = re.compile(rb"((?<!\\)(?:\\\\)*)\\0")  # escaped in COPY's text; a backsl
 
 
 class NulInText(Enum):
-    """What becomes of the character NUL, which text of PostgreSQL cannot hold (the option nul_in_text)."""
+    """The treatment of the character NUL, which text of PostgreSQL cannot hold (the option nul_in_text)."""
 
     STOP = "stop"
     REPLACE = "replace"  # by U+FFFD
@@ -89,7 +89,9 @@ def without_nul(lines: Iterable[bytes | memoryview], nul: NulInText) -> Iterator
 def parameters(
     values: Sequence[Value], columns: Sequence[Column], nul: NulInText = NulInText.STOP
 ) -> Iterator[str | LargeBytes | None]:
-    """As `parameter`, of a row; large values as bytes. Raises TargetError, 1153 for what no message holds."""
+    """Yield the parameters of a row, each as from `parameter`; large values as bytes. Raises TargetError, 1153 for a
+    row that no message can hold.
+    """
     sizes = (len(value) for value in values if isinstance(value, str | bytes | memoryview | LargeText))
     if sum(sizes) > MOST_MESSAGE_BYTES:
         raise TargetError(
