@@ -61,7 +61,7 @@ def journal_path(datadir: Path) -> Path:
 
 
 def pending_rename(datadir: Path) -> Journal | None:
-    """One that was cut off, or is under way. Raises RplError for a journal that is damaged."""
+    """Return the journal of a rename that was cut off or is under way. Raises RplError if the journal is damaged."""
     path = journal_path(datadir)
     if not path.exists():
         return None
@@ -82,8 +82,8 @@ def is_of(journal: Journal, channel: str) -> bool:
 
 
 def finish_rename(config: Config, channel: str, engine_of: EngineOf) -> None:
-    """Finish a rename of this channel that was cut off; nothing where there is none. Raises LockBusy while it is under
-    way, TargetError where the target does not answer.
+    """Finish a rename of this channel that was cut off; do nothing if there is none. Raises LockBusy while it is under
+    way, TargetError if the target does not answer.
     """
     found = pending_rename(config.datadir)
     if found is None or not is_of(found, channel):
@@ -109,7 +109,7 @@ def refuse_pending_rename(config: Config, channel: str) -> None:
 
 @contextmanager
 def both_locked(datadir: Path, *names: str) -> Iterator[None]:
-    """No channel of these names is started, changed or verified for the length of the block. Raises LockBusy."""
+    """Keep channels of these names from being started, changed or verified during the block. Raises LockBusy."""
     with ExitStack() as held:
         for role in LOCKS:
             for name in sorted(names, key=str.casefold):
@@ -118,7 +118,9 @@ def both_locked(datadir: Path, *names: str) -> Iterator[None]:
 
 
 def begin(config: Config, old: str, new: str, engine_of: EngineOf) -> None:
-    """Write the journal, and do all of it. The caller holds `both_locked`, and has refused what may not be."""
+    """Write the journal, and carry out the rename. The caller holds `both_locked` and has refused names that are not
+    allowed.
+    """
     journal = Journal(old=old, new=new)
     _write(config.datadir, journal)
     crash_point("rename_after_journal")

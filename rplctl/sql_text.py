@@ -136,14 +136,14 @@ def as_text(sql: SqlBytes) -> Sql:
 
 
 def matched(grammar: Grammar, text: str) -> Sql:
-    """Raises RplError for anything else."""
+    """Return the text if it matches the grammar. Raises RplError for anything else."""
     if not is_matched(grammar, text):
         raise not_executed(text, _NAMES[grammar])
     return Sql(text)
 
 
 def not_executed(text: str, wanted: str) -> RplError:
-    """The error for a text of a peer or a file that is not what is `wanted`."""
+    """Return the error for a text of a peer or a file that is not what is `wanted`."""
     return RplError(
         f"{text[:_LONGEST_SHOWN]!r} is not {wanted}, and is not executed",
         errno=er.PARSE_ERROR,
@@ -156,12 +156,12 @@ def is_matched(grammar: Grammar, text: str) -> bool:
 
 
 def word(text: str) -> Sql:
-    """The name of a character set, collation or engine. Raises RplError."""
+    """Return the name of a character set, collation or engine as SQL. Raises RplError."""
     return matched(Grammar.WORD, text)
 
 
 def backticked(*names: str) -> Sql:
-    """A name of MySQL and MariaDB, with dots between its parts."""
+    """Return a name of MySQL and MariaDB, with dots between its parts."""
     return Sql(".".join("`" + name.replace("`", "``") + "`" for name in names))
 
 
@@ -171,7 +171,7 @@ def backticked_bytes(name: str) -> SqlBytes:
 
 
 def double_quoted(*names: str) -> Sql:
-    """A name of standard SQL, with dots between its parts."""
+    """Return a name of standard SQL, with dots between its parts."""
     return Sql(".".join('"' + name.replace('"', '""') + '"' for name in names))
 
 

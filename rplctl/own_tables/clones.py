@@ -31,7 +31,7 @@ WAITING, COPYING, DONE, LEFT_OUT = "waiting", "copying", "done", "left out"
 
 @dataclass(frozen=True, slots=True)
 class ClonedTable:
-    """Field names are columns; the database is the target's name for it."""
+    """One table that is copied. Field names are columns; the database is the target's name for it."""
 
     Database_name: str
     Table_name: str
@@ -52,12 +52,12 @@ class ClonedTable:
 
     @property
     def is_open(self) -> bool:
-        """Its rows are to come."""
+        """True if rows of the table are still to be loaded."""
         return self.State in (WAITING, COPYING)
 
 
 def read_clones(connection: Connection, channel: str) -> list[ClonedTable]:
-    """All tables of the channel, also those that are done, in the order in which they are copied."""
+    """Return all tables of the channel, also those that are done, in the order in which they are copied."""
     table = cloned_tables(connection.dialect.name)
     columns = [table.c[name] for name in ClonedTable.__dataclass_fields__]
     query = select(*columns).where(table.c.Channel_name == channel)
@@ -73,7 +73,9 @@ def is_copying(engine: Engine, channel: str) -> bool:
 
 
 def add_clones(connection: Connection, channel: str, tables: Iterable[ClonedTable]) -> None:
-    """The caller's transaction commits it. A table that was copied before and is gone is copied again."""
+    """Add tables to the copy; the caller's transaction commits them. A table that was copied before and is gone is
+    copied again.
+    """
     for copied in tables:
         forget_clone(connection, channel, copied.name)
         connection.execute(
@@ -82,13 +84,17 @@ def add_clones(connection: Connection, channel: str, tables: Iterable[ClonedTabl
 
 
 def draw_in(connection: Connection, channel: str, names: Iterable[tuple[TableName, str]]) -> None:
-    """Tables that are copied from now on, each with its database's name on the source. The caller's transaction."""
+    """Add tables that are copied from now on, each with its database's name on the source. The caller's transaction
+    commits them.
+    """
     family = max((row.Family for row in read_clones(connection, channel)), default=0) + 1
     add_clones(connection, channel, (ClonedTable(*name, database, family) for name, database in names))
 
 
 def move_clone(connection: Connection, channel: str, old: ClonedTable, new: ClonedTable) -> None:
-    """In the transaction of the rows. Raises LockBusy when the ledger does not say `old` any more."""
+    """Replace the record `old` of a table by `new`, in the transaction of its rows. Raises LockBusy if the record is no
+    longer `old`.
+    """
     c = cloned_tables(connection.dialect.name).c
     here = (c.Channel_name == channel, c.Database_name == old.Database_name, c.Table_name == old.Table_name)
     there = (c.State == old.State, c.Epoch == old.Epoch, c.Chunks == old.Chunks)
@@ -104,7 +110,7 @@ def move_clone(connection: Connection, channel: str, old: ClonedTable, new: Clon
 
 
 def forget_clone(connection: Connection, channel: str, name: TableName) -> None:
-    """The source has the table no longer."""
+    """Delete the record of a table that the source no longer has."""
     table = cloned_tables(connection.dialect.name)
     here = (table.c.Channel_name == channel, table.c.Database_name == name[0], table.c.Table_name == name[1])
     connection.execute(delete(table).where(*here))

@@ -66,7 +66,9 @@ def owner_of(instance_id: str, place: str, master: MasterInfo | None) -> Owner:
 
 
 def read_owner(connection: Connection, channel: str) -> Owner | None:
-    """None where no applier of this version has worked. Raises the driver's errors."""
+    """Return the owner of the channel's rows; None where no applier of this version has worked. Raises the driver's
+    errors.
+    """
     table = channel_owner(connection.dialect.name)
     if not own_table_exists(connection, table.name):
         return None
@@ -92,14 +94,14 @@ def claim_channel(connection: Connection, channel: str, owner: Owner | None, kep
 
 
 def forget_source(connection: Connection, channel: str) -> None:
-    """CHANGE MASTER: the next applier says which source it is."""
+    """Forget the source after CHANGE MASTER: the next applier records which source it is."""
     table = channel_owner(connection.dialect.name)
     unknown = {"Source_uuid": "", "Source_server_id": 0}
     connection.execute(update(table).where(table.c.Channel_name == channel).values(**unknown))
 
 
 def disown_channel(connection: Connection, channel: str) -> None:
-    """RESET REPLICA: the position goes, and the next applier begins as the first one did."""
+    """Forget the owner after RESET REPLICA: the position goes, and the next applier begins as the first one did."""
     table = channel_owner(connection.dialect.name)
     if own_table_exists(connection, table.name):
         connection.execute(delete(table).where(table.c.Channel_name == channel))

@@ -40,7 +40,7 @@ _MOST_SHOWN = 64  # characters of a value, in an error's position
 
 @contextlib.contextmanager
 def committed(target: Target) -> Iterator[None]:
-    """The block is one transaction, without foreign keys; what ends it early takes it back. Raises TargetError."""
+    """Run the block as one transaction, without foreign keys; an exception rolls it back. Raises TargetError."""
     target.begin(foreign_keys=False)
     try:
         yield
@@ -57,7 +57,7 @@ class ChangeKind(IntEnum):
 
 
 class CountMismatch(Exception):
-    """A bulk statement touched another number of rows than the source's changes say. Never leaves the applier."""
+    """A bulk statement changed another number of rows than the source's changes say. Never leaves the applier."""
 
 
 def expect_rows(what: str, found: int, expected: int) -> None:
@@ -67,7 +67,7 @@ def expect_rows(what: str, found: int, expected: int) -> None:
 
 
 class BagMismatch(CountMismatch):
-    """The same, of a table without a key whose changes came by their numbers: in their order they may fit."""
+    """A mismatch in a table without a key whose changes came as numbers of rows: in their order they may fit."""
 
     def __init__(self, database: str, table: str, reason: object = "") -> None:
         super().__init__(f"rows of {database}.{table}, which has no key: {reason}")
@@ -172,7 +172,7 @@ class TableChunk:
 
     @property
     def net_count(self) -> int:
-        """Rows that the target is told about."""
+        """The number of rows that the target gets."""
         sets = (rows.rows for rows in self.updates + self.inserts)
         encoded = self.bulk.parts if self.bulk is not None else ()
         return sum(map(len, (self.absent, self.deletes, self.ordered, *sets, *encoded)))
@@ -206,18 +206,18 @@ class Target(Protocol):
         """Throw the connection away and open another (after an error whose outcome is not known)."""
 
     def interrupt(self) -> None:
-        """From another thread: make the statement in work fail at once. The transaction must be rolled back after it,
-        which is not waited for.
+        """Make the statement that is running fail at once; called from another thread. The transaction must be rolled
+        back after it, which is not waited for.
         """
 
     def sever(self) -> None:
-        """From another thread: for the target as if this process had died. What waits for it ends, with an error."""
+        """Cut off the target as if this process had died; called from another thread. Calls that wait then fail."""
 
     def is_idle(self) -> bool:
-        """After `interrupt` and `rollback`: whether what was in work is undone and holds no lock any more."""
+        """True if, after `interrupt` and `rollback`, the interrupted changes are undone and hold no lock any more."""
 
     def check_table(self, model: TableModel) -> None:
-        """Raises TargetError 1146 when the table is missing, 1677 when a column of the model is."""
+        """Check the columns. Raises TargetError 1146 when the table is missing, 1677 when a column of the model is."""
 
     def takes_bags(self, model: TableModel) -> bool:
         """True if equal rows of the table, which has no key, are interchangeable: nothing of the target's own depends
@@ -234,7 +234,7 @@ class Target(Protocol):
         """Apply one change exactly. Raises TargetError 1062, 1032, 1452 …"""
 
     def stored_value(self, image: RowSet, column: int, model: TableModel) -> Value:
-        """One column of the row that an image identifies. Raises TargetError 1032."""
+        """Return one column of the row that an image identifies. Raises TargetError 1032."""
 
     def execute_ddl(self, plan: DdlPlan, catalog: Catalog) -> None:
         """Carry out a parsed DDL statement in the open transaction."""
@@ -244,10 +244,10 @@ class Target(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement of the source with everything it hangs on.
+    """A statement of the source with everything it depends on.
 
     `variables`: its INTVAR, RAND and USER_VAR events. `file`: what LOAD DATA reads; `query`: its EXECUTE_LOAD_QUERY.
-    `server_version`, `system_zone`: the source's. `drops_missing`: DROP TABLE passes over what is not here.
+    `server_version`, `system_zone`: the source's. `drops_missing`: DROP TABLE ignores tables that are missing here.
     """
 
     query: Query | ExecuteLoadQuery
@@ -272,7 +272,7 @@ class StatementTarget(Target, Protocol):
     """A MySQL or MariaDB server: executes the source's statements as they are and knows its own tables (D10, D11)."""
 
     def run_statement(self, statement: Statement) -> None:
-        """Execute under the statement's session. An error the source met too is expected, another one raises."""
+        """Execute the statement in its session. An error that the source had too is expected; any other is raised."""
 
     def is_ddl(self, query: Query, context: DdlContext) -> bool:
         """True if the statement, as the source executed it, may do more than change rows: it then commits by itself."""
@@ -286,32 +286,32 @@ class StatementTarget(Target, Protocol):
         """Return the state of the tables' rows; `altered`: of the last change, '' if the server does not report it."""
 
     def make_tables(self, statements: Sequence[Sql]) -> None:
-        """DDL as SHOW CREATE TABLE prints it under sql_mode='', on a session of its own: each commits by itself. A
-        collation that only the source's vendor has becomes the nearest that the target has.
+        """Execute DDL as SHOW CREATE TABLE prints it under sql_mode='', in a session of its own: each statement commits
+        by itself. A collation that only the source's vendor has becomes the nearest that the target has.
         """
 
     def judge_primary_keys(self, policy: str) -> None:
-        """REQUIRE_TABLE_PRIMARY_KEY_CHECK of the statements to come. Raises TargetError 1235: the target has no such
-        thing.
+        """Apply REQUIRE_TABLE_PRIMARY_KEY_CHECK to the statements that follow. Raises TargetError 1235 if the target
+        has no such setting.
         """
 
     def roll_back_to(self, savepoint: str) -> None:
-        """ROLLBACK TO SAVEPOINT; where DDL has committed since and taken the savepoint away, back to that commit."""
+        """Roll back to the savepoint; if DDL has committed since then and removed the savepoint, to that commit."""
 
     def check_foreign_keys(self, wanted: bool) -> None:
         """Check foreign keys or not (`wanted`) for the row changes that follow in this transaction."""
 
     def introduce(self, description: FormatDescription) -> None:
-        """Before a transaction that may call `replay_rows`: whose events they are."""
+        """Name the source of the events, before a transaction that may call `replay_rows`."""
 
     def can_replay(self, description: FormatDescription) -> bool:
         """False for events of the other vendor, or when it is too late to introduce them."""
 
     def replay_rows(self, table_map: bytes, rows: bytes, description: FormatDescription) -> None:
-        """A rows event as the server's own applier would do it, triggers not fired. Raises TargetError."""
+        """Apply a rows event as the server's own applier does, without firing triggers. Raises TargetError."""
 
     def table_model(self, database: str, table: str) -> TableModel | None:
-        """The table as it is now; None when there is none."""
+        """Return the table as it is now; None if the table does not exist."""
 
     def wants_replay(self, model: TableModel) -> bool:
         """True when only the server itself can apply the table's rows: it has triggers or keeps its own history."""
@@ -322,7 +322,7 @@ class StatementTarget(Target, Protocol):
     def is_transactional(self, model: TableModel) -> bool: ...
 
     def may_also_change(self, named: Collection[TableModel], statement: bytes) -> frozenset[tuple[str, str]]:
-        """Tables without transactions that a statement may change besides those that it names; of none: all."""
+        """Return tables without transactions that a statement may change as well as `named`; if none is named, all."""
 
     def cascading_parents(self) -> frozenset[tuple[str, str]]:
         """Tables that a foreign key with an action points at: deleting or updating them changes other rows."""
@@ -346,7 +346,7 @@ class TwoPhaseVerbs(Protocol):
     def prepared_xids(self, engine: Engine, prefix: str) -> list[str]: ...
 
     def end_prepared(self, engine: Engine, verb: str, xid: str) -> None:
-        """COMMIT or ROLLBACK from outside; gone already is done already. Raises TargetError."""
+        """Commit or roll back (`verb`) from outside; a transaction that is gone is done. Raises TargetError."""
 
     def check(self, engine: Engine, option: str, branches: int = 1) -> list[str]:
         """Return the settings of this server that weaken two-phase commit. With several `branches`, its own log has all
@@ -362,8 +362,8 @@ class TwoPhaseVerbs(Protocol):
         """
 
     def evict(self, engine: Engine, prefix: str) -> None:
-        """End the connection that a predecessor left (stopped or cut off, not gone), and wait until it is gone. The
-        caller holds the channel's lock on this host, so nobody else of this instance can be at work. Raises LockBusy.
+        """End the connection of a predecessor (stopped or cut off, not gone), and wait until it is gone. The caller
+        holds the channel's lock on this host, so nobody else of this instance can be at work. Raises LockBusy.
         """
 
 
@@ -379,12 +379,12 @@ class ForeignKeyTarget(Protocol):
 
 @runtime_checkable
 class Savepoints(Protocol):
-    """Who keeps what is not in the target's connection, and is undone with it."""
+    """A target that keeps some state outside of its connection; a rollback of the connection undoes it too."""
 
     def savepoint(self, name: str) -> None: ...
 
     def roll_back_to(self, name: str) -> None:
-        """Rows since then, of tables that can undo; DDL stays."""
+        """Undo the rows since the savepoint, in tables that can undo; DDL stays."""
 
 
 def key_of(model: TableModel) -> tuple[int, ...]:
@@ -401,7 +401,7 @@ def key_of(model: TableModel) -> tuple[int, ...]:
 
 
 def describe_key(image: RowSet | None, model: TableModel) -> str:
-    """`id=3, code='a'` of the row an error is about; the whole image where the table has no key."""
+    """Return `id=3, code='a'` for the row of an error; the whole image where the table has no key."""
     if image is None:
         return ""
     found = dict(zip(image.columns, image.rows[0], strict=False))
@@ -409,7 +409,7 @@ def describe_key(image: RowSet | None, model: TableModel) -> str:
 
 
 def pieces_of(value: bytes | memoryview | LargeText, size: int) -> Iterable[memoryview]:
-    """A large value in pieces of at most `size` bytes; a text has pieces of its own."""
+    """Return a large value in pieces of at most `size` bytes; a text has pieces of its own."""
     if isinstance(value, LargeText):
         return value
     view = memoryview(value)
@@ -427,8 +427,8 @@ def _shown(value: Value) -> str:
 def bag_of(
     chunk: TableChunk, model: TableModel, errors: type[Exception], named: Callable[[Any], TargetError]
 ) -> Iterator[None]:
-    """Around what is done to a bag: where that does not go, BagMismatch. `errors` are the driver's, `named` by us; what
-    may go when it is tried again stays what it is.
+    """Raise BagMismatch if the block fails on a table without a key. `errors` are the driver's, `named` makes them
+    TargetErrors; errors that are transient are raised as they are.
     """
     expected: tuple[type[Exception], ...] = (CountMismatch, errors)
     try:
@@ -440,7 +440,7 @@ def bag_of(
 
 
 def inserts_together(changes: Iterable[RowChange]) -> Iterator[RowSet | RowChange]:
-    """The changes in their order, inserts that follow each other and carry the same columns as one set of rows."""
+    """Yield the changes in their order; consecutive inserts that carry the same columns come as one set of rows."""
 
     def alike(change: RowChange) -> tuple[int, ...] | None:
         return change.after.columns if change.after is not None and change.before is None else None
@@ -453,18 +453,18 @@ def inserts_together(changes: Iterable[RowChange]) -> Iterator[RowSet | RowChang
 
 
 def chunk_model(chunk: TableChunk, models: Mapping[tuple[str, str], TableModel]) -> TableModel:
-    """The model to apply the chunk with."""
+    """Return the model to apply the chunk with."""
     model = models[chunk.database, chunk.table]
     return model.as_known_by(chunk.width) if chunk.width else model
 
 
 def has_one_unique_key(model: TableModel) -> bool:
-    """True when a row can stand in the way of no row but the one with the same key."""
+    """True if a row can conflict with no row but the one that has the same key."""
     return sum(key.is_unique for key in model.keys) == 1
 
 
 def check_columns(model: TableModel, present: Collection[str], table: str) -> None:
-    """`present`: names of the columns of `table`, the target's. Raises TargetError as Target.check_table."""
+    """Check that `present`, the columns of the target's `table`, include the model's. Raises as Target.check_table."""
     if not present:
         raise no_such_table(model.database, model.name)
     for number, column in enumerate(model.columns):

@@ -34,22 +34,22 @@ class ComparedRows(ABC):
 
     @staticmethod
     def of_source(values: list[Any], column: Column) -> list[Any]:
-        """Decoded values as the target will say them."""
+        """Return decoded values of the source as the target reports them."""
         return values
 
     @abstractmethod
     def drift(self, model: TableModel) -> list[str]:
-        """How the table there is defined otherwise than the applier makes it: statements that mend it, or behind `--`
-        what no statement mends without its rows.
+        """Return how the definition of the table differs from the one that the applier makes: statements that repair
+        it, or after `--` a difference that no statement repairs without the rows.
         """
 
     @abstractmethod
     def scan(self, model: TableModel, columns: Columns) -> Iterator[list[PlainRow]]:
-        """All rows, some at a time, on a connection of its own."""
+        """Yield all rows, some at a time, on a connection of its own."""
 
     @abstractmethod
     def make_stage(self, model: TableModel, columns: Columns) -> TableModel:
-        """An empty one; the model to load it by."""
+        """Make an empty stage, and return the model to load it by."""
 
     @abstractmethod
     def staged(self, columns: Columns) -> Rows: ...
@@ -59,11 +59,11 @@ class ComparedRows(ABC):
 
     @abstractmethod
     def of_keys(self, model: TableModel, columns: Columns, key: Sequence[int], keys: Sequence[PlainRow]) -> Rows:
-        """Rows that have one of these keys in the columns of these numbers."""
+        """Return rows that have one of these keys in the columns of these numbers."""
 
 
 def celled(rows: Iterable[PlainRow]) -> Iterator[tuple[PlainRow, Cells]]:
-    """Where equal values are the same to the target, too."""
+    """Return rows with their cells, for a target to which equal values are the same."""
     return ((row, tuple(map(repr, row))) for row in rows)
 
 
@@ -74,5 +74,5 @@ def single(value: Any) -> float:
 
 
 def staged_model(model: TableModel, database: str, name: str) -> TableModel:
-    """To load a stage by."""
+    """Return the model by which a stage is loaded."""
     return replace(model, database=database, name=name, foreign_keys=())

@@ -50,7 +50,7 @@ class Conversion:
 
 
 def family(column: Column) -> str:
-    """Types that convert alike have one name."""
+    """Return one name for types that convert alike."""
     kind = column.type
     if kind in INTEGER_BITS:
         return "integer"
@@ -67,7 +67,7 @@ def keeps_blanks(old: Column, new: Column, context: DdlContext) -> bool:
 
 
 def integer_range(column: Column) -> tuple[int, int]:
-    """Smallest and largest value of an integer, BIT or YEAR column."""
+    """Return the smallest and the largest value of an integer, BIT or YEAR column."""
     if column.type == "year":
         return 0, 2155
     if column.type == "bit":
@@ -112,7 +112,7 @@ class Modify(ABC):
 
     @abstractmethod
     def literal(self, value: Value) -> Sql:
-        """A value of the new column."""
+        """Return a literal of a value of the new column."""
 
     @abstractmethod
     def nothing(self) -> Sql:
@@ -120,18 +120,18 @@ class Modify(ABC):
 
     @abstractmethod
     def retyped(self) -> Sql:
-        """A floating-point number as one of the new column."""
+        """Return a floating-point number as one of the new column."""
 
     @abstractmethod
     def whole(self, number: Sql) -> Sql:
-        """The number without its fraction."""
+        """Return the number without its fraction."""
 
     @abstractmethod
     def size(self, raw: Sql) -> Sql:
-        """How many bytes a binary value has."""
+        """Return how many bytes a binary value has."""
 
     def text_size(self, text: Sql) -> Sql:
-        """How many bytes a text has in UTF-8."""
+        """Return how many bytes a text has in UTF-8."""
         return self.size(text)
 
     @abstractmethod
@@ -143,11 +143,13 @@ class Modify(ABC):
 
     @abstractmethod
     def fit_text(self, text: Sql) -> Conversion:
-        """Into CHAR(n), VARCHAR(n) or a TEXT of limited bytes."""
+        """Return the conversion into CHAR(n), VARCHAR(n) or a TEXT of limited bytes."""
 
     @abstractmethod
     def refit_fraction(self, value: Sql, old: int, new: int) -> Conversion:
-        """Digits after the second: more are zeros; fewer are cut by MariaDB, rounded by MySQL."""
+        """Return the conversion to `new` digits after the second: more are zeros; fewer are cut by MariaDB, rounded by
+        MySQL.
+        """
 
     # the rules that are the same everywhere
 
@@ -266,7 +268,7 @@ class Modify(ABC):
 
 
 def either(*conditions: Sql) -> Sql:
-    """OR of those that are none of ''."""
+    """Return the OR of those conditions that are not ''."""
     return joined(" OR ", (condition for condition in conditions if condition))
 
 

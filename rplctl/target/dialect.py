@@ -67,12 +67,12 @@ class Dialect(ABC):
     makes_primary_keys_late: ClassVar[bool] = False  # of tables with rows: they do not lie in its order
 
     def own_name(self, table: str) -> Sql:
-        """A table of rplctl's own, as SQL has it."""
+        """Return the name of a table of rplctl's own, as SQL has it."""
         return written("{}.{}", word(self.own_schema), word(table)) if self.own_schema else word(table)
 
     @abstractmethod
     def open_engine(self, url: str) -> Engine:
-        """An engine whose transactions are real ones, DDL included where the kind can. Raises ConfigError."""
+        """Return an engine whose transactions are real ones, DDL included where the kind can. Raises ConfigError."""
 
     @abstractmethod
     def open_target(self, engine: Engine) -> Target:
@@ -84,7 +84,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def open_log(self, engine: Engine) -> EngineLog | None:
-        """Its own log (WL#9452); None when there is none yet. Raises TargetError 1227 without the privilege."""
+        """Return its own log (WL#9452); None when there is none yet. Raises TargetError 1227 without the privilege."""
 
     def has_rows(self, url: str) -> bool:
         """True if its tables hold the source's rows, not their changes. Raises ConfigError."""
@@ -111,7 +111,7 @@ class Dialect(ABC):
         return ""
 
     def power_cut(self, connection: Connection, lost: str) -> Iterable[DoctorLine]:
-        """Settings that let a power cut take something; `lost`: what that is of a commit."""
+        """Return lines about settings that let a power cut take a commit; `lost`: what is missing then."""
         return ()
 
     def beside(self, url: str) -> Iterable[DoctorLine]:
@@ -119,29 +119,29 @@ class Dialect(ABC):
         return ()
 
     def log_syncs(self, target: Target) -> int:
-        """How often it has synced its log. Raises RplError when it does not count."""
+        """Return how often the target has synced its log. Raises RplError when it does not count."""
         raise RplError("not counted: the target has no counter of its log's fsyncs")
 
     # rplctl's own tables
 
     @abstractmethod
     def own_types(self, rep_engine: str = "") -> OwnTypes:
-        """Column types, for a table of the engine `rep_engine`."""
+        """Return the column types, for a table of the engine `rep_engine`."""
 
     def stored_name(self, name: str) -> str:
-        """A column's name as it is written in SQL that nobody quotes."""
+        """Return a column's name as it is written in SQL that nobody quotes."""
         return name
 
     def quoted(self, name: str) -> Sql:
-        """A column of `rplctl_…` tables, whose names are as declared."""
+        """Return a column of `rplctl_…` tables, quoted; their names are as declared."""
         return double_quoted(name)
 
     def place_of(self, database: str, table: str) -> tuple[str | None, str]:
-        """(schema, name) of a table of the source."""
+        """Return (schema, name) of a table of the source."""
         return database, table
 
     def is_missing(self, engine: Engine) -> bool:
-        """There is no database yet, and asking it a question would make it."""
+        """True if there is no database yet, and a question to it would make it."""
         return False
 
     def is_missing_at(self, url: str) -> bool:
@@ -151,7 +151,7 @@ class Dialect(ABC):
         return False
 
     def table_options(self, rep_engine: str) -> dict[str, Any]:
-        """SQLAlchemy's options of a repository table in that engine."""
+        """Return SQLAlchemy's options of a repository table in that engine."""
         return {}
 
     def engine_of(self, connection: Connection, table: str) -> str:
@@ -163,8 +163,8 @@ class Dialect(ABC):
         return True
 
     def let_everyone_read(self, connection: Connection, table: Sql, columns: Sequence[str] = ()) -> None:
-        """REQ-1: any user can read; these columns of the table, or all. Nothing where SQL cannot say that once, or the
-        account may not.
+        """Let any user read these columns of the table, or all (REQ-1). Does nothing if SQL cannot say that once, or if
+        the account may not.
         """
 
     def statements_for_readers(self, connection: Connection, tables: Mapping[Sql, Sequence[str]]) -> list[str]:
@@ -174,17 +174,19 @@ class Dialect(ABC):
         return []
 
     def bytewise(self, column: Sql) -> Sql:
-        """A text column of our tables as one that is compared byte by byte, whatever the table's charset."""
+        """Return a text column of our tables as one that is compared byte by byte, whatever the table's charset."""
         return column
 
     def make_own_schema(self, connection: Connection) -> None:
         """Create the schema or database of the own tables, before the tables are created."""
 
     def lock_installation(self, connection: Connection) -> None:
-        """One installer at a time, until the transaction or the session ends. Raises LockBusy after a minute."""
+        """Admit one installer at a time, until the transaction or the session ends. Raises LockBusy after a minute."""
 
     def add_key_column(self, connection: Connection, table: Sql) -> bool:
-        """`Piece` into the key of rplctl_prepared_xa in one ALTER; False: make the table anew in the transaction."""
+        """Add `Piece` to the key of rplctl_prepared_xa in one ALTER. False if the caller must make the table anew in
+        the transaction.
+        """
         return False
 
     def wait_at_most(self, connection: Connection, milliseconds: int) -> None:

@@ -54,7 +54,7 @@ class EngineLog(Protocol):
 
 
 def access_denied(hint: str) -> TargetError:
-    """WL#9452 I-2, in its words."""
+    """Return the error of WL#9452 I-2, in its words."""
     return TargetError(_DENIED_TEXT, errno=er.SPECIFIC_ACCESS_DENIED_ERROR, hint=hint)
 
 
@@ -91,7 +91,7 @@ class ServerLog(EngineLog):
 def open_server_log(
     engine: Engine, errors: Callable[[], AbstractContextManager[None]], make: Callable[[Connection], EngineLog]
 ) -> EngineLog:
-    """Raises TargetError: 1227 without the privilege, and what connecting raises."""
+    """Open the log of a server. Raises TargetError: 1227 without the privilege, and what connecting raises."""
     with log_errors(errors):
         connection = engine.connect()
     try:

@@ -51,8 +51,8 @@ class FileWriter(Protocol):
     zero_dates_null: bool  # a date that is none becomes NULL; else it is an error
 
     def write(self, model: TableModel, folder: str, rows: Any, stats: str = "") -> WrittenFile:
-        """`rows`: a table of Arrow's. `stats`: more of them than their number. Durable when this returns. Raises
-        TargetError.
+        """Write `rows`, a table of Arrow's, into a new file, which is durable when this returns. `stats`: figures of
+        the rows other than their number. Raises TargetError.
         """
 
 
@@ -60,7 +60,7 @@ class LakeTables(Protocol):
     """The tables of one lake, as the commit sees them."""
 
     def columns_of(self, schema: Any) -> str:
-        """Arrow's schema, as the kind of lake writes it down. Raises TargetError for a type that it has not."""
+        """Return Arrow's schema as the kind of lake writes it down. Raises TargetError for a type that it has not."""
 
     def fits(self, has: str, wanted: str) -> bool:
         """True if a table of the columns `has` takes rows of `wanted`."""
@@ -69,13 +69,15 @@ class LakeTables(Protocol):
         """True if the table takes rows of these columns; None if the table does not exist. Raises TargetError."""
 
     def version(self, folder: str, app_id: str) -> int:
-        """The last batch of `app_id` that the table has; 0 for none, or when there is no table. Raises TargetError."""
+        """Return the last batch of `app_id` that the table has; 0 for none, or when there is no table. Raises
+        TargetError.
+        """
 
     def places(self, folder: str) -> list[tuple[str, str, int, int]]:
-        """(op, log, pos, row number) of each change in the table, in no order. Raises TargetError."""
+        """Return (op, log, pos, row number) of each change in the table, in no order. Raises TargetError."""
 
     def claimed(self, app_id: str) -> int:
-        """The last batch of `app_id` that a writer has claimed; 0 for none. Raises TargetError."""
+        """Return the last batch of `app_id` that a writer has claimed; 0 for none. Raises TargetError."""
 
     def claim(self, app_id: str, batch: int, mark: int) -> None:
         """Make the batch of this mark the one of its number in the whole lake, durably; again by whoever has it.
@@ -99,12 +101,12 @@ class LakeTarget(Target, Protocol):
         """
 
     def folder_of(self, model: TableModel, schema: Any) -> str:
-        """Where rows of this definition go, relative to the lake. `schema`: Arrow's, of its changes. Raises
-        TargetError.
+        """Return the folder for rows of this definition, relative to the lake. `schema`: Arrow's schema of its changes.
+        Raises TargetError.
         """
 
     def stage(self, model: TableModel, schema: Any, files: Sequence[WrittenFile]) -> None:
-        """In the open transaction: the batch brings these files, or makes the table. Undone by `rollback`."""
+        """Add files that the batch brings, or make the table, in the open transaction. Undone by `rollback`."""
 
     def unstage(self, file: WrittenFile) -> None:
         """Forget a staged file whose rows the source took back."""

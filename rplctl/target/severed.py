@@ -23,7 +23,9 @@ _severed: WeakSet[Engine] = WeakSet()
 
 
 def watch_connections(engine: Engine) -> None:
-    """So that `sever` finds them. Caller has just made the engine and listens to nothing yet."""
+    """Keep the connections of the engine so that `sever` finds them. The caller has just made the engine and listens to
+    nothing yet.
+    """
     from sqlalchemy import event
 
     made = _connections[engine] = WeakSet()
@@ -41,9 +43,9 @@ def watch_connections(engine: Engine) -> None:
 
 
 def sever(engine: Engine) -> None:
-    """From any thread: who waits for an answer gets an error, the server rolls back as after a crash, and no other
-    connection is made: what would begin one ends with an error that is not tried again. An applier that shares its
-    process ends as if it had died.
+    """Cut off the engine, from any thread. Calls that wait for an answer get an error, and the server rolls back as
+    after a crash. No other connection is made: a call that would begin one ends with an error that is not tried again.
+    An applier that shares its process ends as if it had died.
     """
     _severed.add(engine)
     for connection in members_of(_connections.get(engine, ())):
@@ -63,5 +65,5 @@ def cut_off_target(url: str) -> None:
 
 
 def is_severed(engine: Engine) -> bool:
-    """Then nothing can be asked or written any more: the applier ends as after a crash."""
+    """True if nothing can be asked or written any more: the applier ends as after a crash."""
     return engine in _severed

@@ -22,35 +22,35 @@ class TypedModify(Modify):
 
     @abstractmethod
     def declared(self, column: Column) -> Sql:
-        """The column's type there."""
+        """Return the column's type on the target."""
 
     @abstractmethod
     def shown(self) -> Sql:
-        """The old value as text, as the source prints it."""
+        """Return the old value as text, as the source prints it."""
 
     @abstractmethod
     def float_of(self, text: Sql) -> Sql:
-        """A text that is a decimal number, as DOUBLE or FLOAT."""
+        """Return a text that is a decimal number, as DOUBLE or FLOAT."""
 
     @abstractmethod
     def fitted(self) -> Sql:
-        """A number as the new DECIMAL, where it fits."""
+        """Return a number as the new DECIMAL, where it fits."""
 
     @abstractmethod
     def beyond(self) -> Sql:
-        """Numbers that do not fit into the new DECIMAL."""
+        """Return the condition of numbers that do not fit into the new DECIMAL."""
 
     @abstractmethod
     def encoded(self, text: Sql) -> Sql:
-        """Its bytes in UTF-8."""
+        """Return the bytes of the text in UTF-8."""
 
     @abstractmethod
     def moved(self, by: timedelta) -> Sql:
-        """The old moment in the other zone."""
+        """Return the old moment in the other zone."""
 
     @abstractmethod
     def moment(self, text: str) -> Sql:
-        """A literal to compare `moved` with."""
+        """Return a literal to compare `moved` with."""
 
     # what they write alike
 
@@ -77,7 +77,7 @@ class TypedModify(Modify):
         return written("strpos({}, ',') > 0", text)
 
     def beyond_integer(self, number: Sql) -> Sql:
-        """Integers, BIT and YEAR that are none of the new column."""
+        """Return the condition of integers, BIT and YEAR that are out of the range of the new column."""
         low, high = integer_range(self.new)
         old_low, old_high = integer_range(self.old)
         return either(
@@ -94,7 +94,7 @@ class TypedModify(Modify):
         return self.fit_text(digits)
 
     def no_integer(self, number: Sql) -> Sql:
-        """Texts that are none of the new column; `number`: such a text as a number."""
+        """Return the condition of texts that are not integers of the new column; `number`: such a text as a number."""
         low, high = integer_range(self.new)
         is_number, is_beyond = (
             written("{} ~ {}", self.value, CANONICAL_INTEGER),
@@ -136,7 +136,7 @@ class TypedModify(Modify):
         return self.only(self.value if self.has_same_type else self.fitted(), joined(" OR ", bad))
 
     def cut(self, digits: int) -> Sql:
-        """A DECIMAL without what is behind so many digits after the point."""
+        """Return a DECIMAL with this number of digits after the point."""
         return written("trunc({}, {})", self.value, digits)
 
     def no_whole_integer(self) -> Sql:
