@@ -49,7 +49,7 @@ EngineOf = Callable[[Config], Callable[[], "Engine"]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Journal:
-    """`done`: how many of the steps."""
+    """A rename in progress. `done`: how many of the steps are done."""
 
     old: str
     new: str
@@ -152,7 +152,7 @@ class _Renaming:
         self.engine = engine_of(self.config)
 
     def rows(self) -> None:
-        """In one transaction, where the target has them."""
+        """Rename the channel in the target's tables, in one transaction, if the target has them."""
         from rplctl.commit.marker import rename_relay_logs
         from rplctl.own_tables.tables import rename_channel
         from rplctl.repository.table import is_file_missing
@@ -165,12 +165,12 @@ class _Renaming:
         crash_point("rename_after_rows")
 
     def relay_log(self, name: str) -> str:
-        """Its name after the rename; '' and names that are not the channel's stay."""
+        """Return the relay log's name after the rename; '' and names that are not the channel's stay."""
         base, dot, number = name.rpartition(".")
         return f"{self.new.relay_log_base}{dot}{number}" if base == self.old.relay_log_base else name
 
     def relay_logs(self) -> None:
-        """A file has its new name before the new index lists it."""
+        """Rename the relay logs: a file has its new name before the new index lists it."""
         old, new = RelayLogIndex(self.old), RelayLogIndex(self.new)
         with old.lock(), new.lock():
             finish_purge(self.old)
@@ -183,7 +183,7 @@ class _Renaming:
         crash_point("rename_after_relay_logs")
 
     def records(self) -> None:
-        """Those in files move; those in tables did so with the other rows, and now name their relay logs."""
+        """Move the records in files. Those in tables moved with the other rows, and now name their relay logs."""
         for kind in RepositoryKind:
             if kind is RepositoryKind.TABLE and not may_have_table(self.config):
                 continue

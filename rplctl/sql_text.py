@@ -85,7 +85,7 @@ _NAMES: Final = {
 
 
 def written(template: str, *parts: Sql | int) -> Sql:
-    """`template` with each `{}` replaced by a part. Raises TypeError for a part that may be anybody's text."""
+    """Return `template` with each `{}` replaced by a part. Raises TypeError for a part that may be any text."""
     for part in parts:
         if not isinstance(part, Sql) and type(part) is not int:
             raise TypeError(f"a {type(part).__name__} is not SQL")
@@ -93,7 +93,7 @@ def written(template: str, *parts: Sql | int) -> Sql:
 
 
 def joined(separator: str, parts: Iterable[Sql]) -> Sql:
-    """Raises TypeError as `written`."""
+    """Return the parts with the separator between them. Raises TypeError as `written`."""
     found = list(parts)
     for part in found:
         if not isinstance(part, Sql):
@@ -102,7 +102,7 @@ def joined(separator: str, parts: Iterable[Sql]) -> Sql:
 
 
 def written_bytes(template: bytes, *parts: SqlBytes | int) -> SqlBytes:
-    """`template` with each `%s` and `%d` replaced by a part."""
+    """Return `template` with each `%s` and `%d` replaced by a part."""
     return SqlBytes(template % parts)
 
 
@@ -176,12 +176,12 @@ def double_quoted(*names: str) -> Sql:
 
 
 def standard_literal(text: str) -> Sql:
-    """A text where a backslash is a character like others: PostgreSQL, SQLite, DuckDB."""
+    """Return a literal for PostgreSQL, SQLite and DuckDB, where a backslash is a character like others."""
     return Sql("'" + text.replace("'", "''") + "'")
 
 
 def text_literal(text: str) -> Sql:
-    """A text for MySQL and MariaDB, in a session with utf8mb4 and without NO_BACKSLASH_ESCAPES."""
+    """Return a literal for MySQL and MariaDB, in a session with utf8mb4 and without NO_BACKSLASH_ESCAPES."""
     return Sql("'" + text.replace("\\", "\\\\").replace("'", "''") + "'")
 
 
@@ -190,7 +190,7 @@ def hex_literal(raw: bytes) -> Sql:
 
 
 def utf8_literal(text: str) -> Sql:
-    """A text for MySQL and MariaDB, whatever the session is set to."""
+    """Return a literal for MySQL and MariaDB, whatever the session is set to."""
     return Sql(f"_utf8mb4 x'{text.encode('utf-8', 'surrogateescape').hex()}'")
 
 
@@ -212,8 +212,8 @@ def upper_hex_bytes(raw: bytes | memoryview) -> SqlBytes:
 
 
 def quoted_bytes(raw: bytes, introducer: SqlBytes = NO_BYTES) -> SqlBytes:
-    """In a utf8mb4 statement without NO_BACKSLASH_ESCAPES: a byte above 0x7f never hides the quote behind it, and a
-    zero byte is one like others (manual: mysql_real_escape_string).
+    """Return a literal for a utf8mb4 statement without NO_BACKSLASH_ESCAPES. A byte above 0x7f never hides the quote
+    after it, and a zero byte is like any other (manual: mysql_real_escape_string).
     """
     return SqlBytes(b"".join((introducer, b"'", raw.replace(b"\\", b"\\\\").replace(b"'", b"\\'"), b"'")))
 
@@ -237,7 +237,7 @@ def float_literal(value: float) -> Sql:
 
 
 def number(value: float) -> Sql:
-    """A number as Python writes it. Raises ValueError for one that is not finite: that would be a name."""
+    """Return a number as Python writes it. Raises ValueError for one that is not finite: that would be a name."""
     if not math.isfinite(value):
         raise ValueError(f"{value} is not a number of SQL")
     return Sql(repr(value))

@@ -16,7 +16,7 @@ from rplctl.target import mapped_errors
 
 
 def keep_group(connection: Connection, channel: str, begin: BinlogPosition, end: BinlogPosition) -> None:
-    """In place of one that is kept."""
+    """Store the group, in place of one that is kept."""
     forget_group(connection, channel)
     table = group_begun(connection.dialect.name)
     places = {"Begin_log_name": begin.log_name, "Begin_log_pos": begin.log_pos}
@@ -26,7 +26,7 @@ def keep_group(connection: Connection, channel: str, begin: BinlogPosition, end:
 
 
 def kept_group(connection: Connection, channel: str) -> tuple[BinlogPosition, BinlogPosition] | None:
-    """(begin, end) of what was being applied when nobody could say any more how far it was."""
+    """Return (begin, end) of the stored group, of which nobody knows how much is applied; None for no group."""
     table = group_begun(connection.dialect.name)
     with mapped_errors(connection.dialect.name):
         row = connection.execute(select(table).where(table.c.Channel_name == channel)).one_or_none()

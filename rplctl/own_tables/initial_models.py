@@ -65,7 +65,7 @@ def adopt_tables(target: Target, channel: str, position: BinlogPosition, catalog
 
 
 def is_there(target: Target, model: TableModel) -> bool:
-    """Raises TargetError 1677 for a table with other columns."""
+    """True if the target has the table. Raises TargetError 1677 for a table with other columns."""
     try:
         target.check_table(model)
     except TargetError as error:

@@ -23,7 +23,7 @@ _PLACE = ("relay_log_name", "relay_log_pos", "master_log_name", "master_log_pos"
 
 @dataclass(frozen=True, slots=True)
 class LakeBatch:
-    """`before`, `after`: only their positions count."""
+    """A batch with the files of its tables. `before`, `after`: only their positions count."""
 
     number: int
     before: RelayLogInfo
@@ -62,7 +62,7 @@ def last_batch(connection: Connection, channel: str) -> LakeBatch | None:
 
 
 def keep_batch(connection: Connection, channel: str, batch: LakeBatch) -> None:
-    """In place of the one before."""
+    """Store the batch, in place of the one before."""
     table = lake_batch(connection.dialect.name)
     places = ({name: getattr(info, name) for name in _PLACE} for info in (batch.before, batch.after))
     before, after = map(json.dumps, places)

@@ -24,7 +24,7 @@ DATABASE_ROW = ""  # Table_name of the row that keeps a database's default chara
 
 
 def load_models(connection: Connection, channel: str, position: BinlogPosition) -> Catalog:
-    """The catalog valid at that position: the last model at or before it, per table."""
+    """Return the catalog valid at that position: the last model at or before it, per table."""
     last: dict[tuple[str, str], str | None] = {}  # of many versions one is parsed
     for database, name, number, offset, text in connection.execute(_rows(channel, _table(connection))):
         if (number, offset) <= position.order_key():
@@ -45,8 +45,8 @@ def store_models(  # noqa: PLR0913 - what a statement changed
 ) -> None:
     """Record models valid from `position` on (None = dropped). The caller's transaction commits them.
 
-    `moves`: a table that was made empty is so under its new name, and no more when it was dropped, replaced or
-    truncated: the source has none of its rows any longer.
+    `moves`: a table that was made empty keeps that mark under its new name. The mark ends when the table is dropped,
+    replaced or truncated: the source has none of its rows any longer.
     """
     marks = _marks(connection, channel, {old for old, _ in moves}) if moves else {}
     marked = _followed(marks, moves)
@@ -78,8 +78,8 @@ def _renamed(text: str, name: TableName) -> TableModel:
 def mark_made_empty(
     connection: Connection, channel: str, position: BinlogPosition, models: Mapping[TableName, TableModel]
 ) -> None:
-    """These tables were made with the models stored at that position, without the rows that the source had by then. The
-    caller's transaction commits it.
+    """Mark tables that were made with the models stored at that position, without the rows that the source had by then.
+    The caller's transaction commits the marks.
     """
     for name, model in models.items():
         marked = json.dumps({**json.loads(model.to_json()), MADE_EMPTY: True})
@@ -87,8 +87,8 @@ def mark_made_empty(
 
 
 def tables_made_empty(connection: Connection, channel: str) -> list[TableName]:
-    """Tables whose rows were never copied: made empty by `load-schema`, and since then neither dropped on the source,
-    nor seen to be equal, nor said to be loaded.
+    """Return tables whose rows were never copied: `load-schema` made them empty, and since then they were neither
+    dropped on the source, nor found equal, nor declared as loaded.
     """
     return [name for name, marks in _marks(connection, channel).items() if marks]
 
@@ -104,7 +104,7 @@ def rows_are_loaded(connection: Connection, channel: str, names: Collection[Tabl
 
 
 def _followed(marks: Mapping[TableName, list[tuple[int, int, str]]], moves: Iterable[Move]) -> dict[TableName, str]:
-    """The tables that are marked after these moves → the model that each was made empty with."""
+    """Return the tables that are marked after these moves → the model that each was made empty with."""
     left = {name: found[-1][2] for name, found in marks.items()}
     for old, new in moves:
         for name in [name for name in left if old in (name, (name[0], EVERY_TABLE))]:
@@ -117,7 +117,7 @@ def _followed(marks: Mapping[TableName, list[tuple[int, int, str]]], moves: Iter
 def _marks(
     connection: Connection, channel: str, names: Collection[TableName] = ()
 ) -> dict[TableName, list[tuple[int, int, str]]]:
-    """Table → (log number, offset, model) of the models that it was made empty with; a DROP ends what was before.
+    """Return table → (log number, offset, model) of the models that it was made empty with; a DROP ends earlier marks.
     `names`: of these tables only; () is all.
     """
     found: dict[TableName, list[tuple[int, int, str]]] = {}
@@ -132,7 +132,9 @@ def _marks(
 
 
 def _rows(channel: str, table: Table, names: Collection[TableName] = ()) -> Select[Any]:
-    """Database, table, log number, log position and model, oldest first. `names`: of these tables only; () is all."""
+    """Return the query for database, table, log number, log position and model, oldest first. `names`: of these tables
+    only; () is all.
+    """
     c = table.c
     wanted = [and_(c.Database_name == database, c.Table_name == name if name != EVERY_TABLE else true())
               for database, name in names]  # fmt: skip
@@ -161,7 +163,7 @@ def rebase_models(connection: Connection, channel: str, catalog: Catalog) -> Non
 
 
 def forget_models(connection: Connection, channel: str) -> None:
-    """RESET REPLICA ALL: drop the channel's models; replicated tables stay."""
+    """Drop the channel's models for RESET REPLICA ALL; replicated tables stay."""
     table = _table(connection)
     connection.execute(delete(table).where(table.c.Channel_name == channel))
 

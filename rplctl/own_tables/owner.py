@@ -18,7 +18,9 @@ from rplctl.repository.tables import own_table_exists
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Field names are columns. An unknown source has no uuid and the server id 0."""
+    """The instance and the source of a channel. Field names are columns. An unknown source has no uuid and the server
+    id 0.
+    """
 
     Instance_id: str
     Instance_place: str = ""  # HOST:FOLDER, for people
@@ -34,7 +36,7 @@ class Owner:
         return f"instance {self.Instance_id or 'without an id'} in {self.Instance_place}, source {source or 'unknown'}"
 
     def is_same_source(self, other: Owner) -> bool:
-        """False when both are known and differ. MariaDB's servers have no uuid."""
+        """True unless both sources are known and differ. MariaDB's servers have no uuid."""
         if self.Source_uuid and other.Source_uuid:
             return self.Source_uuid == other.Source_uuid
         if self.Source_server_id and other.Source_server_id:
@@ -78,9 +80,9 @@ def read_owner(connection: Connection, channel: str) -> Owner | None:
 
 
 def claim_channel(connection: Connection, channel: str, owner: Owner | None, kept_by: str = "") -> None:
-    """The channel's row says `owner`, and in which mode the position is kept; None: nothing is done.
+    """Record `owner` in the channel's row, and the mode in which the position is kept; None: nothing is done.
 
-    In the caller's transaction; written only where the row says something else. A missing row is inserted without an
+    The caller's transaction commits it; a row that says the same is not written. A missing row is inserted without an
     UPDATE before it: InnoDB would lock the gap, and of two new channels that do so one ends with 1213.
     """
     table = channel_owner(connection.dialect.name)

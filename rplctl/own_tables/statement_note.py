@@ -28,8 +28,8 @@ class NoteState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementNote:
-    """`before`: the position before the statement's transaction. `executed`: the GTIDs after it. `definitions`: of what
-    the statement touches, before it.
+    """A record of one statement. `before`: the position before the statement's transaction. `executed`: the GTIDs after
+    it. `definitions`: of the objects that the statement changes, before it.
     """
 
     before: BinlogPosition
@@ -41,7 +41,7 @@ class StatementNote:
 
 
 def keep_note(connection: Connection, channel: str, note: StatementNote, *, is_first: bool = False) -> None:
-    """Store the note, in place of the one before; `is_first`: there is none."""
+    """Store the note, in place of the one before; `is_first`: there is no earlier note."""
     if not is_first:
         forget_note(connection, channel)
     values = {
@@ -85,7 +85,7 @@ def forget_note(connection: Connection, channel: str) -> None:
 
 @cache
 def _insert(dialect: str) -> Insert:
-    """Made once: with each DDL statement it takes as long to make as to carry out."""
+    """Return the INSERT, which is made once: for each DDL statement, it would take as long to make as to execute."""
     return insert(statement_note(dialect))
 
 

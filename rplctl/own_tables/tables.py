@@ -180,7 +180,7 @@ def lake_batch(dialect: str) -> Table:
 
 
 def _own_table(dialect: str, name: str, comment: str, *columns: Column[Any]) -> Table:
-    """By channel, in our own schema where there is one."""
+    """Return a table that is keyed by channel, in our own schema where there is one."""
     by_channel = Column("Channel_name", String(64), primary_key=True)
     schema, options = dialect_of(dialect).own_schema, dialect_of(dialect).own_types().options
     return Table(name, MetaData(schema=schema), by_channel, *columns, comment=comment, **options)
@@ -203,14 +203,14 @@ _ALL = (
 
 
 def forget_channel(connection: Connection, channel: str) -> None:
-    """RESET REPLICA ALL: the channel's rows go, in all of these tables that are there."""
+    """Delete the channel's rows for RESET REPLICA ALL, in all of these tables that exist."""
     for table in _tables_there(connection):
         connection.execute(table.delete().where(table.c[KEY] == channel))
 
 
 def rename_channel(connection: Connection, old: str, new: str) -> None:
-    """The channel's rows have another name, in all of these tables and in the repositories' that are there. The
-    caller's transaction commits it.
+    """Give the channel's rows another name, in all of these tables and in the repositories' that exist. The caller's
+    transaction commits it.
     """
     for table in _tables_there(connection, *info_tables(connection.dialect.name).values()):
         name = table.c[KEY]
@@ -224,24 +224,24 @@ def has_rows(connection: Connection, channel: str) -> bool:
 
 
 def _tables_there(connection: Connection, *others: Table) -> Iterator[Table]:
-    """The tables of channels that the target has, and those of the others that it has."""
+    """Return the tables of channels that the target has, and those of `others` that it has."""
     inspector = inspect(connection)
     tables = (*(make(connection.dialect.name) for make in (*_ALL, lake_batch)), *others)
     return (table for table in tables if inspector.has_table(table.name, table.schema))
 
 
 def channels_in(connection: Connection, table: Table) -> frozenset[str]:
-    """That one of our tables names, in lower case."""
+    """Return the channels that one of our tables names, in lower case."""
     names = connection.execute(select(table.c.Channel_name).distinct()).scalars()
     return frozenset(name.casefold() for name in names)
 
 
 def create_own_tables(engine: Engine) -> None:
-    """CREATE IF NOT EXISTS; never touches rows. Raises TargetError.
+    """Create our own tables that are missing; never change rows. Raises TargetError.
 
-    One at a time, and the lock comes first: a transaction of MySQL keeps what it has looked at, so two that looked and
-    then wanted to alter would wait for each other (1213, 3058). Where all is there nobody waits: hundreds of channels
-    that start at once look at the same time.
+    One process at a time makes the tables, and the lock comes first. A transaction of MySQL keeps what it has read, so
+    two processes that read and then alter would wait for each other (1213, 3058). Where all tables exist nobody waits:
+    hundreds of channels that start at once check at the same time.
     """
     dialect = engine.dialect.name
     try:
@@ -273,8 +273,9 @@ def _is_complete(connection: Connection) -> bool:
 
 
 def add_pieces(connection: Connection) -> None:
-    """rplctl_prepared_xa of a rplctl that kept each transaction in one row: that row is its first piece. Nothing when
-    there is no such table. One ALTER where DDL commits, else in the caller's transaction.
+    """Convert rplctl_prepared_xa of an older rplctl, which kept each transaction in one row: that row becomes its first
+    piece. Nothing happens when there is no such table. It is one ALTER where DDL commits, else part of the caller's
+    transaction.
     """
     if not _lacks_pieces(connection):
         return

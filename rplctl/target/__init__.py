@@ -46,18 +46,18 @@ __all__ = [
 
 
 def open_engine(url: str) -> Engine:
-    """An engine whose transactions are real ones on every kind (SQLite: DDL included). Raises ConfigError."""
+    """Return an engine whose transactions are real ones on every kind (SQLite: DDL included). Raises ConfigError."""
     return dialect_of(target_kind(url)).open_engine(url)
 
 
 def open_target(url: str) -> Target:
-    """The target behind the URL, connected. Raises ConfigError, TargetError."""
+    """Return the target that the URL names, connected. Raises ConfigError, TargetError."""
     dialect = dialect_of(target_kind(url))
     return dialect.open_target(dialect.open_engine(url))
 
 
 def open_engine_log(engine: Engine) -> EngineLog | None:
-    """The log of the database behind the engine; None when there is none yet (no SQLite file).
+    """Return the log of the database of the engine; None when there is none yet (no SQLite file).
 
     Raises TargetError 1227 without the privilege, and what connecting raises.
     """
@@ -65,7 +65,7 @@ def open_engine_log(engine: Engine) -> EngineLog | None:
 
 
 def statement_target(target: Target) -> StatementTarget | None:
-    """The target as one that executes statements, if it does."""
+    """Return the target as one that executes statements, if it does; else None."""
     return cast("StatementTarget", target) if dialect_of(target.kind).executes_statements else None
 
 

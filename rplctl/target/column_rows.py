@@ -14,7 +14,7 @@ from rplctl.target.base import Row, Value
 
 class ColumnRows(Sequence[Row]):
     def __init__(self, columns: Sequence[Sequence[Value]]) -> None:
-        """One column at least, all of the same length."""
+        """Keep one column at least, all of the same length."""
         self._columns = columns
 
     @property

@@ -34,7 +34,7 @@ from rplctl.target.partition import partition_condition
 
 
 class Ddl(ABC):
-    """One object for each kind, `DDL` in its folder's `ddl`."""
+    """The DDL of a kind of target; one object for each kind, `DDL` in its folder's `ddl`."""
 
     arithmetic: ClassVar[Arithmetic]
     always: ClassVar[Sql]  # the condition that holds for every row
@@ -46,13 +46,13 @@ class Ddl(ABC):
 
     @abstractmethod
     def emit(self, plan: DdlPlan, catalog: Catalog) -> list[Sql]:
-        """The statements of a plan; `catalog` is the one before it. Raises TargetError for names that it cannot have,
-        RplError for rows of a partition that cannot be told.
+        """Return the statements of a plan; `catalog` is the one before it. Raises TargetError for names that the target
+        cannot have, RplError for rows of a partition that cannot be identified.
         """
 
     @abstractmethod
     def table(self, model: TableModel) -> Sql:
-        """The table's quoted name."""
+        """Return the table's quoted name."""
 
     @abstractmethod
     def literal(self, value: Value, column: Column) -> Sql: ...
@@ -62,12 +62,12 @@ class Ddl(ABC):
 
     @abstractmethod
     def with_value(self, column: Column, value: Value) -> FilledColumn:
-        """A column that is added with the same value in every row."""
+        """Return a column that is added with the same value in every row."""
 
     @abstractmethod
     def ordered(self, column: Column, name: Sql) -> tuple[Sql, Sql]:
-        """`name` as ORDER BY has it, so that texts are compared byte by byte; the condition of values that the source
-        may order otherwise ('' for none).
+        """Return `name` as ORDER BY has it, so that texts are compared byte by byte, and the condition of values that
+        the source may order otherwise ('' for none).
         """
 
     def guards(self, plan: DdlPlan) -> list[Guard]:
@@ -75,7 +75,9 @@ class Ddl(ABC):
         return [guard for step in steps_here(plan) for guard in self._guards(step, plan.context)]
 
     def carry_out(self, plan: DdlPlan, catalog: Catalog, execute: Callable[[Sql], Any]) -> None:
-        """`execute`: gives a cursor of the open transaction. Raises TargetError for rows that a guard finds."""
+        """Check the guards and execute the statements. `execute` gives a cursor of the open transaction. Raises
+        TargetError for rows that a guard finds.
+        """
         for guard in self.guards(plan):
             if execute(guard.query).fetchone() is not None:
                 raise TargetError(guard.message, errno=er.ALTER_OPERATION_NOT_SUPPORTED_REASON, hint=guard.hint)
@@ -101,7 +103,7 @@ class Ddl(ABC):
     def rows_gone(
         self, step: DeletePartitionsStep | DeleteHistoryStep | MoveRowsStep, context: DdlContext
     ) -> list[Sql]:
-        """Rows that the source deleted or moved without logging them."""
+        """Return the statements for rows that the source deleted or moved without logging them."""
         model = model_of(step)
         if isinstance(step, DeleteHistoryStep):
             ends = joined(", ", (text_literal(end + self.zone) for end in (END_OF_TIME, LATER_END_OF_TIME)))
@@ -121,7 +123,7 @@ class Ddl(ABC):
         ]
 
     def filled_columns(self, step: AlterStep, context: DdlContext, *, original_names: bool) -> list[FilledColumn]:
-        """One per column of the new table: converted, computed, numbered, or not to be had."""
+        """Return one per column of the new table: converted, computed, numbered, or impossible."""
         found = []
         for column, origin in zip(step.new.columns, step.origins, strict=True):
             old = step.old.find(origin) if origin is not None else None

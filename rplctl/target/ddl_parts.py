@@ -54,13 +54,13 @@ class FilledColumn:
 
 
 def column_line(column: Column, kind: Sql, default: Sql) -> Sql:
-    """A column of CREATE and ADD; `kind` and `default` may be empty."""
+    """Return a column of CREATE and ADD; `kind` and `default` may be empty."""
     required = written("NOT NULL") if is_required(column) else NOTHING
     return joined(" ", filter(None, (quote(column.name), kind, required, default and written("DEFAULT {}", default))))
 
 
 def is_required(column: Column) -> bool:
-    """A generated column is filled behind the row that it belongs to."""
+    """True if the column is NOT NULL here; a generated column is filled after its row is stored."""
     return not column.nullable and column.generated is None
 
 
@@ -92,7 +92,7 @@ def rename_column(table: Sql, name: str, new_name: str) -> Sql:
 
 
 def constant_default(column: Column) -> Value:
-    """The default that hangs on nothing but the column; None for none, and for NULL."""
+    """Return the default that depends on nothing but the column; None for no default, and for NULL."""
     if column.default is None or "CURRENT" in column.default.upper() or column.type == "timestamp":
         return None
     try:
@@ -102,7 +102,9 @@ def constant_default(column: Column) -> Value:
 
 
 def computed_values(model: TableModel, given: Mapping[int, Sql], name_of: Callable[[int], Sql]) -> dict[int, Sql]:
-    """Generated columns that are not `given`, of columns that are → their expressions; `name_of` a column's SQL."""
+    """Return column → SQL of generated columns that are not `given` but depend on given ones; `name_of`: a column's
+    SQL.
+    """
     return {
         column: written(
             "({})",
@@ -116,14 +118,14 @@ def computed_values(model: TableModel, given: Mapping[int, Sql], name_of: Callab
 
 
 def new_tables(plan: DdlPlan, catalog: Catalog) -> list[TableModel]:
-    """Those that get a name which nothing had before the plan and that are tables here."""
+    """Return tables that get a name which no table had before the plan, and that have rows here."""
     changes = plan.model_changes.items()
     return [model for name, model in changes if model and name not in catalog.tables and model.holds_rows]
 
 
 def may_be_alike(model: TableModel, catalog: Catalog) -> list[TableModel]:
-    """Other tables whose database's and own names are together as long. Quick where there are very many tables: a
-    statement costs the same then.
+    """Return other tables whose database's and own names are together as long. This is quick where there are very many
+    tables: a statement costs the same then.
     """
     size = len(model.database) + len(model.name)
     alike = [other for other in catalog.tables.values() if len(other.database) + len(other.name) == size]
@@ -155,8 +157,9 @@ def model_of(step: Step) -> TableModel:
 
 
 def is_enforceable(key: ForeignKey, model: TableModel, catalog: Catalog) -> bool:
-    """Targets want the parent's columns to be a key; InnoDB takes any index. A parent not known yet may still come.
-    Of text that the source compares by a collation ('abc' of the parent 'ABC') they would judge otherwise.
+    """True if the target can check the foreign key. Targets need the parent's columns to be a key; InnoDB takes any
+    index. A parent not known yet may still come. Targets would judge text differently that the source compares by a
+    collation ('abc' of the parent 'ABC').
     """
     if not key.ref_columns or (is_compared_by_collation(key, model) and not key.acts):
         return False
@@ -197,7 +200,7 @@ def is_in_known_order(model: TableModel, key: Key, context: DdlContext) -> bool:
 
 
 def clustered_key(model: TableModel) -> Key | None:
-    """The key InnoDB keeps the rows in: the primary key, else the first unique key without NULLs."""
+    """Return the key by which InnoDB stores the rows: the primary key, else the first unique key without NULLs."""
     if model.primary_key is not None:
         return model.primary_key
     nullable = {column.name for column in model.columns if column.nullable}
@@ -208,7 +211,9 @@ def clustered_key(model: TableModel) -> Key | None:
 
 
 def actions(key: ForeignKey) -> Sql:
-    """Its actions. RESTRICT as NO ACTION: InnoDB checks neither later, but a grouped transaction can wait here."""
+    """Return the actions of the key. RESTRICT is NO ACTION here: InnoDB checks neither later, but a grouped transaction
+    can wait on the target.
+    """
     return joined(
         "",
         (
@@ -220,7 +225,7 @@ def actions(key: ForeignKey) -> Sql:
 
 
 def with_renamed_columns(model: TableModel, names: Mapping[str, str]) -> TableModel:
-    """The model when some columns have got other names; its indexes keep theirs."""
+    """Return the model when some columns have got other names; its indexes keep theirs."""
 
     def new(name: str) -> str:
         return names.get(name, name)

@@ -48,9 +48,9 @@ DEFAULT_KIND = "sqlite"  # the embedded one, when no target is named
 
 
 def target_kind(url: str) -> str:
-    """`sqlite:///x` → `sqlite`, `mariadb+pymysql://…` → `mysql`; drivers after a plus sign do not count.
+    """Return the kind of a URL: `sqlite:///x` → `sqlite`, `mariadb+pymysql://…` → `mysql`.
 
-    A scheme that is no kind's is given back.
+    Drivers after a plus sign do not count. A scheme that belongs to no kind is returned unchanged.
     """
     scheme = url.partition("://")[0].partition("+")[0]
     return next((name for name, kind in KINDS.items() if scheme in kind.also), scheme)
@@ -66,21 +66,21 @@ def is_missing_file(url: str) -> bool:
 
 @cache
 def dialect_of(name: str) -> Dialect:
-    """By kind, scheme or SQLAlchemy's name. Raises ConfigError for any other."""
+    """Return the dialect of a kind, a scheme or SQLAlchemy's name. Raises ConfigError for any other."""
     found: Dialect = import_module(f"{_kind(name).folder}.dialect").DIALECT
     return found
 
 
 @cache
 def value_form(name: str) -> ValueForm:
-    """Raises ConfigError for a name that is no kind's."""
+    """Return the value form of a kind. Raises ConfigError for a name that is not a kind's."""
     form: ValueForm = import_module(f"{_kind(name).folder}.form").FORM
     return form
 
 
 @cache
 def compared_rows(name: str) -> type[ComparedRows] | None:
-    """None of a kind whose rows come as they come from a source. Raises ConfigError for a name that is no kind's."""
+    """Return how a kind's rows are compared; None if they come as from a source. Raises ConfigError for other names."""
     if not (kind := _kind(name)).has_own_rows:
         return None
     found: type[ComparedRows] = import_module(f"{kind.folder}.compared").COMPARED
@@ -89,7 +89,7 @@ def compared_rows(name: str) -> type[ComparedRows] | None:
 
 @cache
 def undo_sql(name: str) -> UndoSql:
-    """Raises ConfigError for a name that is no kind's."""
+    """Return how a kind writes its rows as SQL text. Raises ConfigError for a name that is not a kind's."""
     sql: UndoSql = import_module(f"{_kind(name).folder}.undo").UNDO
     return sql
 
