@@ -1,4 +1,4 @@
-"""Our own tables in the target, beside the repositories: what the applier keeps there with the data.
+"""Our own tables in the target, next to the repositories: what the applier keeps there with the data.
 
 tables           their definitions; made, and brought to today's layout
 owner            which instance and source a channel's rows belong to

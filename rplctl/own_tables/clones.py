@@ -9,9 +9,9 @@
 
 Invariant: a table that is not `done` is left out of what the applier does with events, and is empty or old but for the
 rows of the snapshot `Epoch`, of which `Chunks` are loaded; one that is `done` is what the source had at `Position` and
-all events behind it. A step forward is a compare-and-swap in the transaction of its rows, at that position; so a crash
+all events after it. A step forward is a compare-and-swap in the transaction of its rows, at that position; so a crash
 leaves the row, the rows and the position of one and the same step. The step back touches the row alone: an applier that
-has not seen it yet goes on with the table, and the first rows make it anew in any case.
+has not seen it yet goes on with the table, and the first rows make it again in any case.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Transactions on tables without transactions that are being applied together: which, while they are (WL#3970).
 
 What is done to a MyISAM table stays done when the applier dies, so one commit for many of the source's transactions
-leaves open which of them are there. Invariant: from before the first of a group is applied until the position behind
-the last is committed, the target says where the group begins and ends. Whoever finds that and stands at its begin
-applies the group once more, whatever of it is there already.
+leaves open which of them are there. Invariant: from before the first of a group is applied until the position after
+the last is committed, the target says where the group begins and ends. An applier that finds that and is positioned at
+its begin applies the group once more, whatever part of it is there already.
 """
 
 from __future__ import annotations

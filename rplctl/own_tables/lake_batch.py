@@ -1,7 +1,7 @@
 """The batch that several tables of a lake are to take, one after another, while the position waits for them.
 
 Invariant: it is written, durably, before the first of its tables is changed, and closed in the transaction that moves
-the position behind it. Whoever finds one that is open finishes it: it names the files, so nothing is decoded again.
+the position past it. Whoever finds one that is open finishes it: it names the files, so nothing is decoded again.
 Its number only grows; a batch that is closed keeps its row for the number of the next.
 """
 

@@ -11,7 +11,7 @@
     rplctl_lake_batch       what several tables of a lake are taking, in lakes only (lake_batch.py)
     rplctl_next_event       a view: the next event to execute, of each channel (repository/next_event.py)
 
-In SQLite they are beside the replicated tables, whose names always hold `__`; elsewhere in the schema/database
+In SQLite they are next to the replicated tables, whose names always hold `__`; elsewhere in the schema/database
 `rplctl`. Invariant: a table of an older rplctl is brought to the layout below before anything is read from it, by a
 revision in migrations/ where the repositories are tables, by `create_own_tables` where they are files; no row is lost.
 """

@@ -5,9 +5,9 @@
     mysql://USER@HOST:PORT/         mysql/          MySQL ≥ 5.7 and MariaDB ≥ 10.5; also mariadb://, +pymysql
     postgresql://USER@HOST:PORT/DB  postgresql/     PostgreSQL ≥ 12; also postgres://, +psycopg, ?sslmode=verify-full …
 
-    registry     which kinds there are           dialect      what a kind says of itself
-    base         what a target must offer        value_form   in which form it wants values
-    own_types    types of our own tables         engine_log   where a target's log stands (WL#9452)
+    registry     which kinds there are           dialect      interface of a kind
+    base         interface of a target           value_form   in which form it takes values
+    own_types    types of our own tables         engine_log   position of a target's log (WL#9452)
     asked_once   a question of many channels     one_connection   its transaction, and its end
     compared     rows of it as verify reads      undo         and as SQL text, for repair
 

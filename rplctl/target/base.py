@@ -144,7 +144,7 @@ class TableChunk:
 
     Keyed tables: `absent` keys must be absent and stay; `deletes` are keys of rows that must exist; `updates`
     replace columns of rows that must exist (RowSet.columns name the columns set, the key columns follow in each row);
-    `inserts` are rows whose key must be absent. Tables without a key: whole rows, in `deletes` each once and behind its
+    `inserts` are rows whose key must be absent. Tables without a key: whole rows, in `deletes` each once and after its
     values how many of it must go (COPIES), in `inserts` as often as they come; or `ordered` changes, one by one.
     `bulk`: many rows, encoded by the task; the lists are empty then. `has_views`: values may be views and LargeText.
     `width`: columns of the source's table, where the target's may have another number of them. `by_spark`: a task of

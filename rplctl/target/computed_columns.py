@@ -1,7 +1,7 @@
 """Values of existing rows when ALTER TABLE adds a generated column or one with an expression as its default.
 
 The expression is the source's SQL, so only what gives the same value everywhere is computed: + - * of whole numbers,
-CONCAT of texts, whole numbers and literals. Invariant: a generated column that the source calculated anew (its
+CONCAT of texts, whole numbers and literals. Invariant: a generated column that the source calculated again (its
 expression changed, or a column that it names) never keeps its old values here.
 """
 

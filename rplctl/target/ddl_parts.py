@@ -133,7 +133,7 @@ def may_be_alike(model: TableModel, catalog: Catalog) -> list[TableModel]:
 
 
 def steps_here(plan: DdlPlan) -> Iterator[Step]:
-    """The steps of tables that the target has. A table that gets an engine whose rows lie elsewhere is dropped.
+    """The steps of tables that the target has. A table that gets an engine whose rows are elsewhere is dropped.
 
     Raises TargetError 1235 where a MERGE table changes other tables, 1846 for rows that come from elsewhere.
     """
@@ -182,7 +182,7 @@ def is_in_order(column: Column) -> bool:
 
 
 def is_in_known_order(model: TableModel, key: Key, context: DdlContext) -> bool:
-    """True if the rows of an InnoDB table lie in the order of this clustered key as every target sorts it.
+    """True if the rows of an InnoDB table are in the order of this clustered key as every target sorts it.
 
     Partitions have an order each, and MariaDB before 10.8 keeps a DESC part ascending.
     """

@@ -184,7 +184,7 @@ class Dialect(ABC):
         """Admit one installer at a time, until the transaction or the session ends. Raises LockBusy after a minute."""
 
     def add_key_column(self, connection: Connection, table: Sql) -> bool:
-        """Add `Piece` to the key of rplctl_prepared_xa in one ALTER. False if the caller must make the table anew in
+        """Add `Piece` to the key of rplctl_prepared_xa in one ALTER. False if the caller must make the table again in
         the transaction.
         """
         return False

@@ -1,4 +1,4 @@
-"""Where a target's own log stands: the storage engines' part of WL#9452 (Step-5: lock, collect, unlock).
+"""The position of a target's own log: the storage engines' part of WL#9452 (Step-5: lock, collect, unlock).
 
     kind         key          what
     mysql        InnoDB       LSN, LSN_checkpoint: bytes; MySQL ≥ 8.0 says them itself (performance_schema.log_status)

@@ -1,6 +1,6 @@
 """The interface of a target that keeps files of rows instead of rows: a lake, each table a log of changes of its own.
 
-    LakeTarget    a Target whose own tables lie in a database, and whose replicated tables are files
+    LakeTarget    a Target whose own tables are in a database, and whose replicated tables are files
     FileWriter    travels to Spark's tasks: rows → a file that no table names yet
     LakeTables    names files in a table: one transaction of that table, with the number of the batch
 

@@ -33,7 +33,7 @@ def partition_condition(
 ) -> Sql:
     """A condition for the rows of these partitions; '' for all rows. `functions`: see `Ddl.partition_functions`.
 
-    Raises RplError when it cannot be told.
+    Raises RplError when this is not known.
     """
     if not names:
         return NOTHING
@@ -82,7 +82,7 @@ def _column_name(partitioning: Partitioning) -> tuple[str, str]:
 
 
 class _ValueReader:
-    """Reads what stands in VALUES as SQL literals of the column's kind."""
+    """Reads the contents of VALUES as SQL literals of the column's kind."""
 
     def __init__(self, column: Column | None, context: DdlContext, to_sql: Callable[[Value, Column], Sql]) -> None:
         self.column = column  # None: the values are numbers

@@ -1,7 +1,7 @@
 """The kinds of target: a folder and a line here for each. What a kind can do is said in its folder and nowhere else.
 
-    dialect    how to open it, what it says of errors, its logs, two phases and own tables (`dialect.Dialect`)
-    form       in which form it wants its values (`value_form.ValueForm`); pure: Spark's tasks load it and no driver
+    dialect    how to open it, what it makes of errors, its logs, two phases and own tables (`dialect.Dialect`)
+    form       in which form it takes its values (`value_form.ValueForm`); pure: Spark's tasks load it and no driver
     compared   its rows as `rplctl verify` compares them (`compared.ComparedRows`)
     undo       its rows as SQL text, for `rplctl repair` (`undo.UndoSql`)
 

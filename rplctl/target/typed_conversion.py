@@ -108,7 +108,7 @@ class TypedModify(Modify):
         return self.only(*self.number_of_text())
 
     def number_of_text(self) -> tuple[Sql, Sql]:
-        """SQL of the DOUBLE or FLOAT that a text is, and of the condition that it cannot be told to the bit.
+        """SQL of the DOUBLE or FLOAT that a text is, and of the condition that it is not exact to the bit.
 
         Servers read a decimal number, blanks around it, and round once; these targets round right. A source without
         strict mode took what other texts began with.

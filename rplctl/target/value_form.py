@@ -1,4 +1,4 @@
-"""In which form a kind of target wants its values: chosen before decoding, so that no cell is converted twice.
+"""The form in which a kind of target takes its values: chosen before decoding, so that no cell is converted twice.
 
 Pure and imported by Spark tasks: a form loads no driver. Each kind has its own (`form` in its folder); the kind travels
 with the split.
@@ -17,10 +17,10 @@ from rplctl.target.base import Value
 @dataclass(frozen=True, slots=True)
 class ValueForm:
     """`format_for`: how to decode a column; `stored`: what becomes of the decoded values. `keeps_json_types`: JSON
-    there has typed values (DECIMAL, DATE, BLOB) that its text does not tell; such documents want the event itself.
+    there has typed values (DECIMAL, DATE, BLOB) that its text does not show; such documents need the event itself.
     `knows_defaults`: it fills in what an INSERT leaves out, generated columns too.
     `describes_itself`: its tables are their own models, and need not be exactly the source's.
-    `takes_views`: large bytes may stay where they lie.
+    `takes_views`: large bytes may stay where they are.
     `moves_keys`: an update may name columns of the key, and a key may be deleted and inserted in one chunk.
     `counts_rows`: it takes rows of a table without a key by their numbers, as plain values too.
     `encodes`: tasks encode many rows of such columns for the target's bulk load; `field_text` and `takes_bytes` are

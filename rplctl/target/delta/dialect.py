@@ -1,4 +1,4 @@
-"""Delta Lake as a kind of target. Its own tables are those of the SQLite file beside it, whose dialect they have."""
+"""Delta Lake as a kind of target. Its own tables are those of the SQLite file next to it, whose dialect they have."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A mirror: Delta tables that are what the source's tables are, kept by strict copy on write.
 
 Invariant: as in `target.DeltaTarget` the open transaction changes no table. Its net changes wait in overlays; when it
-is decided, files that they hit are written anew, and each table takes its new files for its old ones in one commit.
+is decided, files that they hit are rewritten, and each table takes its new files for its old ones in one commit.
 """
 
 from __future__ import annotations

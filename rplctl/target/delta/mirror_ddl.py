@@ -1,7 +1,7 @@
 """DDL of a mirror: which files a table has afterwards, and in which columns.
 
 Invariant: a value stays what it is or the statement is refused (1846) before a file is written. Columns that are added
-and NULL change no file; all else writes the table's files anew, and these take the old ones' place in one commit.
+and NULL change no file; all else rewrites the table's files, and these take the old ones' place in one commit.
 """
 
 from __future__ import annotations

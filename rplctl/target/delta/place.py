@@ -1,9 +1,9 @@
-"""A lake's URL, and the names of what lies in it.
+"""A lake's URL, and the names of the files in it.
 
     delta+file:///FOLDER            tables are FOLDER/DATABASE/TABLE; our own tables: FOLDER/_rplctl/state.db
     delta+s3://BUCKET/PREFIX?state=/FILE    the same below the prefix; our own tables in FILE, of this machine
 
-Behind `?`: `layer=changes|mirror`, `zero_dates=null|error`, `state=FILE`, and what delta-rs calls storage options
+After `?`: `layer=changes|mirror`, `zero_dates=null|error`, `state=FILE`, and what delta-rs calls storage options
 (AWS_REGION, AWS_ENDPOINT_URL, AWS_ALLOW_HTTP, …). Keys and passwords are none of them: they come from the environment.
 
 Invariant: a name is encoded as MySQL encodes file names: whatever is no ASCII letter, digit or `_` is @ and its code.

@@ -1,4 +1,4 @@
-"""Copy on write: the files of a mirror that net changes hit are written anew, the others stay.
+"""Copy on write: the files of a mirror that net changes hit are rewritten, the others stay.
 
 Invariant: what an entry expects is counted in the files before anything is decided: a key that is missing, or there
 already, or there twice raises CountMismatch, and no table has seen a byte. Keys are compared byte by byte.

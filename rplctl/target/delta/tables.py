@@ -3,7 +3,7 @@
 Invariant: the version of the application in a table's log (`txn`, delta protocol) is the last batch it has. It is read
 from the state that the commit is based on, and a commit that another has overtaken fails: so of two that write the same
 batch one loses. Columns are only added; a definition that the table's columns cannot take begins a table of its own
-beside it (`orders~2`): no value is ever changed or left out.
+next to it (`orders~2`): no value is ever changed or left out.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ class DeltaTables:
         return found.schema().to_json(), {action["path"]: _stats(action) for action in actions}
 
     def _widen(self, table: DeltaTable, columns: str) -> None:
-        """Add columns; a crash behind it leaves columns without values, which are there already the next time."""
+        """Add columns; a crash after it leaves columns without values, which are there already the next time."""
         from deltalake import CommitProperties, Schema, write_deltalake
         from pyarrow import schema as arrow_schema
 

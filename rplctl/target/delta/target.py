@@ -1,4 +1,4 @@
-"""A lake as a target: our own tables lie in one SQLite file, replicated tables are Delta tables that changes go to.
+"""A lake as a target: our own tables are in one SQLite file, replicated tables are Delta tables that changes go to.
 
 Invariant: nothing of a lake is changed in the open transaction: files are written before it, and what is staged in it
 reaches the tables after its COMMIT (commit.per_table).

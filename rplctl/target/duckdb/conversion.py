@@ -1,6 +1,6 @@
 """Values that ALTER TABLE … MODIFY makes of stored ones in DuckDB: the rules of `target.conversion` over typed columns.
 
-A new column's expression is cast to its type where the table is made anew (`ddl`), so numbers need no cast of their
+A new column's expression is cast to its type where the table is rebuilt (`ddl`), so numbers need no cast of their
 own. A DECIMAL of more than 38 digits is text here, and converts to nothing but itself.
 """
 

@@ -2,8 +2,8 @@
 
 `guards` first: SELECTs that must find nothing, else the change would not give what the source has: the channel stops.
 A change that leaves a table's shape alone costs nothing (VARCHAR(10) → VARCHAR(300)); columns added at the end are
-added in place; all else makes the table anew: create, INSERT … SELECT with conversions, drop, rename. Unique keys are
-indexes: they stand in the way of an ALTER and are made again behind it.
+added in place; all else rebuilds the table: create, INSERT … SELECT with conversions, drop, rename. Unique keys are
+indexes: they block an ALTER and are made again after it.
 Not carried over: keys that are not unique (DuckDB scans), CHECKs (the source has checked), expression, FULLTEXT and
 SPATIAL keys, defaults. Foreign keys are rows of a table (`foreign_keys`). Generated columns are plain: their values
 come in the rows. Names are compared without case.
@@ -193,7 +193,7 @@ def _drop_indexes(model: TableModel) -> Iterator[Sql]:
 
 
 def _rename(old: TableModel, new: TableModel) -> Iterator[Sql]:
-    """An index stands in the way, and no table goes into another schema."""
+    """An index blocks it, and no table goes into another schema."""
     if old.database != new.database:
         names = joined(", ", (quote(column.name) for column in new.columns))
         yield from create_table(new)

@@ -1,4 +1,4 @@
-"""DuckDB: one file that one process holds; a schema for each of the source's databases, rplctl's own beside them."""
+"""DuckDB: one file that one process holds; a schema for each of the source's databases, rplctl's own next to them."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
 A thread of this process copies what is committed while the applier goes on. It rests nine times as long as a copy took,
 and a second at least: a tenth of its time at most goes into copies, and what comes last is copied, too.
 Invariant: the name leads to one whole copy, the rows and the position of one moment between two commits. A new one is
-made beside it, synced, and takes its name at once; who has the one before open goes on reading that. A copy that fails
-is told in the log and made again; it stops no channel.
+made next to it, synced, and takes its name at once; who has the one before open goes on reading that. A copy that fails
+is reported in the log and made again; it stops no channel.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Foreign keys of a DuckDB target: rows of a table of ours, carried out and checked by us.
 
-DuckDB's own are checked at each statement, know no actions and stand in the way of ALTER. Here the actions of the
+DuckDB's own are checked at each statement, know no actions and block ALTER. Here the actions of the
 source's (which its log does not contain) follow single changes, as the applier sends them where foreign keys act; what
 a key forbids is looked at before COMMIT, and only for keys that a change of this transaction put in doubt.
 Invariant: an action reaches exactly the rows that InnoDB's does: all rows that go are found before the first goes.

@@ -34,7 +34,7 @@ _FEW: Final = 8  # rows that go as parameters
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """`sql`: behind FROM, as `s`; `values`: its parameters."""
+    """Rows in SQL. `sql`: after FROM, as `s`; `values`: its parameters."""
 
     sql: Sql
     values: list[Value] = field(default_factory=list)
@@ -105,7 +105,7 @@ def _array(column: Column | None, count: int, valid: Any, offsets: Any, buffer: 
 
 
 def _unframed(kinds: Sequence[Column | None], rows: EncodedRows) -> pa.Table:
-    """Bytes and texts as they lie in the frames."""
+    """Bytes and texts as the frames hold them."""
     assert rows.framed
     text, width = byte_view(rows.view), len(kinds)
     starts, ends = (found.reshape(-1, width) for found in field_spans(text, rows.count * width))

@@ -2,7 +2,7 @@
 
 Invariant: data and position commit together, DDL included. An error ends DuckDB's transaction and there are no
 savepoints, so what may be expected of a single change (a duplicate, a row that is missing) is looked for before it is
-made: the transaction is still good when the applier passes over such an error.
+made: the transaction is still good when the applier ignores such an error.
 """
 
 from __future__ import annotations
@@ -347,7 +347,7 @@ class DuckdbTarget(OneConnection):
 
 
 def _updates(chunk: TableChunk, model: TableModel) -> Iterator[tuple[tuple[int, ...], Rows]]:
-    """Columns that are set, and their values with the key's behind them."""
+    """Columns that are set, and their values with the key's after them."""
     if chunk.bulk is None:
         yield from ((rows.columns, rows.rows) for rows in chunk.updates)
     elif chunk.bulk.updates.count:

@@ -43,7 +43,7 @@ def compares(model: TableModel) -> bool:
 
 
 class BagRemover:
-    """`send` executes and tells the rows each statement changed, `ask` fetches."""
+    """`send` executes and returns the rows each statement changed, `ask` fetches."""
 
     def __init__(
         self, send: Callable[[SqlBytes], Sequence[int]], ask: Callable[[SqlBytes], list[tuple[Any, ...]]]

@@ -54,7 +54,7 @@ _READ_AS_TEXT = frozenset({"json", "inet4", "inet6", "uuid"})  # bytes would be 
 
 
 class BulkLoader:
-    """`send` executes statements on the driver's connection and tells the rows each matched, `ask` fetches."""
+    """`send` executes statements on the driver's connection and returns the rows each matched, `ask` fetches."""
 
     def __init__(
         self,

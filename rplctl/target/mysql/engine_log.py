@@ -1,4 +1,4 @@
-"""Where InnoDB's log stands (WL#9452): MySQL ≥ 8.0 says it itself, MariaDB and MySQL 5.7 in their status."""
+"""The position of InnoDB's log (WL#9452): MySQL ≥ 8.0 says it itself, MariaDB and MySQL 5.7 in their status."""
 
 from __future__ import annotations
 

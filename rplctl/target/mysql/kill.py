@@ -1,4 +1,4 @@
-"""KILL from a second connection: how a statement in work on MySQL or MariaDB ends at once.
+"""KILL from a second connection: how a statement that runs on MySQL or MariaDB ends at once.
 
 Killing the connection, not the statement, leaves nothing to chance: between two statements it counts too, and the
 server rolls back by itself while we go.

@@ -1,7 +1,7 @@
 """Single row changes into MySQL and MariaDB: one statement each, whose large cells go by LOAD DATA LOCAL before it.
 
 Invariant: a large cell is in no statement, so max_allowed_packet does not limit it, and it is never held here; what is
-changed and what fails is as if it were. In its place stands a temporary table's name, another one for each: MySQL opens
+changed and what fails is as if it were. In its place is a temporary table's name, another one for each: MySQL opens
 a temporary table only once in a statement. Small rows, and all where the target takes no local data, go without.
 """
 
@@ -31,7 +31,7 @@ _CLEAN = Loaded(records=1, replaced=0, skipped=0, warnings=0)
 
 
 class SingleChanges:
-    """`send` executes statements on the driver's connection and tells the rows each matched."""
+    """`send` executes statements on the driver's connection and returns the rows each matched."""
 
     def __init__(self, send: Callable[[SqlBytes], Sequence[int]], driver: Callable[[], LoadingConnection]) -> None:
         self._send = send
@@ -71,8 +71,8 @@ class SingleChanges:
             expect_rows(f"a change of {model.qualified_name}", self.apply(change, model, may_load=True), 1)
 
     def _inserted(self, rows: RowSet, model: TableModel) -> bool:
-        """False, and nothing done, where the server has something to say: LOCAL makes it skip rows and bend values,
-        INSERT tells what is wrong.
+        """False, and nothing done, where the server has something to report: LOCAL makes it skip rows and change
+        values, and INSERT reports the error.
         """
         cells = [(v, model.columns[c]) for v, c in zip(rows.rows[0], rows.columns, strict=True)]
         cells = [(value, column) for value, column in cells if column.generated is None]

@@ -34,7 +34,7 @@ CONNECT_TIMEOUT_S = 10
 
 
 def connection_options(url: URL) -> tuple[Security, dict[str, Any]]:
-    """How to sign in, and what else the driver is told. Raises ConfigError for the unknown and the contradictory."""
+    """Return how to sign in, and the driver's other options. Raises ConfigError for unknown or contradictory ones."""
     words = {name.replace("-", "_"): str(value) for name, value in url.query.items()}
     unknown = sorted(words.keys() - _KNOWN)
     if unknown:

@@ -192,7 +192,7 @@ class Session:
             self._current.pop("collation_database", None)  # USE sets it
 
     def forget_database(self) -> None:
-        """The default database may have been dropped or made anew."""
+        """The default database may have been dropped or made again."""
         self._database = ""
 
     def statement(

@@ -63,7 +63,7 @@ class TableFacts:
             self.forget()
 
     def _names_one(self, statement: bytes) -> bool:
-        """True if the statement names a table of a kept answer: the table may be dropped, or made anew."""
+        """True if the statement names a table of a kept answer: the table may be dropped, or made again."""
         tables = {table for names in self._known.values() for _, table in names}
         return any(not table.isascii() or table.lower().encode() in statement for table in tables)
 

@@ -1,6 +1,6 @@
-"""XA on MySQL and MariaDB: what two-phase commit asks besides the transaction's own connection (WL#3970).
+"""XA on MySQL and MariaDB: what two-phase commit needs besides the transaction's own connection (WL#3970).
 
-Facts it stands on, measured on MariaDB 10.11 and MySQL 9.7: a prepared transaction outlives its connection and its
+Facts that it relies on, measured on MariaDB 10.11 and MySQL 9.7: a prepared transaction outlives its connection and its
 server; MariaDB answers 1397 to XA COMMIT of another connection while the owner's is there; XA RECOVER shows
 everybody's transactions; a prepared transaction that changed nothing is gone, or answers 1402, once its owner left.
 """

@@ -2,7 +2,7 @@
 
     parquet+file:///FOLDER      the changes of a table: FOLDER/DATABASE/TABLE/BATCH/*.parquet
 
-Behind `?`: `zero_dates=null|error`, `state=FILE`. Files that belong to no batch yet wait in the lake's own folder, on
+After `?`: `zero_dates=null|error`, `state=FILE`. Files that belong to no batch yet wait in the lake's own folder, on
 the same file system: a rename publishes them.
 """
 

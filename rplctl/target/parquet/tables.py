@@ -6,8 +6,8 @@ Invariant: a batch is made in the lake's own folder and renamed to its place. Th
 rename replaces a folder that has files: so of two that write the same batch one loses, and a batch that is published
 again after a crash is known by its files. All files of a table have the same columns: readers take them from any one.
 
-A table's folder is listed once, and again when somebody else has changed it, which its mtime tells: a batch costs the
-same however many there are. A stranger's rename just before one of ours, behind our look at the mtime or in the same
+A table's folder is listed once, and again when somebody else has changed it, which its mtime shows: a batch costs the
+same however many there are. A stranger's rename just before one of ours, after our look at the mtime or in the same
 tick of its clock, is found with its next one, or at the next start.
 """
 

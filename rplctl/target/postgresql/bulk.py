@@ -1,4 +1,4 @@
-"""Rows of one connection to PostgreSQL: a few by parameters, many by COPY, with the counts that design D2 wants.
+"""Rows of one connection to PostgreSQL: a few by parameters, many by COPY, with the counts that design D2 requires.
 
 Invariant: a statement that hits another number of rows than it is given raises CountMismatch; what it did is then
 rolled back by the caller. Text of COPY comes in pieces of bytes (`values.copy_lines`), whoever made them.

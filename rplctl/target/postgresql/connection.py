@@ -119,7 +119,7 @@ class _LargeBytesDumper(psycopg.adapt.Dumper):
 
 
 def open_engine(url: str) -> Engine:
-    """An engine whose sessions are set as above. Options of libpq go behind the question mark of the URL."""
+    """An engine whose sessions are set as above. Options of libpq go after the question mark of the URL."""
     parsed = with_driver(make_url(url))
     nul = NulInText.REPLACE if parsed.query.get(NUL_IN_TEXT) == NulInText.REPLACE.value else NulInText.STOP
     parsed = parsed.difference_update_query([NUL_IN_TEXT])

@@ -1,6 +1,6 @@
-"""ALTER TABLE for PostgreSQL: columns renamed, dropped, converted and added in place; what hangs on them around it.
+"""ALTER TABLE for PostgreSQL: columns renamed, dropped, converted and added in place; what depends on them around it.
 
-The order of the source's columns is not kept: a column that is added FIRST or AFTER another stands at the end here.
+The order of the source's columns is not kept: a column that is added FIRST or AFTER another is at the end here.
 Order: foreign keys and indexes that change go, columns change, keys, indexes and foreign keys come.
 """
 
@@ -66,7 +66,9 @@ def _primary(model: TableModel) -> Sql:
 
 
 def _foreign_keys_gone(step: AlterStep, old: TableModel, after: Catalog, everything: bool) -> list[Sql]:
-    """Those that the statement drops; `everything`: and those that hang on what changes, to come back after it."""
+    """Return statements that drop the removed foreign keys; with `everything`, also those that come back after the
+    change.
+    """
     kept = set() if everything else {key.name for key in step.new.foreign_keys}
     found = [parts.drop_foreign_key(step.old, key) for key in step.old.foreign_keys if key.name not in kept]
     if everything:

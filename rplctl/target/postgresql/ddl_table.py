@@ -2,7 +2,7 @@
 
 A foreign key is made as soon as both its tables are there, and again when its parent comes back; existing rows are not
 checked again (NOT VALID), as the source does not either.
-Statements never hang on what a run before left behind: those that may be needless ask first (DO … IF).
+Statements never depend on what an earlier run left: those that may be needless ask first (DO … IF).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _NOW = ("CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP")
 
 
 def create_schema(database: str) -> Sql:
-    """CREATE SCHEMA, unless it is there: IF NOT EXISTS would want the right to create it all the same."""
+    """CREATE SCHEMA, unless it is there: IF NOT EXISTS would need the right to create it all the same."""
     if database.lower() == OWN_SCHEMA or database.startswith("pg_"):
         raise TargetError(
             f"The source's database '{database}' cannot be a schema of that name in PostgreSQL: it is reserved",

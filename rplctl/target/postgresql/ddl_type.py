@@ -120,7 +120,7 @@ def short_name(name: str) -> str:
 
 
 def index_of(model: TableModel, key: Key) -> str:
-    """The unquoted name of a key's index: unique in its schema, as PostgreSQL wants it."""
+    """The unquoted name of a key's index: unique in its schema, as PostgreSQL requires it."""
     return short_name(index_name(model, key))
 
 

@@ -1,4 +1,4 @@
-"""Where PostgreSQL's log stands (WL#9452), as it writes positions: 0/16B3748."""
+"""The position of PostgreSQL's log (WL#9452), as it writes positions: 0/16B3748."""
 
 from __future__ import annotations
 

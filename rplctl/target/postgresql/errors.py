@@ -48,7 +48,7 @@ def change_error(error: psycopg.Error | TargetError, change: RowChange, model: T
 
 
 def ddl_error(error: TargetError, plan: DdlPlan) -> TargetError:
-    """The error of a statement; a date that a conversion made is told with the columns it may be of."""
+    """The error of a statement; a date that a conversion made is reported with the columns it may be of."""
     for step in plan.steps:
         if isinstance(step, AlterStep) and error.errno == er.TRUNCATED_WRONG_VALUE:
             filled = DDL.filled_columns(step, plan.context, original_names=True)

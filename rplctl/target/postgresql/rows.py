@@ -1,7 +1,7 @@
 """Row changes as SQL for PostgreSQL: by parameters for a few rows, by a staged table for many.
 
 Pure: texts in, texts out. Texts with parameters have psycopg's `%(cN)s` for the row's N-th value; its type is taken
-from where it stands, so a column that an operator gave another type takes what fits into it. A staged table has the
+from its place, so a column that an operator gave another type takes what fits into it. A staged table has the
 columns c0, c1, … in the order of the rows. Generated columns that a row leaves out are computed (MINIMAL images).
 """
 

@@ -1,6 +1,6 @@
-"""PREPARE TRANSACTION on PostgreSQL: what two-phase commit asks besides the transaction's own connection (WL#3970).
+"""PREPARE TRANSACTION on PostgreSQL: what two-phase commit needs besides the transaction's own connection (WL#3970).
 
-Facts it stands on: prepared transactions belong to no connection and keep their locks through every crash; COMMIT
+Facts that it relies on: prepared transactions belong to no connection and keep their locks through every crash; COMMIT
 PREPARED runs outside a transaction, in the database it was prepared in, by its owner; `max_prepared_transactions` is 0
 unless somebody set it.
 """

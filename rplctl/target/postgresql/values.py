@@ -62,7 +62,7 @@ class LargeBytes:
 
 
 def parameter(value: Value, column: Column, nul: NulInText = NulInText.STOP) -> str | None:
-    """One value as the text of a parameter, whose type PostgreSQL takes from where it stands. Raises TargetError."""
+    """One value as the text of a parameter, whose type PostgreSQL takes from its place. Raises TargetError."""
     if value is None:
         return None
     return _storable(_text_of(column)(value), column, nul)

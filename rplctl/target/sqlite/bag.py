@@ -1,8 +1,8 @@
 """Rows of a SQLite table without a key, so many copies of each, deleted at once: one pass over the table for all.
 
-The rows lie in a temporary table; each row of the target finds its like there, by an index over their values, and the
-first `rplctl_copies` that did go. Where the target's table has an index that tells its rows apart, it is the other way
-round. Invariant: a row goes because every column IS what the source says, by the comparison that finds single rows
+The rows are in a temporary table; each row of the target finds its like there, by an index over their values, and the
+first `rplctl_copies` that did go. Where the target's table has an index that distinguishes its rows, it is the other
+way round. Invariant: a row goes because every column IS what the source says, by the comparison that finds single rows
 (`SqliteTarget._where`), and as many go as are said in total; each row counts once, so then each has found its number.
 """
 
@@ -35,7 +35,7 @@ def is_all_there_is(driver: SqliteDriver, name: str, columns: int) -> bool:
 
 
 def remove_copies(driver: SqliteDriver, model: TableModel, rows: Sequence[Row]) -> None:
-    """Delete of each row as many copies as the number behind its values. Raises CountMismatch."""
+    """Delete of each row as many copies as the number after its values. Raises CountMismatch."""
     expected = sum(cast(int, row[-1]) for row in rows)
     with _staged(driver, model, rows):
         row = row_number(model.columns)

@@ -253,7 +253,7 @@ def convert(old: Column, new: Column, value: Sql, context: DdlContext) -> Conver
 
 
 def text_to_number(value: Sql) -> tuple[Sql, Sql]:
-    """SQL of the DOUBLE that a text is, and of the condition that it cannot be told to the bit.
+    """SQL of the DOUBLE that a text is, and of the condition that it is not exact to the bit.
 
     Servers read a decimal number, blanks around it, and round once. The condition names what is no such number (a
     source without strict mode took what it began with), or has more digits than SQLite surely rounds alike.

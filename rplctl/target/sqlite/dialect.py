@@ -1,4 +1,4 @@
-"""SQLite: one file of this machine with one namespace for all tables; positions lie beside the replicated tables."""
+"""SQLite: one file of this machine with one namespace for all tables; positions are next to the replicated tables."""
 
 from __future__ import annotations
 

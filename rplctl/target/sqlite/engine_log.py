@@ -2,10 +2,10 @@
 
     LSN              frames of the WAL that are committed (mxFrame)
     LSN_checkpoint   frames of them that are in the database file, too (nBackfill)
-    WAL_salt         which WAL: it changes when the WAL is begun anew, and LSN with it begins at 0
+    WAL_salt         which WAL: it changes when the WAL begins again, and LSN with it begins at 0
     data_version     what PRAGMA data_version says on our connection
 
-The first three stand in the wal-index `FILE-shm`, native byte order (sqlite.org/walformat.html):
+The first three are in the wal-index `FILE-shm`, native byte order (sqlite.org/walformat.html):
 
     offset   0  u32 version      8  u32 change counter    12  u8 initialised    16  u32 mxFrame
             32  u32[2] salt     48  a second copy of all; equal to the first when nobody is writing it

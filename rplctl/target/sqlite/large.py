@@ -2,7 +2,7 @@
 
 Invariant: nobody sees the zeros in between. Both happen in the applier's transaction, and where something is computed
 from the column (indexes, checks, generated columns, triggers) it is bound as all other values are. SQLite makes the
-room for bytes without holding it where the columns behind are empty, so that a row of 1 GB takes memory for a piece;
+room for bytes without holding it where the later columns are empty, so that a row of 1 GB takes memory for a piece;
 zeros that are text, and those before a column, it holds twice. (Manual: zeroblob(), "Open A BLOB For Incremental I/O",
 which is for text, too.)
 """
