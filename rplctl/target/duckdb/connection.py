@@ -113,7 +113,7 @@ def _export(options: Options) -> Export | None:
 
 
 def _opened(options: Options, *, may_make: bool) -> DriverConnection:
-    """Raises TargetError; 1205 names the process that has the file open."""
+    """Return a connection to the file. Raises TargetError; 1205 names the process that has the file open."""
     path = options.path
     if not may_make and not path.exists():
         text = f"the target's file {path} is no longer there"
@@ -140,6 +140,6 @@ def _opened(options: Options, *, may_make: bool) -> DriverConnection:
 
 
 def driver_of(connection: Any) -> DuckdbDriver:
-    """DuckDB's own, of SQLAlchemy's."""
+    """Return DuckDB's own connection, of SQLAlchemy's."""
     found: DriverConnection = connection.connection.driver_connection
     return found.driver

@@ -254,7 +254,7 @@ class DuckdbTarget(OneConnection):
         return None
 
     def _change_copies(self, before: RowSet, after: RowSet | None, model: TableModel) -> None:
-        """All that are equal go, and all but one come back, as the image has them."""
+        """Delete all rows that are equal, and insert all but one again, as the image has them."""
         if set(before.columns) != set(range(len(model.columns))) or not sql_of.is_all_there_is(self._driver, model):
             raise hidden_numbers(model, "the change's image is not the whole row")
         with self._given(model, before.columns, before.rows) as given:
@@ -286,7 +286,7 @@ class DuckdbTarget(OneConnection):
         return found[0][0]
 
     def _refuse_duplicate(self, model: TableModel, image: RowSet, but: int | None = None) -> None:
-        """Raises TargetError 1062 where another row than `but` has the values of a unique key."""
+        """Check the unique keys. Raises TargetError 1062 where another row than `but` has the values of one."""
         for name, columns in sql_of.unique_keys(model):
             at = {column: i for i, column in enumerate(image.columns)}
             if not all(column in at for column in columns):
@@ -337,7 +337,7 @@ class DuckdbTarget(OneConnection):
             raise TargetError("Query execution was interrupted", errno=er.QUERY_INTERRUPTED)
 
     def _count(self, sql: Sql, given: Relation | None = None) -> int:
-        """Rows that a statement hit."""
+        """Return the number of rows that a statement hit."""
         (found,) = self._rows(sql, given)
         return cast(int, found[0])
 

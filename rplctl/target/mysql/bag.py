@@ -130,7 +130,7 @@ class BagRemover:
         self._send(written_bytes(b"DELETE FROM %s WHERE %s=%d", STAGE, _ROW, row))
 
     def _pairs(self, model: TableModel, count: int) -> SqlBytes:
-        """Each row of the table with the staged one that it is like."""
+        """Return the join of the table's rows with the staged rows that are equal to them."""
         table, same = table_name(model), _same(model)
         if (index := self._telling_index(model, count)) is not None:
             return written_bytes(b"%s AS s STRAIGHT_JOIN %s FORCE INDEX (%s) ON %s", STAGE, table, quote(index), same)

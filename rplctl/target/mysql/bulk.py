@@ -68,7 +68,7 @@ class BulkLoader:
         self._bag = BagRemover(send, ask)
 
     def remove_copies(self, rows: EncodedRows, model: TableModel) -> None:
-        """Rows of a table without a key, and how many of each. Raises CountMismatch."""
+        """Delete rows of a table without a key, of each row as many copies as it says. Raises CountMismatch."""
         with self._bag.stage(model) as stage:
             self._into(stage, rows, model)
             self._bag.remove(model, rows.count)
@@ -228,7 +228,7 @@ def load_local(  # noqa: PLR0913 - the parts of one statement
     sets: Sequence[SqlBytes] = (),
     how: SqlBytes = NO_BYTES,
 ) -> Loaded:
-    """LOAD DATA LOCAL of fields as bytes: `places` are their columns or variables, `sets` assignments."""
+    """Load fields as bytes by LOAD DATA LOCAL: `places` are their columns or variables, `sets` assignments."""
     given = written_bytes(b" SET %s", joined_bytes(b", ", sets)) if sets else NO_BYTES
     sql = written_bytes(
         b"LOAD DATA LOCAL INFILE 'rplctl'%s INTO TABLE %s CHARACTER SET binary (%s)%s",

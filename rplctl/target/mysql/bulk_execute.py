@@ -47,7 +47,7 @@ class Loaded:
 
 
 def execute_frames(connection: LoadingConnection, sql: SqlBytes, rows: EncodedRows) -> Loaded:
-    """The statement, which has a parameter for each column, for each row. Raises the driver's errors."""
+    """Execute the statement, which has a parameter for each column, for each row. Raises the driver's errors."""
     driver: Any = connection
     parameters = len(rows.columns)
     driver._execute_command(_PREPARE, sql)
@@ -71,7 +71,7 @@ def execute_frames(connection: LoadingConnection, sql: SqlBytes, rows: EncodedRo
 
 
 def _pieces(rows: EncodedRows, most_bytes: int) -> Iterator[memoryview]:
-    """Whole rows, at least two: of a single one the server does not say whether it was there."""
+    """Yield whole rows, at least two at a time: of a single row the server does not report whether it was there."""
     ends = row_ends(byte_view(rows.view), len(rows.columns), framed=True)
     first = start = 0
     while first < len(ends):

@@ -41,7 +41,7 @@ Ask = Callable[[Sql], Sequence[Sequence[Any]]]
 def read_definitions(
     ask: Ask, objects: Iterable[ServerObject], server: ServerKind, *, identity: bool
 ) -> dict[ServerObject, Definition | None]:
-    """None for an object that is absent. Raises TargetError."""
+    """Return the definitions of the objects; None for an object that is absent. Raises TargetError."""
     return {found: _definition(ask, found, server, identity) for found in objects}
 
 
@@ -91,8 +91,8 @@ def _numbers(ask: Ask, found: ServerObject, server: ServerKind) -> str:
 
 
 def _status(ask: Ask, found: ServerObject) -> tuple[str, str, bool]:
-    """The engine; the second in which the table was made (InnoDB of MariaDB: last altered or renamed); whether that
-    second is over.
+    """Return the engine, the second in which the table was made (InnoDB of MariaDB: last altered or renamed), and
+    whether that second is over.
     """
     columns = written("ENGINE, CREATE_TIME, CREATE_TIME < SYSDATE()")
     engine, made, is_past = ask(_of_table(columns, found.database, found.name))[0]

@@ -28,11 +28,11 @@ class Killer:
         self._killed = 0
 
     def watch(self, identifier: int) -> None:
-        """The connection that a kill is meant for."""
+        """Set the connection that a kill is meant for."""
         self._identifier = identifier
 
     def kill(self) -> None:
-        """From another thread; once per connection. A server that is away needs no killing."""
+        """Kill the connection, from another thread and only once. A server that is away needs no killing."""
         if not self._identifier or self._killed == self._identifier:
             return
         self._killed = self._identifier

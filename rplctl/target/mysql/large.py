@@ -51,7 +51,7 @@ class SingleChanges:
                 self._send(written_bytes(b"DROP TEMPORARY TABLE %s", joined_bytes(b", ", tables)))
 
     def insert(self, model: TableModel, rows: RowSet) -> RowSet:
-        """Rows with large cells, one by one; the others are left to the caller. Raises CountMismatch."""
+        """Insert rows with large cells, one by one; return the others for the caller. Raises CountMismatch."""
         large, small = _apart(rows)
         self._expect_each(model, (RowChange(ChangeKind.INSERT, None, RowSet(rows.columns, [r])) for r in large))
         return small
@@ -93,7 +93,7 @@ class SingleChanges:
         return False
 
     def _staged(self, change: RowChange, model: TableModel, tables: list[SqlBytes]) -> RowChange:
-        """The change with a StagedCell for each large cell that its statement would hold."""
+        """Return the change with a StagedCell for each large cell that its statement would hold."""
 
         def stage(value: Value, column: int) -> Value:
             if not _is_large(value) or model.columns[column].generated is not None:

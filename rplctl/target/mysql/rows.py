@@ -91,7 +91,7 @@ def by_key(model: TableModel, key: Row) -> SqlBytes:
 
 
 def update_statement(model: TableModel, columns: Sequence[int], values: Row, where: SqlBytes) -> SqlBytes:
-    """`columns` take `values` where `where` holds."""
+    """Return the UPDATE that gives `columns` the `values` where `where` holds."""
     given = set(columns)
     parts = [
         written_bytes(b"%s=%s", quote(model.columns[c].name), literal(value, model.columns[c]))
@@ -118,7 +118,7 @@ def _is_no_geometry(value: Value, column: Column) -> bool:
 
 
 def change_statement(change: RowChange, model: TableModel) -> SqlBytes:
-    """One change of one row."""
+    """Return the statement for one change of one row."""
     if change.kind is ChangeKind.INSERT:
         assert change.after is not None
         return next(insert_statements(model, change.after))[0]
@@ -131,7 +131,7 @@ def change_statement(change: RowChange, model: TableModel) -> SqlBytes:
 
 
 def update_statements(model: TableModel, rows: RowSet) -> Iterator[tuple[SqlBytes, int]]:
-    """UPDATE by key, many in one packet: each row's values, then its key; (statements, rows in them)."""
+    """Yield UPDATEs by key, many in one packet, with the number of rows in each. A row has its values, then its key."""
     width = len(rows.columns)
     return _grouped(
         NO_BYTES,
@@ -141,7 +141,9 @@ def update_statements(model: TableModel, rows: RowSet) -> Iterator[tuple[SqlByte
 
 
 def where_row(model: TableModel, image: RowSet) -> SqlBytes:
-    """By key when the image holds it, else by the whole image and only one row, as the server does without a key."""
+    """Return the condition of a row: by key when the image holds it, else by the whole image and only one row, as the
+    server does without a key.
+    """
     row = image.rows[0]
     if finds_by_key(model, image):
         at = {column: i for i, column in enumerate(image.columns)}
@@ -167,7 +169,7 @@ def has_empty_enum(model: TableModel, sets: Iterable[RowSet]) -> bool:
 
 
 def parents_first(chunks: Sequence[TableChunk], models: Mapping[tuple[str, str], TableModel]) -> list[TableChunk]:
-    """Chunks so ordered that a table comes after those its foreign keys point at; cycles stay as they are."""
+    """Return the chunks so that a table comes after those its foreign keys point at; cycles stay as they are."""
     by_name = {(chunk.database, chunk.table): chunk for chunk in chunks}
     wanted = {*by_name}  # names alone: what calls itself is a cycle, and keeps what it knows until garbage is sought
     ordered: list[tuple[str, str]] = []

@@ -136,7 +136,7 @@ class Session:
             self.leave()
 
     def leave(self) -> None:
-        """Back into our own session, from whatever one, known or not. Nothing is sent where we are in it."""
+        """Go back into our own session, from any other one, known or not. Nothing is sent if we are in it."""
         if not self._is_foreign:
             return
         own = {name: self._home.get(name, DEFAULT) for name in sorted(self._ever_set - {_BETWEEN_TRANSACTIONS})}
@@ -292,7 +292,7 @@ def _reads_alike(sql: bytes) -> bool:
 
 
 def collations_sql(server: ServerKind) -> Sql:
-    """Ids and names. MariaDB's collations of several charsets have names of their own for each since 10.10."""
+    """Return the query for ids and names. Since 10.10, MariaDB's collations of several charsets have a name for each."""
     if server.is_mariadb and server.version >= 101001:
         return written("SELECT ID, FULL_COLLATION_NAME FROM information_schema.COLLATION_CHARACTER_SET_APPLICABILITY")
     return written("SELECT ID, COLLATION_NAME FROM information_schema.COLLATIONS WHERE ID IS NOT NULL")

@@ -57,7 +57,7 @@ class TimeZones:
         zone: SystemZone | None,
         table_model: Callable[[str, str], TableModel | None],
     ) -> Query:
-        """The statement with the source's time zone in place of SYSTEM. Raises TargetError 1846."""
+        """Return the statement with the source's time zone in place of SYSTEM. Raises TargetError 1846."""
         if query.context.time_zone != SYSTEM or (need := _need(query, context, table_model)) is _Need.NOTHING:
             return query
         if zone is None:
@@ -74,7 +74,7 @@ class TimeZones:
         return replace(query, context=replace(query.context, time_zone=text))
 
     def word_for(self, zone: SystemZone) -> str:
-        """The time zone of sessions that are in the source's SYSTEM; '' if the target has none."""
+        """Return the time zone of sessions that are in the source's SYSTEM; '' if the target has none."""
         if read_zone(self._ask, known=zone) == zone:
             return SYSTEM
         if zone.fixed is not None and (text := offset_text(zone.fixed)):

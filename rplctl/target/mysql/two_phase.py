@@ -39,7 +39,7 @@ def prepared_xids(engine: Engine, prefix: str) -> list[str]:
 
 
 def end_prepared(engine: Engine, verb: str, xid: str) -> None:
-    """XA COMMIT or XA ROLLBACK. Raises TargetError when the owner does not leave."""
+    """Execute XA COMMIT or XA ROLLBACK. Raises TargetError when the owner does not leave."""
     deadline = time.monotonic() + OWNER_GONE_SECONDS
     while True:
         try:

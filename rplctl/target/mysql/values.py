@@ -95,7 +95,7 @@ def comparand(value: Value, column: Column) -> SqlBytes:
 
 
 def is_equal(value: Value | StagedCell, column: Column) -> SqlBytes:
-    """A condition that holds for exactly this value: bytes are compared, not collations; NULL equals NULL."""
+    """Return a condition that holds for exactly this value: bytes are compared, not collations; NULL equals NULL."""
     name = quote(column.name)
     if isinstance(value, StagedCell):  # where one of two columns is binary, both are compared as bytes
         return written_bytes(b"%s=%s", name, literal(value, column))
@@ -120,7 +120,7 @@ def is_equal(value: Value | StagedCell, column: Column) -> SqlBytes:
 
 
 def is_empty_enum(value: Value, column: Column) -> bool:
-    """ENUM's error value '' (number 0), which strict mode would refuse."""
+    """True for ENUM's error value '' (number 0), which strict mode would refuse."""
     return column.type == "enum" and value == 0
 
 

@@ -316,7 +316,7 @@ class PostgresqlTarget(OneConnection):
     # one change
 
     def apply_change(self, change: RowChange, model: TableModel) -> None:
-        """An error ends the transaction; a caller that continues after it sets a savepoint before."""
+        """Apply one change. An error ends the transaction; a caller that continues after it sets a savepoint before."""
         try:
             found = self._rows.run_change(change, model)
         except (psycopg.Error, TargetError) as error:
