@@ -138,7 +138,7 @@ class BatchApplier:
         return applier
 
     def _find_group(self) -> None:
-        """What a crash left in the middle of it; one that begins elsewhere is not ours any more."""
+        """Look for a group that a crash interrupted; forget one that does not begin at the position."""
         with mapped_errors(self._target.kind), self._target.engine.begin() as connection:
             self._begun = kept_group(connection, self._channel.name)
             if self._begun is not None and not self._is_again:
@@ -239,7 +239,7 @@ class BatchApplier:
         return self._in_bulk(batch)
 
     def _in_bulk(self, batch: Batch) -> int:
-        """As net changes, if they fit."""
+        """Apply the batch as net changes, or in order where they do not fit. Return the number of row changes."""
         try:
             return self.bulk.apply(batch, partial(self._commit, batch))
         except Inconsistent:
@@ -352,11 +352,11 @@ class BatchApplier:
 
     @property
     def _is_again(self) -> bool:
-        """Whether what comes next may be there already."""
+        """True if a group that a crash interrupted begins here: some of its changes may be on the target."""
         return self._begun is not None and self._begun[0] == self.info.exec_position
 
     def _group_behind(self, position: BinlogPosition) -> tuple[BinlogPosition, BinlogPosition] | None:
-        """What is open once `position` is committed."""
+        """Return the begin and end of the group that is still open after `position` is committed, or None."""
         if self._begun is None or not self._is_again or not position.is_before(self._begun[1]):
             return None
         return position, self._begun[1]
@@ -455,7 +455,7 @@ class BatchApplier:
         )
 
     def _applied(self, work: OrderedRange) -> int:
-        """What was committed: its notes, its tables; the number of row changes."""
+        """Log the notes of a committed range, adopt its tables, and return the number of its row changes."""
         for note in (*work.result.notes, *work.result.passed_over.messages):
             log.warning("%s", note)
         self.bulk.count(work.result.by_spark, work.result.by_driver)

@@ -83,7 +83,7 @@ class BulkApplier:
 
     @property
     def _bulk_rows(self) -> int:
-        """As the target's connection has it, which is asked when it is made."""
+        """The target's `bulk_rows`, known once its connection is open; 0 if XA transactions cannot load rows."""
         if self._in_xa and not cast("TwoPhaseTarget", self._target).loads_prepared:
             return 0
         return self._target.bulk_rows
@@ -214,7 +214,10 @@ class BulkApplier:
             return self._pipeline.decode(splits, self._tables.find(error))
 
     def _check_bulk(self, chunks: list[TableChunk]) -> bool:
-        """Whether the target's foreign keys must rest. Raises when its tables do not fit, or not the bulk way."""
+        """Check that the tables take these chunks in bulk; True if the target's foreign keys must be off.
+
+        Raises TargetError if a table does not fit; NotTransactional, Inconsistent or BagMismatch if bulk is impossible.
+        """
         models = self._tables.catalog.tables
         touched = {(chunk.database, chunk.table) for chunk in chunks}
         self._tables.check_bulk([models[name] for name in touched])
@@ -254,7 +257,7 @@ class BulkApplier:
 
 
 def pieces_to_apply(chunks: list[TableChunk]) -> Iterator[list[TableChunk]]:
-    """What goes to the target at once, in order; each piece names a table once, as the chunks of one split do."""
+    """Yield the chunks that are applied together, in order; each piece names a table once, as a split does."""
     by_split: list[list[TableChunk]] = []
     for chunk in chunks:
         if not by_split or any((c.database, c.table) == (chunk.database, chunk.table) for c in by_split[-1]):
@@ -264,5 +267,5 @@ def pieces_to_apply(chunks: list[TableChunk]) -> Iterator[list[TableChunk]]:
 
 
 def _is_entangled(error: CountMismatch | TargetError) -> bool:
-    """Whether it may be that it fits by one connection."""
+    """True if the batch may fit when one connection applies it."""
     return not isinstance(error, BagMismatch) if isinstance(error, CountMismatch) else error.errno in _IN_THE_WAY

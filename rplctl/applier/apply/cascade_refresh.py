@@ -1,9 +1,9 @@
-"""What a foreign key changes on the source and the target cannot follow: generated columns, parents without a key.
+"""Foreign key actions that the target cannot follow: on generated columns, and from parents without a key.
 
-Servers compute a virtual column anew when ON UPDATE CASCADE or SET NULL changes what it is made of, and (but for MySQL
-9.6 and later) log nothing of it; here it is a plain column. InnoDB follows a foreign key to columns that are no unique
-key; no other target can have one. Invariant: behind a change of a parent the rows of its children are what the source
-has, or the change is refused before it is made.
+Servers compute a virtual column again when ON UPDATE CASCADE or SET NULL changes a column of its expression. Except
+for MySQL 9.6 and later, they do not log the new value; here the column is a plain one. InnoDB lets a foreign key refer
+to columns that are not a unique key; no other target can have such a foreign key. Invariant: after a change of a
+parent, the rows of its children are as on the source, or the change is refused before it is made.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ from rplctl.target.ddl_parts import is_enforceable, quote
 
 @dataclass(frozen=True, slots=True)
 class Cascade:
-    """What follows changes of one parent. `referenced`: its columns that foreign keys with actions point at;
-    `stale`: the generated columns of other rows that they may leave behind, by table; `lost`: the foreign keys with
-    actions that the target does not have.
+    """The foreign key actions that follow changes of one parent table.
+
+    `referenced`: its columns to which foreign keys with actions refer. `stale`: by table, the generated columns of
+    other rows that the actions may leave outdated. `lost`: the foreign keys with actions that the target does not have.
     """
 
     referenced: frozenset[int]
@@ -36,7 +37,7 @@ class Cascade:
     lost: tuple[tuple[TableModel, ForeignKey], ...] = ()
 
     def follows(self, change: RowChange) -> bool:
-        """Whether foreign keys act on the change; an old value that the image lacks may have been another."""
+        """True if foreign keys act on the change; an old value that the image lacks may have been a different one."""
         if not (self.stale or self.lost) or change.before is None:
             return False
         if change.kind is ChangeKind.DELETE or change.after is None:
@@ -87,7 +88,7 @@ class Cascade:
 
 
 def _has_rows(target: Target, model: TableModel, columns: Iterable[str]) -> bool:
-    """With a value in one of the columns."""
+    """True if a row of the table has a value in one of the columns."""
     filled = joined(" OR ", (written("{} IS NOT NULL", quote(name)) for name in columns))
     asked = written("SELECT 1 FROM {} WHERE {} LIMIT 1", _ddl(target).table(model), filled)
     return run(target.connection, asked).first() is not None
@@ -100,7 +101,7 @@ def _ddl(target: Target) -> Ddl:
 
 
 def cascade_of(catalog: Catalog, parent: TableModel, *, are_followed: bool = True) -> Cascade:
-    """Of changes of this table's rows. `are_followed`: by the target, where it has the foreign key."""
+    """Return what follows changes of rows of `parent`. `are_followed`: by the target, where it has the foreign key."""
     reached = {(parent.database, parent.name)}
     models = [model for model in catalog.tables.values() if any(key.acts for key in model.foreign_keys)]
     while more := {(m.database, m.name) for m in models if any(_points(k, reached) for k in m.foreign_keys)} - reached:

@@ -69,7 +69,7 @@ log = logging.getLogger(__name__)
 
 
 class CloneLoader:
-    """Of one connection to the target. Made before the first batch: it says what `work` leaves out."""
+    """Loads a copy over one connection to the target. Made before the first batch: it says what `work` excludes."""
 
     def __init__(  # noqa: PLR0913 - the parts of one loader
         self,
@@ -171,8 +171,8 @@ class CloneLoader:
         return Until("relay_pos", here.log_name, here.log_pos)
 
     def _side(self, found: Snapshot) -> int:
-        """Of its place: -1 the applier is before it, 0 there, 1 behind it. By position it is behind it by a transaction
-        only, for what else servers log moves positions, too.
+        """Return where the applier is relative to the snapshot: -1 before its position, 0 at it, 1 past it. By
+        position, only a transaction takes the applier past it, as other logged events move positions, too.
         """
         info, place = self._work.info, found.low
         has_all = _is_within(place.gtids, info.gtid_executed)
@@ -227,7 +227,7 @@ class CloneLoader:
         return bool(pieces.done) or self._is_over(found, rows, by_source)
 
     def _takes_over(self, found: Snapshot, by_source: dict[TableName, ClonedTable]) -> bool:
-        """Whether all is loaded that the snapshot goes on with, and nothing else."""
+        """True if exactly those chunks are loaded from which the snapshot resumes."""
         rows = [by_source[table.name] for table in found.tables]
         kept = [(row, count) for row, count in zip(rows, found.counts, strict=False) if count]
         return all((row.Epoch, row.Chunks) == (found.continues, count) for row, count in kept)
@@ -310,7 +310,7 @@ class CloneLoader:
         self._work.learned(models, defaults)
 
     def _forget(self) -> None:
-        """What is known of the snapshot that was loaded."""
+        """Forget the tables of the snapshot that was loaded."""
         self._models.clear()
         self._keyed.clear()
 
@@ -338,7 +338,7 @@ class CloneLoader:
 
     @contextmanager
     def _transaction(self, target: Target) -> Iterator[Connection]:
-        """Of the target, where the position is still ours. Raises LockBusy."""
+        """Run the block in a transaction of the target. Raises LockBusy if the stored position is not ours any more."""
         here = self._work.info
         target.begin(foreign_keys=False)
         try:
@@ -477,14 +477,14 @@ class CloneLoader:
 
 
 def _is_within(gtids: str, others: str, *, exactly: bool = False) -> bool:
-    """Of one vendor's; '' is none at all. A state of MariaDB may be within another that is not the same, both ways."""
+    """True if `others` has all `gtids`, of one vendor; '' is empty. Different MariaDB states may contain each other."""
     if exactly:
         return ":" in gtids or MariadbGtidState.parse(gtids) == MariadbGtidState.parse(others)
     return not gtids or is_executed(gtids, others)
 
 
 def _keeps_half(model: TableModel) -> bool:
-    """Of a server's table: rows of a chunk that was cut stay, and another snapshot begins it again empty."""
+    """True if the engine keeps rows of a chunk that was cut off: another snapshot begins the table empty."""
     return model.engine.lower() in ("myisam", "aria", "memory", "csv", "archive")
 
 

@@ -1,7 +1,7 @@
-"""What of a snapshot is to be loaded: handed out to some threads, which commit a table's chunks in their order.
+"""Hands out the pieces of a snapshot to threads, which commit the chunks of a table in their order.
 
-Invariant: each chunk is handed out once, a table's late keys when all of its chunks are committed. After a failure
-nothing more is handed out, and what waits for its turn is given up.
+Invariant: each chunk is handed out once, and the late keys of a table after all of its chunks are committed. After a
+failure no piece is handed out, and the pieces that wait for their turn are given up.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 
 class GivenUp(Exception):
-    """Another piece failed."""
+    """Another piece failed, so this piece is given up."""
 
 
 class Pieces:
@@ -75,7 +75,7 @@ class Pieces:
         return None
 
     def _is_read(self, number: int) -> bool:
-        """Whether it has all its chunk files, or had."""
+        """True if the table has all its chunk files, or had them before they were loaded."""
         if self._counts is None and self._found.counts:
             parts = self._found.parts()
             return number < len(parts) and parts[number].is_whole

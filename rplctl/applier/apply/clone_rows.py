@@ -184,5 +184,5 @@ def chunk_of_rows(images: Images, columns: Sequence[SelectedColumn], model: Tabl
 
 
 def rows_of_images(images: Images, columns: Sequence[SelectedColumn], model: TableModel, kind: str) -> RowSet:
-    """As `chunk_of_rows`, as that kind of target takes one by one."""
+    """Return the rows of `chunk_of_rows` as a target of that kind takes them one by one."""
     return inserted_images(images, columns, model, kind, 0, length_prefixed=False).inserts[0]

@@ -75,7 +75,7 @@ _UNKNOWN_TABLE = (er.BAD_TABLE_ERROR, er.NO_SUCH_TABLE)
 
 @dataclass(slots=True)
 class OrderedResult:
-    """What a range did besides changing rows."""
+    """The row counts of a range, and all that it did in addition to changing rows."""
 
     changes: int = 0
     by_spark: int = 0  # of these, row changes that tasks of Spark decoded
@@ -89,10 +89,10 @@ class OrderedResult:
 
 
 class ChangeLog(Savepoints, Protocol):
-    """What a target that keeps changes, not rows, is told (lake.py)."""
+    """The interface of a target that keeps changes, not rows (lake.py)."""
 
     def rows(self, piece: EventRun, catalog: Catalog) -> int:
-        """A rows event and its table map. The number of its changes."""
+        """Take a rows event and its table map; return the number of its changes."""
 
     def statement(self, plan: DdlPlan, text: str) -> None: ...
 
@@ -309,7 +309,7 @@ class OrderedRange:
         return RowsOfEvent(model=rows.model, kind=kind, flags=flags, changes=changes)
 
     def _cascade(self, rows: RowsOfEvent) -> Cascade | None:
-        """What foreign keys make of other rows; None where the log has that, or the target is a server."""
+        """Return what foreign keys change in other rows; None if the log contains that, or the target is a server."""
         if self._statements is not None or rows.kind == INSERT or rows.flags & _WITHOUT_ACTIONS:
             return None
         if self._cascades_of is not self._catalog:
@@ -378,7 +378,7 @@ class OrderedRange:
         run_sql(self._target.connection, sql)
 
     def _roll_back(self) -> None:
-        """What the source rolled back and logged: all since its last commit, which DDL is, too."""
+        """Undo what the source rolled back and logged: all since its last commit; DDL counts as a commit."""
         if self._statements is not None:
             self._statements.roll_back()
         elif self._may_roll_back:
@@ -453,7 +453,7 @@ class OrderedRange:
             )
 
     def _concerns_no_table(self, query: Query, context: DdlContext, error: RplError) -> bool:
-        """What `on_unsupported_ddl=skip` passes over: nothing that may change rows or columns that are here."""
+        """True if `on_unsupported_ddl=skip` may skip the statement: it cannot change rows or columns that are here."""
         if error.errno == er.NOT_SUPPORTED_YET:
             return True
         if error.errno not in _UNKNOWN_TABLE:

@@ -100,8 +100,10 @@ class LakeApplier(BulkApplier):
             first = behind
 
     def _folders(self, batch: Batch, start: int, end: int, catalog: Catalog) -> dict[TableName, str]:
-        """Of the tables that may be in these bytes: each costs a look at its files, and there may be very many. What is
-        in a compressed transaction only its task sees.
+        """Return the folders of the tables that these bytes may change.
+
+        Each table costs a look at its files, and there may be very many tables. Only its task sees which tables a
+        compressed transaction changes, so that a batch with one gets the folders of all tables.
         """
         names: Iterable[TableName] = catalog.tables
         with suppress(BinlogFormatError):  # its task tells what is wrong, and where
@@ -127,10 +129,10 @@ def _transaction(batch: Batch, number: int) -> Transaction:
 
 
 class LakeChanges:
-    """What one group that is carried out in order (DDL, CREATE TABLE … SELECT, XA COMMIT) brings to the lake.
+    """The changes that a group applied in order (DDL, CREATE TABLE … SELECT, XA COMMIT) brings to the lake.
 
-    Its rows have the place of the group and are numbered through: the events may lie elsewhere (XA). Events of a table
-    share a file, up to PIECE_BYTES and the next savepoint: `finish` writes what is left.
+    Its rows have the position of the group and consecutive numbers: the events may be elsewhere in the log (XA). Events
+    of a table share a file, up to PIECE_BYTES and the next savepoint: `finish` writes the remaining rows.
     """
 
     def __init__(self, target: LakeTarget, batch: Batch) -> None:

@@ -70,7 +70,7 @@ class TableSource(ABC):
 
     @abstractmethod
     def find(self, unknown: UnknownTables) -> Catalog:
-        """As `know`, of the tables that a task did not know. Raises the error where only DDL brings models."""
+        """Return the catalog with the tables that a task did not know. Raises `unknown` if only DDL brings models."""
 
     def check_bulk(self, models: Sequence[TableModel]) -> None:
         """Raises NotTransactional, or Inconsistent for tables whose rows must be applied in the source's order."""
@@ -85,10 +85,10 @@ class TableSource(ABC):
 
     @abstractmethod
     def can_share(self, run: EventRun) -> bool:
-        """Whether the several transactions of the run may be one of the target's."""
+        """True if the several transactions of the run may be one transaction of the target."""
 
     def position_follows(self, run: EventRun, *, in_xa: bool) -> bool:
-        """Whether the run may commit by itself, so that its position is written behind it (`commit_after`)."""
+        """True if the run may commit by itself, so that its position is written after it (`commit_after`)."""
         return False
 
     def kept_by(self, run: EventRun) -> list[TableName]:
@@ -111,8 +111,10 @@ class TableSource(ABC):
 
 
 class LiveTables(TableSource):
-    """Of one applier; what waits for a statement is kept between events, not between groups. `notes`: None where a
-    crash is not provided for.
+    """The tables of a target that executes the source's statements, for one applier.
+
+    Events that wait for their statement are kept until the group ends, not longer. `notes`: None where the caller does
+    not provide for a crash.
     """
 
     def __init__(self, target: StatementTarget, tolerance: Tolerance, notes: StatementNotes | None = None) -> None:
@@ -150,18 +152,20 @@ class LiveTables(TableSource):
         return catalog
 
     def position_follows(self, run: EventRun, *, in_xa: bool) -> bool:
-        """Whether the run may commit by itself; in two-phase commit only what does not wait for its COMMIT may: what
-        the source did not commit by XID (a ROLLBACK keeps what MyISAM keeps, prepared or not), or not to tables that
-        have transactions here.
+        """True if the run may commit by itself.
+
+        In two-phase commit, this holds only for a run that does not wait for its COMMIT: one that the source did not
+        commit by XID (a ROLLBACK keeps what MyISAM keeps, prepared or not), or one that changes tables without
+        transactions here.
         """
         return not (in_xa and (run.types == EventType.XID).any() and self.can_roll_back(run))
 
     def can_share(self, run: EventRun) -> bool:
-        """Whether its transactions may be one here: no row stays when a group behind it fails."""
+        """True if the run's transactions may be one transaction here: no row stays when a later group fails."""
         return self.can_roll_back(run)
 
     def can_roll_back(self, run: EventRun) -> bool:
-        """Whether the tables of its rows have transactions here."""
+        """True if the tables whose rows the run changes have transactions here."""
         models = (self.catalog.tables.get(name) for name in unknown_tables(run, Catalog()))
         return all(model is None or self._target.is_transactional(model) for model in models)
 
@@ -194,8 +198,10 @@ class LiveTables(TableSource):
         return {*(found.tables or ()), *self._target.may_also_change(models if is_clear else (), query.sql_bytes)}
 
     def can_repeat(self, run: EventRun) -> bool:
-        """Whether rows of it may be applied again to tables that hold some of them: whole images of rows with a key,
-        which nothing but the event changes, and none that a ROLLBACK takes back while the others stay.
+        """True if rows of the run may be applied again to tables that hold some of them.
+
+        That needs whole images of rows with a key, which nothing but the event changes, and no row that a ROLLBACK
+        removes while the others stay.
         """
         for rows in read_tables(run, self.catalog, self._target.kind):
             model, count = rows.model, len(rows.model.columns)
@@ -219,7 +225,7 @@ class LiveTables(TableSource):
             self.commit_was_here()
 
     def commit_was_here(self) -> None:
-        """What the source committed; the transaction goes on (savepoint_groups.py)."""
+        """Set a savepoint where the source committed; the transaction goes on (savepoint_groups.py)."""
         run(self._target.connection, written("SAVEPOINT {}", COMMIT_WAS_HERE))
 
     def roll_back(self) -> None:
@@ -247,7 +253,7 @@ class LiveTables(TableSource):
         return 0
 
     def run(self, query: Query, description: FormatDescription) -> None:
-        """A QUERY event."""
+        """Execute the statement of a QUERY event."""
         self._run(query, query, (), description)
 
     def _run(
@@ -320,8 +326,10 @@ class LiveTables(TableSource):
 
     @contextmanager
     def prepared(self) -> Iterator[None]:
-        """For the rows of an XA transaction at its COMMIT. A server looks for their parents before XA PREPARE; it
-        locks these no longer then, and without foreign_key_checks they may have gone since.
+        """Treat the rows that the block applies as those of an XA transaction at its COMMIT.
+
+        A server checks that their parents exist before XA PREPARE. At the COMMIT it no longer locks the parents, and
+        without foreign_key_checks these may have been deleted since.
         """
         self._were_prepared = True
         try:
@@ -330,7 +338,7 @@ class LiveTables(TableSource):
             self._were_prepared = False
 
     def _may_act(self, table_map: TableMap, piece: EventRun) -> bool:
-        """Whether a foreign key may do more with these rows than look for their parents."""
+        """True if a foreign key may do more with these rows than check that their parents exist."""
         events = piece.rows_events()
         name = (table_map.database, table_map.table)
         return events.kind[0] != INSERT and (events.kind[0] == DELETE or name in self._target.cascading_parents())

@@ -1,9 +1,10 @@
-"""What the operator lets a channel execute: REQUIRE_ROW_FORMAT and REQUIRE_TABLE_PRIMARY_KEY_CHECK (MySQL manual).
+"""Statements that a channel may execute: REQUIRE_ROW_FORMAT and REQUIRE_TABLE_PRIMARY_KEY_CHECK (MySQL manual).
 
-Invariant: what is not permitted stops before anything of its transaction is executed. REQUIRE_ROW_FORMAT permits what a
-source with binlog_format=ROW writes: rows, DDL, the words around transactions; no rows changed by a statement, no
-temporary table, no LOAD DATA. The primary key check ON is sql_require_primary_key's: a table may not be made without a
-primary key, nor lose it; one that never had one may be altered. What filters leave out is not asked about.
+Invariant: a statement that is not permitted stops the applier before anything of its transaction is executed.
+REQUIRE_ROW_FORMAT permits what a source with binlog_format=ROW writes: rows, DDL and transaction control statements. It
+does not permit rows changed by a statement, temporary tables or LOAD DATA. The primary key check ON follows
+sql_require_primary_key: a table may not be created without a primary key, nor lose it; a table that never had one may
+be altered. Statements that filters exclude are not checked.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def _words(query: Query, context: DdlContext) -> str:
 
 
 def _is_statement(words: str) -> bool:
-    """Whether binlog_format=ROW would have logged something else: rows, or nothing."""
+    """True if binlog_format=ROW would have logged rows, or nothing, instead of this statement."""
     return not _PERMITTED.match(words) or bool(_TEMPORARY.match(words) or _CREATES_ROWS.match(words))
 
 

@@ -20,7 +20,7 @@ from rplctl.event.types import EventType
 
 
 class Counted(Protocol):
-    """What counts the row changes."""
+    """An object that counts the row changes."""
 
     changes: int
     by_spark: int

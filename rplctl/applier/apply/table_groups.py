@@ -39,7 +39,7 @@ class TableGroups:
 
     @property
     def are_shared(self) -> bool:
-        """Whether two branches have had rows of this batch."""
+        """True if two worker connections or more have received rows of this batch."""
         return len(set(self._branches.values())) > 1
 
     def join_touched(self) -> list[TableName]:
@@ -51,7 +51,7 @@ class TableGroups:
         return names
 
     def are_several(self, chunks: Sequence[TableChunk], least: int) -> bool:
-        """Whether branches have something to share: what is not of the largest group is `least` rows or more."""
+        """True if there is work to share: the tables outside the largest group have `least` rows or more."""
         loads = self._loads_of(chunks)
         return len(loads) > 1 and loads.total() - max(loads.values()) >= least
 

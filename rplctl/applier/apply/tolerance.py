@@ -1,9 +1,9 @@
-"""What the applier may pass over: `replica_exec_mode=IDEMPOTENT` and `replica_skip_errors`, decided as the server does.
+"""Errors that the applier may skip: `replica_exec_mode=IDEMPOTENT` and `replica_skip_errors`, as the server decides.
 
-IDEMPOTENT is about single rows: one that is there already is overwritten, one that is missing is passed over, and so
-are the foreign keys' refusals. A listed error passes over what is left of its event: the rows behind the offender, or
-the statement. Invariant: never what may succeed when tried again (locks, connections), never damage of the log, and
-each one is counted with its position. (Manual: replica_exec_mode, replica_skip_errors.)
+IDEMPOTENT concerns single rows: a row that exists is overwritten, a row that is missing is skipped, and so is a row
+that a foreign key refuses. A listed error skips the rest of its event: the rows after the one that failed, or the
+statement. Invariant: an error that may not occur in another attempt (locks, connections) and damage of the log are
+never skipped. Each skipped error is counted with its position. (Manual: replica_exec_mode, replica_skip_errors.)
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ SHOWN = 10  # messages kept of one batch; the rest is a number
 
 @dataclass(slots=True)
 class PassedOver:
-    """What one transaction of the target left out or overwrote."""
+    """The changes that one transaction of the target skipped or overwrote."""
 
     errors: Counter[int] = field(default_factory=Counter)
     messages: list[str] = field(default_factory=list)
@@ -83,9 +83,9 @@ class Tolerance:
         )
 
     def drops_missing(self, *, is_mariadb: bool) -> bool:
-        """Whether DROP TABLE passes over tables that are not there and drops the others. `is_mariadb`: the source.
+        """True if DROP TABLE skips tables that do not exist and drops the others. `is_mariadb`: the source is MariaDB.
 
-        With 1051 in replica_skip_errors too: a list is never left half dropped.
+        This is also true with 1051 in replica_skip_errors: a list is never left half dropped.
         """
         return (self.ddl_is_idempotent and is_mariadb) or self.ignored is None or er.BAD_TABLE_ERROR in self.ignored
 
@@ -94,7 +94,7 @@ class Tolerance:
         return not self.idempotent and self.ignored == frozenset()
 
     def ignores(self, error: RplError) -> bool:
-        """Whether replica_skip_errors passes over the rest of the event."""
+        """True if replica_skip_errors skips the rest of the event that failed so."""
         if error.transient or isinstance(error, RelayLogError | LockBusy):
             return False
         return self.ignored is None or error.errno in self.ignored
