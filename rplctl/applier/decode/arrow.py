@@ -120,7 +120,7 @@ def _lies_as_it_is(fmt: ColumnFormat, cells: Cells, images: Images, number: int)
 
 @cache
 def _holds_ascii(charset: str) -> bool:
-    """Whether bytes below 128 are ASCII there, each by itself."""
+    """True if each byte below 128 is an ASCII character in this character set."""
     if is_utf8(charset):
         return True
     try:
@@ -158,7 +158,7 @@ def _strings(buffer: npt.NDArray[np.uint8], offsets: Ints, cells: Cells, wanted:
 
 
 def _printed(sheet: TextSheet, cells: Cells, column: Column, wanted: pa.DataType, *, zero_null: bool) -> pa.Array:
-    """What the server prints, read by Arrow."""
+    """Convert the text that a server prints to Arrow. Raises RplError 1292 for a zero date unless `zero_null`."""
     raw, starts, lengths = sheet.spans()
     count, width = sheet.sheet.shape
     if sheet.first.any():

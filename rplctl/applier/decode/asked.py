@@ -1,6 +1,6 @@
-"""What a reader of logs asks for; what it does not ask for need not be decoded.
+"""Changes that a reader of logs asks for; other changes need not be decoded.
 
-Invariant: a hint. What is left out is never of a table and a time that are asked for; more than that may be read.
+Invariant: this is a hint. A change of a table and a time that are asked for is never excluded; more may be read.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Asked:
 
     @classmethod
     def table(cls, name: TableName | None) -> Asked:
-        """None: all tables."""
+        """Ask for one table; None asks for all tables."""
         return cls(frozenset([name[0]]), frozenset([name[1]])) if name else cls()
 
     def __contains__(self, name: object) -> bool:
@@ -43,17 +43,19 @@ class Asked:
         return self.since == -math.inf and self.until == math.inf
 
     def has_of(self, database: str) -> bool:
-        """Whether a table of it may be asked for."""
+        """True if a table of the database may be asked for."""
         return not self.databases or database in self.databases
 
     def concerns(self, names: Sequence[TableName], database: str) -> bool:
-        """Whether a statement that names these tables is asked for; `database`: the one that it ran in, which it is of,
-        with no table's name, unless it names one table alone.
+        """True if a statement that names these tables is asked for.
+
+        `database`: the one in which it ran. Unless the statement names exactly one table, it also belongs to that
+        database, without a table's name.
         """
         return any(name in self for name in names) or (len(names) != 1 and (database, "") in self)
 
     def concerns_ddl(self, actions: Sequence[DdlAction], database: str) -> bool:
-        """As `concerns`; a database takes its tables along."""
+        """True if the actions are asked for, as in `concerns`; DROP DATABASE concerns all tables of its database."""
         if any(isinstance(action, DropDatabase) and self.has_of(action.name) for action in actions):
             return True
         return self.concerns([name for action in actions for name in tables_of(action)], database)

@@ -41,7 +41,7 @@ def head_of(part: TableChanges, transactions: Transactions, log_name: str, of: s
 
 
 def tail_of(images: Images, of: slice = ALL) -> list[pa.Array]:
-    """Whether an image lacks columns, and no statement."""
+    """Return the last two columns: true where an image lacks columns, and no statement."""
     before, after = images.before[of], images.after[of]
     partial = np.zeros(len(before), np.bool_)
     for chosen in (before, after):
@@ -50,7 +50,7 @@ def tail_of(images: Images, of: slice = ALL) -> list[pa.Array]:
 
 
 def columns_of(rows: Sequence[Sequence[Any]], schema: pa.Schema) -> list[pa.Array]:
-    """Of statements, plain values by their rows; times in microseconds."""
+    """Return the columns of statements, which are given as rows of plain values; times are in microseconds."""
     return [
         pa.array(values, pa.int64()).cast(TIME) if field.name == "ts" else pa.array(values, field.type)
         for values, field in zip(zip(*rows, strict=True), schema, strict=True)

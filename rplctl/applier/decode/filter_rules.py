@@ -111,9 +111,10 @@ class ReplicationFilter:
         )
 
     def accepts_statement(self, sql: str, database: str, context: DdlContext, charset: str = "") -> bool:
-        """For a statement whose current database is accepted. `charset`: `sql` is its bytes, decoded as latin-1.
+        """True if the rules accept a statement whose current database is accepted.
 
-        Raises RplError 1064 where the rules have to know what the statement changes, and its text does not tell.
+        `charset`: of the bytes in `sql`, which are decoded as latin-1. Raises RplError 1064 if the rules need to know
+        what the statement changes, and its text does not show that.
         """
         may_be_own = mentions_own(sql)
         if not self.reads_statements and not may_be_own and not is_own(database):

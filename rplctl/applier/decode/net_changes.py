@@ -82,12 +82,12 @@ def net_chunks(  # noqa: PLR0913 - what a split says
 def table_chunk(
     rows: TableRows, bulk_rows: int, in_order: Collection[tuple[str, str]] = (), *, framed: bool
 ) -> TableChunk:
-    """As `net_chunks`, of one table."""
+    """Return the net changes of one table, as `net_chunks` does for a run."""
     return replace(_table_chunk(rows, bulk_rows, in_order, framed=framed), width=rows.images.column_count)
 
 
 def inserted_chunk(rows: TableRows, bulk_rows: int, *, framed: bool) -> TableChunk:
-    """As `table_chunk`, of whole rows that are all inserted, each another than the others: nothing is looked for."""
+    """Return the chunk of whole rows that are all inserted and all different: no row is searched for."""
     model, images, form = rows.model, rows.images, value_form(rows.target_kind)
     count, whole = len(images.ops), tuple(range(images.column_count))
     everything, has_large = np.arange(count), has_large_cell(images)
@@ -162,7 +162,7 @@ def _with_diffs(images: Images, image: int, row: RowSet, documents: dict[int, Va
 
 
 class _Completion:
-    """What a target that does not know a table's defaults and expressions needs besides a partial after image."""
+    """Completes partial after images for a target that does not know a table's defaults and expressions."""
 
     def __init__(self, rows: TableRows) -> None:
         self._model = rows.model

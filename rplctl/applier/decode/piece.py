@@ -1,4 +1,4 @@
-"""What one task reads: whole events of one log file, and all that it has to know of them."""
+"""The input of one task: whole events of one log file, and all that it must know about them."""
 
 from __future__ import annotations
 

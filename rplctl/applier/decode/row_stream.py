@@ -223,7 +223,7 @@ def _distinct_maps(run: EventRun, numbers: Ints) -> tuple[list[TableMap], Ints]:
 def _map_of_events(
     run: EventRun, is_map: npt.NDArray[np.bool_], maps: Sequence[TableMap], map_number: Ints, events: RowsEvents
 ) -> Ints:
-    """For each rows event the number of the map in force. Raises BinlogFormatError where there is none."""
+    """Return the number of the map in force for each rows event. Raises BinlogFormatError if there is none."""
     ids = np.array([table_map.table_id for table_map in maps], np.int64)
     result = maps_in_force(run.starts[is_map], map_number, ids, events.event_start, events.table_id)
     without = np.flatnonzero(result < 0)
@@ -236,7 +236,7 @@ def _map_of_events(
 
 
 def table_ids(data: ByteArray, starts: Ints) -> Ints:
-    """Of the TABLE_MAP or rows events that begin at `starts`."""
+    """Return the table ids of the TABLE_MAP or rows events that begin at `starts`."""
     ids = np.zeros(len(starts), np.int64)
     for byte in range(6):
         ids |= data[starts + 19 + byte].astype(np.int64) << (8 * byte)

@@ -1,6 +1,6 @@
-"""What a source took back in the middle of a transaction and logged, for targets that cannot go back themselves.
+"""Removes changes that a source logged and took back within a transaction, for targets that cannot roll back so.
 
-Invariant: what is left of a run makes what the run makes where ROLLBACK and ROLLBACK TO are carried out.
+Invariant: the events that remain have the effect of the whole run where ROLLBACK and ROLLBACK TO are executed.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ class CommitGroupSize:
         return cls(min(filter(None, bounds), default=0), config.commit_group_milliseconds)
 
     def transactions(self) -> int:
-        """Of the next group at most; 0: as many as there are."""
+        """Return the most transactions that the next group may have; 0 = as many as there are."""
         if not self._seconds:
             return self._most
         return min(self._fitting, self._most) if self._most else self._fitting

@@ -48,7 +48,10 @@ class Assigned:
 
 
 def assigned(info: RelayLogInfo, config: Config) -> Assigned:
-    """What the next anonymous transaction behind `info` becomes. LOCAL is the uuid that log-status shows as ours."""
+    """Return the GTID that the next anonymous transaction after `info` gets.
+
+    LOCAL is the UUID that log-status shows as ours.
+    """
     kind = info.assign_gtids_to_anonymous_transactions_type
     if kind == "OFF":
         return Assigned("")

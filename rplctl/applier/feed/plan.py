@@ -1,9 +1,9 @@
-"""What to apply next: groups of the relay log cut into batches at every barrier (design D1).
+"""Plans the next work: groups of the relay log are cut into batches at every barrier (design D1).
 
-Invariant: a batch begins and ends at group (transaction) boundaries, lies in one relay log file, and is either BULK
-(only row transactions: net changes, one Spark job) or SINGLE (one group that must be carried out in order: DDL,
-statements, savepoints, XA). UNTIL and the delay cut a batch so that nothing past them is ever decoded. What no task
-decodes is verified here (`check_passed_over`), before a position moves past it.
+Invariant: a batch begins and ends at group (transaction) boundaries and is in one relay log file. It is either BULK
+(only row transactions: net changes, one Spark job) or SINGLE (one group that must be applied in order: DDL, statements,
+savepoints, XA). UNTIL and the delay cut a batch so that no event past them is ever decoded. Events that no task decodes
+are verified here (`check_passed_over`), before a position moves past them.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Batch:
 
     @property
     def description(self) -> FormatDescription:
-        """Of every event in the batch; batches with something to apply always have one."""
+        """The format description of every event in the batch; batches with something to apply always have one."""
         assert self.groups.format_description is not None
         return self.groups.format_description
 
@@ -95,14 +95,14 @@ class Batch:
 
     @property
     def first_timestamp(self) -> int:
-        """Of the first real transaction; 0 when there is none."""
+        """The Unix time of the first real transaction; 0 if there is none."""
         kinds = self.scan.kind[self.first : self.last]
         real = np.flatnonzero(kinds != GroupKind.CONTROL)
         return int(self.scan.timestamp[self.first + real[0]]) if len(real) else 0
 
     @property
     def last_timestamp(self) -> int:
-        """As `first_timestamp`, of the last one."""
+        """The Unix time of the last real transaction; 0 if there is none."""
         kinds = self.scan.kind[self.first : self.last]
         real = np.flatnonzero(kinds != GroupKind.CONTROL)
         return int(self.scan.timestamp[self.first + real[-1]]) if len(real) else 0
@@ -114,7 +114,7 @@ class Batch:
             yield Batch(BatchKind.SKIP if empty else BatchKind.SINGLE, self.groups, number, number + 1)
 
     def parts(self, transactions: int, size: int) -> Iterator[Batch]:
-        """Of so many transactions and bytes of log each at most, or of one transaction."""
+        """Yield parts of at most so many transactions and bytes of log each, or of one transaction that is larger."""
         first = self.first
         while first < self.last:
             within = int(np.searchsorted(self.scan.end, self.scan.start[first] + size, side="right"))
@@ -214,8 +214,10 @@ def _ends_in_xid(groups: RelayGroups, number: int) -> bool:
 
 
 def _rolls_back_changes(groups: RelayGroups, number: int) -> bool:
-    """Whether the group ends in ROLLBACK, and each other statement in it only changes rows: anything else may be DDL,
-    which commits the groups before it, too. Raises BinlogFormatError 1594, 1743 for damage.
+    """True if the group ends in ROLLBACK, and each other statement in it only changes rows.
+
+    Any other statement may be DDL, which also commits the groups before it. Raises BinlogFormatError 1594, 1743 for
+    damage.
     """
     description = groups.format_description
     assert description is not None

@@ -63,8 +63,10 @@ class RelayFeed:
         self._is_open = False
 
     def damaged(self, info: RelayLogInfo, error: BinlogFormatError) -> None:
-        """What was handed out could not be decoded, behind the position `info`: read it again. Recovery may have cut
-        the file since, or be about to. Raises the error when it comes twice and no recovery is under way, or for long.
+        """Read again from the position `info`: events after it were handed out and could not be decoded.
+
+        Recovery may have cut the file since, or be about to. Raises the error if it comes twice and no recovery is in
+        progress, or if it lasts too long.
         """
         self.rewind()
         now = time.monotonic()

@@ -36,7 +36,7 @@ class RelayWatch:
         self._descriptor = -1
 
     def woken(self, base: str) -> threading.Event:
-        """For one who clears it before each look. Call before `start`."""
+        """Return the event of `base`, for a caller that clears it before each look. Call this before `start`."""
         return self._woken.setdefault(base, threading.Event())
 
     def start(self) -> None:
@@ -81,7 +81,7 @@ def written(events: bytes) -> set[str | None]:
 
 
 def _watched(folder: Path) -> int:
-    """Raises OSError."""
+    """Return an inotify descriptor that watches the folder. Raises OSError."""
     libc = ctypes.CDLL(None, use_errno=True)
     descriptor = _checked(libc.inotify_init1(os.O_CLOEXEC))
     try:

@@ -13,7 +13,7 @@ from rplctl.skip_list import read_gtids, write_count, write_gtids
 
 
 class SkipList:
-    """Of one run of the applier. `count`: transactions still to be passed over, whatever they are."""
+    """The transactions that one run of the applier skips. `count`: how many are still skipped whatever they are."""
 
     def __init__(self, run_folder: Path, count: int) -> None:
         self.count = count
