@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 @contextmanager
 def reading_heartbeats(config: Config, status: ThreadStatus) -> Iterator[None]:
-    """For the block; `status.heartbeats` is what was read last."""
+    """Read heartbeats while the block runs; `status.heartbeats` is the last value that was read."""
     if not config.heartbeat_table:
         yield
         return
@@ -53,7 +53,7 @@ def reading_heartbeats(config: Config, status: ThreadStatus) -> Iterator[None]:
 
 
 class _Reader(threading.Thread):
-    """Of one table for all appliers of the process."""
+    """Reads one heartbeat table for all appliers of the process."""
 
     def __init__(self, config: Config) -> None:
         super().__init__(name="rplctl-heartbeat", daemon=True)
@@ -87,8 +87,9 @@ _readers: dict[tuple[str, str, bool], _Reader] = {}
 
 
 def read_heartbeats(engine: Engine, name: str, *, is_utc: bool) -> str:
-    """As in `ThreadStatus.heartbeats`. Raises what SQLAlchemy raises without the table, ValueError for a time that is
-    none.
+    """Return the heartbeats in the form of `ThreadStatus.heartbeats`.
+
+    Raises SQLAlchemy's error if the table is missing, ValueError if the target does not exist or a time is malformed.
     """
     from sqlalchemy import Integer, String, column, select, table
 
@@ -105,6 +106,6 @@ def read_heartbeats(engine: Engine, name: str, *, is_utc: bool) -> str:
 
 
 def unix_time(text: str, *, is_utc: bool) -> float:
-    """Of `2026-11-24T03:00:00.000820`, as pt-heartbeat writes it, or with a blank. Raises ValueError."""
+    """Return the Unix time of `2026-11-24T03:00:00.000820` (as pt-heartbeat), or with a blank. Raises ValueError."""
     moment = datetime.fromisoformat(text)
     return (moment.replace(tzinfo=UTC) if is_utc else moment.astimezone()).timestamp()

@@ -24,10 +24,10 @@ class Stopped(Exception):
 
 
 class Interrupter:
-    """As a context: a thread that, once `stop` is set, carries out `actions` while work is going on.
+    """A context whose thread carries out `actions` once `stop` is set, if work is in progress then.
 
-    `leave` ends the process: for what may be lost at any time (`expendable`) and for work that does not end when cut.
-    Where the process has other work to do it only makes an end likely, as an action does.
+    `leave` ends the process: for work that may be lost at any time (`expendable`), and for work that does not end when
+    it is cut off. Where the process has other work to do, `leave` only makes an end likely, as an action does.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Interrupter:
 
     @contextmanager
     def work(self) -> Iterator[None]:
-        """What may be cut off, up to `before_commit`. Raises Stopped in place of any error after it was."""
+        """Let STOP cut off the block, up to `before_commit`. After a cut, Stopped is raised in place of any error."""
         self.check()
         self._set(may_cut=True)
         try:

@@ -224,7 +224,7 @@ class Applier:
         return Cluster(self._channel.run_folder, given_settings(self._config), self._report.spark_waits, archive)
 
     def _is_copying(self, target: Target) -> bool:
-        """Whether tables are copied, or what was left of that is to go."""
+        """True if tables are copied, or the remains of a copy must be removed."""
         return is_copying(target.engine, self._channel.name) or self._channel.clone_folder.exists()
 
     def _open_ledger(self, target: Target) -> Ledger:
@@ -390,7 +390,7 @@ class Applier:
     def _open_clone(
         self, work: BatchApplier, ledger: Ledger, target: Target, opened: contextlib.ExitStack
     ) -> CloneLoader | None:
-        """What loads a copy's rows; None where there is none, and what was left of one is gone."""
+        """Return the loader of a copy's rows; None if there is no copy, and nothing remains of one."""
         if not self._is_copying(target):
             return None
         from rplctl.applier.apply.clone_load import CloneLoader
@@ -401,7 +401,7 @@ class Applier:
         return loader
 
     def _loads(self, clone: CloneLoader, work: BatchApplier) -> bool:
-        """Whether rows of a copy were due and are loaded, or STOP came while tables were locked."""
+        """Load rows of a copy that are due. True if rows are loaded, or if STOP came while tables were locked."""
         if not clone.is_open:
             return False
         self._report.status.is_waiting = False  # a chunk may take long
@@ -417,7 +417,7 @@ class Applier:
         return loaded or not may_write
 
     def _held_up(self) -> bool:
-        """Asked again and again while tables are locked (FLUSH TABLES WITH READ LOCK)."""
+        """Report the lock; True after STOP. Called repeatedly while tables are locked (FLUSH TABLES WITH READ LOCK)."""
         self._report.state(LOCKED)
         return self.stop.is_set()
 

@@ -1,6 +1,6 @@
-"""What START REPLICA says to one run of the applier: UNTIL conditions and where to stop by itself (MySQL manual).
+"""Options that START REPLICA gives one run of the applier: UNTIL conditions and where to stop by itself (MySQL manual).
 
-Passed to the process as JSON; nothing of it is stored, as in the server.
+They are passed to the process as JSON. As in the server, they are not stored.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Until:
 
     @property
     def shown(self) -> str:
-        """As the server's log says it."""
+        """The condition in the words of the server's log."""
         return f"{self.kind.upper()} {self.gtids}" if self.gtids else f"position {self.log_pos} in {self.log_name}"
 
     @property
@@ -74,7 +74,7 @@ class StartOptions:
         )
 
     def on(self, config: Config) -> Config:
-        """What `start` said of Spark goes before the options in files."""
+        """Return the configuration in which the Spark options of `start` override those in files."""
         return replace(
             config,
             spark_master=self.spark_master or config.spark_master,

@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 
 def is_away(error: BaseException) -> bool:
-    """Whether the target may come back from it by itself: unreachable, shutting down, full, or gone in a COMMIT."""
+    """True if the target may recover from it by itself: unreachable, shutting down, full, or lost in a COMMIT."""
     if isinstance(error, InDoubt):
         return True
     return isinstance(error, TargetError) and error.transient and error.errno not in KEEPS_CONNECTION

@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 
 
 def log_error(error: RplError) -> int:
-    """What the applier stopped with, for its log; the exit code."""
+    """Log the error with which the applier stopped, and return the exit code."""
     where = f" (at {error.position})" if error.position else ""
     unforeseen = type(error) is RplError and not error.transient  # a full disk is foreseen
     log.error("%s%s", error.message, where, exc_info=error.__cause__ if unforeseen else None)
@@ -60,7 +60,7 @@ class Report:
 
     @classmethod
     def open(cls, channel: Channel, until: Until, config: Config | None = None) -> Report:
-        """Of a new run; the file says at once that it starts."""
+        """Open the report of a new run, whose status file says at once that it starts."""
         before, trouble = read_status(channel.status_path("applier")), Trouble(channel, "applier", config)
         trouble.begins(before)
         status = ThreadStatus(
@@ -81,7 +81,7 @@ class Report:
         return report
 
     def pulse(self) -> AbstractContextManager[None]:
-        """For the length of the block the file is fresh, however long a batch takes."""
+        """Keep the status file fresh while the block runs, however long a batch takes."""
         return self._file.pulse()
 
     def at(self, info: RelayLogInfo) -> None:
@@ -165,7 +165,7 @@ class Report:
         self.status.is_done = True
 
     def target_is_away(self, error: RplError, pause_s: float, most: int) -> None:
-        """As a receiver tells of a source that it cannot reach, in the server's words."""
+        """Report that the target is unreachable, in the words that a server's receiver uses for its source."""
         text = f"error connecting to the target - retry-time: {pause_s:g}  maximum-retries: {most}  message: "
         self._error(error, text)
         self._trouble.lasts(error, self.status)

@@ -32,7 +32,7 @@ _LOST_EVENTS = (1).to_bytes(2, "little")
 
 
 class Remedy(Enum):
-    """What brings log and target together at start."""
+    """The action that makes log and target agree at start."""
 
     NOTHING = "nothing"
     COMMIT = "commit"  # the log is ahead: what it holds is decided

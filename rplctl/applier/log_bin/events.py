@@ -1,10 +1,10 @@
-"""What of a batch goes into the binary log of applied transactions.
+"""The events of a batch that are written to the binary log of applied transactions.
 
 A batch is copied as byte ranges: the source's events with their GTIDs, server ids and order; only end_log_pos and
-checksums are made anew. Not copied are control events, transactions that the source cut short, and what was not
-applied: rows and statements that filters leave out, transactions that were skipped or rolled back. Where a source of
-MySQL gave such a transaction a GTID, an empty one with that GTID stands for it, as its servers do; MariaDB's positions
-may have holes. What IDEMPOTENT or `replica_skip_errors` passed over is in the log: they are the source's events.
+checksums are new. Control events, transactions that the source cut short, and changes that were not applied are not
+copied: rows and statements that filters exclude, transactions that were skipped or rolled back. If a MySQL source gave
+such a transaction a GTID, an empty transaction with that GTID replaces it, as MySQL servers do; MariaDB's positions may
+have gaps. Changes that IDEMPOTENT or `replica_skip_errors` skipped are in the log: they are the source's events.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def stage(log: BinaryLog | None, batch: Batch, config: Config, rules: Replicatio
 
 
 def logged_events(batch: Batch, rules: ReplicationFilter, given: Assigned = _NONE_GIVEN) -> LoggedEvents:
-    """What the batch brings into the log."""
+    """Return the events that the batch adds to the log."""
     scan, part = batch.scan, slice(batch.first, batch.last)
     timestamp = int(scan.timestamp[batch.last - 1])
     is_transaction = (scan.kind[part] != GroupKind.CONTROL) | (scan.gtid_offset[part] >= 0)
@@ -108,7 +108,7 @@ class _OwnName(io.RawIOBase):
 
 
 def _unfolds_to_own(events: ByteArray, description: FormatDescription) -> bool:
-    """As `_may_hold_own`, of what is compressed. Raises BinlogFormatError for what is broken."""
+    """True if compressed events contain the name of our database. Raises BinlogFormatError for damaged events."""
     offsets, types = event_offsets(events)
     for number in np.flatnonzero(np.isin(types, _COMPRESSED)).tolist():
         event, out = events[offsets[number] : offsets[number + 1]], _OwnName()
@@ -168,7 +168,7 @@ def _bare_gtids(run: EventRun) -> set[int]:
 
 
 def _empty(batch: Batch, offsets: Ints, given: Assigned) -> Iterator[bytes]:
-    """For each numbered GTID of MySQL at these offsets an empty transaction; without checksums."""
+    """Yield an empty transaction, without checksums, for each numbered GTID of MySQL at these offsets."""
     data, checksum = batch.groups.data, batch.description.checksum_length
     for at in offsets.tolist():
         length = int.from_bytes(data[at + 9 : at + 13].tobytes(), "little")

@@ -34,7 +34,7 @@ def archive_path(java: Java) -> Path:
 
 
 def archive_options(java: Java) -> str:
-    """What makes the JVM use the archive; '' while there is none."""
+    """Return the JVM options that use the archive; '' while there is none."""
     path = archive_path(java)
     is_usable = path.is_file() and is_private(path.parent)  # the JVM runs what is in it
     return f'"-XX:SharedArchiveFile={path}" {NO_MESSAGES}' if is_usable else ""

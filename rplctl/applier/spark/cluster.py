@@ -51,7 +51,7 @@ Versions = tuple[tuple[str, str], ...]  # (name, version)
 
 
 def is_on_this_machine(master: str) -> bool:
-    """Whether tasks run in processes of this Spark's own, which see what we see."""
+    """True if tasks run in processes of this Spark, which see the files that we see."""
     return not master or re.fullmatch(r"local(\[.*\])?", master) is not None
 
 
@@ -68,7 +68,7 @@ def given_settings(config: Config) -> dict[str, str]:
 
 
 def protection(master: str, given: Mapping[str, str], *, is_insecure: bool) -> dict[str, str]:
-    """What keeps strangers out. Raises ConfigError where that needs a secret which nobody has given."""
+    """Return the settings that keep strangers out. Raises ConfigError if they need a secret that nobody has given."""
     if is_on_this_machine(master):
         return KEEP_OUT
     if is_insecure:
@@ -102,7 +102,7 @@ class Witness:
 
 @dataclass(frozen=True, slots=True)
 class Executor:
-    """What a task finds where it runs."""
+    """The environment in which a task runs."""
 
     host: str
     sees_files: bool
@@ -110,7 +110,7 @@ class Executor:
 
 
 def look_around(witness: Witness | None) -> Executor:
-    """The task."""
+    """Describe the environment of the executor that runs this task."""
     return Executor(socket.gethostname(), witness is not None and witness.is_seen(), own_versions())
 
 
@@ -133,11 +133,11 @@ def refuse_other_versions(executors: Sequence[Executor], wanted: Versions) -> No
 
 
 class Cluster:
-    """Of one channel. `says`: shown as the applier's state, '' when there is nothing to say any more. `archive`: the
-    folder of binary logs that the channel reads, which executors may see, too.
+    """The Spark cluster of one channel.
 
-    A standalone master that was begun anew knows nothing of us, and never says so: a context that has lost all its
-    executors is ended once, and the pipeline opens another.
+    `says`: shows a text as the applier's state, '' when there is nothing to show any more. `archive`: the folder of
+    binary logs that the channel reads, which executors may see, too. A standalone master that was restarted does not
+    know us, and never says so: a context that has lost all its executors is ended once, and the pipeline opens another.
     """
 
     def __init__(
@@ -155,7 +155,7 @@ class Cluster:
         self._alone_since = 0.0
 
     def reads(self, words: str) -> None:
-        """For the operator's log: where its executors get the bytes of the relay log from."""
+        """Log for the operator where the executors get the bytes of the relay log from, if that has changed."""
         if words != self._told:
             self._told = words
             log.info(words)
@@ -185,7 +185,7 @@ class Cluster:
 
 
 def _answers(master: str) -> bool:
-    """Whether one of a standalone cluster's masters does."""
+    """True if one of a standalone cluster's masters accepts a connection."""
     for place in master.removeprefix("spark://").split(",") if master.startswith("spark://") else ():
         host, _, port = place.rpartition(":")
         with suppress(OSError, ValueError), socket.create_connection((host.strip("[]"), int(port)), _WAIT_S):
@@ -194,7 +194,7 @@ def _answers(master: str) -> bool:
 
 
 def is_over(context: SparkContext) -> bool:
-    """Whether it was ended, by us or because its cluster gave it up."""
+    """True if the context was ended, by us or because its cluster gave it up."""
     return context._jsc is None or bool(_java(context).isStopped())
 
 

@@ -68,7 +68,7 @@ def memory_kills() -> int:
 
 
 def _kills_since(before: int) -> str:
-    """What came since `memory_kills` said `before`, to be added to a sentence; '' for nothing."""
+    """Return what to add to a sentence if `memory_kills` is above `before` by now; else ''."""
     return "; the kernel killed a process for want of memory (OOM) meanwhile" if memory_kills() > before else ""
 
 
@@ -168,7 +168,7 @@ def _end_hopeless(context: SparkContext, ended: list[str]) -> None:
 
 
 def _reason(context: SparkContext, stage: int) -> str:
-    """Of the first attempt that failed, as far as Spark still knows."""
+    """Return the error of the first attempt that failed, as far as Spark still knows it; else ''."""
     from py4j.protocol import Py4JError
 
     with suppress(Py4JError, IndexError):  # statusStore is no public interface

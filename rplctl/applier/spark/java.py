@@ -108,7 +108,7 @@ def _examine(home: Path) -> tuple[int, frozenset[str] | None]:
 
 
 def _ask(program: Path, *arguments: str) -> str:
-    """What a Java says of itself; '' when it does not start."""
+    """Return what this Java prints for the arguments; '' if it does not start or fails."""
     try:
         done = subprocess.run(
             [program, *arguments],

@@ -1,4 +1,4 @@
-"""What a Spark task does for a lake: a piece of relay log → files of changes, one for each table in it.
+"""The Spark task for a lake: it turns a piece of relay log into files of changes, one for each table in the piece.
 
 The rows never leave the task: only names and sizes of the files come back. A task that runs twice leaves files that no
 table names. Errors come back as values, as in pipeline.py.

@@ -69,7 +69,7 @@ class OwnSocket(socket.socket):
 
 
 class _Door:
-    """What py4j takes for a context of TLS: it asks it to wrap each of its sockets before it connects."""
+    """The object that py4j takes for a TLS context: it wraps each of py4j's sockets before py4j connects it."""
 
     def wrap_socket(self, plain: socket.socket, server_hostname: str) -> OwnSocket:
         timeout = plain.gettimeout()

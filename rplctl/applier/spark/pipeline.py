@@ -118,8 +118,9 @@ class Pipeline:
         self.has_begun = True
 
     def begin_beside(self, ended: Callable[[], None] = lambda: None) -> None:
-        """As `begin`, on a thread of its own, which then calls `ended`; once. The process does not wait for it to end:
-        its JVM sees that by itself.
+        """Run `begin` on a thread of its own, which then calls `ended`; a second call has no effect.
+
+        The process does not wait for the thread to end: its JVM notices by itself that the process has ended.
         """
         if self.has_begun or self._beginning is not None:
             return

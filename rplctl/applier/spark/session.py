@@ -79,7 +79,7 @@ class ChannelSpark(Protocol):
     """The Spark that one channel's applier runs its jobs on."""
 
     def open(self) -> SparkContext:
-        """Raises ConfigError, RplError."""
+        """Return the channel's Spark, which is opened if needed. Raises ConfigError, RplError."""
 
     def before_job(self) -> None:
         """In the thread that is about to run one."""
@@ -91,7 +91,7 @@ class ChannelSpark(Protocol):
         """From any thread, again without effect: the channel's jobs end at once with an error."""
 
     def serves_others(self) -> bool:
-        """Whether the process has other channels that still work: it is not to end with this one."""
+        """True if other channels of the process still work: the process must not end with this channel."""
 
     def death(self) -> str:
         """How its JVM came to an end that nobody here asked for; '' while it runs."""
@@ -336,7 +336,7 @@ def close_session(context: SparkContext, run_folder: Path) -> None:
 
 
 def end_java(run_folder: Path) -> None:
-    """Kill our JVM."""
+    """Kill the JVM of this process and remove the folder of its Spark."""
     from pyspark import SparkContext
 
     process = getattr(SparkContext._gateway, "proc", None)
@@ -416,7 +416,7 @@ def _short_names(folder: Path, *, is_own_python: bool) -> dict[str, str]:
 
 
 def _set_environment(java: Java, given: Mapping[str, str], *, local_mode: bool) -> None:
-    """What pyspark and its launcher script read from the environment."""
+    """Set the environment that pyspark and its launcher script read."""
     os.environ["JAVA_HOME"] = str(java.home)
     os.environ[SAFE_PATH] = "1"  # Spark starts Python with -m
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable

@@ -1,4 +1,4 @@
-"""What of a batch is decoded at a time, and what of that each Spark task gets.
+"""Divides a batch into jobs, which are decoded one at a time, and each job into splits, one for each Spark task.
 
 Invariant: jobs follow each other in the log and cover the range; each is as large as BatchSize says in its turn.
 """
