@@ -61,7 +61,7 @@ class UnfitTarget(TargetError):
 
     @property
     def in_one_line(self) -> str:
-        """For a status: the error with its ways out."""
+        """The error and its remedies in one line, for a status."""
         return f"{self.message} (hint: {self.ways_out})"
 
     @property
@@ -104,7 +104,10 @@ def belonging_of(config: Config, channel: Channel, engine: Callable[[], Engine])
 
 
 def refuse_unfit(config: Config, channel: Channel, engine: Callable[[], Engine]) -> None:
-    """For whoever applies, or reads what was applied. Raises UnfitTarget, TargetError."""
+    """Raise UnfitTarget unless the target belongs to the stored position, before anything is applied or compared.
+
+    Raises TargetError if the target does not answer.
+    """
     if (found := belonging_of(config, channel, engine)).error is not None:
         raise found.error
 

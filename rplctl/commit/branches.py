@@ -115,7 +115,7 @@ class Branches:
             return connection.execute(update(table).where(*ours).values(Batch=name)).rowcount == 1
 
     def commit(self) -> None:
-        """What is decided. Raises InDoubt when the target does not answer: the next start goes on."""
+        """Commit the batch that was decided. Raises InDoubt if the target does not answer: the next start goes on."""
         others = {number: target for number, target in self._begun.items() if number}
         self._each({number: partial(self._commit, number, target) for number, target in others.items()})
         crash_point("crash_commit_between_engines")
@@ -164,7 +164,7 @@ class Branches:
                 target.interrupt()
 
     def close(self) -> None:
-        """What is prepared stays so: it is settled at the next start."""
+        """Close the worker connections. What is prepared stays prepared until the next start resolves it."""
         self._threads.shutdown()
         for target in filter(None, self._targets[1:]):
             with suppress(TargetError):
@@ -198,8 +198,9 @@ class Branches:
 
 
 def settle_branches(engine: Engine, channel: str, prefix: str, verbs: TwoPhaseVerbs) -> None:
-    """What a crash left: of the batch that was decided all is committed, all else is rolled back. May be cut off
-    anywhere and repeated. The caller is alone with the channel. Raises TargetError.
+    """Resolve what a crash left prepared: commit the batch that was decided, roll back everything else.
+
+    May be interrupted anywhere and repeated. The caller is alone with the channel. Raises TargetError.
     """
     prepared = verbs.prepared_xids(engine, prefix)
     if not prepared:
@@ -214,7 +215,7 @@ def settle_branches(engine: Engine, channel: str, prefix: str, verbs: TwoPhaseVe
 
 
 def decided_batch(engine: Engine, channel: str) -> str:
-    """Raises TargetError."""
+    """Return the batch that the channel's row names as decided; '' if there is no row. Raises TargetError."""
     table = branches_decided(engine.dialect.name)
     with mapped_errors(engine.dialect.name), engine.connect() as connection:
         return str(connection.execute(select(table.c.Batch).where(table.c.Channel_name == channel)).scalar() or "")

@@ -65,8 +65,10 @@ class MarkerLedger(Ledger):
         return info
 
     def _is_new(self) -> bool:
-        """Asked apart: InnoDB locks the gap where no row is, and of two new channels that did so and then inserted one
-        ended with 1213.
+        """True if the channel has no marker yet.
+
+        Read in a transaction of its own: InnoDB locks the gap where there is no row. When two new channels did so in
+        the transaction that then inserted the row, one of them failed with error 1213.
         """
         with mapped_errors(self._engine.dialect.name), self._engine.connect() as connection:
             return read_marker(connection, self._channel)[0] is None
@@ -154,12 +156,12 @@ def one_that_counts(info: RelayLogInfo, marker: RelayLogInfo, in_step: bool) -> 
 
 
 def file_counts(info: RelayLogInfo, in_step: bool) -> bool:
-    """Whether a file that differs from the marker is the position: only an operator's edit after an orderly stop."""
+    """True if a file that differs from the marker is the position: only an operator's edit after an orderly stop."""
     return in_step and info.left_at != info.place
 
 
 def has_gone_back(channel: str, engine: Engine, info: RelayLogInfo) -> bool:
-    """Whether the target, restored from a backup, is behind a file that nobody edited. Needs the marker's table."""
+    """True if the target, restored from a backup, is before a file that nobody edited. Needs the marker's table."""
     with mapped_errors(engine.dialect.name), engine.connect() as connection:
         marker, in_step = read_marker(connection, channel)
     behind = marker is not None and marker.exec_position.is_before(info.exec_position)

@@ -65,7 +65,7 @@ class Decision(Enum):
 
 
 def decide(touched: Touched, before: Definitions, now: Definitions) -> Decision:
-    """What to do with a statement of which nobody knows whether it was carried out."""
+    """Decide how to continue with a statement if nobody knows whether it was executed."""
     if not touched.outcomes or before.keys() != touched.outcomes.keys():
         return Decision.STOP
     if any(definition is not None and definition.text == "?" for definition in (*before.values(), *now.values())):
@@ -90,7 +90,7 @@ def _differ(found: ServerObject, touched: Touched, before: Definitions, now: Def
 
 
 def _may_look_alike(touched: Touched, before: Definitions) -> bool:
-    """Whether the definitions may be unchanged although the statement was carried out."""
+    """True if the definitions may be unchanged although the statement was executed."""
     there = [definition for definition in before.values() if definition is not None]
     if touched.may_look_alike:
         return not all(definition.altered for definition in there)

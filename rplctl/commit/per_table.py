@@ -148,7 +148,10 @@ class PerTableLedger(Ledger):
 
 
 def commit_per_table(target: Target, ledger: PerTableLedger, step: Step, apply: Callable[[], None]) -> None:
-    """As transaction.commit_group. Tried again after an error past the decision, it finishes and does not apply."""
+    """Commit a step as transaction.commit_group does.
+
+    Called again after an error past the decision, it finishes the step and does not apply it.
+    """
     lake = cast(LakeTarget, target)
     if ledger.is_decided():
         _finish(ledger, step)
@@ -184,7 +187,7 @@ def commit_per_table(target: Target, ledger: PerTableLedger, step: Step, apply: 
 
 
 def _finish(ledger: PerTableLedger, step: Step) -> None:
-    """What is decided. A table that cannot be had for long leaves it to the next start."""
+    """Finish what is decided. If a table stays unavailable, the next start finishes it. Raises InDoubt then."""
     try:
         until_answered(lambda: ledger.finish(step))
     except InDoubt:

@@ -111,13 +111,15 @@ def open_branches(config: Config, channel: Channel, target: Target, ledger: Ledg
 
 
 def open_notes(ledger: Ledger, target: StatementTarget, channel: Channel, info: RelayLogInfo) -> StatementNotes:
-    """Of a channel that is at `info`. Raises TargetError."""
+    """Open the statement notes of a channel that is positioned at `info`. Raises TargetError."""
     return StatementNotes(target, channel.name, info, position_follows=ledger.mode is CommitMode.XA)
 
 
 def position_holder(config: Config, channel: Channel, engine: Engine) -> Callable[[Connection], None] | None:
-    """For who writes beside the applier that runs: keeps the position where it is until the connection's transaction
-    ends, for a commit moves it first. None where no row of the target is the position (mode xa). Raises TargetError.
+    """Return a function that holds the position until the transaction of its connection ends; None in mode xa.
+
+    It is for a program that writes while the applier runs. The function locks the row that each commit moves first, and
+    raises LockBusy if the row is gone. In mode xa no row of the target is the position. Raises TargetError.
     """
     repository = open_relay_log_info(config, channel, lambda: engine)
     table = info_tables(engine.dialect.name)[RELAY_LOG_INFO.table]
@@ -178,7 +180,7 @@ class TableLedger(Ledger):
         """Nothing: the position is down with the data (REQ-5, sync_relay_log_info has no effect)."""
 
     def close(self, last: RelayLogInfo) -> None:
-        """Nothing: see committed."""
+        """Do nothing: the position is in the target (see `committed`)."""
 
 
 def settle(config: Config, channel: Channel, engine: Engine) -> None:
@@ -190,7 +192,7 @@ def settle(config: Config, channel: Channel, engine: Engine) -> None:
 
 
 def shown_mode(config: Config, ledger: Ledger) -> str:
-    """For show-status: the mode, and why it is not the one that was asked for."""
+    """Return the mode for show-status, with the reason if it is not the mode that was asked for."""
     if config.commit_mode != "xa" or ledger.mode is CommitMode.XA:
         return ledger.mode.value
     if ledger.mode is CommitMode.TRANSACTION:

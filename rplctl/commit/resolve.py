@@ -1,7 +1,7 @@
-"""What a crash left between two phases is resolved before anything else is applied, or the position moves.
+"""Resolves what a crash left between two phases, before anything else is applied or the position moves.
 
-Invariant: a transaction that a participant, or the binary log, has decided is committed; every other prepared one of
-this channel is rolled back. It may be cut off anywhere and repeated.
+Invariant: a transaction that a participant, or the binary log, has decided is committed; every other prepared
+transaction of this channel is rolled back. The work may be interrupted anywhere and repeated.
 """
 
 from __future__ import annotations
@@ -114,8 +114,10 @@ def settle_prepared(config: Config, channel: Channel, engine: Callable[[], Engin
 
 
 def refuse_half_committed(channel: Channel, engine: Callable[[], Engine]) -> None:
-    """For who compares rows with the position and is not alone with the channel, so may end nothing. Raises NotRunning
-    where a crash has left branches of a batch: some of its tables may be ahead of the position.
+    """Refuse to compare rows with the position if a crash left transactions of a batch prepared.
+
+    Some tables may be ahead of the position then. The caller is not alone with the channel, so it may not end these
+    transactions. Raises NotRunning.
     """
     if not instance_name(channel.datadir) or (verbs := two_phase_verbs(engine().dialect.name)) is None:
         return
@@ -135,8 +137,9 @@ def evict_predecessor(channel: Channel, engine: Engine) -> None:
 
 
 def two_phases_for(config: Config, engine: Engine) -> list[str]:
-    """What weakens two-phase commit there, which an option asks for. Raises ConfigError when it cannot be had,
-    TargetError.
+    """Return what weakens two-phase commit on the target, if an option asks for two phases.
+
+    Raises ConfigError if two-phase commit is impossible there, TargetError.
     """
     verbs = verbs_for(config, engine.dialect.name)
     if config.commit_mode == "xa":
@@ -145,7 +148,10 @@ def two_phases_for(config: Config, engine: Engine) -> list[str]:
 
 
 def verbs_for(config: Config, kind: str) -> TwoPhaseVerbs:
-    """Of a target of that kind, where `wants_two_phases`. Raises ConfigError when it never prepares."""
+    """Return the two-phase verbs of a target of that kind, for a caller for which `wants_two_phases` is true.
+
+    Raises ConfigError if the kind never prepares.
+    """
     if (verbs := two_phase_verbs(kind)) is not None:
         return verbs
     if config.commit_mode == "xa":

@@ -66,7 +66,7 @@ class Ledger(ABC):
 
     @abstractmethod
     def stored(self, connection: Connection) -> RelayLogInfo | None:
-        """What the target holds now: the answer to a COMMIT whose outcome is not known."""
+        """Return the position that the target holds now: the answer to a COMMIT whose outcome is unknown."""
 
     @abstractmethod
     def committed(self, new: RelayLogInfo, *, force: bool = False) -> None:

@@ -95,7 +95,7 @@ def commit_after(
 def commit_in_branches(
     target: Target, ledger: Ledger, step: Step, apply: Callable[[], None], *, foreign_keys: bool = True
 ) -> None:
-    """As transaction.commit_group: apply and move the position by `step`, or on any error neither."""
+    """Apply and move the position by `step` over several connections, or on any error neither (as commit_group)."""
     branches = ledger.branches
     assert branches is not None
     branches.begin(foreign_keys=foreign_keys)

@@ -78,7 +78,10 @@ class XaLedger(Ledger):
         return info
 
     def advance(self, connection: Connection, expected: RelayLogInfo, new: RelayLogInfo) -> None:
-        """For groups without a prepare: nothing moves before `committed`."""
+        """Check the position for groups without a prepare: nothing moves before `committed`.
+
+        Raises LockBusy if it has moved.
+        """
         if not self._repository.read().is_at(expected):
             raise taken_over(expected)
 
@@ -124,7 +127,10 @@ class XaLedger(Ledger):
 def commit_in_two_phases(
     target: Target, ledger: XaLedger, step: Step, apply: Callable[[], None], *, foreign_keys: bool = True
 ) -> None:
-    """As transaction.commit_group. Tried again after an error past the decision, it finishes and does not apply."""
+    """Commit a step as transaction.commit_group does.
+
+    Called again after an error past the decision, it finishes the step and does not apply it.
+    """
     xid = xid_of(ledger.prefix, step.after)
     if ledger.decided:
         if ledger.decided != xid:
@@ -166,7 +172,7 @@ def _decide(target: Target, ledger: XaLedger, xid: str, step: Step) -> None:
 
 
 def _carry_out(target: Target, ledger: XaLedger, xid: str) -> None:
-    """What is decided, on the connection that prepared it."""
+    """Commit what is decided, on the connection that prepared it."""
     try:
         target.commit()
     except TargetError:

@@ -36,7 +36,10 @@ def xid_prefix(channel: Channel) -> str:
 
 
 def branch_prefix(channel: Channel) -> str:
-    """Of one of several transactions of a batch (branches.py); whoever resolves the others does not see them."""
+    """Return the prefix of the names of a batch's several transactions (branches.py).
+
+    A program that resolves the channel's other transactions does not see these.
+    """
     return xid_prefix(channel).replace("rplctl:", "rplctl-branch:", 1)
 
 

@@ -44,10 +44,10 @@ class PositionParticipant(ABC):
 
     @abstractmethod
     def commit_by_xid(self, xid: str) -> None:
-        """As `commit`, by name; another name than that of `recover` changes nothing."""
+        """Commit the prepared position of that name; a name other than that of `recover` changes nothing."""
 
     def rollback_by_xid(self, xid: str) -> None:
-        """As `rollback`, by name. Raises RplError for another name than that of `recover`."""
+        """Roll back the prepared position of that name. Raises RplError for a name other than that of `recover`."""
         stored = self.recover()
         if xid != stored:
             raise RplError(f"{xid} is not the prepared position ({stored or 'there is none'})")
