@@ -121,7 +121,7 @@ def is_owned(config: Config, channel: Channel, engine: Callable[[], Engine]) -> 
 
 
 def identity_of(config: Config, channel: Channel, engine: Callable[[], Engine]) -> tuple[Owner, bool]:
-    """Who we are, and whether GTIDs lead on, from any source that has them."""
+    """Return who we are, and whether the channel continues by GTID, on any source that has these."""
     master = open_master_info(config, channel, engine).stored() or MasterInfo()
     ours = owner_of(instance_id(config.datadir), instance_place(config.datadir), master)
     return ours, master.uses_gtid
@@ -165,7 +165,7 @@ def _is_missing(config: Config) -> bool:
 
 
 def _has_batches(config: Config, channel: Channel, engine: Engine, connection: Connection) -> bool:
-    """False where a lake has fewer batches than our tables, which may be elsewhere: the lake itself is lost."""
+    """False if a lake has fewer batches than our tables (maybe elsewhere) record: the lake itself is lost."""
     dialect = dialect_of(target_kind(config.target_place))
     if not dialect.commits_per_table or not own_table_exists(connection, "rplctl_lake_batch"):
         return True

@@ -52,7 +52,7 @@ class Branches:
         verbs: TwoPhaseVerbs,
         count: int,
     ) -> None:
-        """Nothing may be prepared (`settle_branches`). Raises TargetError."""
+        """Nothing may be prepared when this is called (`settle_branches`). Raises TargetError."""
         self.count = count
         self._targets: list[TwoPhaseTarget | None] = [first, *[None] * (count - 1)]
         self._another = another
@@ -91,7 +91,9 @@ class Branches:
         self._each({number: target.prepare for number, target in self._begun.items()})
 
     def decide(self) -> None:
-        """Raises TargetError when it was not decided, InDoubt when that is not known, LockBusy when somebody else did.
+        """Decide the batch.
+
+        Raises TargetError if it was not decided, InDoubt if that is unknown, LockBusy if another applier decided.
 
         A decision whose answer is lost is taken back, if it did not arrive: one that arrives late finds another name.
         """
@@ -130,7 +132,7 @@ class Branches:
             until_answered(lambda: self._verbs.end_prepared(self._engine, "COMMIT", self._name(number)))
 
     def roll_back(self) -> None:
-        """Before the decision: what was prepared, too."""
+        """Roll back all branches before the decision, those that are prepared included."""
         for number in list(self._begun):
             self._undo(number)
 
@@ -146,8 +148,9 @@ class Branches:
     # others' ends
 
     def settle(self, *, is_doubtful: bool = False) -> None:
-        """Before anything else is applied: nothing is left prepared. `is_doubtful`: a connection was lost, and what it
-        had sent may come late.
+        """Resolve what is prepared, before anything else is applied.
+
+        `is_doubtful`: a connection was lost, and statements sent over it may arrive late.
         """
         if self._is_settled and not is_doubtful and not self._begun:
             return
@@ -158,7 +161,7 @@ class Branches:
         self._is_settled = True
 
     def interrupt(self) -> None:
-        """From another thread: what the branches execute now fails; the first one's is the caller's."""
+        """Make what the branches execute now fail, from another thread; the caller interrupts the first one itself."""
         for number, target in list(self._begun.items()):
             if number:
                 target.interrupt()
@@ -190,7 +193,10 @@ class Branches:
         return f"{self._prefix}{self._batch}.{number}"
 
     def _each(self, steps: Mapping[int, Callable[[], None]]) -> None:
-        """At the same time; all have ended when it returns. Raises what the first that failed raised."""
+        """Run the steps at the same time; return after all have ended.
+
+        Raises the error of the first one that failed.
+        """
         begun = [self._threads.submit(copy_context().run, step) for step in steps.values()]
         failures = [error for step in as_completed(begun) if (error := step.exception()) is not None]
         if failures:

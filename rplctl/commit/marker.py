@@ -97,7 +97,10 @@ class MarkerLedger(Ledger):
         self._flush(new, force=force or self._repository.kind is RepositoryKind.TABLE)
 
     def close(self, last: RelayLogInfo) -> None:
-        """Where a lock of the target is not to be had at once, it is as after a crash: the next start reconciles."""
+        """Mark file and marker as in step.
+
+        If a lock of the target is busy, the next start reconciles them as after a crash.
+        """
         self._flush(last, force=True)
         try:
             with mapped_errors(self._engine.dialect.name), self._engine.connect() as connection:
@@ -148,7 +151,7 @@ def read_marker(connection: Connection, channel: str) -> tuple[RelayLogInfo | No
 
 
 def one_that_counts(info: RelayLogInfo, marker: RelayLogInfo, in_step: bool) -> RelayLogInfo:
-    """`info`, the file's, or the marker's position. A file that is ahead is told."""
+    """Return `info`, the file's, with its own position or the marker's. Logs a warning if the file is ahead."""
     counts = info.is_at(marker) or file_counts(info, in_step)
     if marker.exec_position.is_before(info.exec_position):
         log.warning(*_ahead(info, marker, counts))
@@ -169,7 +172,7 @@ def has_gone_back(channel: str, engine: Engine, info: RelayLogInfo) -> bool:
 
 
 def rename_relay_logs(connection: Connection, channel: str, renamed: Callable[[str], str]) -> None:
-    """The marker names its relay log anew. The caller's transaction commits it."""
+    """Rename the relay log that the marker names. The caller's transaction commits it."""
     found = read_marker(connection, channel)[0] if own_table_exists(connection, "rplctl_commit_marker") else None
     if found is not None:
         marker = commit_marker(connection.dialect.name)

@@ -118,7 +118,7 @@ def _identities(definitions: Definitions) -> dict[ServerObject, str | None]:
 
 
 def _renamed(touched: Touched, before: Definitions) -> dict[ServerObject, str | None]:
-    """Where RENAME TABLE takes each."""
+    """Return the identities of the objects after RENAME TABLE."""
     found = _identities(before)
     for old, new in touched.pairs:
         found[new], found[old] = found[old], None
@@ -129,7 +129,7 @@ class StatementNotes:
     """The notes of one channel. `event`: the number of the event that is being applied, in its transaction."""
 
     def __init__(self, target: StatementTarget, channel: str, info: RelayLogInfo, *, position_follows: bool) -> None:
-        """`position_follows`: the position is no part of the target's transaction (mode xa)."""
+        """Open the notes. `position_follows`: the position is not part of the target's transaction (mode xa)."""
         self._target = target
         self._channel = channel
         self._position_follows = position_follows
@@ -157,11 +157,11 @@ class StatementNotes:
 
     @property
     def events_done(self) -> int:
-        """How many events of the transaction are committed."""
+        """The number of events of the transaction that are committed."""
         return 0 if self._kept is None else self._kept.events_done
 
     def open(self, before: RelayLogInfo, after: RelayLogInfo, *, foreign_keys: bool) -> None:
-        """In the transaction that is to move the position from `before` to `after`."""
+        """Begin a step from `before` to `after`, in the transaction that will move the position."""
         self._step, self._foreign_keys, self._answered = (before, after), foreign_keys, None
         if not self._is_known:
             note = kept_note(self._target.connection, self._channel)
@@ -188,8 +188,9 @@ class StatementNotes:
         self._answered = self.event + 1
 
     def begin_kept(self, tables: Collection[TableName]) -> None:
-        """Before the first event of a transaction that changes these tables, which keep what a rollback takes back
-        elsewhere. Raises RplError 1593 where an applier ended in the middle of it.
+        """Note that a transaction begins that changes these tables, which keep what a rollback removes elsewhere.
+
+        Called before its first event. Raises RplError 1593 if an applier ended in the middle of it.
         """
         now, kept = self._target.row_states(tables), self._kept
         if kept is None or (kept.state is NoteState.DONE and not kept.events_done):
@@ -228,7 +229,7 @@ class StatementNotes:
             raise
 
     def close(self) -> None:
-        """In the transaction that moves the position, behind all changes."""
+        """Write or remove the note in the transaction that moves the position, after all changes."""
         connection, self._is_known = self._target.connection, False
         if self._position_follows and not self.is_whole:
             self._kept = self._note(NoteState.WHOLE)

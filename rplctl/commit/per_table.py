@@ -102,7 +102,7 @@ class PerTableLedger(Ledger):
             self._own.close(last)
 
     def decide(self, target: LakeTarget, step: Step) -> None:
-        """In the open transaction: note what the tables are to take, if anything. Raises LockBusy."""
+        """Note in the open transaction what the tables will take, if anything. Raises LockBusy."""
         staged = target.take_staged()
         if not staged:
             self.advance(target.connection, *step)
@@ -137,7 +137,7 @@ class PerTableLedger(Ledger):
         return self._tables.version(table.folder, self.app_id)
 
     def _refuse_stranger(self, where: str, found: int, most: int) -> None:
-        """Raises LockBusy where there is a batch that is none of ours."""
+        """Refuse a batch that is not one of ours. Raises LockBusy."""
         if found > most:
             raise LockBusy(
                 f"{where} has batch {found} of {self.app_id}, and we have written {most} at most: another "

@@ -78,7 +78,10 @@ def open_ledger(config: Config, channel: Channel, engine: Engine) -> Ledger:
 
 
 def open_branches(config: Config, channel: Channel, target: Target, ledger: Ledger) -> Branches | None:
-    """None where one connection commits. Raises ConfigError when the target lets no other, TargetError."""
+    """Open the worker connections; None if one connection commits.
+
+    Raises ConfigError if the target allows no others, TargetError.
+    """
     count = config.replica_parallel_workers
     if count < 2:
         return None
@@ -177,7 +180,7 @@ class TableLedger(Ledger):
             return stored_relay_log_info(connection, self._channel)
 
     def committed(self, new: RelayLogInfo, *, force: bool = False) -> None:
-        """Nothing: the position is down with the data (REQ-5, sync_relay_log_info has no effect)."""
+        """Do nothing: the position is committed with the data (REQ-5; sync_relay_log_info has no effect)."""
 
     def close(self, last: RelayLogInfo) -> None:
         """Do nothing: the position is in the target (see `committed`)."""

@@ -98,7 +98,7 @@ def resolve_prepared(
 
 
 def settle_prepared(config: Config, channel: Channel, engine: Callable[[], Engine]) -> None:
-    """Before RelayLogInfo moves to another repository or goes: no prepared position may be left in the old one."""
+    """Resolve prepared positions before RelayLogInfo moves or is removed: none may remain in the old repository."""
     verbs = two_phase_verbs(engine().dialect.name) if instance_name(channel.datadir) else None
     if verbs is None:
         return
@@ -130,7 +130,10 @@ def refuse_half_committed(channel: Channel, engine: Callable[[], Engine]) -> Non
 
 
 def evict_predecessor(channel: Channel, engine: Engine) -> None:
-    """Before the fence, under the channel's lock: an old connection of ours that hangs holds it, and prepared rows."""
+    """Terminate an old connection of ours that hangs: it holds the fence and prepared rows.
+
+    Called before the fence, under the channel's lock.
+    """
     verbs = two_phase_verbs(engine.dialect.name)
     if verbs is not None and instance_name(channel.datadir):
         verbs.evict(engine, xid_prefix(channel))
@@ -162,7 +165,7 @@ def verbs_for(config: Config, kind: str) -> TwoPhaseVerbs:
 
 
 def wants_two_phases(config: Config) -> bool:
-    """By an option; of several workers in commit order one connection commits."""
+    """True if an option asks for two phases; if several workers keep the commit order, one connection commits."""
     return config.commit_mode == "xa" or (
         config.replica_parallel_workers > 1 and not config.replica_preserve_commit_order
     )

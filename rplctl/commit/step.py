@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class CommitMode(StrEnum):
-    """How the position moves with the data: see position_store.py."""
+    """The ways in which the position moves with the data (position_store.py)."""
 
     TRANSACTION = "transaction"
     MARKER = "marker"
@@ -60,8 +60,9 @@ class Ledger(ABC):
 
     @abstractmethod
     def advance(self, connection: Connection, expected: RelayLogInfo, new: RelayLogInfo) -> None:
-        """Inside the data's transaction. Raises LockBusy when the stored position is not `expected`,
-        TargetError with MySQL's number when the target fails.
+        """Move the position inside the data's transaction.
+
+        Raises LockBusy if the stored position is not `expected`, TargetError with MySQL's number if the target fails.
         """
 
     @abstractmethod
@@ -70,7 +71,7 @@ class Ledger(ABC):
 
     @abstractmethod
     def committed(self, new: RelayLogInfo, *, force: bool = False) -> None:
-        """After COMMIT. `force` before relay logs are purged: no repository may name a purged log."""
+        """Record a committed position. `force`: relay logs are purged next, and no repository may name a purged log."""
 
     @abstractmethod
     def close(self, last: RelayLogInfo) -> None:

@@ -126,7 +126,7 @@ def commit_in_branches(
 
 
 def _move_and_apply(target: Target, ledger: Ledger, step: Step, apply: Callable[[], None]) -> None:
-    """In the position's transaction."""
+    """Move the position and apply, in the position's transaction."""
     crash_point("crash_before_update_pos")
     ledger.advance(target.connection, *step)
     crash_point("crash_after_update_pos_before_apply")
@@ -136,7 +136,7 @@ def _move_and_apply(target: Target, ledger: Ledger, step: Step, apply: Callable[
 
 
 def _commit_logged(target: Target, ledger: Ledger, step: Step) -> None:
-    """COMMIT, and the binary log of applied transactions behind it; before it, when no data change (binary_log.py)."""
+    """Commit, then write the binary log of applied transactions; write it first if no data change (binary_log.py)."""
     if ledger.log is None:
         _commit(target, ledger, step.after)
         return
@@ -157,7 +157,7 @@ def _commit(target: Target, ledger: Ledger, new: RelayLogInfo) -> None:
 
 
 def _is_committed(target: Target, ledger: Ledger, new: RelayLogInfo) -> bool:
-    """After a failed COMMIT: roll back what may be left, reconnect and ask the target."""
+    """True if the target holds the new position after a failed COMMIT. Reconnects, and rolls back what may be open."""
     target.reconnect()
     stored = ledger.stored(target.connection)
     target.rollback()

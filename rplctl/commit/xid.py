@@ -44,7 +44,7 @@ def branch_prefix(channel: Channel) -> str:
 
 
 def instance_name(datadir: Path) -> str:
-    """'' while the instance never began a transaction in two phases."""
+    """Return the instance's name; '' if the instance has not begun a transaction in two phases yet."""
     text = read_if_there(datadir / INSTANCE_FILE).decode("ascii", "replace")
     return text.strip() if _INSTANCE.fullmatch(text) else ""
 

@@ -274,7 +274,7 @@ class BatchApplier:
         return sum(self._to_lake(half) for half in batch.halves())
 
     def _in_order(self, batch: Batch) -> int:
-        """In one transaction; if that cannot be, one of the source at a time up to the one that fails."""
+        """Apply the batch in one transaction, or else one source transaction at a time up to the one that fails."""
         try:
             return self._ordered(batch)
         except InDoubt:
@@ -338,7 +338,7 @@ class BatchApplier:
         self._begun = (begin, end)
 
     def _end_group(self, done: Batch) -> None:
-        """Commit the position behind what was applied, and that nothing is open; nothing more when none of it was."""
+        """Commit that no group is open, with the position after what was applied, if anything was."""
         self._begun = (self.info.exec_position, done.source_position)
         if done.first < done.last:
             return self._commit(done, lambda: None, after=self._in_xa)

@@ -108,7 +108,7 @@ class BulkApplier:
         self._ahead.close()
 
     def learn_tables(self, batch: Batch) -> None:
-        """Before the first batch is decoded: a job that meets a table which the catalog lacks is a job lost."""
+        """Learn tables before the first batch is decoded: a job that meets a table which the catalog lacks is lost."""
         if self._tables.statements is None or self._tables.catalog.tables or batch.kind is not BatchKind.BULK:
             return
         if self._has_learnt:  # and the target has none of those: they are left out
@@ -127,10 +127,11 @@ class BulkApplier:
             self._begin(next(self._jobs(lying_range(batch))))
 
     def apply(self, batch: Batch, commit: Callable[..., None]) -> int:
-        """Decode and apply job by job, in one transaction: memory hangs on a job's size, not on the batch's.
+        """Decode and apply job by job, in one transaction: memory depends on the size of a job, not of the batch.
 
-        `commit`: carries out what it is given in that transaction. Raises Inconsistent, NotTransactional, BagMismatch,
-        CountMismatch: nothing of the batch is applied then, and it does not fit in bulk; Entangled: it may fit now.
+        `commit`: carries out what it is given in that transaction. Raises Inconsistent, NotTransactional, BagMismatch
+        or CountMismatch if the batch does not fit in bulk, Entangled if it may fit now. In all these cases nothing of
+        the batch is applied.
         """
         changes = by_spark = 0
         with self._interrupter.work(), event_range(batch, self._unfolded_bytes, self._spool_folder) as events:

@@ -121,7 +121,7 @@ class CloneLoader:
 
     @property
     def is_open(self) -> bool:
-        """Some tables are not copied yet."""
+        """True while some tables are not copied yet."""
         return bool(self._waiting) or self._is_behind
 
     @property
@@ -135,7 +135,7 @@ class CloneLoader:
         return not self._work.left_out <= self._left_out.union(self._waiting)
 
     def status(self) -> dict[str, Any]:
-        """How far it is, as fields of ThreadStatus."""
+        """Return the progress of the copy as fields of ThreadStatus."""
         return self._speed.status([*self._done, *self._waiting.values()])
 
     def _plan(self) -> None:
@@ -233,7 +233,7 @@ class CloneLoader:
         return all((row.Epoch, row.Chunks) == (found.continues, count) for row, count in kept)
 
     def _hands_over(self, found: Snapshot, heir: Snapshot, by_source: dict[TableName, ClonedTable]) -> bool:
-        """All is loaded of it that another snapshot goes on with, or is lost."""
+        """Remove the snapshot and return True if all that `heir` resumes from is loaded, or a chunk of it is lost."""
         for number, (table, count) in enumerate(zip(found.tables, heir.counts, strict=True)):
             row = by_source[table.name]
             if count and row.Chunks != count:
@@ -247,7 +247,7 @@ class CloneLoader:
         return True
 
     def _is_over(self, found: Snapshot, rows: list[ClonedTable], by_source: dict[TableName, ClonedTable]) -> bool:
-        """Nothing is there to be loaded: because all is, or is not read yet."""
+        """True if the snapshot is finished. Called when there is nothing to load: all is loaded, or not read yet."""
         heir = next((one for one in self._folder.snapshots() if one.continues == found.epoch), None)
         if heir is not None:
             return self._hands_over(found, heir, by_source)
@@ -265,7 +265,7 @@ class CloneLoader:
         return True
 
     def _load_pieces(self, found: Snapshot, names: list[TableName], pieces: Pieces, target: Target) -> None:
-        """By one thread, on one connection."""
+        """Load pieces by one thread, on one connection."""
         while (piece := pieces.next()) is not None:
             try:
                 if piece[1] == KEYS:
@@ -402,7 +402,7 @@ class CloneLoader:
         return self._pipeline.copy(pieces, self._work.catalog)
 
     def _add_keys(self, target: Target, found: Snapshot, number: int, name: TableName) -> None:
-        """To a table of a server, whose DDL commits: those that it does not have yet."""
+        """Add to a table of a server, whose DDL commits, the late keys that it does not have yet."""
         table, server = found.tables[number], statement_target(target)
         assert server is not None
         wanted = copied_definition(table.create, table.model.name).keys(_late(table, found))
@@ -421,7 +421,7 @@ class CloneLoader:
                     raise
 
     def _end(self, found: Snapshot, rows: list[ClonedTable], by_source: dict[TableName, ClonedTable]) -> None:
-        """From here on these tables are replicated; those that the source has no longer go."""
+        """End the copy: its tables are replicated from here on, and those that the source has no longer are dropped."""
         copied = {by_source[table.name].name for table in found.tables}
         gone = [row.name for row in rows if row.name not in copied]
         known: dict[TableName, TableModel | None] = {}
@@ -457,7 +457,7 @@ class CloneLoader:
         return late_keys(model, others, primary=dialect_of(self._target.kind).makes_primary_keys_late)
 
     def _make_keys(self, models: Sequence[TableModel], *, primary_alone: bool = False) -> None:
-        """Those that `_make` left out. Raises TargetError."""
+        """Make the keys that `_make` postponed. Raises TargetError."""
         catalog = self._work.catalog
         for model in models:
             late = self._late_keys(model, catalog.tables.values())

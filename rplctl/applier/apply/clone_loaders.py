@@ -14,7 +14,7 @@ from rplctl.target.base import Target
 
 
 class Loaders:
-    """On `target` itself where one connection has to load it all."""
+    """The connections that load a copy: `target` itself if one connection must load all of it."""
 
     def __init__(self, target: Target) -> None:
         self._target = target

@@ -49,7 +49,7 @@ class Pieces:
         self.done: list[Piece] = []
 
     def next(self) -> Piece | None:
-        """One that is due, waited for while others are in work; None: end with it for now."""
+        """Return a piece that is due, after waiting for one while others are loaded; None = stop for now."""
         with self._changed:
             while self.failure is None and not self._stop() and time.monotonic() < self._deadline:
                 if (piece := self._due()) is not None:
@@ -85,7 +85,7 @@ class Pieces:
         return self._counts is not None
 
     def await_turn(self, piece: Piece) -> None:
-        """Until the chunk is the next of its table. Raises GivenUp."""
+        """Wait until the chunk is the next one of its table. Raises GivenUp."""
         number, chunk = piece
         with self._changed:
             while self.failure is None and self._committed[number] < chunk:
@@ -94,7 +94,7 @@ class Pieces:
                 raise GivenUp
 
     def end(self, piece: Piece, failure: BaseException | None = None) -> None:
-        """It is committed, or failed."""
+        """Record that the piece is committed, or that it failed."""
         with self._changed:
             self._in_work -= 1
             if failure is None:

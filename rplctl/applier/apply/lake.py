@@ -50,12 +50,12 @@ PIECE_BYTES = 16 << 20  # of log for one task: small files are slow to read
 
 
 class LakeApplier(BulkApplier):
-    """In the place of net changes; see BulkApplier."""
+    """Applies batches to a lake, where BulkApplier applies net changes."""
 
     _target: LakeTarget
 
     def expect(self, groups: RelayGroups, stop: int, per_commit: Callable[[], int]) -> None:
-        """Nothing is written ahead: it might not be committed."""
+        """Do nothing: files written ahead might not be committed."""
 
     def apply(self, batch: Batch, commit: Callable[..., None]) -> int:
         with self._interrupter.work():
@@ -115,7 +115,7 @@ class LakeApplier(BulkApplier):
 
 
 def files_of(results: list[LakeFiles]) -> Iterator[WrittenFile]:
-    """Raises the first error of the log's order."""
+    """Yield the files in the order of the log. Raises the first error in that order."""
     for result in results:
         if result.error is not None:
             raise RplError(**result.error)

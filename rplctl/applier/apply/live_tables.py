@@ -80,7 +80,7 @@ class TableSource(ABC):
         return ()
 
     def introduce(self, run: EventRun) -> Catalog:
-        """Before the transaction of a group; the catalog with the tables whose rows it changes."""
+        """Prepare for a group before its transaction; return the catalog with the tables whose rows it changes."""
         return self.catalog
 
     @abstractmethod
@@ -96,14 +96,17 @@ class TableSource(ABC):
         return []
 
     def begin_group(self, run: EventRun, kept: Collection[TableName] = ()) -> None:
-        """In its transaction, before the first event. `kept`: of `kept_by`, if a crash is to be seen."""
+        """Begin a group in its transaction, before the first event.
+
+        `kept`: from `kept_by`, if a crash must be noticed.
+        """
 
     def take_moves(self) -> list[Move]:
-        """Where the group's statements took whole tables. Planned DDL has its moves in the plan."""
+        """Return where the group's statements moved whole tables. Planned DDL has its moves in the plan."""
         return []
 
     def replay_from_now(self, error: TargetError, run: EventRun, changes: int) -> bool:
-        """After an error of a run that was rolled back: whether it is tried again, its rows applied by the server."""
+        """True if a run that failed and was rolled back is tried again, with its rows applied by the server."""
         return False
 
     def committed(self, catalog: Catalog) -> None:
@@ -170,7 +173,10 @@ class LiveTables(TableSource):
         return all(model is None or self._target.is_transactional(model) for model in models)
 
     def kept_by(self, run: EventRun) -> list[TableName]:
-        """Where the text of a statement does not tell what it changes, it may be any of these tables."""
+        """Return the tables without transactions that the run may change.
+
+        If the text of a statement does not show what it changes, it may be any of them.
+        """
         names = set(unknown_tables(run, Catalog()))
         for number in np.flatnonzero(np.isin(run.types, [EventType.QUERY, EventType.EXECUTE_LOAD_QUERY])).tolist():
             event = parse_event(run.event(number), run.description)
@@ -214,7 +220,10 @@ class LiveTables(TableSource):
         return True
 
     def begin_group(self, run: EventRun, kept: Collection[TableName] = ()) -> None:
-        """In its transaction, before the first event. Only what may be rolled back costs a savepoint."""
+        """Begin a group in its transaction, before the first event.
+
+        Only a group that may be rolled back costs a savepoint.
+        """
         if kept and self.notes is not None:
             self.notes.begin_kept(kept)
         self._variables.clear()
@@ -229,13 +238,15 @@ class LiveTables(TableSource):
         run(self._target.connection, written("SAVEPOINT {}", COMMIT_WAS_HERE))
 
     def roll_back(self) -> None:
-        """Back to the last commit of the source: it rolled back and logged it, because it changed a table that keeps
-        its changes, or dropped one (a CREATE OR REPLACE TABLE … SELECT that failed).
+        """Roll back to the last commit of the source.
+
+        The source rolled back and logged it, because it changed a table that keeps its changes, or dropped one (a
+        CREATE OR REPLACE TABLE … SELECT that failed).
         """
         self._target.roll_back_to(COMMIT_WAS_HERE)
 
     def take(self, event: bytes, description: FormatDescription) -> int:
-        """One event that belongs to a statement; 1 when it was the statement."""
+        """Take one event that belongs to a statement; return 1 if it was the statement itself, else 0."""
         match parse_event(event, description):
             case Intvar() | Rand() | UserVar() as variable:
                 self._variables.append(variable)
@@ -315,8 +326,9 @@ class LiveTables(TableSource):
         return self._target.prefers_replay(model) or (model.database, model.name) in self._raw_text
 
     def replay_from_now(self, error: TargetError, run: EventRun, changes: int) -> bool:
-        """After an error of one of the run's rows, which was rolled back: whether the server may do better by itself.
-        No statement can store text that is none in its character set; a row event is stored as it is.
+        """True if the server may succeed with a row that failed and was rolled back.
+
+        No statement can store text that is not valid in its character set; a row event is stored as it is.
         """
         names = set(unknown_tables(run, Catalog())) - self._raw_text
         if error.errno not in _NO_TEXT or not names or (changes and not self.can_roll_back(run)):
@@ -344,7 +356,7 @@ class LiveTables(TableSource):
         return events.kind[0] != INSERT and (events.kind[0] == DELETE or name in self._target.cascading_parents())
 
     def remade(self, names: Iterable[tuple[str, str]]) -> None:
-        """Tables that were made anew without a statement of the source."""
+        """Forget the definitions of tables that were created again without a statement of the source."""
         self._tables.remade(set(names))
 
     def check_bulk(self, models: Sequence[TableModel]) -> None:

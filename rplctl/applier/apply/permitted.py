@@ -41,7 +41,9 @@ Know = Callable[[Iterable[TableName]], Catalog]
 
 
 def check_permitted(run: EventRun, info: RelayLogInfo, config: Config, know: Know) -> None:
-    """Before a transaction is carried out event by event. `know`: the catalog, with these tables of the target in it.
+    """Check a transaction before it is applied event by event.
+
+    `know` returns the catalog with these tables of the target.
 
     Raises RplError 13508, 3750 with the event's position.
     """

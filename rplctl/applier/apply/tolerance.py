@@ -118,8 +118,9 @@ class Tolerance:
         return None
 
     def _apply_again(self, target: Target, change: RowChange, model: TableModel) -> None:
-        """The row is as the change leaves it, and no other has its keys, whether this change and those behind it are
-        there already or not. That a row moves to another key is a row less and a row more here.
+        """Leave the row as the change makes it, whether this change and those after it are applied already or not.
+
+        No other row has its keys afterwards. If a row moves to another key, one row is deleted and one inserted.
         """
         try:
             return _apply(target, change, model)

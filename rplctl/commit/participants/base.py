@@ -54,7 +54,7 @@ class PositionParticipant(ABC):
         self.rollback()
 
     def write(self, info: RelayLogInfo, *, durable: bool) -> None:
-        """Without a prepare: for groups in which some participant cannot do two-phase commit."""
+        """Write the position without a prepare: for groups in which a participant cannot do two-phase commit."""
         is_table = self._repository.kind is RepositoryKind.TABLE  # has no cache of the system to be written into
         self._repository.flush(info, force=durable or is_table, events=0)
 

@@ -31,7 +31,7 @@ CRASH_SAFE_ENGINES = frozenset({"aria"})  # without transactions, but each state
 def chosen_participant(
     config: Config, channel: Channel, engine: Engine, repository: InfoRepository[RelayLogInfo], prefix: str
 ) -> PositionParticipant | None:
-    """None: the position needs no second phase, or cannot be decided on."""
+    """Return the chosen participant; None if the position needs no second phase, or cannot be decided on."""
     files = binary_log_files(config, channel)
     in_log = BinlogParticipant(repository, files, logged_path(channel)) if files is not None else None
     if repository.kind is RepositoryKind.FILE:
@@ -74,7 +74,7 @@ def forget_others(
 
 
 def _outside(config: Config, channel: Channel, engine: Callable[[], Engine]) -> list[PositionParticipant]:
-    """Those that the repository only follows, while they are not closed."""
+    """Return the participants that the repository only follows, while they are not closed."""
     found: list[PositionParticipant] = []
     if pages_path(channel).exists():
         file = open_repository(RELAY_LOG_INFO, RepositoryKind.FILE, config, channel, engine)

@@ -46,7 +46,7 @@ class BinlogParticipant(PositionParticipant):
         self.write(self._new, durable=False)
 
     def rollback(self) -> None:
-        """Nothing: nothing was written."""
+        """Do nothing: nothing was written."""
 
     def recover(self) -> str | None:
         """The log's last transaction, committed long ago or not."""

@@ -31,21 +31,21 @@ class RowPosition(PositionParticipant):
             raise taken_over(expected)
 
     def commit(self) -> None:
-        """Nothing: the row says it."""
+        """Do nothing: the row is the decision."""
 
     def rollback(self) -> None:
-        """Nothing: a row that was written is the decision."""
+        """Do nothing: a row that was written is the decision."""
 
     def recover(self) -> str | None:
         """The name of the transaction that led to the row's position, committed long ago or not."""
         return xid_of(self._prefix, self._repository.read()) if self._repository.exists() else None
 
     def commit_by_xid(self, xid: str) -> None:
-        """Nothing: the row says it."""
+        """Do nothing: the row is the decision."""
 
     def rollback_by_xid(self, xid: str) -> None:
         if self.recover() == xid:
             raise RplError(f"{self._repository.where} holds the position of {xid}: it is committed, not rolled back")
 
     def close(self, last: RelayLogInfo) -> None:
-        """Nothing: the row says it."""
+        """Do nothing: the row is the position."""
