@@ -292,7 +292,7 @@ def _reads_alike(sql: bytes) -> bool:
 
 
 def collations_sql(server: ServerKind) -> Sql:
-    """Return the query for ids and names. Since 10.10, MariaDB's collations of several charsets have a name for each."""
+    """Return the query for ids and names. Since 10.10, MariaDB's collations of several charsets have a name each."""
     if server.is_mariadb and server.version >= 101001:
         return written("SELECT ID, FULL_COLLATION_NAME FROM information_schema.COLLATION_CHARACTER_SET_APPLICABILITY")
     return written("SELECT ID, COLLATION_NAME FROM information_schema.COLLATIONS WHERE ID IS NOT NULL")
