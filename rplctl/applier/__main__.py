@@ -43,8 +43,10 @@ def main(arguments: list[str]) -> int:
 
 
 def serve_one(datadir: Path, channel_name: str, options_text: str) -> None:
-    """One channel's applier. A Java that all rows wait for starts before the modules that decode them are loaded, a
-    second of CPU time; the channel's lock is held before that.
+    """Serve one channel with its applier.
+
+    A Java that all rows wait for starts before the modules that decode them are loaded, which takes a second of CPU
+    time. The channel's lock is held before that.
     """
     config = load_config(datadir, channel_name)
     options = StartOptions.from_json(options_text)

@@ -51,7 +51,10 @@ class TargetLook:
         self._due = time.monotonic() + LOOK_S
 
     def look(self, info: RelayLogInfo) -> None:
-        """Raises TargetError for a connection that is lost, LockBusy where the position is not ours any more."""
+        """Ask the target if a look is due.
+
+        Raises TargetError if the connection is lost, LockBusy if the position is not ours any more.
+        """
         if not self._is_asked or time.monotonic() < self._due:
             return
         target = self._target
@@ -84,7 +87,7 @@ class TargetPatience:
         self.report.target_is_back()
 
     def wait(self, error: TargetError) -> None:
-        """One pause. Raises Stopped, and the error once RETRY_COUNT is used up."""
+        """Wait for one pause. Raises Stopped, and the error once RETRY_COUNT is used up."""
         if self.stop.is_set():
             raise Stopped from error
         self.attempts += 1
@@ -98,7 +101,7 @@ class TargetPatience:
             raise Stopped from error
 
     def wait_for_lock(self, error: TargetError) -> None:
-        """One pause of a start that met another's lock. Raises Stopped, and the error as a batch does."""
+        """Wait for one pause of a start that met another's lock. Raises Stopped, and the error as a batch does."""
         self.lock_waits += 1
         if self.lock_waits > self.quick_attempts:
             raise error

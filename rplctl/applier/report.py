@@ -148,11 +148,11 @@ class Report:
             self._file.write_if_older(IDLE_INTERVAL if words == before == WAITING else INTERVAL)
 
     def rests(self) -> None:
-        """Nothing has come since `waiting` was said: now it is true for show-status, too."""
+        """Write the status file: nothing has come since `waiting`, so the state is true for show-status, too."""
         self._file.write_if_changed()
 
     def spark_waits(self, words: str) -> None:
-        """In the place of the state, from another thread, as long as there are words."""
+        """Show these words in place of the state, from another thread; '' shows the state again."""
         if words:
             self._before_waiting = self._before_waiting or self.status.state
             self.state(words)

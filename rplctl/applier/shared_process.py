@@ -118,8 +118,9 @@ class SharedProcess:
         return Applier(config, channel, options, spark, self._watch)
 
     def run(self) -> int:
-        """Until the last channel has ended; the exit code of the first that ended with an error. Raises what Spark did
-        not start with, after each channel has told it.
+        """Serve until the last channel has ended; return the exit code of the first that ended with an error.
+
+        Raises the error with which Spark did not start, after each channel has reported it.
         """
         self._working.update(self._appliers)
         threads = [threading.Thread(target=self._serve, args=(name,), name=name) for name in self._appliers]

@@ -117,7 +117,7 @@ class BatchApplier:
         pipeline: Pipeline,
         interrupter: Interrupter,
     ) -> BatchApplier:
-        """At the position that target, repository and binary log agree on after a crash. Raises RplError."""
+        """Open at the position on which target, repository and binary log agree after a crash. Raises RplError."""
         info = ledger.open()
         ledger.branches = open_branches(config, channel, target, ledger)
         server = statement_target(target)
@@ -173,12 +173,12 @@ class BatchApplier:
         return self._rules.waiting
 
     def leave_out(self, waiting: frozenset[TableName]) -> None:
-        """Tables that are not copied yet."""
+        """Exclude tables that are not copied yet."""
         self._rules = replace(self._rules, waiting=waiting)
         self.bulk.rules = self._rules
 
     def learned(self, models: Mapping[TableName, TableModel | None], databases: Mapping[str, DatabaseModel]) -> None:
-        """Tables that were made or dropped (None) without the source's DDL; committed."""
+        """Adopt tables that were committed without the source's DDL: created, or dropped (None)."""
         catalog = self._tables.catalog
         if self._tables.statements is not None:
             self._tables.statements.remade(models)

@@ -75,7 +75,7 @@ def _row_starts(images: Images, begin: int, json_columns: int) -> list[int]:
 
 
 def _end_of(images: Images, image: int, at: int) -> int:
-    """Where an image ends whose NULL bits begin at `at`."""
+    """Return where an image ends whose NULL bits begin at `at`."""
     places = images.cell_start[image]
     present = places >= 0
     if present.any():

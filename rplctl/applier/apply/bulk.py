@@ -120,7 +120,7 @@ class BulkApplier:
             self._tables.know(named)
 
     def expect(self, groups: RelayGroups, stop: int, per_commit: Callable[[], int]) -> None:
-        """The first `stop` of these groups come next: begin to decode them (from any thread)."""
+        """Begin to decode the first `stop` of these groups, which come next (from any thread)."""
         planned = plan_batches(groups, stop, has_rollbacks=self._tables.statements is not None, per_commit=per_commit)
         batch = next(planned, None)
         if batch is not None and batch.kind is BatchKind.BULK and not batch.unfolds:

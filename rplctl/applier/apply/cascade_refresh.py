@@ -47,8 +47,10 @@ class Cascade:
         return any(c in after and (c not in before or before[c] != after[c]) for c in self.referenced)
 
     def refuse_unknown(self, target: Target, position: str) -> None:
-        """Raises RplError 1364 when rows have a column whose expression is not computed here, 1451 when a foreign key
-        that the target does not have may act on rows.
+        """Refuse a change whose effect on other rows is unknown.
+
+        Raises RplError 1364 if rows have a column whose expression is not computed here, 1451 if a foreign key that the
+        target does not have may act on rows.
         """
         for model, key in self.lost:
             if not dialect_of(target.kind).follows_foreign_keys or _has_rows(target, model, key.columns):

@@ -362,7 +362,7 @@ class CloneLoader:
         )
 
     def _load(self, target: Target, found: Snapshot, piece: Piece, name: TableName, pieces: Pieces) -> None:
-        """Raises RelayLogError for a file that is not whole, or not this table's, transient without room; GivenUp."""
+        """Load one piece. Raises RelayLogError for a damaged or foreign file (transient without room), GivenUp."""
         model, following = self._models[name], (piece[0], piece[1] + 1)
         file, rows = self._ahead.take((found.epoch, piece)) or self._read(target, found, piece, model)
         with self._transaction(target) as connection:

@@ -106,7 +106,10 @@ class Pieces:
 
 
 class Tries:
-    """How often chunks have failed, each in the same way every time: what the source sends is no accident then."""
+    """Counts failures of chunks.
+
+    A chunk that fails in the same way every time is no accident: the source sends it so.
+    """
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[TableName, int, int]] = Counter()  # by table, chunk and error

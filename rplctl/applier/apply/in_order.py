@@ -203,7 +203,7 @@ class OrderedRange:
             self._tolerate(self._take, run, number)
 
     def _tolerate(self, apply: Callable[..., None], run: EventRun, number: int, *more: object) -> None:
-        """One event; what replica_skip_errors lists ends it and no more."""
+        """Apply one event; an error that replica_skip_errors lists ends this event and nothing else."""
         try:
             apply(run, number, *more)
         except RplError as error:

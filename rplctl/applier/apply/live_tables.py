@@ -73,7 +73,10 @@ class TableSource(ABC):
         """Return the catalog with the tables that a task did not know. Raises `unknown` if only DDL brings models."""
 
     def check_bulk(self, models: Sequence[TableModel]) -> None:
-        """Raises NotTransactional, or Inconsistent for tables whose rows must be applied in the source's order."""
+        """Check that the tables take rows in bulk.
+
+        Raises NotTransactional, or Inconsistent if the source's order is needed.
+        """
 
     def cascading_parents(self) -> Collection[TableName]:
         """Tables whose changes the target follows by itself with others, as far as `check_bulk` lets them through."""

@@ -103,7 +103,7 @@ class RowsAhead:
         return found
 
     def _model(self, run: EventRun, table_map: int, catalog: Catalog) -> TableModel | None:
-        """None for what the driver has to refuse or to skip, and for what the target decodes."""
+        """Return the table's model; None if the driver must refuse or skip the rows, or the target decodes them."""
         try:
             description = run.description
             parsed = parse_table_map(run.event(table_map), description)
@@ -172,5 +172,5 @@ def table_id(run: EventRun, number: int) -> int:
 
 
 def tasks_of(pipeline: Pipeline, spool_folder: Path) -> DecodedBy | None:
-    """None where no pool takes all rows."""
+    """Return the tasks that decode rows ahead; None if no pool takes all rows."""
     return DecodedBy(pipeline.in_order, pipeline.parallelism, spool_folder) if pipeline.takes_all else None

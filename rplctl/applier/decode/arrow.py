@@ -138,7 +138,7 @@ def _numbers(values: npt.NDArray[Any], cells: Cells) -> pa.Array:
 
 
 def _strings(buffer: npt.NDArray[np.uint8], offsets: Ints, cells: Cells, wanted: pa.DataType) -> pa.Array | None:
-    """None where they are no UTF-8, or too many bytes for offsets of 32 bits."""
+    """Return the strings; None if they are not UTF-8, or too many bytes for offsets of 32 bits."""
     if int(offsets[-1]) >= 1 << 31:
         return None
     lengths = np.zeros(cells.total + 1, np.int32)

@@ -140,7 +140,7 @@ def _catalog(piece: Piece, run: EventRun, asked: Asked) -> Catalog:
 
 
 def _transactions(piece: Piece, data: ByteArray) -> tuple[Ints, Transactions]:
-    """Where each begins, and what they are."""
+    """Return where each transaction begins, and the transactions."""
     if (whole := piece.transaction) is not None:
         return np.array([0]), Transactions([whole.gtid], whole.end.log_name, np.array([whole.end.log_pos]), whole.shift)
     scan = scan_groups(data[: piece.end], piece.start, piece.source, piece.end - piece.start, piece.description)
@@ -198,7 +198,7 @@ def _counted_through(parts: list[TableChanges]) -> list[TableChanges]:
 
 
 def _undone(run: EventRun) -> list[tuple[int, int]]:
-    """Where in the run lie the events that a ROLLBACK TO undid."""
+    """Return where in the run the events are that a ROLLBACK TO undid."""
     savepoints: dict[str, int] = {}
     found = []
     for number in np.flatnonzero(run.types == EventType.QUERY).tolist():

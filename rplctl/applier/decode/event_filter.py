@@ -46,7 +46,7 @@ _LOAD_FIXED = 13
 
 
 def filtered(run: EventRun, rules: ReplicationFilter) -> EventRun:
-    """Raises BinlogFormatError when a name runs past its event."""
+    """Return the events that the rules accept, databases rewritten. Raises BinlogFormatError for a damaged name."""
     if rules == ReplicationFilter() and not _holds_own(run):
         return run
     keep = np.ones(len(run.types), np.bool_)
@@ -154,7 +154,7 @@ def _filter_statements(run: EventRun, rules: ReplicationFilter, keep: Mask, chan
 
 
 def _is_begin(run: EventRun, numbers: Ints) -> Mask:
-    """Which of the events are exactly `BEGIN`: a MySQL source writes one per transaction."""
+    """Return a mask of the events that are exactly `BEGIN`: a MySQL source writes one per transaction."""
     starts, ends = run.starts[numbers], run.starts[numbers] + run.lengths[numbers] - run.description.checksum_length
     fixed = HEADER_LENGTH + _QUERY_FIXED
     found: Mask = (run.types[numbers] == EventType.QUERY) & (ends - starts >= fixed)
@@ -175,7 +175,10 @@ def _database_offset(event: bytes) -> int:
 
 
 def _accepts_text(run: EventRun, number: int, event: bytes, database: str, rules: ReplicationFilter) -> bool:
-    """By the tables the statement updates. Raises RplError 1064 with the position if they have to be known."""
+    """True if the rules accept the tables that the statement updates.
+
+    Raises RplError 1064, with the position, if the rules need to know them and the text does not show them.
+    """
     if not rules.reads_statements and not is_own(database) and not mentions_own(event):
         return True
     is_load = run.types[number] == EventType.EXECUTE_LOAD_QUERY

@@ -161,7 +161,7 @@ class ReplicationFilter:
 
 
 def is_own(database: str) -> bool:
-    """Whichever way servers write its name (lower_case_table_names)."""
+    """True for our own database, in any case in which servers write its name (lower_case_table_names)."""
     return database.lower() == OWN_DATABASE
 
 

@@ -66,7 +66,7 @@ def _structs(rows: TableRows, images: Ints, wanted: pa.StructType, *, zero_null:
 def statement_rows(  # noqa: PLR0913 - a statement and where it stood
     model: TableModel, op: str, text: str, *, log_name: str, position: int, gtid: str, end: int, time: int, number: int
 ) -> pa.Table:
-    """One row: DDL that the table met."""
+    """Return one row for DDL that changed the table."""
     values = (op, log_name, position, number, gtid, log_name, end, time * 1_000_000, None, None, False, text)
     schema = lake_schema(model)
     return pa.Table.from_arrays(columns_of([values], schema), schema=schema)

@@ -49,7 +49,7 @@ _LARGE: Final = ("longblob", "longtext")
 
 
 def logged_model(table_map: TableMap) -> TableModel:
-    """Raises RplError 1146 where the source logged too little."""
+    """Return a table's model from its table map alone. Raises RplError 1146 if the source logged too little."""
     name = f"{table_map.database}.{table_map.table}"
     if table_map.unsigned is None:
         raise RplError(

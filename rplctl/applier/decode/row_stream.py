@@ -97,7 +97,7 @@ class EventRun:
         return raw
 
     def end_position(self, number: int) -> str:
-        """'' inside a compressed transaction, or a MariaDB's from 11.4 on: the caller knows where that ends."""
+        """Return where the event ends; '' in a compressed transaction, or from MariaDB 11.4 on: the caller knows it."""
         return str(parse_header(self.event(number)).end_log_pos or "")
 
 
@@ -138,12 +138,12 @@ def table_maps(run: EventRun) -> list[TableMap]:
 
 
 def unknown_tables(run: EventRun, catalog: Catalog) -> list[TableName]:
-    """Tables that the run's table maps name and the catalog lacks."""
+    """Return the tables that the run's table maps name and the catalog lacks."""
     return sorted({(m.database, m.table) for m in table_maps(run)} - catalog.tables.keys())
 
 
 def named_tables(data: ByteArray, start: int, end: int, description: FormatDescription) -> list[TableName]:
-    """Tables that the whole events of data[start:end] are about; their checksums are not looked at."""
+    """Return the tables of the whole events of data[start:end]. Checksums are not verified."""
     return unknown_tables(unverified_run(data, start, end, description), Catalog())
 
 

@@ -42,7 +42,7 @@ def without_superseded(pieces: Sequence[list[TableChunk]]) -> Iterator[list[Tabl
 
 
 def _kept(chunk: TableChunk, later: list[Keys]) -> Kept | None:
-    """Which of the chunk's updates stay, None = all; its own keys join `later`."""
+    """Return which of the chunk's updates remain, None = all; the chunk's own keys are added to `later`."""
     bulk = chunk.bulk
     if bulk is None:
         return None

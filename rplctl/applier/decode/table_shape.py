@@ -74,7 +74,7 @@ def fitted(table_map: TableMap, model: TableModel, *, is_targets: bool, is_maria
 
 
 def formats_of(table_map: TableMap, model: TableModel) -> tuple[ColumnFormat, ...]:
-    """How to read each column: wire type from the table map, the rest from the model where the map is silent."""
+    """Return how to read each column: its wire type from the table map, the rest from the model if the map lacks it."""
     known = known_formats(model.columns)[: table_map.column_count]
     more = (ColumnFormat(code) for code in table_map.type_codes[len(known) :])
     return tuple(column_formats(table_map, (*known, *more)))

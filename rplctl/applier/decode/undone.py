@@ -14,7 +14,7 @@ from rplctl.event.types import EventType
 
 
 def without_undone(run: EventRun) -> EventRun:
-    """Without the rows that were taken back, and without the words that do it. DDL commits what was before it."""
+    """Return the run without the rows that were taken back and the words that do so. DDL commits the rows before it."""
     savepoints: dict[str, int] = {}
     begun = 0
     gone = np.zeros(len(run.types), np.bool_)

@@ -50,7 +50,7 @@ class BatchSize:
         self._compacts = 10 * net < 9 * changes
 
     def job_bytes(self, left: int, *, is_first: bool) -> int:
-        """How many of the bytes that are left of a range are decoded now: all, if they are not far too many."""
+        """Return how many of the remaining bytes of a range are decoded now: all, unless they are far too many."""
         small = JOB_BYTES if is_first else self._later_job_bytes
         most = self.batch_bytes if self._compacts else min(self.batch_bytes, small)
         return left if 2 * left <= 3 * most else most
@@ -70,8 +70,11 @@ class CommitGroupSize:
 
     @classmethod
     def from_config(cls, config: Config) -> CommitGroupSize:
-        """In commit_mode=xa each commit syncs the position, which is the decision, so sync_relay_log_info (WL#3970's
-        SYNC_RLI_PERIOD) bounds the group: the position is synced once for so many transactions, and none is at risk.
+        """Read the bounds from the options.
+
+        In commit_mode=xa each commit syncs the position, which is the decision. Therefore sync_relay_log_info
+        (WL#3970's SYNC_RLI_PERIOD) bounds the group: the position is synced once for so many transactions, and none is
+        at risk.
         """
         bounds = [config.commit_group_transactions]
         if config.commit_mode == "xa":

@@ -48,7 +48,7 @@ class EventRange:
 
 
 def apart(batch: Batch, limit_bytes: int) -> list[Batch]:
-    """The same groups in batches that unfold to at most `limit_bytes` each, or hold one group."""
+    """Return the same groups in batches that unpack to at most `limit_bytes` each, or hold one group."""
     if not batch.unfolds:
         return [batch]
     ends = batch.scan.end[batch.first : batch.last]
@@ -103,7 +103,7 @@ def lying_range(batch: Batch) -> EventRange:
 
 
 def _unfolded(batch: Batch) -> tuple[Ints, Ints]:
-    """Where each event begins, and how many plain bytes it says it holds; 0 if it is not compressed."""
+    """Return where each event begins, and how many plain bytes it declares; 0 if it is not compressed."""
     data = batch.groups.data
     offsets, types = event_offsets(data[batch.start : batch.end])
     offsets += batch.start

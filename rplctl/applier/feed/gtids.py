@@ -36,7 +36,7 @@ class Assigned:
         return bytes(given)
 
     def take_all(self, data: ByteArray, offsets: Ints) -> ByteArray:
-        """The same for all ANONYMOUS_GTID events at these offsets, in a copy; the data themselves without one."""
+        """Convert all ANONYMOUS_GTID events at these offsets, in a copy; return the data themselves if none is."""
         offsets = offsets[data[offsets + 4] == EventType.ANONYMOUS_GTID]
         if not self.uuid or not len(offsets):
             return data

@@ -239,7 +239,7 @@ def _rolls_back_changes(groups: RelayGroups, number: int) -> bool:
 
 
 def groups_due(scan: GroupScan, stop: int, delay: int, now: float) -> tuple[int, float]:
-    """How many of the first `stop` groups are at least `delay` seconds old, and how long until the next one is."""
+    """Return how many of the first `stop` groups are `delay` seconds old or more, and how long until the next is."""
     if delay <= 0 or not stop:
         return stop, 0.0
     real = (scan.kind[:stop] != GroupKind.CONTROL) & (scan.timestamp[:stop] > 0)

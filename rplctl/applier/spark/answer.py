@@ -124,7 +124,7 @@ def _message(attempt: Attempt, kind: Kind, rows: int, body: bytes) -> list[bytes
 
 
 def body_length(header: bytes | bytearray) -> int:
-    """Raises WrongAnswer where these bytes do not begin an answer."""
+    """Return the length of the body after the header. Raises WrongAnswer if these bytes do not begin an answer."""
     magic, *_, length = _FIELDS.unpack_from(header)
     if magic != _MAGIC or length > LARGEST_BODY:
         raise WrongAnswer("bytes that do not begin an answer")
@@ -169,7 +169,10 @@ def _chunks(attempt: Attempt, rows: int, body: memoryview | mmap.mmap, catalog: 
 
 
 def _check_copy(piece: CopyPiece, chunks: list[TableChunk]) -> None:
-    """Raises WrongAnswer for anything but the rows that the driver has counted, to be inserted into their table."""
+    """Check an answer of a copy.
+
+    Raises WrongAnswer for all but the rows that the driver has counted, to be inserted into their table.
+    """
     for chunk in chunks:
         sets = [*chunk.inserts, *(chunk.bulk.parts if chunk.bulk is not None else ())]
         count = sum(len(rows.rows) if isinstance(rows, RowSet) else rows.count for rows in sets)
@@ -185,7 +188,10 @@ def _check_copy(piece: CopyPiece, chunks: list[TableChunk]) -> None:
 
 
 def _check_ordered(piece: OrderedPiece, chunks: list[TableChunk]) -> None:
-    """Raises WrongAnswer for anything but changes of each event, of its kind and its table."""
+    """Check an answer for ordered events.
+
+    Raises WrongAnswer for all but changes of each event, of its kind and its table.
+    """
     for chunk, table, kind in zip(chunks, piece.tables, piece.kinds, strict=True):
         if chunk.absent or chunk.deletes or chunk.updates or chunk.inserts or chunk.bulk is not None:
             raise WrongAnswer("an answer that does more than to list the changes of events")

@@ -35,7 +35,7 @@ class Archived:
     crc32: int
 
     def read(self) -> bytes | None:
-        """None: they are not there, or others."""
+        """Return the bytes; None if the file lacks them, or holds others."""
         try:
             descriptor = open_plain(Path(self.path))
         except (OSError, UnfitFile):
@@ -50,7 +50,7 @@ Piece = tuple[int, bytes | Archived]  # where it lies in the relay log
 
 
 def table_maps(path: str, offsets: Sequence[int], before: int) -> tuple[Piece, ...]:
-    """Those of the relay log that stand before the split."""
+    """Return the table maps of the relay log that are before the split."""
     data = np.memmap(path, np.uint8, "r")
     return tuple((at, _event_at(data, at)) for at in offsets if at < before)
 

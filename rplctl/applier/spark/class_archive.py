@@ -26,7 +26,7 @@ _GIVEN_UP_S = 86400.0
 
 
 def archive_path(java: Java) -> Path:
-    """Where the archive of this Java and this Spark lies, if it was made."""
+    """Return the path of the archive of this Java and this Spark, which may not exist yet."""
     release = java.runtime / "release"
     said = release.read_bytes() if release.is_file() else b""
     which = hashlib.sha256(os.fsencode(java.runtime) + os.fsencode(sys.prefix) + said).hexdigest()[:12]
@@ -76,5 +76,5 @@ def _doubted_path(path: Path) -> Path:
 
 
 def failed_path(path: Path) -> Path:
-    """Where it is said why there is no archive."""
+    """Return the path of the file that says why there is no archive."""
     return path.with_suffix(".failed")

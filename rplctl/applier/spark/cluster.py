@@ -121,7 +121,7 @@ def own_versions() -> Versions:
 
 
 def refuse_other_versions(executors: Sequence[Executor], wanted: Versions) -> None:
-    """Raises RplError: what another version makes of a row may be another thing. `wanted`: the applier's."""
+    """Raise RplError if an executor has other versions, which may decode a row differently. `wanted`: the applier's."""
     for executor in executors:
         for (name, theirs), (_, ours) in zip(executor.versions, wanted, strict=True):
             if theirs != ours:

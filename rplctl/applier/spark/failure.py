@@ -39,7 +39,7 @@ class TasksFailed(Exception):
 
 
 def words_of(error: Exception) -> str:
-    """Without the lines of a stack trace; of an error of the JVM's nothing is left once that has ended."""
+    """Return an error's text without its stack trace. The text of a JVM's error is lost once the JVM has ended."""
     from py4j.protocol import Py4JError
 
     try:
@@ -73,7 +73,7 @@ def _kills_since(before: int) -> str:
 
 
 def end_of_java(process: Popen[Any] | None, kills_before: int) -> str:
-    """How Spark's Java process ended, as a sentence; '' while it runs, or where it is not ours to know."""
+    """Return how Spark's Java process ended, as a sentence; '' while it runs, or if it is not our process."""
     code = process.poll() if process is not None else None
     if process is None or code is None:
         return ""

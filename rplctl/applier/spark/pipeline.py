@@ -93,8 +93,9 @@ class Pipeline:
         self._lock = threading.Lock()  # two jobs at a time: one is decoded ahead
 
     def begin(self) -> None:
-        """Before anything is decoded: with a first job, which takes 0.3 s longer than those that follow. Channels that
-        share a context run one.
+        """Begin before anything is decoded, with a first job, which takes 0.3 s longer than later jobs.
+
+        Channels that share a context run one such job.
         """
         if self.cluster is None and (pool := self._open_pool()) is not None:
             self._cores = self._context.defaultParallelism
@@ -138,7 +139,10 @@ class Pipeline:
         threading.Thread(target=begin, daemon=True, name="rplctl-spark").start()
 
     def await_begun(self, *, wanted: bool = True) -> None:
-        """Raises what `begin_beside` has ended with; `wanted`: when it has, else only if it has already."""
+        """Raise the error with which `begin_beside` ended.
+
+        `wanted`: wait for its end; else only if it has ended already.
+        """
         if self._beginning is not None and (wanted or self._beginning.done()):
             self._beginning.result()
 
@@ -185,7 +189,7 @@ class Pipeline:
         return self._pool is not None and self._pool.takes_all
 
     def in_order(self, pieces: Sequence[OrderedPiece], catalog: Catalog) -> list[TableChunk]:
-        """One chunk for each rows event of the pieces, decoded by tasks of the pool (`takes_all`)."""
+        """Decode one chunk for each rows event of the pieces, by tasks of the pool (`takes_all`)."""
         assert self._pool is not None
         self.spark_jobs += 1
         return self._pool.chunks(pieces, catalog)
@@ -250,7 +254,7 @@ class Pipeline:
         return {number: result for number, result in zip(splits, results, strict=True) if not result.is_unseen}
 
     def _collect(self, pieces: Sequence[Any], catalog: Catalog, task: Callable[[Any, Catalog], Any]) -> list[Any]:
-        """One job: `task` of each piece and the catalog, results in the order of the pieces."""
+        """Run one job: `task` on each piece and the catalog. Return the results in the order of the pieces."""
         self.spark_jobs += 1
         while True:
             context = self._context

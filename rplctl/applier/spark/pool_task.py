@@ -79,7 +79,7 @@ class Door:
         yield rows
 
     def _connected(self) -> socket.socket | None:
-        """None when nobody listens, or another user does."""
+        """Return a connection to the driver; None if nobody listens, or another user does."""
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
         try:
             connection.connect(self.path)
@@ -153,7 +153,7 @@ def _result(attempt: Attempt, catalog: Catalog) -> SplitResult | LakeFiles:
 
 
 def _received(connection: socket.socket) -> bytearray | None:
-    """The next request; None at the end of the connection."""
+    """Return the next request; None at the end of the connection."""
     head = _exactly(connection, LENGTH.size)
     return head and _exactly(connection, LENGTH.unpack(head)[0])
 

@@ -82,19 +82,19 @@ class ChannelSpark(Protocol):
         """Return the channel's Spark, which is opened if needed. Raises ConfigError, RplError."""
 
     def before_job(self) -> None:
-        """In the thread that is about to run one."""
+        """Prepare the thread that is about to run a job."""
 
     def pool(self) -> ChannelPool | None:
         """The tasks that stay, which may not have begun yet; None where each job has its own."""
 
     def end(self) -> None:
-        """From any thread, again without effect: the channel's jobs end at once with an error."""
+        """End the channel's jobs at once with an error. Called from any thread; a second call has no effect."""
 
     def serves_others(self) -> bool:
         """True if other channels of the process still work: the process must not end with this channel."""
 
     def death(self) -> str:
-        """How its JVM came to an end that nobody here asked for; '' while it runs."""
+        """Return how the JVM ended, if nobody here ended it; '' while it runs."""
 
 
 class OwnSpark:

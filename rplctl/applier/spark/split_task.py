@@ -193,7 +193,7 @@ def _plain(rows: Sequence[Row]) -> tuple[Sequence[Any], bool]:
 
 
 def _utf8(text: str) -> bytes | None:
-    """None where there is none: half a surrogate pair."""
+    """Return the text as UTF-8; None for half a surrogate pair."""
     try:
         return text.encode()
     except UnicodeEncodeError:
