@@ -20,6 +20,7 @@ STRICT_ALL_TABLES = 1 << 22
 PAD_CHAR_TO_FULL_LENGTH = 1 << 31
 TIME_TRUNCATE_FRACTIONAL = 1 << 32  # MySQL
 TIME_ROUND_FRACTIONAL = 1 << 34  # MariaDB
+TIME_ROUND_FRACTIONAL = 1 << 34  # MariaDB
 
 
 @dataclass(frozen=True)  # no slots: cached_property

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import re
 import struct
-from datetime import datetime
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import date as date_of, datetime, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from ipaddress import IPv6Address
+from uuid import UUID
 
-from rplctl.schema.context import DdlContext
+from rplctl.schema.context import TIME_ROUND_FRACTIONAL, TIME_TRUNCATE_FRACTIONAL, DdlContext
 from rplctl.schema.model import BINARY_TYPES, INTEGER_BITS, TEMPORAL_TYPES, TEXT_BYTES, Column
 from rplctl.schema.token_stream import TokenStream
 
@@ -20,10 +24,17 @@ Value = int | float | str | bytes | None
 _NOW = ("CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP", "CURRENT_DATE", "CURDATE", "CURRENT_TIME", "CURTIME")
 _NOW_IN = {name: {kind} for kind in ("date", "time") for name in (f"CURRENT_{kind.upper()}", f"CUR{kind.upper()}")}
 _WIDE = Context(prec=200)  # DECIMAL has up to 65 digits, Python's own context 28
-_DATE = re.compile(r"\d{4}-\d\d-\d\d")
-_DATETIME = re.compile(r"(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?)?")
-_TIME = re.compile(r"(-?\d{2,3}:\d\d:\d\d)(?:\.(\d{1,6}))?")
-_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})|(\d{4})(\d\d)(\d\d)")
+_DATETIME = re.compile(
+    r"(?:(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,6}))?)?)?"
+    r"|(\d{4})(\d\d)(\d\d)(?:(\d\d)(\d\d)(\d\d))?)"
+)
+_TIME = re.compile(r"(-?)(?:(\d{1,3}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,6}))?)?|(\d\d)(\d\d)(\d\d))")
+_ZERO_DATE = "0000-00-00"
+_MOST_AS_DIGITS = 10**14  # a floating-point number below it is printed without an exponent
+_LAST_HOUR = 838  # of TIME
+_UUID = re.compile(r"[0-9a-f]{8}(-?)[0-9a-f]{4}\1[0-9a-f]{4}\1[0-9a-f]{4}\1[0-9a-f]{12}", re.IGNORECASE)
+_PLAIN_JSON = ("[]", "{}")  # MySQL prints other documents in its own form
 _ASCII_INTRODUCERS = frozenset({"_UTF8", "_UTF8MB3", "_UTF8MB4", "_LATIN1", "_ASCII"})
 
 
@@ -69,6 +80,8 @@ def implicit_default(column: Column) -> Value:
         "timestamp": "0000-00-00 00:00:00" + fraction, "inet4": "0.0.0.0", "inet6": "::",
         "uuid": "00000000-0000-0000-0000-000000000000",
     }  # fmt: skip
+    if kind == "json":
+        return "null"
     if kind in zero:
         return zero[kind]
     raise NotComputable(f"type {kind} has no implicit default")
@@ -92,10 +105,8 @@ def _constant(column: Column, tokens: TokenStream, context: DdlContext) -> Value
             return _from_number(column, number.copy_negate() if negative else number, context)
     elif token.kind == "bits":
         tokens.next()
-        if tokens.at_end:
-            if context.is_mariadb and token.value[:2] in ("X'", "x'") and column.type not in BINARY_TYPES:
-                raise NotComputable(f"DEFAULT {column.default} is a string to MariaDB")
-            return _from_bits(column, token.value)
+        if tokens.at_end and not negative:
+            return _from_bits(column, token.value, context)
     elif token.kind == "word" and token.value in ("TRUE", "FALSE"):
         return _from_number(column, Decimal(int(token.value == "TRUE")), context)
     elif token.kind == "word" and token.value in _NOW:
@@ -106,17 +117,31 @@ def _constant(column: Column, tokens: TokenStream, context: DdlContext) -> Value
     raise NotComputable(f"DEFAULT {column.default} is an expression")
 
 
-def _from_bits(column: Column, text: str) -> Value:
+def _from_bits(column: Column, text: str, context: DdlContext) -> Value:
+    """A number to a number, else a string; X'…' is a string to MariaDB always."""
     digits = text[2:].rstrip("'")
     base = 16 if text[0] in "xX" or text.startswith("0x") else 2
     number = int(digits or "0", base)
-    if column.type in INTEGER_BITS or column.type == "bit":
-        return number
-    length = (len(digits) + 1) // 2 if base == 16 else (len(digits) + 7) // 8
-    raw = number.to_bytes(length, "big")
+    raw = number.to_bytes((len(digits) + 1) // 2 if base == 16 else (len(digits) + 7) // 8, "big")
     if column.type in BINARY_TYPES:
         return raw.ljust(column.length or 0, b"\0") if column.type == "binary" else raw
-    raise NotComputable(f"DEFAULT {text} for type {column.type}")
+    if column.type == "bit":
+        return number
+    is_number = column.type in (*INTEGER_BITS, "decimal", "float", "double")
+    if is_number and text[:2] in ("X'", "x'"):
+        is_number = not _is_mariadb(context, f"DEFAULT {text}")
+    if is_number and len(raw) <= 8:
+        return _from_number(column, Decimal(number), context)
+    if column.type in TEMPORAL_TYPES or column.type == "year" or not raw.isascii():
+        raise NotComputable(f"DEFAULT {text} for type {column.type}")
+    return from_text(column, raw.decode(), context)
+
+
+def _is_mariadb(context: DdlContext, what: str) -> bool:
+    """True for MariaDB, False for MySQL. Raises NotComputable where the column alone is known."""
+    if not context.server_version:
+        raise NotComputable(f"{what} means another value to MariaDB than to MySQL")
+    return context.is_mariadb
 
 
 def _from_number(column: Column, number: Decimal, context: DdlContext) -> Value:
@@ -135,11 +160,13 @@ def _from_number(column: Column, number: Decimal, context: DdlContext) -> Value:
         return year % 100 if column.length == 2 else year
     if kind in ("enum", "set"):
         raise NotComputable(f"DEFAULT {number} of a {kind} column is an index")
-    if kind in TEMPORAL_TYPES and number != 0:
-        raise NotComputable(f"DEFAULT {number} of a {kind} column")
-    if kind not in TEMPORAL_TYPES and "e" in (column.default or "").casefold():
-        raise NotComputable(f"DEFAULT {column.default} of a {kind} column is a floating-point number")
-    return implicit_default(column) if kind in TEMPORAL_TYPES else from_text(column, f"{number:f}", context)
+    if kind in TEMPORAL_TYPES:
+        return _temporal(column, f"{number:f}", context) if number else implicit_default(column)
+    if "e" in (column.default or "").casefold():
+        if number != number.to_integral_value() or abs(number) >= _MOST_AS_DIGITS:
+            raise NotComputable(f"DEFAULT {column.default} of a {kind} column is a floating-point number")
+        return from_text(column, f"{int(number)}", context)
+    return from_text(column, f"{number:f}", context)
 
 
 def _float(column: Column, number: Decimal) -> float:
@@ -183,9 +210,22 @@ def from_text(column: Column, text: str, context: DdlContext) -> Value:
             return _from_number(column, Decimal(text.strip()), context)
         except InvalidOperation:
             raise NotComputable(f"DEFAULT '{text}' is not a number") from None
-    if kind == "inet4" or (kind == "uuid" and _UUID.fullmatch(text)):
+    if kind == "uuid" and _UUID.fullmatch(text):
+        return str(UUID(text))
+    if kind == "inet6":
+        return _ipv6(text)
+    if kind == "inet4" or (kind == "json" and text in _PLAIN_JSON):
         return text
     raise NotComputable(f"DEFAULT '{text}' for type {kind}")
+
+
+def _ipv6(text: str) -> str:
+    with suppress(ValueError):
+        address = IPv6Address(text)
+        shown = str(address)  # MariaDB shortens a zero that is alone, too; others may end with an IPv4 address
+        if address.packed[:10] != bytes(10) and ("::" in shown or "0" not in shown.split(":")):
+            return shown
+    raise NotComputable(f"DEFAULT '{text}' for type inet6")
 
 
 def _label(column: Column, text: str) -> str:
@@ -198,28 +238,72 @@ def _label(column: Column, text: str) -> str:
     raise NotComputable(f"DEFAULT '{text}' is no label of '{column.name}'")
 
 
-def _fraction(column: Column, digits: str | None) -> str:
-    written, wanted = digits or "", column.fraction_digits
-    if written[wanted:].strip("0"):
-        raise NotComputable(f"the fraction of DEFAULT has more than {wanted} digits")
-    return "." + written[:wanted].ljust(wanted, "0") if wanted else ""
-
-
 def _temporal(column: Column, text: str, context: DdlContext) -> str:
-    if column.type == "date" and _DATE.fullmatch(text):
-        return text
+    """As the servers read it: one digit will do for a month or an hour, and numbers need no marks between them."""
+    if column.type == "date" and (match := _DATE.fullmatch(text)):
+        return _date(column, text, [part for part in match.groups() if part is not None])
     if column.type == "time" and (match := _TIME.fullmatch(text)):
-        return match[1] + _fraction(column, match[2])
+        return _time(column, text, match, context)
     if column.type in ("datetime", "timestamp") and (match := _DATETIME.fullmatch(text)):
-        day, clock = match[1], match[2] or "00:00:00"
-        if column.type == "timestamp" and day != "0000-00-00":
+        year, month, day, *clock = match.groups()[:6] if match[1] else match.groups()[7:]
+        date = _date(column, text, [year, month, day])
+        hour, minute, second = (int(part or 0) for part in clock)
+        if date.startswith("0000-00") or "-00" in date:
+            if int(match[7] or 0) or column.type == "timestamp" and (hour or minute or second or date != _ZERO_DATE):
+                raise NotComputable(f"DEFAULT '{text}' for type {column.type}")
+            return f"{date} {hour:02}:{minute:02}:{second:02}{_digits(0, column.fraction_digits)}"
+        try:
+            moment = datetime.fromisoformat(f"{date} {hour:02}:{minute:02}:{second:02}")
+        except ValueError:
+            raise NotComputable(f"DEFAULT '{text}' is no time") from None
+        if column.type == "timestamp":
             offset = context.utc_offset()
             if offset is None:
                 raise NotComputable(f"DEFAULT '{text}' depends on time zone {context.zone_text}")
-            moment = datetime.fromisoformat(f"{day} {clock}") - offset
-            day, clock = moment.strftime("%Y-%m-%d %H:%M:%S").split()
-        return f"{day} {clock}{_fraction(column, match[3])}"
+            moment -= offset
+        moment += timedelta(microseconds=_microseconds(column, match[7], context))
+        return f"{moment.replace(microsecond=0)}{_digits(moment.microsecond, column.fraction_digits)}"
     raise NotComputable(f"DEFAULT '{text}' for type {column.type}")
+
+
+def _date(column: Column, text: str, parts: Sequence[str]) -> str:
+    year, month, day = map(int, parts)
+    date = f"{year:04}-{month:02}-{day:02}"
+    if text != date and not text.startswith((f"{date} ", f"{date}T")):  # else as it is: sql_mode may allow any day
+        with suppress(ValueError):
+            return str(date_of(year, month, day))
+        raise NotComputable(f"DEFAULT '{text}' of a {column.type} column is no date")
+    return date
+
+
+def _time(column: Column, text: str, match: re.Match[str], context: DdlContext) -> str:
+    hour, minute, second = (int(part or 0) for part in (match.groups()[1:4] if match[2] else match.groups()[5:8]))
+    if hour >= _LAST_HOUR or minute > 59 or second > 59:
+        raise NotComputable(f"DEFAULT '{text}' is not a time, or near the last one")
+    more, microseconds = divmod(_microseconds(column, match[5], context), 1_000_000)
+    seconds = (hour * 60 + minute) * 60 + second + more
+    sign = match[1] if seconds or microseconds else ""
+    clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+    return f"{sign}{clock}{_digits(microseconds, column.fraction_digits)}"
+
+
+def _microseconds(column: Column, digits: str | None, context: DdlContext) -> int:
+    """Of the fraction as the column keeps it: cut, or rounded half up, which may give a whole second."""
+    written, wanted = digits or "", column.fraction_digits
+    kept = int(written[:wanted].ljust(wanted, "0") or "0")
+    if written[wanted:].strip("0"):
+        is_mariadb = _is_mariadb(context, f"the fraction of DEFAULT '{column.default}'")
+        rounds = (
+            context.sql_mode & TIME_ROUND_FRACTIONAL
+            if is_mariadb
+            else (not context.sql_mode & TIME_TRUNCATE_FRACTIONAL)
+        )
+        kept += bool(rounds and written[wanted] >= "5")
+    return int(kept * 10 ** (6 - wanted))
+
+
+def _digits(microseconds: int, wanted: int) -> str:
+    return f".{microseconds:06}"[: wanted + 1] if wanted else ""
 
 
 def _now(column: Column, function: str, digits: int | None, context: DdlContext) -> str:

@@ -96,7 +96,7 @@ def constant_default(column: Column) -> Value:
     if column.default is None or "CURRENT" in column.default.upper() or column.type == "timestamp":
         return None
     try:
-        return default_value(column, DdlContext(time_zone="?"))
+        return default_value(column, DdlContext(time_zone="?", server_version=""))
     except NotComputable:
         return None
 

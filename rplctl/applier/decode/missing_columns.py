@@ -28,7 +28,7 @@ _HINT = (
     "out. MariaDB 11.8.9 does not log the column even then: a MariaDB target computes it, else leave the table out "
     "with replicate_ignore_table"
 )
-_SESSION = DdlContext(time_zone="?")  # what hangs on the session is always logged
+_SESSION = DdlContext(time_zone="?", server_version="")  # what hangs on the session is always logged
 
 
 def defaults_of(model: TableModel, held: Iterable[int]) -> dict[int, Value]:
