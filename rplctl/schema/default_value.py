@@ -239,7 +239,7 @@ def _label(column: Column, text: str) -> str:
 
 
 def _temporal(column: Column, text: str, context: DdlContext) -> str:
-    """As the servers read it: one digit will do for a month or an hour, and numbers need no marks between them."""
+    """Read a time as the servers do: a month or an hour may have one digit, and numbers need no marks between them."""
     if column.type == "date" and (match := _DATE.fullmatch(text)):
         return _date(column, text, [part for part in match.groups() if part is not None])
     if column.type == "time" and (match := _TIME.fullmatch(text)):
@@ -288,7 +288,7 @@ def _time(column: Column, text: str, match: re.Match[str], context: DdlContext) 
 
 
 def _microseconds(column: Column, digits: str | None, context: DdlContext) -> int:
-    """Of the fraction as the column keeps it: cut, or rounded half up, which may give a whole second."""
+    """Return the fraction that the column keeps: cut, or rounded half up, which may give a whole second."""
     written, wanted = digits or "", column.fraction_digits
     kept = int(written[:wanted].ljust(wanted, "0") or "0")
     if written[wanted:].strip("0"):
