@@ -2,7 +2,8 @@
 
 Carried out for RANGE and LIST over an integer, date or datetime column or YEAR, TO_DAYS, TO_SECONDS, UNIX_TIMESTAMP of
 one: what retention jobs use. HASH, KEY, several columns, text and other expressions stop the channel.
-A NULL is in the lowest RANGE partition, or in the LIST partition that names it.
+A NULL is in the lowest RANGE partition, or in the LIST partition that names it. MariaDB's DEFAULT partition of a LIST
+holds what no other one names.
 """
 
 from __future__ import annotations
@@ -117,7 +118,21 @@ class _ValueReader:
         return None
 
 
+def _rest(partitioning: Partitioning, value: Sql, reader: _ValueReader) -> Sql | None:
+    """Return the condition of MariaDB's DEFAULT partition: what no other one names."""
+    others = [reader.read(partition) for partition in partitioning.partitions if partition.values]
+    listed = [item for own in others if own is not None for item in own]
+    if None in others:
+        return None
+    known = joined(", ", (item for item in listed if item != "NULL"))
+    if "NULL" in listed:
+        return written("{} NOT IN ({})", value, known) if known else written("{} IS NOT NULL", value)
+    return written("{} NOT IN ({}) OR {} IS NULL", value, known, value) if known else written("1 = 1")
+
+
 def _one(partitioning: Partitioning, index: int, value: Sql, reader: _ValueReader) -> Sql | None:
+    if partitioning.method.startswith("LIST") and not partitioning.partitions[index].values:
+        return _rest(partitioning, value, reader)
     own = reader.read(partitioning.partitions[index])
     if own is None:
         return None

@@ -27,6 +27,23 @@ def test_nulls_are_in_the_lowest_range_and_the_list_that_names_them() -> None:
     assert replica.rows("u") == [(2,), (3,)]
 
 
+@pytest.mark.parametrize(
+    ("lists", "left"),
+    [
+        ("PARTITION p VALUES IN (1, 2), PARTITION q DEFAULT", [(1,), (2,)]),
+        ("PARTITION p VALUES IN (1, NULL), PARTITION q DEFAULT", [(1,), (None,)]),
+        ("PARTITION p VALUES IN (NULL), PARTITION q DEFAULT", [(None,)]),
+        ("PARTITION q DEFAULT", []),
+    ],
+)
+def test_the_default_list_holds_what_no_other_one_names(lists: str, left: list[tuple[int | None]]) -> None:
+    replica = ReplicaTables()
+    replica.run(f"CREATE TABLE t (a INT) PARTITION BY LIST (a) ({lists})")
+    replica.insert("t", [(None,), (1,), (2,), (3,)])
+    replica.run("ALTER TABLE t TRUNCATE PARTITION q")
+    assert replica.rows("t") == left
+
+
 def test_several_partitions_and_all_of_them() -> None:
     replica = ReplicaTables()
     replica.run("CREATE TABLE t (a INT) PARTITION BY HASH (a) PARTITIONS 3")
