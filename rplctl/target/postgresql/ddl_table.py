@@ -208,26 +208,29 @@ def rename_table(old: TableModel, new: TableModel) -> list[Sql]:
     return [
         *found,
         create_schema(new.database),
-        each_primary_key(old, written("RENAME CONSTRAINT %1$I TO %2$I")),
+        each_primary_key(old, written("RENAME CONSTRAINT %1$I TO %2$I"), but_ours=True),
         written("ALTER TABLE {} RENAME TO {}", table(old), quote(_PARKED)),
         written("ALTER TABLE {}.{} SET SCHEMA {}", quote(old.database), quote(_PARKED), quote(new.database)),
         written("ALTER TABLE {}.{} RENAME TO {}", quote(new.database), quote(_PARKED), quote(new.name)),
     ]
 
 
-def each_primary_key(model: TableModel, action: Sql) -> Sql:
+def each_primary_key(model: TableModel, action: Sql, *, but_ours: bool = False) -> Sql:
     """ALTER TABLE for the primary key by whatever name: PostgreSQL chose it, or an operator who made the table.
 
-    `action` with %1$I for that name, %2$I for one that no other table has, in whatever schema.
+    `action` with %1$I for that name, %2$I for one that no other table has, in whatever schema. `but_ours`: not for a
+    key that has the latter already, from an earlier move.
     """
+    others = written(" AND conname <> 'rplctl_' || conrelid || '_pkey'") if but_ours else NOTHING
     head = text_literal(written("ALTER TABLE {} {}", percent_doubled(table(model)), action))
     regclass = written("{}::regclass", text_literal(table(model)))
     return _do(
         written(
             "DECLARE own name; BEGIN FOR own IN SELECT conname FROM pg_constraint WHERE conrelid = "
-            "{} AND contype = 'p' LOOP EXECUTE format({}, own, 'rplctl_' || {}::oid || '_pkey'); END "
+            "{} AND contype = 'p'{} LOOP EXECUTE format({}, own, 'rplctl_' || {}::oid || '_pkey'); END "
             "LOOP; END",
             regclass,
+            others,
             head,
             regclass,
         )

@@ -243,6 +243,18 @@ def test_a_table_moves_between_databases_whose_names_are_half_taken(replica: Pos
     assert replica.query("SELECT indexname FROM pg_indexes WHERE tablename = 'q'") == []
 
 
+@pytest.mark.parametrize(
+    "swap", ["RENAME TABLE sd.t TO sd.n, se.t TO sd.t", "DROP TABLE sd.t; RENAME TABLE se.t TO sd.t"]
+)
+def test_a_table_that_was_in_another_database_comes_back(replica: PostgresqlTables, swap: str) -> None:
+    """The key of its first move has a name that is nobody else's, and keeps it."""
+    table = "CREATE TABLE sd.t (id INT PRIMARY KEY, u INT, v VARCHAR(300), UNIQUE KEY u (u), KEY k (v))"
+    back = "RENAME TABLE sd.t TO sd.away"
+    for sql in ("CREATE DATABASE se", table, "RENAME TABLE sd.t TO se.t", table, *swap.split("; "), back):
+        replica.run(sql)
+    assert definitions(replica, "p", "away") == ["PRIMARY KEY (id)"]
+
+
 def test_ghost_table_swaps_never_collide_in_index_names(replica: PostgresqlTables) -> None:
     replica.run("CREATE TABLE t (id INT PRIMARY KEY, v INT, KEY v (v))")
     for number in range(3):
