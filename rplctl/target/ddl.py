@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
-from rplctl.schema.context import DdlContext
+from rplctl.schema.context import NO_AUTO_VALUE_ON_ZERO, DdlContext
 from rplctl.schema.default_value import NotComputable, Value, default_value
 from rplctl.schema.model import Column, TableModel
 from rplctl.schema.plan import AlterStep, Catalog, DdlPlan, DeleteHistoryStep, DeletePartitionsStep, MoveRowsStep
@@ -133,6 +133,8 @@ class Ddl(ABC):
                 continue
             value = quote(old.name if original_names else column.name)
             made = self.convert(old, column, value, context)
+            if column.auto_increment and not old.auto_increment:
+                made = _numbered_by_source(made, column, value, context)
             same = made.expression == value
             found.append(FilledColumn(column, origin, made.expression, made.impossible, made.why, is_unchanged=same))
         return found
@@ -183,3 +185,16 @@ class Ddl(ABC):
             doubts.append(doubt)
         numbered = written("{} + {} * ({} OVER (ORDER BY {}) - 1)", first, width, self.row_number, joined(", ", order))
         return FilledColumn(column, None, numbered, joined(" OR ", filter(None, doubts)), why)
+
+
+def _numbered_by_source(made: Conversion, column: Column, value: Sql, context: DdlContext) -> Conversion:
+    """Add the rows that a column which becomes AUTO_INCREMENT numbers: zeros, and NULLs where it keeps none."""
+    keeps_zeros = bool(context.sql_mode & NO_AUTO_VALUE_ON_ZERO)
+    keeps_nulls = column.nullable and (keeps_zeros or not context.is_mariadb)
+    doubts = [made.impossible] if made.impossible else []
+    if not keeps_zeros:
+        doubts.append(written("{} = 0", made.expression))
+    if not keeps_nulls:
+        doubts.append(written("{} IS NULL", value))
+    why = f"existing rows get numbers that only the source knows (column '{column.name}')"
+    return replace(made, impossible=joined(" OR ", doubts), why=made.why or why) if doubts else made
