@@ -52,7 +52,8 @@ _GRANT = "grant the target's user the right; see PRIVILEGES in rplctl(1)"
 _DATE = "PostgreSQL has no such date: correct it on the source, or give the column the type text on the target"
 _LONG_KEY = "drop that index on the target, then rplctl start: rplctl goes on without it"
 _LONG_ROW = "leave the table out (replicate_ignore_table) or use another kind of target: a row fills one page at most"
-_LIMIT = "54000"  # program_limit_exceeded
+_LIMIT = "54000"  # program_limit_exceeded: of an index, else of a table's page, which the server's file tells
+_HEAP = frozenset({"hio.c", "rewriteheap.c"})
 _IN_USE = (er.NOT_SUPPORTED_YET, False, "an object of the target depends on it (a view?): drop that, then rplctl "
            "start")  # fmt: skip
 
@@ -189,7 +190,7 @@ def target_error(error: psycopg.Error) -> TargetError:
     if not state and isinstance(error, psycopg.OperationalError):
         return _unreachable(str(error).strip())
     errno, transient, hint = STATES.get(state) or _CLASSES.get(state[:2]) or (er.UNKNOWN_ERROR, False, "")
-    if state == _LIMIT and not error.diag.constraint_name:  # no index refuses the row: it is too large for a page
+    if state == _LIMIT and error.diag.source_file in _HEAP:
         errno, hint = er.TOO_BIG_ROWSIZE, _LONG_ROW
     if state == "23503" and "still referenced" in (error.diag.message_detail or ""):
         errno = er.ROW_IS_REFERENCED_2

@@ -10,6 +10,7 @@ import pytest
 from rplctl.errors import RplError, TargetError
 from rplctl.schema.context import DdlContext
 from rplctl.schema.model import Column, TableModel
+from rplctl.target.postgresql.connection import target_error
 from rplctl.target.postgresql.ddl_table import has_prefix, indexes
 from rplctl.target.postgresql.ddl_type import declared, index_of, literal, short_name, table
 from tests.kit.servers import PostgresqlServer
@@ -395,3 +396,18 @@ def test_a_default_that_postgresql_has_not_is_left_out(replica: PostgresqlTables
 def test_text_with_a_nul_has_no_literal() -> None:
     with pytest.raises(TargetError, match="NUL"):
         literal("a\0b", Column("c", "text"))
+
+
+def test_a_row_that_no_page_holds_is_told_from_an_index_that_is_too_long(postgresql: PostgresqlServer) -> None:
+    """PostgreSQL has one SQLSTATE for both."""
+    found = []
+    with postgresql.connect() as connection:
+        connection.execute("CREATE TEMP TABLE wide (c TEXT, i TEXT)")
+        connection.execute("ALTER TABLE wide ALTER c SET STORAGE PLAIN")
+        connection.execute("CREATE INDEX ON wide (i)")
+        long = "(SELECT string_agg(md5(n::text), '') FROM generate_series(1, 300) n)"
+        for row in (f"{long}, ''", f"'', {long}"):
+            with pytest.raises(psycopg.Error) as caught:
+                connection.execute(f"INSERT INTO wide VALUES ({row})")
+            found.append(target_error(caught.value).errno)
+    assert found == [1118, 1071]
