@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import random
-import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -81,9 +80,9 @@ def writer(number: int) -> Work:
 
 
 @pytest.mark.long("tests/clone/test_bounds.py holds the order of keys on MariaDB.")
-@pytest.mark.parametrize("seconds", [4.0, pytest.param(120.0, marks=pytest.mark.torture)])
+@pytest.mark.parametrize("snapshots", [20, pytest.param(600, marks=pytest.mark.torture)])
 def test_a_snapshot_shows_all_that_is_logged_up_to_the_locked_row(
-    mysql_factory: Callable[..., MysqlServer], tmp_path: Path, seconds: float
+    mysql_factory: Callable[..., MysqlServer], tmp_path: Path, snapshots: int
 ) -> None:
     server = mysql_factory("--gtid-mode=OFF", "--enforce-gtid-consistency=OFF")
     server.sql("CREATE DATABASE x; USE x;" + ";".join(tables()) + "; FLUSH BINARY LOGS")
@@ -117,8 +116,7 @@ def test_a_snapshot_shows_all_that_is_logged_up_to_the_locked_row(
 
             assert orders_commits(query)
             with working(server, "x", [writer(n) for n in range(WRITERS)], harmless=(er.LOCK_DEADLOCK,), pause_s=0):
-                end = time.monotonic() + seconds
-                while time.monotonic() < end:
+                while len(seen) < snapshots or not passed["keys"] or not passed["scans"]:
                     try:
                         with snapshot(query, Step.SHARE_LOCK, LogPlace(None), 10, lock) as held:
                             count = sum(int(row[0]) for row in query(Sql(SEEN)))
@@ -132,8 +130,7 @@ def test_a_snapshot_shows_all_that_is_logged_up_to_the_locked_row(
     finally:
         replica.close()
     ends = commit_ends(server)
-    assert len(seen) > 5 * seconds and seen[-1][1] > WRITERS * seconds, (len(seen), seen[-1], passed)
-    assert passed["keys"] > 0 < passed["scans"]
+    assert seen[-1][1] > seen[0][1], "the writers went on"
     for low, count, high in seen:
         assert bisect_right(ends[low.log_name], low.log_pos) - earlier <= count
         assert count <= bisect_right(ends[high.log_name], high.log_pos) - earlier
