@@ -180,10 +180,12 @@ def test_the_hint_after_an_account_of_mysql_leads_to_a_verified_copy(
     replica: Replica, mysql: MysqlServer, mariadb: MariadbServer
 ) -> None:
     """MariaDB lacks the plugin, as a native replica does; an account that was made by hand gets its rights."""
-    for server in (mysql, mariadb):
-        server.sql("DROP USER IF EXISTS app; DROP DATABASE IF EXISTS shop")
-    for (other,) in mysql.sql(f"SELECT schema_name FROM information_schema.schemata WHERE schema_name NOT IN {SYSTEM}"):
-        mysql.sql(f"DROP DATABASE `{other}`")  # another test's, which a comparison would miss in the target
+    for server in (mysql, mariadb):  # another test's tables, which a comparison would miss, and positions
+        server.sql("DROP USER IF EXISTS app")
+        for (other,) in server.sql(
+            f"SELECT schema_name FROM information_schema.schemata WHERE schema_name NOT IN {SYSTEM}"
+        ):
+            server.sql(f"DROP DATABASE `{other}`")
     log_name, log_pos = new_log(mysql), "4"
     replica.datadir.parent.mkdir(exist_ok=True)
     replica.run("init", *replica.into(mariadb))
