@@ -26,7 +26,8 @@ def parse_column(tokens: TokenStream, database: str, name: str) -> tuple[Column,
     said_null = False
     while True:
         if tokens.accept("NULL"):
-            said_null, column = True, replace(column, nullable=True)  # the last word holds, also after AUTO_INCREMENT
+            said_null = True
+            column = replace(column, nullable=True)  # the last word holds, also after AUTO_INCREMENT
         elif (changed := _attribute(tokens, column)) is not None:
             column = changed
         elif (constraint := _inline_constraint(tokens, database, column)) is not None:

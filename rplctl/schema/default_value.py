@@ -24,16 +24,21 @@ Value = int | float | str | bytes | None
 _NOW = ("CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP", "CURRENT_DATE", "CURDATE", "CURRENT_TIME", "CURTIME")
 _NOW_IN = {name: {kind} for kind in ("date", "time") for name in (f"CURRENT_{kind.upper()}", f"CUR{kind.upper()}")}
 _WIDE = Context(prec=200)  # DECIMAL has up to 65 digits, Python's own context 28
-_DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})|(\d{4})(\d\d)(\d\d)")
+_DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})|(\d{4})(\d\d)(\d\d)", re.ASCII)
 _DATETIME = re.compile(
     r"(?:(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,6}))?)?)?"
-    r"|(\d{4})(\d\d)(\d\d)(?:(\d\d)(\d\d)(\d\d))?)"
+    r"|(\d{4})(\d\d)(\d\d)(?:(\d\d)(\d\d)(\d\d))?)",
+    re.ASCII,
 )
-_TIME = re.compile(r"(-?)(?:(\d{1,3}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,6}))?)?|(\d\d)(\d\d)(\d\d))")
+_TIME = re.compile(r"(-?)(?:(\d{1,3}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,6}))?)?|(\d\d)(\d\d)(\d\d))", re.ASCII)
 _ZERO_DATE = "0000-00-00"
 _MOST_AS_DIGITS = 10**14  # a floating-point number below it is printed without an exponent
-_LAST_HOUR = 838  # of TIME
+_LAST_SECOND = (838 * 60 + 59) * 60 + 59  # of TIME
 _UUID = re.compile(r"[0-9a-f]{8}(-?)[0-9a-f]{4}\1[0-9a-f]{4}\1[0-9a-f]{4}\1[0-9a-f]{12}", re.IGNORECASE)
+_OF_NUMBERS = (*INTEGER_BITS, "decimal", "float", "double")
+_OF_STRINGS = (*_OF_NUMBERS, "char", "varchar", "enum", *TEXT_BYTES)
+_NOT_ASCII = frozenset({"ucs2", "utf16", "utf16le", "utf32", "swe7"})  # the bytes of 'A' mean something else there
+_BYTES_OF_A_NUMBER = 8
 _PLAIN_JSON = ("[]", "{}")  # MySQL prints other documents in its own form
 _ASCII_INTRODUCERS = frozenset({"_UTF8", "_UTF8MB3", "_UTF8MB4", "_LATIN1", "_ASCII"})
 
@@ -127,12 +132,13 @@ def _from_bits(column: Column, text: str, context: DdlContext) -> Value:
         return raw.ljust(column.length or 0, b"\0") if column.type == "binary" else raw
     if column.type == "bit":
         return number
-    is_number = column.type in (*INTEGER_BITS, "decimal", "float", "double")
+    is_number = column.type in _OF_NUMBERS
     if is_number and text[:2] in ("X'", "x'"):
         is_number = not _is_mariadb(context, f"DEFAULT {text}")
-    if is_number and len(raw) <= 8:
+    if is_number and len(raw) <= _BYTES_OF_A_NUMBER:
         return _from_number(column, Decimal(number), context)
-    if column.type in TEMPORAL_TYPES or column.type == "year" or not raw.isascii():
+    is_string = not is_number and column.type in _OF_STRINGS and column.charset not in _NOT_ASCII
+    if not is_string or not raw.isascii():
         raise NotComputable(f"DEFAULT {text} for type {column.type}")
     return from_text(column, raw.decode(), context)
 
@@ -160,10 +166,13 @@ def _from_number(column: Column, number: Decimal, context: DdlContext) -> Value:
         return year % 100 if column.length == 2 else year
     if kind in ("enum", "set"):
         raise NotComputable(f"DEFAULT {number} of a {kind} column is an index")
-    if kind in TEMPORAL_TYPES:
-        return _temporal(column, f"{number:f}", context) if number else implicit_default(column)
-    if "e" in (column.default or "").casefold():
-        if number != number.to_integral_value() or abs(number) >= _MOST_AS_DIGITS:
+    if kind in TEMPORAL_TYPES and not number:
+        return implicit_default(column)
+    is_float = "e" in (column.default or "").casefold()
+    if kind in TEMPORAL_TYPES and not is_float:
+        return _temporal(column, f"{number:f}", context)
+    if is_float:
+        if kind in TEMPORAL_TYPES or number != number.to_integral_value() or abs(number) >= _MOST_AS_DIGITS:
             raise NotComputable(f"DEFAULT {column.default} of a {kind} column is a floating-point number")
         return from_text(column, f"{int(number)}", context)
     return from_text(column, f"{number:f}", context)
@@ -246,23 +255,24 @@ def _temporal(column: Column, text: str, context: DdlContext) -> str:
         return _time(column, text, match, context)
     if column.type in ("datetime", "timestamp") and (match := _DATETIME.fullmatch(text)):
         year, month, day, *clock = match.groups()[:6] if match[1] else match.groups()[7:]
-        date = _date(column, text, [year, month, day])
+        date, wanted = _date(column, text, [year, month, day]), column.fraction_digits
         hour, minute, second = (int(part or 0) for part in clock)
-        if date.startswith("0000-00") or "-00" in date:
-            if int(match[7] or 0) or column.type == "timestamp" and (hour or minute or second or date != _ZERO_DATE):
-                raise NotComputable(f"DEFAULT '{text}' for type {column.type}")
-            return f"{date} {hour:02}:{minute:02}:{second:02}{_digits(0, column.fraction_digits)}"
+        shown = f"{date} {hour:02}:{minute:02}:{second:02}"
         try:
-            moment = datetime.fromisoformat(f"{date} {hour:02}:{minute:02}:{second:02}")
-        except ValueError:
-            raise NotComputable(f"DEFAULT '{text}' is no time") from None
-        if column.type == "timestamp":
-            offset = context.utc_offset()
-            if offset is None:
-                raise NotComputable(f"DEFAULT '{text}' depends on time zone {context.zone_text}")
-            moment -= offset
-        moment += timedelta(microseconds=_microseconds(column, match[7], context))
-        return f"{moment.replace(microsecond=0)}{_digits(moment.microsecond, column.fraction_digits)}"
+            moment = datetime.fromisoformat(shown)
+        except ValueError:  # a day of zeros, or one that sql_mode allows
+            is_refused = column.type == "timestamp" and shown != f"{_ZERO_DATE} 00:00:00"
+            if is_refused or int(match[7] or 0) or hour > 23 or minute > 59 or second > 59:
+                raise NotComputable(f"DEFAULT '{text}' for type {column.type}") from None
+            return shown + _digits(0, wanted)
+        offset = context.utc_offset() if column.type == "timestamp" else timedelta()
+        if offset is None:
+            raise NotComputable(f"DEFAULT '{text}' depends on time zone {context.zone_text}")
+        try:
+            moment += timedelta(microseconds=_microseconds(column, match[7], context)) - offset
+        except OverflowError:
+            raise NotComputable(f"DEFAULT '{text}' is beyond the last time") from None
+        return f"{moment.replace(microsecond=0)}{_digits(moment.microsecond, wanted)}"
     raise NotComputable(f"DEFAULT '{text}' for type {column.type}")
 
 
@@ -278,10 +288,10 @@ def _date(column: Column, text: str, parts: Sequence[str]) -> str:
 
 def _time(column: Column, text: str, match: re.Match[str], context: DdlContext) -> str:
     hour, minute, second = (int(part or 0) for part in (match.groups()[1:4] if match[2] else match.groups()[5:8]))
-    if hour >= _LAST_HOUR or minute > 59 or second > 59:
-        raise NotComputable(f"DEFAULT '{text}' is not a time, or near the last one")
     more, microseconds = divmod(_microseconds(column, match[5], context), 1_000_000)
     seconds = (hour * 60 + minute) * 60 + second + more
+    if minute > 59 or second > 59 or seconds > _LAST_SECOND:
+        raise NotComputable(f"DEFAULT '{text}' is not a time")
     sign = match[1] if seconds or microseconds else ""
     clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
     return f"{sign}{clock}{_digits(microseconds, column.fraction_digits)}"
