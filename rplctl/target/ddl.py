@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
-from rplctl.schema.context import NO_AUTO_VALUE_ON_ZERO, DdlContext
+from rplctl.schema.context import DdlContext
 from rplctl.schema.default_value import NotComputable, Value, default_value
 from rplctl.schema.model import Column, TableModel
 from rplctl.schema.plan import AlterStep, Catalog, DdlPlan, DeleteHistoryStep, DeletePartitionsStep, MoveRowsStep
@@ -26,6 +26,7 @@ from rplctl.target.ddl_parts import (
     clustered_key,
     is_in_known_order,
     model_of,
+    numbered_by_source,
     quote,
     steps_here,
     text_literal,
@@ -188,13 +189,12 @@ class Ddl(ABC):
 
 
 def _numbered_by_source(made: Conversion, column: Column, value: Sql, context: DdlContext) -> Conversion:
-    """Add the rows that a column which becomes AUTO_INCREMENT numbers: zeros, and NULLs where it keeps none."""
-    keeps_zeros = bool(context.sql_mode & NO_AUTO_VALUE_ON_ZERO)
-    keeps_nulls = column.nullable and (keeps_zeros or not context.is_mariadb)
+    """Add the rows that the source numbers because the column becomes AUTO_INCREMENT."""
+    zeros, nulls = numbered_by_source(column, context)
     doubts = [made.impossible] if made.impossible else []
-    if not keeps_zeros:
+    if zeros:
         doubts.append(written("{} = 0", made.expression))
-    if not keeps_nulls:
+    if nulls:
         doubts.append(written("{} IS NULL", value))
     why = f"existing rows get numbers that only the source knows (column '{column.name}')"
     return replace(made, impossible=joined(" OR ", doubts), why=made.why or why) if doubts else made

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
-from rplctl.schema.context import DdlContext
+from rplctl.schema.context import NO_AUTO_VALUE_ON_ZERO, DdlContext
 from rplctl.schema.default_value import NotComputable, Value, default_value
 from rplctl.schema.generated import integer_expressions
 from rplctl.schema.lexer import WAY_OUT_OF_ALTER
@@ -197,6 +197,14 @@ def is_in_known_order(model: TableModel, key: Key, context: DdlContext) -> bool:
         if not is_in_order(column) and not is_plain_text:
             return False
     return True
+
+
+def numbered_by_source(column: Column, context: DdlContext) -> tuple[bool, bool]:
+    """Return whether rows with 0, and rows with NULL, get numbers when the column becomes AUTO_INCREMENT (asked of
+    MariaDB 10.11 and MySQL 9.7).
+    """
+    keeps_zeros = bool(context.sql_mode & NO_AUTO_VALUE_ON_ZERO)
+    return not keeps_zeros, not (column.nullable and (keeps_zeros or not context.is_mariadb))
 
 
 def clustered_key(model: TableModel) -> Key | None:

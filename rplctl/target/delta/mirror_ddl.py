@@ -19,7 +19,7 @@ from rplctl.schema.default_value import NotComputable, default_value
 from rplctl.schema.model import INTEGER_BITS, TEXT_BYTES, Column, TableModel
 from rplctl.schema.plan import AddKeysStep, AlterStep, CreateStep, DdlPlan, DropStep, RenameStep, Step, TruncateStep
 from rplctl.target.conversion import integer_range
-from rplctl.target.ddl_parts import steps_here
+from rplctl.target.ddl_parts import numbered_by_source, steps_here
 from rplctl.target.delta.columns import arrow_type, row_schema
 from rplctl.target.delta.place import Place
 from rplctl.target.delta.rewrite import MirrorFiles, column_of
@@ -102,6 +102,8 @@ class MirrorDdl:
             same = before.name == column.name and arrow_type(before) == arrow_type(column)
             if not _is_plain(before, column):
                 raise _refused(f"column '{column.name}' of {old.qualified_name}: {before.type} to {column.type}")
+            if column.auto_increment and not before.auto_increment:
+                self._refuse_numbered(column, before, old, context)
             return None if same else pa.array([None])
         try:
             value = default_value(column, context)
@@ -110,6 +112,14 @@ class MirrorDdl:
         if value is None:
             return None
         return column_of([value], column, arrow_type(column), zero_null=self._place.zero_dates_null)
+
+    def _refuse_numbered(self, column: Column, before: Column, old: TableModel, context: DdlContext) -> None:
+        """Raise TargetError for rows that the source numbers because the column becomes AUTO_INCREMENT."""
+        zeros, nulls = numbered_by_source(column, context)
+        for rows in self._rows(old) or []:
+            values = rows[before.name]
+            if (nulls and values.null_count) or (zeros and pc.any(pc.equal(values, 0)).as_py()):
+                raise _refused(f"existing rows get numbers that only the source knows (column '{column.name}')")
 
     def _pending(self, folder: str, model: TableModel, rows: list[pa.Table] | MirrorFiles | None) -> PendingTable:
         columns = columns_of(row_schema(model))

@@ -136,6 +136,19 @@ def test_single_changes_have_mysqls_errors_and_savepoints(mirror: Mirror) -> Non
     assert mirror.rows() == [(1, "minimal", None), (3, "moved", None)]
 
 
+@pytest.mark.parametrize("values", [(0, 5), (None, 5)])
+def test_rows_that_the_source_numbers_stop_the_mirror(mirror: Mirror, values: tuple[int | None, ...]) -> None:
+    """They hold 0 or NULL when the column becomes AUTO_INCREMENT; without such rows it becomes so."""
+    mirror.ddl("ALTER TABLE t ADD COLUMN k INT")
+    mirror.batch(inserts=[(number, "a", "1.50", value) for number, value in enumerate(values)])
+    with pytest.raises(TargetError, match="only the source knows") as caught:
+        mirror.ddl("ALTER TABLE t MODIFY k INT NOT NULL AUTO_INCREMENT, ADD UNIQUE (k)")
+    assert caught.value.errno == 1846
+    mirror.batch(deletes=[(0, "a", "1.50", values[0])])
+    mirror.ddl("ALTER TABLE t MODIFY k INT NOT NULL AUTO_INCREMENT, ADD UNIQUE (k)")
+    assert [row[-1] for row in mirror.rows()] == [5]
+
+
 def test_ddl_gives_the_table_the_columns_of_the_source(mirror: Mirror) -> None:
     mirror.batch(inserts=[(1, "a", "1.50")])
     files = mirror.table.file_uris()
