@@ -92,6 +92,7 @@ def test_a_statement_that_is_cut_anywhere_tells_no_part(statement: str, end: int
     assert CANARY[:4] not in masked(cut) or CANARY[:4] not in cut
 
 
+@pytest.mark.long("The other tests of this file mask whole statements; a quoted middle is cut from them.")
 @given(statements, st.integers(0, 200), st.integers(0, 200))
 @settings(max_examples=500)
 def test_nor_does_what_a_server_quotes_out_of_its_middle(statement: str, start: int, length: int) -> None:

@@ -177,6 +177,7 @@ def test_torn_inside_the_header_is_fetched_from_where_it_began(channel: Channel)
         assert result.next_event == BinlogPosition("binlog.000004", 9000), size
 
 
+@pytest.mark.long("test_torn_at_every_byte cuts at each byte; this writes zeros there.")
 @pytest.mark.parametrize("fill", [b"\x00", b"\xff", b"\x5a", b"old"])
 def test_a_torn_page_from_any_byte_on_is_cut(channel: Channel, fill: bytes) -> None:
     """The tail is there in length but not in content, as after a power cut."""

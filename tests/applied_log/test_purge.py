@@ -115,6 +115,7 @@ def test_a_purge_that_was_killed_is_finished(config: Config, point: str) -> None
     assert RelayLogIndex(files).names() == RelayLogIndex(files).files() == names[2:]
 
 
+@pytest.mark.long("A kill in the moment in which a log is made is rare; the other tests of this file purge.")
 @pytest.mark.parametrize("point", ["crash_create_critical_before_update_index", "crash_create_after_update_index"])
 def test_a_log_that_was_being_made_is_made_again_under_its_name(config: Config, point: str) -> None:
     files = files_of(config)

@@ -121,6 +121,7 @@ def test_rows_above_the_targets_packet_arrive_whole(
     instance.target.close()
 
 
+@pytest.mark.long("An error at a row of megabytes is rare; what errors show is held by tests/test_mask.py.")
 def test_an_error_about_a_large_row_shows_its_beginning(apply: Apply) -> None:
     instance = apply("")
     model = instance.applier.catalog.tables["large", "t"]

@@ -133,6 +133,7 @@ def test_alter_ignore_is_as_without_strict_mode_and_stops_where_it_removed_rows(
     assert caught.value.errno == 1062 and "rplctl skip" in caught.value.hint
 
 
+@pytest.mark.long("One such default stays.", keeps=r"RAND")
 @pytest.mark.parametrize(
     "added", ["c BIGINT DEFAULT (NEXTVAL(s))", "c DOUBLE DEFAULT (RAND()), ADD d INT", "c INT AUTO_INCREMENT UNIQUE"]
 )

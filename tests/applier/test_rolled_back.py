@@ -49,6 +49,7 @@ def test_rows_of_a_logged_rollback_are_not_applied_with_their_neighbours(
     instance.target.close()
 
 
+@pytest.mark.long("tests/applier/apply/test_savepoint_groups.py goes back to savepoints in make test.")
 @pytest.mark.parametrize("url", ["", "duckdb:///{}/target.duckdb"])
 def test_what_went_back_to_a_savepoint_leaves_nothing(mariadb: MariadbServer, tmp_path: Path, url: str) -> None:
     """Also where the target has no savepoints (`decode.undone`)."""

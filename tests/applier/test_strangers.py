@@ -133,6 +133,7 @@ def test_another_user_gets_nothing_from_any_socket_and_stops_nothing(session: Se
     assert session.context.parallelize(range(6), 3).map(lambda value: value + 1).collect() == [1, 2, 3, 4, 5, 6]
 
 
+@pytest.mark.long("test_a_port_that_another_user_listens_on_is_not_spoken_to stays; modes are set at one place.")
 def test_files_are_private_and_what_authenticates_is_nowhere_to_be_read(session: Session) -> None:
     folder = session.channel.run_folder / "spark"
     modes = {}

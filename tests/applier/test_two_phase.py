@@ -168,6 +168,7 @@ def test_each_kind_of_group_is_whole_after_each_crash_point(
     assert target.sql("XA RECOVER") == []
 
 
+@pytest.mark.long("One commit mode stays.", keeps=r"^xa$")
 @pytest.mark.mariadb
 @pytest.mark.parametrize("mode", ["auto", "xa"])
 def test_a_logged_rollback_moves_the_position_outside_the_transaction(
@@ -195,6 +196,7 @@ def test_a_logged_rollback_moves_the_position_outside_the_transaction(
     instance.target.close()
 
 
+@pytest.mark.long("`crash-test` has tables without transactions in two phases.")
 @pytest.mark.mariadb
 def test_a_group_on_a_table_without_transactions_has_no_prepare(
     recorded: dict[str, Recorded], target: MariadbServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -181,6 +181,7 @@ def test_a_gtid_that_is_none_is_refused_before_anybody_is_asked(several: Program
         assert "hint: " in done.err
 
 
+@pytest.mark.long("256 channels are rare.")
 @pytest.mark.slow
 def test_256_channels_are_shown_in_linear_time_and_the_next_is_3080(
     program: Program, monkeypatch: pytest.MonkeyPatch

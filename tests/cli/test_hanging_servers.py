@@ -42,7 +42,7 @@ def test_check_says_within_its_deadline_that_the_source_hangs(
     assert away["text"] == f"the source 127.0.0.1:{silent} did not answer within 0.5 s"
 
 
-@pytest.mark.long("MySQL's protocol stays; each driver has the same deadline.", keeps=r"^mysql")
+@pytest.mark.long("test_what_starts_or_changes_a_channel_names_the_target_that_hangs has the same deadline.")
 @pytest.mark.parametrize("scheme", ["mysql+pymysql", "postgresql+psycopg"])
 def test_what_only_looks_ends_when_the_target_hangs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], silent: int, scheme: str
@@ -62,6 +62,7 @@ def test_what_only_looks_ends_when_the_target_hangs(
         assert done.code == code, (verb, done)
 
 
+@pytest.mark.long("One verb stays; each has the same deadline.", keeps=r"^verify")
 @pytest.mark.parametrize("verb", ["verify", "clone --databases shop", "clone --dry-run", "repair"])
 def test_what_compares_or_copies_names_the_source_that_hangs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], silent: int, verb: str
@@ -74,6 +75,7 @@ def test_what_compares_or_copies_names_the_source_that_hangs(
     assert done.code == 6, done
 
 
+@pytest.mark.long("One verb stays; each has the same deadline.", keeps=r"^verify")
 @pytest.mark.parametrize("verb", ["verify", "clone --databases shop", "repair"])
 def test_what_compares_or_copies_names_the_target_that_hangs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], silent: int, verb: str

@@ -62,6 +62,7 @@ def listed(program: Program, *line: str) -> list[str]:
     return [row["Channel_Name"] for row in json.loads(program(*line, "--json").out)]
 
 
+@pytest.mark.long("Positions in files stay.", keeps=r"FILE")
 def test_every_verb_over_all_channels_meets_the_one_with_its_own_target(two: Program) -> None:
     assert listed(two, "show-channels") == ["", "archive"]
     assert listed(two, "show-status") == ["", "archive"]
@@ -85,6 +86,7 @@ def test_a_new_channel_gets_a_master_id_that_no_channel_of_any_target_has(two: P
     assert len(set(ids.values())) == 3, ids
 
 
+@pytest.mark.long("Positions in files stay.", keeps=r"FILE")
 @pytest.mark.parametrize("absent", ["own", "default"])
 def test_a_target_that_is_away_is_told_and_hides_no_channel(two: Program, kind: str, absent: str) -> None:
     write_options(two, kind, **{absent: AWAY})
@@ -117,6 +119,7 @@ def test_a_row_that_lies_in_another_target_than_the_channels_own_is_no_channel(p
     assert list_channels(load_config(program.datadir), engine_of) == [""]
 
 
+@pytest.mark.long("Positions in files stay.", keeps=r"FILE")
 def test_a_backup_holds_both_targets_and_the_copy_keeps_them_apart(two: Program, kind: str) -> None:
     for path in (two.datadir / "target.db", two.datadir.parent / "archive.db"):
         with closing(sqlite3.connect(path)) as target:

@@ -63,6 +63,7 @@ def test_looking_at_file_repositories_loads_nothing_heavy(configured: Program, v
     assert loaded("--datadir", str(configured.datadir), *verb) == set()
 
 
+@pytest.mark.long("SQLite stays in make test.", keeps=r"sqlite")
 @pytest.mark.parametrize("kind", ["sqlite", "mysql", "postgresql"])
 def test_a_question_to_a_target_needs_no_compiler(kind: str) -> None:
     """`check` asks every minute, and writes no row."""

@@ -197,6 +197,7 @@ def test_a_switch_is_refused_while_a_thread_runs(instance: Program, role: str) -
         holder.communicate("\n")
 
 
+@pytest.mark.long("tests/repository/test_switch.py kills a switch at the same steps in make test.")
 @pytest.mark.slow
 @pytest.mark.parametrize("to", ["table", "file"])
 @pytest.mark.parametrize(

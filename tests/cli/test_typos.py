@@ -21,7 +21,6 @@ BEYOND = "9223372036854775808"
 LOOKS_ALIKE = "fіle"
 NOT_TEXT = "\udcff"  # a byte that is no UTF-8, as Python hands it over
 VALUES = ["", " ", LONG, MOVES, WIDE, "-1", BEYOND, "1e400", "nan", "../../x", LOOKS_ALIKE, NOT_TEXT, "%s", "1_0"]
-BULKY = ["change-master", "init", "change-filter"]  # of the same few kinds; see also test_change_master_typos.py
 NEEDED = {
     "skip": ["--yes"],
     "switch-repo": ["--to", "file"],
@@ -65,16 +64,18 @@ def line(verb: str, parameter: Any, value: str) -> list[str]:
 
 
 @pytest.mark.parametrize("verb", [verb for verb in VERBS if verb not in NOT_HERE])
+@pytest.mark.parametrize(
+    "every", [5, pytest.param(1, marks=pytest.mark.long("Each option meets a fifth of the values in make test."))]
+)
 def test_a_wrong_value_has_one_error_with_a_way_on_and_changes_nothing(
-    configured: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str
+    configured: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str, every: int
 ) -> None:
     monkeypatch.chdir(tmp_path)
     configured("change-master", "--master-host", "127.0.0.1", "--master-port", "1")  # no name server is asked
     made = tmp_path / "made"
     shutil.copytree(configured.datadir, made)
     for number, parameter in enumerate(p for name, p in PARAMETERS if name == verb):
-        values = VALUES if verb not in BULKY else VALUES[number % 3 :: 3]
-        for value in values:
+        for value in VALUES[number % every :: every]:
             if verb == "start" and parameter.name == "channel" and not value:
                 continue  # the default channel: that would start it
             before = contents(configured.datadir)

@@ -32,6 +32,7 @@ def live(seed: int) -> None:
         raise
 
 
+@pytest.mark.long("tests/command/test_clone.py copies a real source while it changes; this is its model.")
 def test_a_copy_made_by_all_rules_is_the_source_where_it_becomes_strict_and_at_the_end() -> None:
     for seed in asked_seeds():
         live(seed)

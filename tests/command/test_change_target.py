@@ -33,6 +33,7 @@ def lived(folder: Path, archive: Archive, kinds: tuple[str, str] = ("FILE", "FIL
     return life
 
 
+@pytest.mark.long("One repository of each kind stays.", keeps=r"^(FILE-FILE|TABLE-TABLE)$")
 @pytest.mark.parametrize("kinds", KINDS)
 def test_the_channel_goes_on_in_the_new_place(tmp_path: Path, archive: Archive, kinds: tuple[str, str]) -> None:
     life = lived(tmp_path / "life", archive, kinds)
@@ -47,6 +48,7 @@ def test_the_channel_goes_on_in_the_new_place(tmp_path: Path, archive: Archive, 
     assert life.numbers() == [*range(1, TRANSACTIONS + 1)]
 
 
+@pytest.mark.long("One repository of each kind stays.", keeps=r"^(FILE-FILE|TABLE-TABLE)$")
 @pytest.mark.parametrize("kinds", KINDS)
 def test_a_target_that_lacks_the_channels_state_changes_nothing(
     tmp_path: Path, archive: Archive, kinds: tuple[str, str]

@@ -226,6 +226,7 @@ def test_a_copy_does_not_judge_what_the_source_stored(
     assert source.dump("edges") == target.dump("edges")
 
 
+@pytest.mark.long("test_a_living_source_is_copied_and_followed_strictly copies a database; this one types a hint.")
 def test_one_database_of_several_is_copied_as_the_hint_says(mariadb: MariadbServer, replica: Replica) -> None:
     """And its view, triggers and routines are named before the copy, counted after it, and stop nothing."""
     mariadb.sql("DROP DATABASE IF EXISTS onesided; CREATE DATABASE onesided; CREATE TABLE onesided.t (id INT)")

@@ -38,7 +38,8 @@ def program(tmp_path: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pyte
 
 
 IN_THE_SUITE = {  # what of the walk is done there; `make torture` does all of it on every target
-    "sqlite": (["marker", "-"], ["transaction", "ddl", *BESIDES]),
+    "sqlite": (["marker"], ["transaction"]),
+    "sqlite and all besides": (["marker", "-"], ["ddl", *BESIDES]),
     "sqlite with log_bin": (["transaction+log"], ["transaction"]),
     "parquet": (["per-table-file"], ["transaction"]),  # Delta is killed in test_lake
     "duckdb": (["marker"], ["transaction"]),
@@ -65,10 +66,10 @@ def test_the_suite_itself_hits_every_named_point() -> None:
     assert {case.point for name in IN_THE_SUITE for case in chosen(name)} == CRASH_POINTS
 
 
-@pytest.mark.long("The case without a binary log stays in make test.", keeps=r"^sqlite$")
+@pytest.mark.long("The points of a transaction stay in make test.", keeps=r"^sqlite$")
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.parametrize("name", ["sqlite", "sqlite with log_bin"])
+@pytest.mark.parametrize("name", ["sqlite", "sqlite and all besides", "sqlite with log_bin"])
 def test_points_on_a_sqlite_file(program: Program, name: str) -> None:
     walked(program("crash-test", "--json", *arguments(name)), chosen(name))
 
@@ -311,6 +312,7 @@ def session_of(stat: Path) -> int:
         return 0
 
 
+@pytest.mark.long("A crash-test that is interrupted on a server is rare.")
 @pytest.mark.slow
 @pytest.mark.mariadb
 def test_a_transaction_that_an_interrupted_case_left_prepared_is_rolled_back(

@@ -50,6 +50,7 @@ def test_sqlite_adds_no_fsync_in_the_same_engine_and_two_for_a_synced_file(tmp_p
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long("It measures a disk; no promise of the replica depends on it.")
 @pytest.mark.slow
 @pytest.mark.mariadb
 def test_mariadb_adds_what_the_worklog_says_and_nothing_is_left_behind(

@@ -89,6 +89,7 @@ def test_doctor_judges_a_live_source(mariadb: MariadbServer, tmp_path: Path) -> 
     assert done.returncode == 6 and "GRANT REPLICATION CLIENT" in done.stderr
 
 
+@pytest.mark.long("test_doctor_judges_a_live_source asks the same connections.")
 def test_doctor_compares_the_system_time_zones_of_source_and_target(
     mariadb: MariadbServer,
     mariadb_factory: Callable[..., MariadbServer],

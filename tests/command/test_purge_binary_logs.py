@@ -58,6 +58,7 @@ def test_logs_are_purged_by_name_and_by_time(instance: Instance) -> None:
     assert [path.name for path in logs_of(folder / "logs")] == names[-1:]
 
 
+@pytest.mark.long("The refusals are one table in the program; the other tests of this file purge.")
 @pytest.mark.parametrize(
     ("options", "errno"),
     [

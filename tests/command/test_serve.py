@@ -236,6 +236,7 @@ def ctrl_c_acts() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.mark.long("tests/command/watching/test_page.py asks the same server in make test.")
 @pytest.mark.slow
 @pytest.mark.spark
 def test_ready_while_both_threads_of_every_channel_run(tmp_path: Path) -> None:

@@ -104,6 +104,7 @@ def test_reset_forgets_the_position_and_reset_all_the_channel(receiving: Config)
     assert not list(receiving.datadir.glob("*.info"))
 
 
+@pytest.mark.long("test_a_receiver_starts_reports_and_stops has one channel; tests/command/test_serve.py has several.")
 def test_channels_come_and_go_while_the_others_run(config: Config) -> None:
     """The first and the last of four in the order of names, taken away and made; those between go on untouched."""
     folder = MasterChanges(master_binlog_dir=os.fspath(demo.BINLOG_FOLDER))

@@ -88,6 +88,7 @@ def test_the_crontab_of_the_readme_verifies_and_repairs(replica: Replica, source
     assert replica.run("check").stdout.startswith("RPLCTL OK"), "the channel still runs from cron"
 
 
+@pytest.mark.long("tests/command/test_dry_run.py holds dry runs in make test.")
 def test_a_dry_run_of_repair_starts_nothing_and_changes_no_file(replica: Replica, source: MariadbServer) -> None:
     """Of a stopped channel: the rows are compared where the target stands, if the relay log has all that came since."""
     set_up(replica, source)
@@ -109,6 +110,9 @@ def test_a_dry_run_of_repair_starts_nothing_and_changes_no_file(replica: Replica
     replica.run("stop")
 
 
+@pytest.mark.long(
+    "test_the_crontab_of_the_readme_verifies_and_repairs compares a stopped channel; the counts are rows of one table.",
+)
 def test_a_comparison_of_nothing_is_no_success(replica: Replica, source: MariadbServer) -> None:
     """And is no verification: neither that nor one of a part refreshes the age that check reads."""
     set_up(replica, source)

@@ -95,6 +95,7 @@ def error_where_the_position_moves(
     return caught.value
 
 
+@pytest.mark.long("MariaDB with positions in tables stays.", keeps=r"^mariadb-TABLE$")
 @LONG
 def test_a_connection_killed_where_the_position_moves_is_lost_and_tried_again(
     server: Server, config: Config, target: Target
@@ -108,7 +109,7 @@ def test_a_connection_killed_where_the_position_moves_is_lost_and_tried_again(
     assert error.errno in (2013, 2006), error
 
 
-@pytest.mark.long("Tables stay, where the position lies beside the data.", keeps=r"^(postgresql|mariadb)-TABLE$")
+@pytest.mark.long("MariaDB with positions in tables stays.", keeps=r"^mariadb-TABLE$")
 @LONG
 def test_a_lock_wait_where_the_position_moves_is_tried_again_on_the_same_connection(
     server: Server, config: Config, target: Target

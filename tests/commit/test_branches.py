@@ -212,6 +212,7 @@ def position(number: int) -> RelayLogInfo:
     return RelayLogInfo().at(relay, source)
 
 
+@pytest.mark.long("Two calls stay in make test.", keeps=r"-2$")
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 3])
 @pytest.mark.parametrize("is_late", [False, True])

@@ -238,7 +238,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 LONG = pytest.mark.torture
 
 
-@pytest.mark.long("The mode that is the default stays in make test.", keeps=r"transaction-pairs")
+@pytest.mark.long("tests/command/test_crash_test.py::test_points_on_a_sqlite_file walks the crash points.")
 @pytest.mark.slow
 @pytest.mark.parametrize("everything", [False, pytest.param(True, marks=LONG)], ids=["pairs", "all"])
 @pytest.mark.parametrize("mode", MODES[:2])
@@ -289,6 +289,7 @@ def data_before_position(target: Target, ledger: Ledger, step: Any, apply: Calla
     ledger.committed(step[1])
 
 
+@pytest.mark.long("Commit mode `transaction` stays in make test.", keeps=r"-transaction$")
 @pytest.mark.parametrize("mode", ["transaction", "marker"])
 @pytest.mark.parametrize(
     ("broken", "point"),

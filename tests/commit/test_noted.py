@@ -316,6 +316,7 @@ def test_definitions_that_are_neither_stop_with_both_and_a_way_out(
     assert {"t", "moved"} & tables(mariadb) == {"moved"}
 
 
+@pytest.mark.long("test_killed_around_each_statement_mariadb_is_as_the_source holds the notes.")
 def test_without_the_note_a_statement_is_executed(before_last: Callable[[str], Killed], mariadb: MariadbServer) -> None:
     """The last way out of the stop."""
     killed = before_last("RENAME TABLE t TO moved")
@@ -329,6 +330,9 @@ def test_without_the_note_a_statement_is_executed(before_last: Callable[[str], K
     assert {"t", "moved"} & tables(mariadb) == {"moved"}
 
 
+@pytest.mark.long(
+    "test_killed_around_each_statement_mariadb_is_as_the_source holds the notes; a cut list of tables is rare.",
+)
 def test_a_drop_of_several_that_was_cut_is_finished(
     before_last: Callable[[str], Killed], mariadb: MariadbServer
 ) -> None:
@@ -342,6 +346,7 @@ def test_a_drop_of_several_that_was_cut_is_finished(
 SAME = "ALTER TABLE t CHANGE a b INT, CHANGE b a INT FIRST"
 
 
+@pytest.mark.long("One crash point stays.", keeps=r"^crash_statement_after_commit$")
 @pytest.mark.parametrize("point", [NOTED, SENT])
 def test_columns_that_change_places_under_the_same_definition(
     before_last: Callable[[str], Killed], mariadb: MariadbServer, point: str
@@ -422,8 +427,7 @@ IN_MYSQL = ("a statement", "rows without a key")
 
 
 @pytest.mark.long(
-    "A statement of MariaDB stays; the others are noted in the same way.",
-    keeps=r"^mariadb-a statement-table$",
+    "test_killed_around_each_statement_mariadb_is_as_the_source has a statement of a table without transactions.",
 )
 @pytest.mark.parametrize("mode", ["table", pytest.param("xa", marks=pytest.mark.torture)])
 @pytest.mark.parametrize(
@@ -443,6 +447,7 @@ def test_a_transaction_that_a_table_keeps_in_part_is_not_applied_again(
     clear(server)
 
 
+@pytest.mark.long("A crash at a name in another character set is rare.")
 @pytest.mark.mariadb
 def test_a_name_in_the_clients_character_set_is_the_tables(mariadb: MariadbServer, tmp_path: Path) -> None:
     """`ї` as cp1251 writes it: read as another letter, no table would be found, before and after."""

@@ -212,6 +212,7 @@ def test_a_marker_in_step_never_overrides_a_table_that_was_moved_later(file_inst
     assert opened.exec_position == at(2).exec_position
 
 
+@pytest.mark.long("MyISAM stays in make test.", keeps=r"^MyISAM$")
 @pytest.mark.mariadb
 @pytest.mark.parametrize("rep_engine", ["MyISAM", "Aria", "MEMORY"])
 def test_a_table_without_transactions_follows_a_marker_after_commit(

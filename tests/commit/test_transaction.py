@@ -79,6 +79,7 @@ def probe(config: Config) -> list[int]:
     return found
 
 
+@pytest.mark.long("Positions in a table stay; tests/command/test_crash_test.py kills at each point.", keeps=r"TABLE$")
 @pytest.mark.parametrize("kind", ["FILE", "TABLE"])
 @pytest.mark.parametrize("point", BEFORE_COMMIT + AFTER_COMMIT)
 def test_a_kill_leaves_data_and_position_together(tmp_path: Path, kind: str, point: str) -> None:

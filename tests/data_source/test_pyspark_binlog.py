@@ -8,6 +8,7 @@ import sys
 import pytest
 
 
+@pytest.mark.long("An installation without pyarrow is rare.")
 @pytest.mark.slow
 @pytest.mark.parametrize(("missing", "told"), [("", "True"), ("pyarrow", "False")])
 def test_the_module_can_be_imported_where_pyarrow_is_missing(missing: str, told: str) -> None:

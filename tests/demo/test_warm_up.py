@@ -43,6 +43,7 @@ def test_no_kernel_that_python_calls_is_left_to_the_first_job() -> None:
     assert set(found.split()) <= set(RARE)
 
 
+@pytest.mark.long("test_no_kernel_that_python_calls_is_left_to_the_first_job loads the compiled kernels.")
 @pytest.mark.slow
 def test_compiled_kernels_run_without_the_compilers_library() -> None:
     """Each process would import it, and enter its typing rules: half a second of CPU time."""

@@ -15,6 +15,7 @@ from tests.event.test_charset import RECORDED
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.long("One width of the cut stays.", keeps=r"-8$")
 @pytest.mark.parametrize("size", [8, 11, 4093])
 @pytest.mark.parametrize("charset", sorted(RECORDED))
 def test_every_character_of_every_charset_goes_over_the_cuts(

@@ -51,6 +51,7 @@ def test_more_bytes_in_the_buffer_than_received_are_not_looked_at() -> None:
     assert deframe(stop + b"\xff" * 100, len(stop), 1).consumed == len(stop)
 
 
+@pytest.mark.long("Two lengths stay in make test.", keeps=r"^1677721[35]$")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "size", [FULL_PACKET - 2, FULL_PACKET - 1, FULL_PACKET, 2 * FULL_PACKET - 1, 2 * FULL_PACKET + 5]

@@ -136,6 +136,10 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
     return make_certificates(tmp_path_factory.mktemp("certificates"))
 
 
+@pytest.mark.long(
+    "A source that switches stays; a target and a greeting are signed in to by the same code.",
+    keeps=r"^source-.*-switch$",
+)
 @pytest.mark.slow
 @pytest.mark.parametrize("switches", [True, False], ids=["switch", "greeting"])
 @pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS.keys())

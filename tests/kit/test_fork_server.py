@@ -19,7 +19,7 @@ from tests.kit.replica import Replica, wait_until
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.long("One command line stays; the whole suite uses the others.", keeps=r"^arguments0$")
+@pytest.mark.long("It compares the fork server of these tests with the program; the kit changes rarely.")
 @pytest.mark.parametrize("arguments", [["--version"], ["show-status", "--no-such"], ["show-status"]])
 def test_says_and_ends_as_the_program_does(tmp_path: Path, arguments: list[str]) -> None:
     command = ["--datadir", str(tmp_path / "none"), *arguments]

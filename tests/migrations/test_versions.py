@@ -29,7 +29,7 @@ from tests.repository.conftest import (
 )
 
 LONG = pytest.mark.long(
-    "The cases of the other kinds hold the promise; those of MySQL repeat it.", keeps=r"^(?!.*mysql)"
+    "SQLite and MariaDB stay; tests/repository/test_contract.py has PostgreSQL.", keeps=r"^(?!.*(mysql|postgresql))"
 )
 
 
@@ -71,6 +71,7 @@ def test_creating_again_destroys_no_row(target: Target, channel: Channel) -> Non
     assert repository.read() == replace(MASTER, channel_name=channel.name)
 
 
+@pytest.mark.long("SQLite and MariaDB stay.", keeps=r"^(sqlite|mariadb)")
 @LONG
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # fork with threads, Python ≥ 3.12
 def test_two_processes_at_once_end_with_one_set_of_tables(target: Target) -> None:

@@ -12,6 +12,7 @@ from rplctl.own_tables.tables import create_own_tables, forget_channel
 from tests.repository.conftest import Target, target as target
 
 
+@pytest.mark.long("SQLite and one server stay.", keeps=r"^(sqlite|mariadb)")
 def test_a_chunk_is_counted_once_and_channels_do_not_meet(target: Target) -> None:
     engine = target.engine()
     create_own_tables(engine)

@@ -133,7 +133,10 @@ def test_a_dump_cut_after_any_byte_goes_on_behind_the_last_whole_transaction(
     cut_cases(tmp_path, proxy, source, walk("network", "dump cuts", cuts) if everything else list(cuts[::197]))
 
 
-@pytest.mark.long("With heartbeats stays, which is the default.", keeps=r"^heartbeats-")
+@pytest.mark.long(
+    "With heartbeats, which is the default, one way of losing the connection stays.",
+    keeps=r"^heartbeats-hold",
+)
 @pytest.mark.parametrize(("how", "words"), [("fin", "closed"), ("rst", "reset"), ("hold", "nothing received")])
 @pytest.mark.parametrize("heartbeat", [0.5, 0.0], ids=["heartbeats", "no heartbeats"])
 def test_a_lost_connection_is_noticed_told_and_made_again(
@@ -185,6 +188,7 @@ def test_a_host_name_is_asked_for_at_each_attempt_and_may_move_to_an_ipv6_addres
     assert receiver.relayed() == log_events(source.binlog_files)
 
 
+@pytest.mark.long("Each story of make test that waits has heartbeats; this one waits longer than the timeout.")
 def test_idle_with_heartbeats_is_no_lost_connection(tmp_path: Path, proxy: Proxy, source: MariadbServer) -> None:
     """A machine may be too busy for heartbeats in time: then with longer times."""
     connections: list[int] = []
@@ -355,7 +359,7 @@ def test_same_gtids_of_other_transactions_are_never_read_on_from(
     assert receiver.relayed() == before, "transactions of another history"
 
 
-@pytest.mark.long("A shorter log stays.", keeps=r"^shorter$")
+@pytest.mark.long("test_logs_begun_anew_under_a_position_are_never_read_on_from_it has it at a connect.")
 @pytest.mark.parametrize("grows", [False, True], ids=["shorter", "longer"])
 def test_logs_begun_anew_while_connected_stop_it(
     tmp_path: Path, proxy: Proxy, source: MariadbServer, grows: bool
@@ -397,7 +401,7 @@ def test_a_handshake_cut_after_any_byte_is_tried_again(
     count_torture("network", f"handshake cut by {how}", 0, len(cuts))
 
 
-@pytest.mark.long("One stage stays; each waits for its timeout.", keeps=r"^login$")
+@pytest.mark.long("tests/handshake/test_connection.py has silent servers in make test.")
 @pytest.mark.parametrize("stage", ["greeting", "login", "questions"])
 def test_a_handshake_that_stalls_is_tried_again_after_the_net_timeout(
     tmp_path: Path, proxy: Proxy, source: MariadbServer, stage: str
@@ -415,7 +419,7 @@ def test_a_handshake_that_stalls_is_tried_again_after_the_net_timeout(
     assert receiver.relayed() == log_events(source.binlog_files)
 
 
-@pytest.mark.long("One stage stays; each is ended by the same signal.", keeps=r"^login$")
+@pytest.mark.long("tests/cli/test_hanging_servers.py has silent sources in make test.")
 @pytest.mark.parametrize("stage", ["greeting", "login"])
 def test_stop_does_not_wait_for_a_source_that_does_not_answer(
     tmp_path: Path, proxy: Proxy, source: MariadbServer, stage: str

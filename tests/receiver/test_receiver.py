@@ -228,6 +228,7 @@ def test_a_second_replica_with_our_id_is_reported_not_fought(tmp_path: Path) -> 
     assert text in error.message and "server-id" in error.hint
 
 
+@pytest.mark.long("tests/command/test_threads.py::test_a_receiver_starts_reports_and_stops stops one in make test.")
 def test_the_process_stops_on_sigterm_with_its_position_written(tmp_path: Path) -> None:
     folder = archive(tmp_path / "archive")
     end = BinlogPosition(*end_of(folder / "bin.000002"))

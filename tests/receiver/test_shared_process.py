@@ -45,6 +45,7 @@ def received(channel: Channel) -> int:
     return read_status(channel.status_path("receiver")).read_log_pos
 
 
+@pytest.mark.long("Receivers of several channels in one process are tried by tests/command/test_serve.py.")
 @pytest.mark.slow
 def test_flush_stop_start_and_crash_of_receivers_in_one_process(replicas: dict[str, Replica]) -> None:
     run = replicas["a"].run

@@ -16,7 +16,8 @@ from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO, Record
 from tests.repository.conftest import MASTER, RELAY, SERVERS, Target, config_of, open_target
 
 LONG = pytest.mark.long(
-    "The cases of the other kinds hold the promise; those of MySQL repeat it.", keeps=r"^(?!.*mysql)"
+    "MySQL, and the default channel in a server, repeat the other cases.",
+    keeps=r"^(?!.*(mysql|TABLE-(mariadb|postgresql)-$))",
 )
 
 Case = tuple[Record[Any], Any]

@@ -26,7 +26,7 @@ from tests.migrations.test_versions import in_child
 from tests.repository.conftest import SERVERS, Target, config_of
 
 LONG = pytest.mark.long(
-    "The cases of the other kinds hold the promise; those of MySQL repeat it.", keeps=r"^(?!.*mysql)"
+    "SQLite and MariaDB stay; tests/repository/test_contract.py has PostgreSQL.", keeps=r"^(?!.*(mysql|postgresql))"
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # fork with threads, Python ≥ 3.12
@@ -102,7 +102,7 @@ def fill_worklog(target: Target, id: int = 1) -> None:
         target.execute(statement.lower() if target.kind == "postgresql" else statement)
 
 
-@pytest.mark.long("SQLite and MariaDB stay; the migrations are the same.", keeps=r"^(sqlite|mariadb)$")
+@pytest.mark.long("SQLite stays; the migrations are the same.", keeps=r"^sqlite$")
 @LONG
 def test_up_down_and_up_again_keeps_what_each_layout_can_hold(target: Target, channel: Channel) -> None:
     create_tables(target.engine())
@@ -177,6 +177,7 @@ def test_a_position_that_the_worklog_cannot_hold_is_refused(target: Target, chan
     assert records(target, channel)[0].master_log_pos == 4294967296
 
 
+@pytest.mark.long("One engine stays in make test.", keeps=r"MyISAM")
 @pytest.mark.parametrize("engine_name", ["MyISAM", "Aria", "MEMORY"])
 @pytest.mark.parametrize("target", [pytest.param("mariadb", marks=pytest.mark.mariadb)], indirect=True)
 def test_an_upgrade_keeps_the_engine(target: Target, channel: Channel, engine_name: str) -> None:

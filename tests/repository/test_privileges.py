@@ -48,6 +48,7 @@ def test_the_views_of_the_page_hold_every_column_but_the_password() -> None:
         assert columns == ["Number_of_lines", *(f.column for f in MASTER_INFO.fields if f.column != "User_password")]
 
 
+@pytest.mark.long("test_any_user_reads_all_but_the_password_from_creation_on_or_as_it_is_printed stays in make test.")
 @pytest.mark.parametrize(
     "target",
     [
@@ -99,6 +100,7 @@ READERS = [
 ]
 
 
+@pytest.mark.long("MariaDB stays in make test.", keeps=r"mariadb")
 @pytest.mark.parametrize("target", READERS, indirect=True)
 def test_any_user_reads_all_but_the_password_from_creation_on_or_as_it_is_printed(
     target: Target, channel: Channel, request: pytest.FixtureRequest

@@ -37,9 +37,7 @@ from rplctl.repository.switch import (
 from tests.kit.torture_page import count_torture
 from tests.repository.conftest import MASTER, RELAY, Target, config_of, sqlite_engine
 
-LONG = pytest.mark.long(
-    "The cases of the other kinds hold the promise; those of MySQL repeat it.", keeps=r"^(?!.*mysql)"
-)
+LONG = pytest.mark.long("All cells of SQLite and of MariaDB stay in make test.", keeps=r"^(?!.*(mysql|postgresql))")
 
 FILE, TABLE = RepositoryKind.FILE, RepositoryKind.TABLE
 INFO: dict[str, Any] = {MASTER_INFO.name: MASTER, RELAY_LOG_INFO.name: RELAY}

@@ -107,7 +107,7 @@ def commit_ends(server: MariadbServer) -> dict[str, list[int]]:
     return found
 
 
-@pytest.mark.long("The exact snapshot stays; tests/clone/test_rules.py checks the rules of the others.", keeps=r"EXACT")
+@pytest.mark.long("tests/command/test_clone.py copies with such a snapshot while the source changes.")
 @pytest.mark.slow
 def test_what_is_seen_is_what_the_places_say(case: tuple[Step, MariadbServer], tmp_path: Path) -> None:
     step, server = case
@@ -164,6 +164,7 @@ def test_what_the_replica_has_applied_is_seen_or_waited_for(case: tuple[Step, Ma
         assert query(written("SELECT 1")) == [(1,)]
 
 
+@pytest.mark.long("One method of taking a snapshot stays.", keeps=r"EXACT")
 @pytest.mark.slow
 def test_no_table_is_locked_and_no_more_rights_are_taken(case: tuple[Step, MariadbServer], tmp_path: Path) -> None:
     step, server = case

@@ -149,6 +149,7 @@ def test_one_wins_in_every_pair(operators: Operators) -> None:
     assert wrong == []
 
 
+@pytest.mark.long("test_one_wins_and_the_other_is_told_why holds the lock.")
 def test_a_start_that_waited_for_a_switch_goes_by_what_the_switch_left(operators: Operators) -> None:
     before = operators.config()
     operators.all["to table"]()
@@ -196,7 +197,7 @@ def test_a_change_with_options_that_name_the_other_kind_makes_no_second_record(o
     assert operators.places() == [["FILE"], ["FILE"]]
 
 
-@pytest.mark.long("One command stays; each asks for the same lock.", keeps=r"^reset$")
+@pytest.mark.long("test_one_wins_and_the_other_is_told_why holds the lock.")
 @pytest.mark.parametrize("name", ["reset", "to table", "change-master"])
 def test_what_needs_it_stopped_is_refused_while_it_runs_or_starts(operators: Operators, name: str) -> None:
     operators.all["start"]()

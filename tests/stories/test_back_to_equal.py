@@ -100,7 +100,7 @@ def test_the_hint_of_a_stop_at_a_table_leads_to_a_verified_copy(replica: Replica
         assert replica.query(f"SELECT count(*) FROM shop__{name}") == source.sql(f"SELECT count(*) FROM shop.{name}")
 
 
-@pytest.mark.long("A channel by position goes the way of the one by GTID.", keeps=r"gtid")
+@pytest.mark.long("test_the_hint_of_a_stop_at_a_row_leads_to_a_verified_copy types a hint in make test.")
 @pytest.mark.parametrize("change", [(), ("--master-use-gtid", "slave_pos")], ids=["position", "gtid"])
 def test_the_hint_after_a_purge_leads_to_a_verified_copy(
     replica: Replica, source: MariadbServer, change: tuple[str, ...]
@@ -157,6 +157,7 @@ def native_status(server: MariadbServer) -> dict[str, object]:
         return dict(zip((column[0] for column in cursor.description), cursor.fetchone() or (), strict=True))
 
 
+@pytest.mark.long("test_the_hint_of_a_stop_at_a_row_leads_to_a_verified_copy types a hint in make test.")
 def test_a_channel_that_never_began_is_copied_where_the_first_log_is_purged(
     replica: Replica, source: MariadbServer
 ) -> None:
@@ -175,6 +176,7 @@ def test_a_channel_that_never_began_is_copied_where_the_first_log_is_purged(
     replica.run("verify", "--channel", "east")
 
 
+@pytest.mark.long("test_the_hint_of_a_stop_at_a_row_leads_to_a_verified_copy types a hint in make test.")
 @pytest.mark.mysql
 def test_the_hint_after_an_account_of_mysql_leads_to_a_verified_copy(
     replica: Replica, mysql: MysqlServer, mariadb: MariadbServer

@@ -117,6 +117,7 @@ def test_a_type_that_the_other_lacks_stops_with_its_servers_words(
     assert caught.value.errno == 1064 and caught.value.position
 
 
+@pytest.mark.long("One value stays in make test.", keeps=r"^FLOAT")
 @pytest.mark.parametrize(
     ("old", "value", "new"), [("FLOAT", "1e30", "BIGINT"), ("BIT(64)", "18446744073709551615", "DOUBLE")]
 )

@@ -164,7 +164,7 @@ def beside(mariadb_factory: Callable[..., MariadbServer], tmp_path_factory: pyte
     instance.target.close()
 
 
-@pytest.mark.long("Whole images stay in test_many_rows_leave_the_replicas_own_columns_alone.", keeps=r"^MINIMAL$")
+@pytest.mark.long("MINIMAL images, which say least, stay in make test.", keeps=r"^MINIMAL$")
 @pytest.mark.parametrize("image", ["FULL", "MINIMAL"])
 def test_columns_that_only_one_side_has_are_what_a_replica_makes_of_them(beside: Beside, image: str) -> None:
     names = [name for name in TABLES if (name, image) != ("key_is_gone", "MINIMAL")]
@@ -173,6 +173,7 @@ def test_columns_that_only_one_side_has_are_what_a_replica_makes_of_them(beside:
     assert beside.differing() == []
 
 
+@pytest.mark.long("test_columns_that_only_one_side_has_are_what_a_replica_makes_of_them holds the columns.")
 @pytest.mark.parametrize("image", ["FULL", "MINIMAL"])
 def test_a_row_that_moves_keeps_them_and_one_that_comes_again_does_not(beside: Beside, image: str) -> None:
     """Net changes of a batch that nothing else makes go in order."""
@@ -188,6 +189,7 @@ def test_a_row_that_moves_keeps_them_and_one_that_comes_again_does_not(beside: B
     assert beside.differing() == []
 
 
+@pytest.mark.long("test_columns_that_only_one_side_has_are_what_a_replica_makes_of_them holds the columns.")
 def test_many_rows_leave_the_replicas_own_columns_alone(beside: Beside) -> None:
     names = [name for name in TABLES if "keyless" not in name and name != "key_is_gone"]
     loaded = beside.loads()

@@ -67,6 +67,7 @@ def test_a_missing_folder_of_binary_logs_is_named_with_a_hint(replica: Replica, 
     assert "hint:" in answer.stderr
 
 
+@pytest.mark.long("test_a_wrong_password_is_mysqls_1045_and_a_right_one_goes_on stops at a source and goes on.")
 def test_a_binary_log_that_cannot_be_read_stops_and_goes_on_once_it_can(replica: Replica, tmp_path: Path) -> None:
     archive = tmp_path / "archive"
     shutil.copytree(rplctl.demo.BINLOG_FOLDER, archive)
@@ -107,7 +108,7 @@ def test_a_full_disk_stops_the_receiver_and_space_lets_it_go_on(
         subprocess.run(["umount", "-l", str(small)], check=False)
 
 
-@pytest.mark.long("One amount of space stays.", keeps=r"^0$")
+@pytest.mark.long("test_a_full_disk_stops_the_receiver_and_space_lets_it_go_on has a full disk.")
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small file system")
 @pytest.mark.parametrize("free_pages", [0, 1])
 def test_start_on_a_full_disk_says_so_leaves_nothing_and_starts_when_there_is_space(
@@ -141,6 +142,7 @@ def test_start_on_a_full_disk_says_so_leaves_nothing_and_starts_when_there_is_sp
         subprocess.run(["umount", "-l", str(small)], check=False)
 
 
+@pytest.mark.long("tests/test_recovery.py::test_torn_at_every_byte cuts the tail everywhere.")
 @pytest.mark.parametrize("damage", ["torn", pytest.param("flipped", marks=pytest.mark.torture)])
 def test_a_damaged_relay_log_tail_is_fetched_again(replica: Replica, source: MariadbServer, damage: str) -> None:
     replica.set_up(source)
@@ -162,6 +164,9 @@ def test_a_damaged_relay_log_tail_is_fetched_again(replica: Replica, source: Mar
     assert (replica.status()["Relay_Master_Log_File"], replica.status()["Exec_Master_Log_Pos"]) == (name, position)
 
 
+@pytest.mark.long(
+    "tests/test_recovery.py::test_relay_logs_that_have_changed_places_are_fetched_again_or_refused stays in make test.",
+)
 def test_by_gtid_relay_logs_lost_or_exchanged_before_anything_is_applied_are_fetched_again(
     replica: Replica, source: MariadbServer
 ) -> None:
@@ -197,6 +202,7 @@ def is_fetched(replica: Replica, source: MariadbServer) -> bool:
     return (status["Master_Log_File"], status["Read_Master_Log_Pos"]) == source.master_status()
 
 
+@pytest.mark.long("tests/stories/test_differing_tables.py has other columns in make test.")
 def test_a_target_table_with_other_columns_stops_before_anything_is_written(
     replica: Replica, source: MariadbServer
 ) -> None:

@@ -216,6 +216,7 @@ XA = {**FILE, "commit_mode": "xa"}
 ZOMBIES = {"transaction": (TABLE, True), "marker": (FILE, True), "xa": (XA, True), "between two": (XA, False)}
 
 
+@pytest.mark.long("One commit mode stays.", keeps=r"^mariadb-transaction$")
 @LONG
 @pytest.mark.slow
 @pytest.mark.parametrize(("options", "is_within"), ZOMBIES.values(), ids=ZOMBIES.keys())

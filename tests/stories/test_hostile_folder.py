@@ -55,7 +55,16 @@ def succeed(folder: Path, *arguments: str, python_path: str | None = None) -> No
     assert done.returncode == 0, f"{arguments}: {done.stderr}"
 
 
-@pytest.mark.long("One PYTHONPATH stays; the other goes the same way.", keeps=r"sub")
+@pytest.mark.slow
+@pytest.mark.spark
+def test_an_applier_with_spark_runs_no_code_from_the_folder_it_is_begun_in(folder: Path) -> None:
+    python_path = f".{os.pathsep}{os.pathsep}sub"
+    succeed(folder, "change-master", "--master-binlog-dir", os.fspath(demo.BINLOG_FOLDER), python_path=python_path)
+    succeed(folder, "start", "--until-synced", python_path=python_path)
+    assert "hostile" not in (folder.with_name("data") / "run" / "@" / "applier.log").read_text()
+
+
+@pytest.mark.long("test_an_applier_with_spark_runs_no_code_from_the_folder_it_is_begun_in starts the same processes.")
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize("python_path", [None, f".{os.pathsep}{os.pathsep}sub"])
@@ -70,7 +79,9 @@ def test_no_verb_runs_code_from_the_folder_it_is_begun_in(folder: Path, python_p
     assert "hostile" not in log.read_text()
 
 
-@pytest.mark.long("test_no_verb_runs_code_from_the_folder_it_is_begun_in starts children in the same way.")
+@pytest.mark.long(
+    "test_an_applier_with_spark_runs_no_code_from_the_folder_it_is_begun_in starts children in the same way."
+)
 @pytest.mark.slow
 def test_the_runner_of_on_error_runs_no_code_from_there(folder: Path) -> None:
     told = folder.with_name("told")
@@ -83,7 +94,9 @@ def test_the_runner_of_on_error_runs_no_code_from_there(folder: Path) -> None:
     assert "1236" in told.read_text()
 
 
-@pytest.mark.long("test_no_verb_runs_code_from_the_folder_it_is_begun_in holds it for the verbs that run every day.")
+@pytest.mark.long(
+    "test_an_applier_with_spark_runs_no_code_from_the_folder_it_is_begun_in holds it for the verbs that run every day."
+)
 @pytest.mark.slow
 @pytest.mark.parametrize("verb", [("demo",), ("crash-test", "--points", "crash_before_purge_logs"), ("fsync-report",)])
 def test_no_test_of_itself_does(folder: Path, verb: tuple[str, ...]) -> None:

@@ -55,6 +55,7 @@ def only(replica: Replica, database: str) -> None:
     options.write_text(f'replicate_do_db = "{database}"\n{options.read_text()}')
 
 
+@pytest.mark.long("tests/stories/test_examples.py types this dump from the manual page.")
 def test_a_dump_with_its_position_loaded_into_a_server_and_the_channel_begun_there(
     mariadb: MariadbServer, mariadb_factory: Callable[..., MariadbServer], replica: Replica, tmp_path: Path
 ) -> None:
@@ -119,6 +120,7 @@ def test_load_schema_says_what_it_made_empty_and_check_does_until_the_rows_are_t
         replica.close()
 
 
+@pytest.mark.long("test_load_schema_says_what_it_made_empty_and_check_does_until_the_rows_are_there holds the words.")
 def test_from_the_source_only_tables_with_rows_are_told_of_and_a_drop_there_ends_it(
     mariadb: MariadbServer, replica: Replica
 ) -> None:

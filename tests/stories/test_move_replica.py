@@ -84,6 +84,7 @@ def test_a_mariadb_replica_moves_to_rplctl_and_back(
     assert 0 in errors and rows(replica)[-1][0] == 59
 
 
+@pytest.mark.long("test_a_mariadb_replica_moves_to_rplctl_and_back exports the same position.")
 def test_the_exported_statement_is_taken_by_a_running_mariadb(
     mariadb_factory: Callable[..., MariadbServer], ours: Replica, tmp_path: Path
 ) -> None:

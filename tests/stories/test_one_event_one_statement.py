@@ -90,6 +90,7 @@ def write_as_low(server: MariadbServer, statements: Sequence[str]) -> Path:
     return server.binlog_files[-1]
 
 
+@pytest.mark.long("One filter of each vendor stays.", keeps=r"filters0$")
 @pytest.mark.parametrize("filters", [{}, {"replicate_do_db": "shop"}, {"replicate_wild_do_table": "shop.%"}])
 @pytest.mark.parametrize("kind", ["mysql", "mariadb"])
 def test_a_user_of_the_source_does_on_the_target_what_he_did_on_the_source(

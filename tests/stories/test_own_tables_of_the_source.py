@@ -47,6 +47,7 @@ def fill(source: MariadbServer) -> None:
     source.sql("FLUSH BINARY LOGS; UPDATE d.t SET v='second' WHERE id > 100; DELETE FROM d.t WHERE id > 450")
 
 
+@pytest.mark.long("A channel that follows another instance of rplctl into the same target is rare.")
 def test_positions_of_the_first_channel_never_reach_the_tables_of_the_second(
     applied: Callable[..., Instance], mariadb_factory: Callable[..., MariadbServer], tmp_path: Path
 ) -> None:

@@ -176,6 +176,7 @@ def test_mysql_9_is_replicated_through_kills_and_restarts(
     assert status["Executed_Gtid_Set"] == str(mysql_source.sql("SELECT @@gtid_executed")[0][0])
 
 
+@pytest.mark.long("tests/stories/test_initial_copy.py learns tables in make test.")
 def test_a_channel_that_starts_in_mid_log_learns_the_tables_it_finds(replica: Replica, source: MariadbServer) -> None:
     source.sql("INSERT INTO shop.customers (name) VALUES ('before')")
     replica.run("init")

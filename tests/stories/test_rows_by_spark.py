@@ -120,6 +120,7 @@ def test_tasks_decode_all_rows_of_a_clone_and_of_what_follows_it(replica: Replic
     assert rows == copied + 6 + 3  # the parent's rows were decoded as net changes first, which does not fit
 
 
+@pytest.mark.long("test_tasks_of_one_job_decode_all_rows_of_a_backlog_and_of_a_trickle counts the same tasks.")
 def test_tasks_decode_and_write_all_rows_of_a_lake(replica: Replica, mariadb: MariadbServer) -> None:
     log_name, position = mariadb.master_status()
     lake = replica.datadir.parent / "lake"
@@ -136,6 +137,7 @@ def test_tasks_decode_and_write_all_rows_of_a_lake(replica: Replica, mariadb: Ma
     assert [rows, ranges] == verified and rows == 520
 
 
+@pytest.mark.long("test_tasks_of_one_job_decode_all_rows_of_a_backlog_and_of_a_trickle counts the same rows.")
 def test_the_demo_leaves_no_row_to_the_driver(tmp_path: Path) -> None:
     folder = str(tmp_path / "demo")
     assert run_here(["demo", folder]).returncode == 0

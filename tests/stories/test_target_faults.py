@@ -238,7 +238,10 @@ def away_after_each_cut(proxy: Proxy) -> Iterator[None]:
         thread.join()
 
 
-@pytest.mark.long("Tables stay, where the position lies beside the data.", keeps=r"-TABLE$")
+@pytest.mark.long(
+    "A commit that arrives stays; the answer is asked for in the same way.",
+    keeps=r"^mariadb-there at once-commit arrives-TABLE$",
+)
 @LONG
 @pytest.mark.parametrize("kind", ["TABLE", "FILE"])
 @pytest.mark.parametrize("arrives", [True, False], ids=["commit arrives", "commit is lost"])
@@ -256,6 +259,7 @@ def test_a_commit_without_an_answer_is_asked_for_and_neither_lost_nor_repeated(
     assert proxy.cuts == 3
 
 
+@pytest.mark.long("Positions in files stay.", keeps=r"FILE")
 @LONG
 @pytest.mark.parametrize("kind", ["TABLE", "FILE"])
 def test_a_connection_that_only_we_know_to_be_lost_is_ended_on_the_server_with_its_locks(
@@ -279,6 +283,9 @@ PHASES = {  # the statement that is cut, by server
 }
 
 
+@pytest.mark.long(
+    "test_a_commit_without_an_answer_is_asked_for_and_neither_lost_nor_repeated stays; two phases ask in the same way.",
+)
 @LONG
 @pytest.mark.parametrize(
     ("phase", "away"),
@@ -495,6 +502,7 @@ def test_a_deadlock_on_postgresql_costs_an_attempt_and_nothing_else(
     assert through.instance.applier.retried == 1
 
 
+@pytest.mark.long("Positions in files stay.", keeps=r"FILE")
 @LONG
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small file system")
 @pytest.mark.parametrize("kind", ["TABLE", "FILE"])

@@ -437,6 +437,9 @@ def test_an_account_that_is_refused_is_waited_for_as_a_receiver_waits(
     check_rows(maria_target)
 
 
+@pytest.mark.long(
+    "A file system that goes away is rare; test_a_process_that_waits_for_its_target_ends_within_two_seconds stays.",
+)
 @LONG
 @pytest.mark.parametrize("moment", ["at start", "in the middle"])
 def test_a_sqlite_file_whose_file_system_is_away_is_waited_for_and_never_made_anew(

@@ -41,6 +41,7 @@ def created(name: str) -> list[TableModel]:
     return found
 
 
+@pytest.mark.long("SQLite stays in make test; it asks what a statement would rewrite.", keeps=r"sqlite")
 @pytest.mark.parametrize("name", ["ddl_mariadb.sql", "ddl_mysql.sql"])
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if dialect_of(kind).ddl is not None])
 def test_a_new_index_rewrites_no_column_of_any_type(kind: str, name: str) -> None:

@@ -63,6 +63,7 @@ def calls_of(statement: str, kind: str, catalog: Catalog) -> int:
     return count
 
 
+@pytest.mark.long("The targets other than lakes stay.", keeps=r"^(?!delta|parquet)")
 @pytest.mark.parametrize("statement", STATEMENTS)
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if dialect_of(kind).ddl is not None])
 def test_no_function_is_called_once_more_for_each_table_there_is(kind: str, statement: str) -> None:

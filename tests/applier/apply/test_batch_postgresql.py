@@ -66,6 +66,9 @@ def outcome(instance: Instance, divergence: str) -> tuple[object, ...]:
     return shown, instance.applier.info.exec_position, ids(instance)
 
 
+@pytest.mark.long(
+    "tests/target/test_contract.py::test_a_target_that_differs_is_a_mismatch_and_stays_untouched has PostgreSQL, too.",
+)
 @pytest.mark.parametrize("divergence", DIVERGENCES)
 def test_a_target_that_differs_stops_at_the_same_transaction_with_the_same_words(
     both: list[Instance], divergence: str

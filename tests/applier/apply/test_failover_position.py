@@ -78,6 +78,7 @@ POINTS = [
 ]
 
 
+@pytest.mark.long("Positions in a table stay.", keeps=r"TABLE")
 @pytest.mark.parametrize("point", POINTS)
 def test_a_crash_on_the_way_into_another_source_neither_loses_nor_repeats(
     instance: Instance, point: str, monkeypatch: pytest.MonkeyPatch

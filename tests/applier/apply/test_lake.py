@@ -134,6 +134,7 @@ def test_programs_without_spark_read_what_is_kept(tmp_path: Path) -> None:
         assert sorted(duckdb.execute(f"{wanted} arrow").fetchall()) == rows
 
 
+@pytest.mark.long("One recorded log stays.", keeps=r"^savepoints$")
 @pytest.mark.parametrize("name", ["savepoints", "ddl"])
 def test_plain_files_hold_what_delta_tables_hold_and_any_program_reads_them_by_their_folder(
     tmp_path: Path, name: str

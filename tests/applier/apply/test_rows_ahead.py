@@ -84,6 +84,7 @@ def applied(instance: Instance, name: str) -> tuple[object, list[str]]:
     return outcome, dump
 
 
+@pytest.mark.long("Two kinds of log stay.", keeps=r"^(cascades|savepoints)$")
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_the_target_gets_what_it_gets_from_the_driver(
     name: str, pool: Pool, instance: Instance, pipeline: PooledPipeline, tmp_path: Path
@@ -186,6 +187,10 @@ LIES: dict[str, Lie] = {
 }
 
 
+@pytest.mark.long(
+    "Four lies stay; all are refused at one place.",
+    keeps=r"^(a wrong checksum|an answer of an attempt before|a wrong number of rows|a spool file that is a link)$",
+)
 @pytest.mark.parametrize("name", LIES)
 def test_a_lie_about_events_in_order_is_not_used_and_they_are_given_again(
     name: str, pool: Pool, instance: Instance, pipeline: PooledPipeline, monkeypatch: pytest.MonkeyPatch

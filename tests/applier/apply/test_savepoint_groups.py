@@ -225,6 +225,7 @@ def test_a_lock_wait_timeout_costs_one_member_only(
     instance.target.close()
 
 
+@pytest.mark.long("tests/stories/test_target_faults.py repeats transactions in make test.")
 def test_a_deadlock_begins_the_whole_group_again(
     instance: Instance, log: Recorded, target: MariadbServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -247,6 +248,7 @@ def test_a_deadlock_begins_the_whole_group_again(
     instance.target.close()
 
 
+@pytest.mark.long("The other tests of this file hold the groups; which member failed is told by the same code.")
 def test_what_fails_in_a_group_is_found_and_those_before_it_are_kept(
     instance: Instance, log: Recorded, target: MariadbServer
 ) -> None:
@@ -259,6 +261,7 @@ def test_what_fails_in_a_group_is_found_and_those_before_it_are_kept(
     instance.target.close()
 
 
+@pytest.mark.long("tests/commit/test_two_phase.py prepares groups in make test.")
 def test_in_two_phases_the_group_is_prepared_and_committed_as_a_whole(
     log: Recorded, target: MariadbServer, tmp_path: Path
 ) -> None:

@@ -157,7 +157,9 @@ def left_open(instance: Instance) -> object:
         return kept_group(connection, "")
 
 
-@pytest.mark.long("One order of the rows stays; others are more of the same.", keeps=r"^0$")
+@pytest.mark.long(
+    "test_an_error_stops_behind_the_last_whole_transaction_and_the_next_start_is_strict holds the marker.",
+)
 @pytest.mark.parametrize("seed", range(3))
 def test_killed_after_any_row_and_twice_the_rows_are_those_of_the_source(
     seed: int, log_of: Callable[..., RelayGroups], make: Make, mariadb: MariadbServer, target_server: MariadbServer
@@ -204,6 +206,7 @@ def test_a_process_killed_in_the_middle_leaves_what_the_next_one_applies_once_mo
     assert left_open(instance) is None
 
 
+@pytest.mark.long("It counts commits; the rows are held by the other tests of this file.")
 def test_a_run_of_them_takes_two_commits_and_not_one_each(
     log_of: Callable[..., RelayGroups], make: Make, target_server: MariadbServer
 ) -> None:
@@ -259,6 +262,7 @@ def test_stop_in_the_middle_commits_what_is_whole(
     assert len(target_server.sql(f"SELECT id FROM {DATABASE}.t")) == 40
 
 
+@pytest.mark.long("tests/stories/test_target_faults.py loses connections in make test.")
 def test_a_lost_connection_in_the_middle_is_tried_again_without_an_error(
     log_of: Callable[..., RelayGroups],
     make: Make,
@@ -278,6 +282,7 @@ def test_a_lost_connection_in_the_middle_is_tried_again_without_an_error(
     assert left_open(instance) is None
 
 
+@pytest.mark.long("tests/applier/test_bags.py has MINIMAL images in make test.")
 def test_images_that_leave_columns_out_go_one_by_one(
     log_of: Callable[..., RelayGroups], make: Make, target_server: MariadbServer, mariadb: MariadbServer
 ) -> None:

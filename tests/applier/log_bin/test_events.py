@@ -158,6 +158,7 @@ def cut_back(instance: Instance, commits: int) -> Path:
     return log
 
 
+@pytest.mark.long("One transaction stays in make test.", keeps=r"^1$")
 @pytest.mark.parametrize("commits", [1, 4])
 def test_what_a_power_cut_took_from_the_log_comes_from_the_relay_log(ended: Instance, commits: int) -> None:
     whole = events_of(logs_of(ended.config.datadir))
@@ -168,6 +169,7 @@ def test_what_a_power_cut_took_from_the_log_comes_from_the_relay_log(ended: Inst
     assert events_of(logs_of(ended.config.datadir)) == whole
 
 
+@pytest.mark.long("One tail stays in make test.", keeps=r"^half$")
 @pytest.mark.parametrize("tail", [b"\0" * 500, b"\xff" * 7, b"half"])
 def test_a_torn_tail_is_cut_off(ended: Instance, tail: bytes) -> None:
     log = logs_of(ended.config.datadir)[-1]

@@ -64,7 +64,7 @@ def by_tasks(channel: ChannelPool, piece: CopyPiece) -> TableChunk:
     return replace(chunk, by_spark=False)
 
 
-@pytest.mark.long("One target stays; the task does not know it.", keeps=r"^sqlite-False$")
+@pytest.mark.long("tests/stories/test_rows_by_spark.py compares the rows that tasks decode with those of the log.")
 @pytest.mark.parametrize("is_spooled", [False, True])
 def test_tasks_answer_with_the_rows_that_this_process_decodes(
     pool: Pool, channel: ChannelPool, piece: CopyPiece, is_spooled: bool, monkeypatch: pytest.MonkeyPatch

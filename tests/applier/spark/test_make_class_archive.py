@@ -109,6 +109,7 @@ def test_an_archive_is_given_up_when_spark_does_not_start_with_it_twice_in_a_row
     assert not no_archive.exists() and not archive_options(java) and not is_wanted(java)
 
 
+@pytest.mark.long("A class archive that cannot be made is rare, and costs a second at each start.")
 def test_what_could_not_be_made_is_not_tried_again_for_a_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     java = find_java("", tmp_path / "java")

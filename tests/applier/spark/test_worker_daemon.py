@@ -32,6 +32,7 @@ print("went on")
 """
 
 
+@pytest.mark.long("`crash-test` kills a JVM; this one looks for words on the terminal.")
 def test_a_worker_whose_jvm_was_killed_ends_without_a_word() -> None:
     done = subprocess.run([sys.executable, "-c", WORKER], capture_output=True, text=True, timeout=280)
     assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
@@ -46,6 +47,7 @@ print(*(place for place in sys.path if place.endswith(".zip")))
 """
 
 
+@pytest.mark.long("It is about half a second of a start; nothing depends on it.")
 def test_spark_and_py4j_are_loaded_compiled_where_both_are_installed(tmp_path: Path) -> None:
     """Spark puts archives of their sources first; what is of another Spark stays where it stands."""
     installed = Path(pyspark.__file__).parent / "python" / "lib"
@@ -113,6 +115,7 @@ def test_a_worker_is_forked_from_the_process_that_the_applier_has_loaded(short: 
         applier.stdin.close()
 
 
+@pytest.mark.long("test_a_worker_is_forked_from_the_process_that_the_applier_has_loaded starts the same process.")
 def test_the_process_that_waits_for_spark_ends_with_the_applier(short: Path) -> None:
     command = [sys.executable, "-c", APPLIER, str(short / "python.sock"), str(short / "lock")]
     done = subprocess.run(command, input=b"", capture_output=True, timeout=280, check=True)

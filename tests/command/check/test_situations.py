@@ -474,7 +474,7 @@ def test_check_doctor_and_show_status_say_what_is(
     assert shown.code == row.exit, shown
     if row.status:
         assert_fields(json.loads(shown.out)[0], row.status)
-    doctored(situation, row, meant)
+    doctored(situation, row, meant, found)
 
 
 def findings(situation: Situation, options: tuple[str, ...]) -> list[dict[str, Any]]:
@@ -493,7 +493,7 @@ def assert_fields(shown: dict[str, Any], expected: dict[str, Any]) -> None:
             assert seen == value, (name, seen)
 
 
-def doctored(situation: Situation, row: Row, meant: tuple[str, ...]) -> None:
+def doctored(situation: Situation, row: Row, meant: tuple[str, ...], found: list[dict[str, Any]]) -> None:
     """Every finding of check is there, with its repair, and the exit code is that of the worst."""
     done = situation.ask("doctor", "--json", *meant)
     assert done.code == (row.doctor if row.doctor >= 0 else (0, 1, 2, 2)[row.check]), done.out
@@ -502,7 +502,7 @@ def doctored(situation: Situation, row: Row, meant: tuple[str, ...]) -> None:
     rows = {entry["Check"]: entry for entry in json.loads(done.out)}
     limits = {"--max-sync-age", "--max-verify-age", "--lag-warning"}
     scope = () if limits.intersection(row.options) else row.options
-    for finding in findings(situation, scope):
+    for finding in found if scope == row.options else findings(situation, scope):
         if scope or row.options == ():
             told = rows.get(f"channel '' {finding['code']}")
             if finding["code"] == "source_away":  # doctor asks by itself and says it so

@@ -152,6 +152,7 @@ def test_several_channels_are_synced_one_after_the_other_and_sigterm_ends_all_of
     assert not running(held_back.channel) and not running(Channel("b", held_back.datadir))
 
 
+@pytest.mark.long("tests/command/test_wait.py waits for what may come; a receiver that stops at this moment is rare.")
 def test_what_nobody_receives_is_not_waited_for(held_back: Replica) -> None:
     held_back.run("change-master", "--master-delay", "0")
     done = held_back.run("start", "--until-synced", "--applier", expect=10, timeout_s=120)

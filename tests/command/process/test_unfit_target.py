@@ -397,6 +397,7 @@ def test_a_copied_data_directory_goes_on_and_the_first_one_after_it(tmp_path: Pa
     assert life.numbers() == list(range(1, TRANSACTIONS + 1))
 
 
+@pytest.mark.long("test_the_target_of_another_instance_is_refused_with_both_names stays in make test.")
 def test_a_copied_data_directory_with_another_source_shuts_the_first_one_out(tmp_path: Path, archive: Archive) -> None:
     life = worked(tmp_path / "instance", archive)
     set_source(life, "11111111-1111-1111-1111-111111111111")
@@ -498,7 +499,7 @@ WAYS = [
 ]
 
 
-@pytest.mark.long("One set of options stays.", keeps=r"^options0$")
+@pytest.mark.long("test_a_lost_target_is_critical_for_every_command_and_starts_refuse stays in make test.")
 @pytest.mark.parametrize("options", WAYS)
 def test_own_tables_that_were_dropped_on_mariadb_are_missed(
     tmp_path: Path, mariadb: MariadbServer, options: dict[str, str]
@@ -513,6 +514,7 @@ def test_own_tables_that_were_dropped_on_mariadb_are_missed(
     mariadb.sql("DROP DATABASE rplctl")
 
 
+@pytest.mark.long("One way of keeping positions stays.", keeps=r"options0")
 @pytest.mark.parametrize("options", WAYS[:2])
 def test_a_database_that_was_made_again_on_postgresql_is_missed(
     tmp_path: Path, postgresql: PostgresqlServer, options: dict[str, str]
@@ -528,6 +530,7 @@ def test_a_database_that_was_made_again_on_postgresql_is_missed(
     postgresql.sql("DROP DATABASE lost WITH (FORCE)")
 
 
+@pytest.mark.long("test_a_lost_target_is_critical_for_every_command_and_starts_refuse stays in make test.")
 def test_a_duckdb_file_that_was_removed_is_missed(tmp_path: Path) -> None:
     pytest.importorskip("duckdb")
     file = tmp_path / "lost.duckdb"

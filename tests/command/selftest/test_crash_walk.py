@@ -135,6 +135,7 @@ def test_a_recovery_that_does_not_heed_the_decision_is_seen(
     assert on_mariadb.run(case) != COMMITTED
 
 
+@pytest.mark.long("It is a test of `crash-test`, whose walk tests/command/test_crash_test.py holds.")
 def test_a_receiver_that_asks_for_too_much_again_is_seen(walk: Walk, monkeypatch: pytest.MonkeyPatch) -> None:
     case = CrashCase("crash_after_relay_log_append", "-", "receiver", FETCHED)
     assert walk.run(case) == FETCHED

@@ -61,6 +61,7 @@ def test_a_checkpoint_waits_for_128_mb_of_log_or_for_what_the_url_says(tmp_path:
     found.close()
 
 
+@pytest.mark.long("It counts bytes of a file; the rows are held by tests/stories/test_duckdb.py.")
 def test_file_and_log_stay_small(tmp_path: Path, target: DuckdbTarget) -> None:
     """The log is as long as the threshold and one batch; while somebody reads it grows, and is cut behind that."""
     file, log = tmp_path / "t.duckdb", tmp_path / "t.duckdb.wal"

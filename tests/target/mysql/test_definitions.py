@@ -43,6 +43,7 @@ def identity(target: MysqlTarget, name: str) -> str:
     return definition.identity
 
 
+@pytest.mark.long("MariaDB stays in make test.", keeps=r"mariadb")
 def test_what_changes_places_is_told_by_its_identity(server: MariadbServer, target: MysqlTarget) -> None:
     server.sql("CREATE TABLE t (a INT); CREATE TABLE `odd ü-``name` (a INT)", NAME)
     before = [identity(target, name) for name in ("t", ODD)]

@@ -97,6 +97,7 @@ def found(target: MysqlTarget) -> list[Row]:
     return sorted((tuple(r) for r in target.connection.exec_driver_sql(f"SELECT {columns} FROM shop.t")), key=repr)
 
 
+@pytest.mark.long("tests/target/test_contract.py::test_without_a_key_exactly_one_equal_row_is_changed has short rows.")
 @LONG
 def test_of_rows_that_are_equal_or_only_look_so_exactly_the_one_changes(target: MysqlTarget, model: TableModel) -> None:
     rows = [B, C, A, A, A, LINES, LINES, NOTHING, ODD]

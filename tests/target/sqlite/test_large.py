@@ -24,6 +24,10 @@ UPDATE = 'UPDATE "d__t" SET "b"=?1, "n"=?2 WHERE "id"=?'
 A, B = bytes(range(256)) * 9000, b"\0b" * 900_000
 
 
+@pytest.mark.long(
+    "An index over the value stays; the others take the same way.",
+    keeps=r"^CREATE INDEX i ON d__t \(B\)-1$|-2$",
+)
 @pytest.mark.parametrize(
     ("more", "in_pieces"),
     [
@@ -57,6 +61,7 @@ def test_large_values_arrive_whole(more: str, in_pieces: int, monkeypatch: pytes
             assert driver.execute("SELECT x FROM seen").fetchall() == [("0062",), ("",)]
 
 
+@pytest.mark.long("One encoding stays in make test.", keeps=r"^PRAGMA|-2$")
 @pytest.mark.parametrize(
     ("more", "in_pieces"),
     [
