@@ -111,43 +111,48 @@ class Config:
     )
     prepared_position: str = option(
         "line",
-        "where commit_mode=xa prepares: relay-log.info (line), a shadow-page file, or the binary log only",
+        "where commit_mode=xa prepares the position: line of relay-log.info, pages of a shadow file, or binlog",
         choices=("line", "pages", "binlog"),
     )
     commit_group_transactions: int = option(
-        0, "maximum source transactions per commit; 0 = limited by max_batch_bytes, and 100 for statements"
+        0, "maximum number of source transactions per commit; 0 = only max_batch_bytes limits it (statements: 100)"
     )
     commit_group_milliseconds: int = option(
         0, "target duration of a commit group, in milliseconds; the group size adapts to it; 0 = no limit"
     )
-    rep_engine: str = option("", "storage engine of the repository tables; empty = the target's transactional default")
+    rep_engine: str = option(
+        "", "storage engine of the repository tables; empty = a transactional engine of the target"
+    )
     server_id: int = option(0, "server id of this replica, unique at the source; 0 = derived from the datadir")
-    sync_master_info: int = option(10_000, "events between syncs of MasterInfo; 0 = only at rotation, change and stop")
-    sync_relay_log: int = option(10_000, "events between syncs of the relay log; 0 = when the operating system does it")
+    sync_master_info: int = option(
+        10_000,
+        "events between syncs of MasterInfo; 0 = only when a log is rotated, an option changes or the receiver stops",
+    )
+    sync_relay_log: int = option(10_000, "events between syncs of the relay log; 0 = the operating system decides")
     sync_relay_log_info: int = option(
-        10_000, "transactions between syncs of a RelayLogInfo file; with commit_mode=xa, per commit; 0 = no limit"
+        10_000, "transactions between syncs of a RelayLogInfo file (with commit_mode=xa: per commit); 0 = no limit"
     )
     relay_log_purge: bool = option(True, "remove relay logs after they are applied")
     relay_log_space_limit: int = option(
-        0, "bytes of relay logs at which the receiver waits; 0 = no limit", high=1 << 62
+        0, "total size of the relay logs in bytes at which the receiver waits; 0 = no limit", high=1 << 62
     )
     max_relay_log_size: int = option(1 << 30, "size in bytes at which a relay log is rotated", low=4096, high=1 << 40)
     log_bin: str = option("", "name or path of the binary log of applied transactions; empty = no binary log")
     log_replica_updates: bool = option(True, "write applied transactions to the binary log; false turns log_bin off")
     max_binlog_size: int = option(1 << 30, "size in bytes at which a binary log is rotated", low=4096, high=1 << 30)
-    sync_binlog: int = option(1, "commits between syncs of the binary log; 0 = when the operating system does it")
+    sync_binlog: int = option(1, "commits between syncs of the binary log; 0 = the operating system decides")
     binlog_expire_logs_seconds: int = option(2_592_000, "age in seconds at which binary logs are removed; 0 = never")
     replica_net_timeout: int = option(
-        60, "seconds without a byte after which the connection to the source counts as lost", low=1, high=31536000
+        60, "seconds without data from the source after which the connection counts as lost", low=1, high=31536000
     )
     source_poll: int = option(60, "seconds between polls of the source's clock, end of log and purge state; 0 = never")
-    heartbeat_table: str = option(
-        "heartbeat.heartbeat", "table with the rows of pt-heartbeat, as named in the target; empty = no table"
-    )
+    heartbeat_table: str = option("heartbeat.heartbeat", "name of pt-heartbeat's table in the target; empty = no table")
     heartbeat_utc: bool = option(True, "heartbeats are in UTC (pt-heartbeat --utc); false = this host's time zone")
-    replica_transaction_retries: int = option(10, "how often a batch is retried after a transient error")
+    replica_transaction_retries: int = option(10, "number of retries of a batch after a transient error")
     replica_parallel_workers: int = option(
-        0, "connections that commit a batch in parallel, each its own tables; 0 or 1 = one", high=16
+        0,
+        "number of connections that commit a batch in parallel, each for its own tables; 0 or 1 = one connection",
+        high=16,
     )
     replica_preserve_commit_order: bool = option(False, "commit in the source's order, on one connection")
     run_mode: str = option(
@@ -157,9 +162,9 @@ class Config:
         choices=("auto", "always", "cron"),
     )
     max_sync_age: int = option(
-        3600, "seconds since the last full start --until-synced after which check warns; critical after twice as many"
+        3600, "seconds after the last complete start --until-synced at which check warns; critical after twice the time"
     )
-    max_verify_age: int = option(0, "seconds since the last verify after which check warns; 0 = no limit")
+    max_verify_age: int = option(0, "seconds after the last verify at which check warns; 0 = never")
     replica_exec_mode: str = option(
         "STRICT",
         "IDEMPOTENT overwrites rows that already exist and ignores missing rows",
@@ -170,9 +175,15 @@ class Config:
         "IDEMPOTENT ignores a MariaDB source's DROP of a table or sequence that does not exist",
         choices=("IDEMPOTENT", "STRICT"),
     )
-    replica_skip_errors: str = option("off", "errors of the target that are ignored", is_error_list=True)
+    replica_skip_errors: str = option(
+        "off", "numbers of the target's errors that the applier ignores", is_error_list=True
+    )
     max_batch_bytes: int = option(512 << 20, "maximum bytes of relay log per Spark job", low=1 << 16, high=1 << 40)
-    spark: str = option("always", "rows that tasks of Spark decode: all, or large batches", choices=("always", "auto"))
+    spark: str = option(
+        "always",
+        "rows that Spark tasks decode: always = all rows; auto = only the rows of large batches",
+        choices=("always", "auto"),
+    )
     spark_master: str = option("", "URL of the Spark master; empty = local[number of cores]")
     spark_conf: str = option("", "Spark properties", holds="settings")
     insecure_cluster: bool = option(False, "use a Spark cluster that neither authenticates nor encrypts")
@@ -180,28 +191,39 @@ class Config:
     java_home: str = option("", "folder of the Java installation that starts Spark")
     on_unsupported_ddl: str = option(
         "skip_objects",
-        "statements that the target cannot execute: skip_objects skips views, triggers, routines, events and users",
+        "unsupported DDL to skip: skip_objects = views, triggers, routines, events, users; "
+        "skip = also DROP of unknown tables; stop = users only; stop_all = none",
         choices=("skip_objects", "skip", "stop", "stop_all"),
     )
     on_uncomputable_ddl: str = option(
         "stop",
-        "statements that give stored rows values which only the source knows: stop, or copy their tables again",
+        "DDL that gives stored rows values which only the source knows: stop, or copy the tables again (recopy)",
         choices=("stop", "recopy"),
     )
-    nul_in_text: str = option("stop", "NUL in text for PostgreSQL; replace stores U+FFFD", choices=("stop", "replace"))
+    nul_in_text: str = option(
+        "stop", "NUL characters in text for PostgreSQL: stop, or replace each with U+FFFD", choices=("stop", "replace")
+    )
     on_error: str = option("", "shell command to run for each new error; it reads the error as JSON on standard input")
     on_recovery: str = option("", "shell command to run when a thread works again after an error")
     source_time_zone: str = option(
-        "", "time zone SYSTEM of the source, which a folder cannot tell; empty = as the server answers", is_zone=True
+        "",
+        "time zone that SYSTEM means on the source; needed for a folder of logs; empty = ask the server",
+        is_zone=True,
     )
-    lower_case_table_names: int = option(0, "as on the source; 1 = table names are stored in lower case", high=1)
+    lower_case_table_names: int = option(
+        0, "same value as on the source; 1 = table names are stored in lower case", high=1
+    )
     replicate_do_db: str = option("", "replicate only these databases", holds="databases")
     replicate_ignore_db: str = option("", "do not replicate these databases", holds="databases")
     replicate_do_table: str = option("", "replicate only these tables", holds="tables")
     replicate_ignore_table: str = option("", "do not replicate these tables", holds="tables")
-    replicate_wild_do_table: str = option("", "replicate only tables like these (% and _)", holds="patterns")
-    replicate_wild_ignore_table: str = option("", "do not replicate tables like these (% and _)", holds="patterns")
-    replicate_rewrite_db: str = option("", "databases that have another name in the target", holds="rewrites")
+    replicate_wild_do_table: str = option(
+        "", "replicate only tables whose names match these patterns (% and _)", holds="patterns"
+    )
+    replicate_wild_ignore_table: str = option(
+        "", "do not replicate tables whose names match these patterns (% and _)", holds="patterns"
+    )
+    replicate_rewrite_db: str = option("", "databases that get another name in the target", holds="rewrites")
     replicate_same_server_id: bool = option(False, "apply events that carry this replica's own server id")
     config_file: Path | None = field(default=None, kw_only=True, compare=False)  # --config, to read the options again
 

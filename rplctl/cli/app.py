@@ -209,7 +209,7 @@ def _global_options(
     context: typer.Context,
     datadir: Path | None = option("--datadir", "DIR", "Instance folder; also $RPLCTL_DATADIR."),
     config: Path | None = option("--config", "FILE", "Option file; also $RPLCTL_CONFIG."),
-    format: str = option(("--format", "-f"), "table|vertical|tsv|json", "Layout of the result.", ""),
+    format: str = option(("--format", "-f"), "table|vertical|tsv|json", "Format of the result.", ""),
     json: bool = switch("--json", "Same as --format json."),
     vertical: bool = switch(("--vertical", "-E"), "Same as --format vertical."),
     quiet: bool = switch(("--quiet", "-q"), "Print only errors and results."),

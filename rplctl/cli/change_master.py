@@ -15,7 +15,7 @@ from rplctl.errors import UsageError
 from rplctl.secret import find_password
 
 _FILE = "Read the password from a file that only you can read."
-_REFERENCE = "Store env:NAME or file:/PATH instead of a password; read when needed."
+_REFERENCE = "Store env:NAME or file:/PATH instead of the password; rplctl reads the password there."
 
 
 @takes(

@@ -18,7 +18,9 @@ def change_target(
     options: Globals,
     url: str = argument("URL", "New address of the target, as for init --target.", ...),
     channel: str | None = option(
-        ("--channel", "--for-channel"), "NAME", "Change the target of this channel only; default: that of the instance."
+        ("--channel", "--for-channel"),
+        "NAME",
+        "Change the target of this channel only; default: the target of the instance.",
     ),
     target_password_file: Path | None = _FILE,
     target_password_stdin: bool = _STDIN,

@@ -34,10 +34,12 @@ def check(
     ),
     online: bool = switch("--online", "Also connect to the source and check it."),
     max_sync_age: str | None = option(
-        "--max-sync-age", "SECONDS", "Replaces the option max_sync_age, for channels that cron runs."
+        "--max-sync-age", "SECONDS", "Use this value instead of the option max_sync_age, for channels that cron runs."
     ),
     max_verify_age: str | None = option(
-        "--max-verify-age", "SECONDS", "Replaces the option max_verify_age: warn if the last verify is older."
+        "--max-verify-age",
+        "SECONDS",
+        "Use this value instead of the option max_verify_age: warn if the last verify is older.",
     ),
 ) -> None:
     """Print a verdict for a monitoring system, with reasons.

@@ -37,12 +37,14 @@ def clone(
     ),
     read_from: str | None = option("--read-from", "HOST[:PORT]", "Read the rows from this replica of the source."),
     max_history: str | None = option(
-        "--max-history", "N", "Open no snapshot while InnoDB's history list is longer than N."
+        "--max-history", "N", "Do not open a snapshot while InnoDB's history list is longer than N."
     ),
-    lag_of: str | None = option("--lag-of", "HOST[:PORT],...", "Pause while one of these replicas of the source lags."),
-    max_lag: str | None = option(
-        "--max-lag", "SECONDS", "Lag of those replicas at which the copy pauses; default: 10."
+    lag_of: str | None = option(
+        "--lag-of",
+        "HOST[:PORT],...",
+        "Pause while one of these replicas of the source is behind by more than --max-lag.",
     ),
+    max_lag: str | None = option("--max-lag", "SECONDS", "Lag at which --lag-of pauses the copy; default: 10."),
     cancel: bool = switch("--cancel", "Cancel the copy of tables that are not yet copied."),
     dry_run: bool = DRY_RUN,
     yes: bool = YES,

@@ -13,26 +13,37 @@ from rplctl.target_url import has_password
 
 def crash_test(
     options: Globals,
-    target: str = option("--target", "URL", "Server for a scratch database; default: a SQLite file.", ""),
+    target: str = option(
+        "--target", "URL", "Server on which a scratch database is created; default: a SQLite file.", ""
+    ),
     target_password_file: Path | None = option(
         "--target-password-file", "FILE", "Read the target's password from this file."
     ),
     points: str = option("--points", "NAME,...", "Test only these crash points.", ""),
     mode: str = option("--mode", "MODE,...", "Test only these commit modes.", ""),
     kinds: str = option("--kinds", "KIND,...", "Test only these kinds of commit groups.", ""),
-    clone: str = option("--clone", "DB.TABLE,...", "Test a copy of these tables of --channel's source.", ""),
-    arm: str | None = option("--arm", "NAME=kill[@N],...", "Kill a running thread of --channel at this point."),
+    clone: str = option(
+        "--clone", "DB.TABLE,...", "Test a copy of these tables, which are read from --channel's source.", ""
+    ),
+    arm: str | None = option(
+        "--arm", "NAME=kill[@N],...", "Kill a running thread of --channel when it reaches this point."
+    ),
     channel: str | None = CHANNEL,
 ) -> None:
     """Kill rplctl at each crash point and check the data.
 
-    crash-test uses a scratch instance and a recorded log. The applier runs without Spark, because Spark writes nothing.
-    Only the kind "task" starts Spark, and kills a task of it. The commit modes are transaction, marker, xa and
-    xa-pages, each also with "+log" (log_bin), and xa-binlog. A lake (--target delta+file:// or parquet+file://) has
-    per-table and per-table-file; DuckDB (--target duckdb:///) has marker and marker+log. The mode "-" is for the other
-    kinds. The kinds of groups are transaction, batch, ddl, keyless, non-transactional and statement, and also receiver,
-    recovery, purge, task, to table and to file. With --clone, a copy from the channel's source is killed. The exit code
-    is 1 if a result is not the expected one.
+    crash-test uses a scratch instance and a recorded log. It kills the process that reaches a crash point, starts the
+    process again, and compares the rows. The exit code is 1 if a result is not the expected one.
+
+    Modes: transaction, marker, xa and xa-pages; the same with "+log" (log_bin); xa-binlog. A lake has the modes
+    per-table and per-table-file. DuckDB has the modes marker and marker+log. Kinds without a commit group have the
+    mode "-".
+
+    Kinds with a commit group: transaction, batch, ddl, keyless, non-transactional, statement. Other kinds: receiver,
+    recovery, purge, task, "to table", "to file". The applier runs without Spark, except for the kind "task", which
+    kills a task of Spark.
+
+    With --clone, crash-test kills a copy of tables from the channel's source instead.
     """
     if arm is not None:
         from rplctl.command.crash_test import arm as run_arm

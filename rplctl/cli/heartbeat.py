@@ -25,10 +25,10 @@ def heartbeat(
     options: Globals,
     channel: str | None = CHANNELS,
     update: bool = switch("--update", "Write heartbeats of one channel at the source until Ctrl-C."),
-    create_table: bool = switch("--create-table", "With --update, create the table if it is missing."),
+    create_table: bool = switch("--create-table", "With --update, create the heartbeat table if it is missing."),
     monitor: bool = switch("--monitor", "Print the lag repeatedly until Ctrl-C."),
     interval: str = option("--interval", "SECONDS", "Seconds between two heartbeats or two lines.", "1"),
-    run_time: str | None = option("--run-time", "SECONDS", "Exit after this many seconds."),
+    run_time: str | None = option("--run-time", "SECONDS", "Stop after this many seconds."),
 ) -> None:
     """Measure the true lag, or write heartbeats."""
     from rplctl.command.heartbeat import Heartbeat, heartbeat as look, update as beat_at_source

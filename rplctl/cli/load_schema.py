@@ -17,7 +17,7 @@ def load_schema(
     channel: str | None = CHANNEL,
     from_source: bool = switch("--from-source", "Read the definitions from the source, not from a file."),
     loaded: str | None = option(
-        "--rows-loaded", "DB.TABLE,...|all", "Declare that the rows of these tables are copied."
+        "--rows-loaded", "DB.TABLE,...|all", "Declare that the rows of these tables are already in the target."
     ),
     dry_run: bool = DRY_RUN,
 ) -> None:

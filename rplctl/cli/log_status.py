@@ -13,7 +13,9 @@ from rplctl.cli.output import show_rows
 
 def log_status(
     options: Globals,
-    layout: str = option("--format", "seed|mysql8", "Names of columns and keys: those of WL#9452 or of MySQL 8.", ""),
+    layout: str = option(
+        "--format", "seed|mysql8", "Names of columns and keys: seed = as in WL#9452, mysql8 = as in MySQL 8.", ""
+    ),
 ) -> None:
     """Show the coordinates for a backup (WL#9452).
 

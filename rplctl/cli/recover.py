@@ -10,12 +10,14 @@ from rplctl.cli.output import show_records
 def recover(
     options: Globals,
     channel: str | None = CHANNELS,
-    refetch: bool = switch("--refetch", "Remove all relay logs; the next start fetches unapplied events again."),
+    refetch: bool = switch(
+        "--refetch", "Remove all relay logs; the next start fetches the events that are not applied again."
+    ),
     dry_run: bool = DRY_RUN,
 ) -> None:
     """Repair the relay log, as every start does.
 
-    recover cuts an incomplete last event and finds the next position.
+    recover removes an incomplete transaction from the end of the relay log, and finds the position of the next event.
     """
     from rplctl.command.recover import RecoverResult, recover as run
 

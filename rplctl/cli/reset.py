@@ -15,7 +15,7 @@ def reset(
     dry_run: bool = DRY_RUN,
     yes: bool = YES,
 ) -> None:
-    """Remove position and relay logs (RESET SLAVE).
+    """Remove the position and the relay logs (RESET SLAVE).
 
     The replicated tables are not changed.
     """

@@ -18,15 +18,17 @@ from rplctl.secret import read_secret_file
 def serve(
     options: Globals,
     channel: str | None = CHANNELS,
-    listen: str = option("--listen", "HOST:PORT", "Address and port to listen on; '' = no HTTP.", "127.0.0.1:9104"),
+    listen: str = option("--listen", "HOST:PORT", "Address and port of the HTTP page; '' = no page.", "127.0.0.1:9104"),
     token_file: Path | None = option(
         "--token-file", "FILE", "File with the token that clients must send; only its owner may read it."
     ),
     tls_cert: Path | None = option("--tls-cert", "FILE", "Certificate for TLS, as PEM."),
-    tls_key: Path | None = option("--tls-key", "FILE", "Private key of the certificate, if in another file."),
+    tls_key: Path | None = option("--tls-key", "FILE", "Private key of --tls-cert, if it is in another file."),
     mysql: str = option("--mysql", "HOST:PORT", "Address and port for MySQL clients.", ""),
     mysql_socket: Path | None = option("--mysql-socket", "FILE", "Unix socket for MySQL clients."),
-    mysql_flavor: str = option("--mysql-flavor", "mysql|mariadb", "Server that MySQL clients see.", "mysql"),
+    mysql_flavor: str = option(
+        "--mysql-flavor", "mysql|mariadb", "Vendor that rplctl reports to MySQL clients.", "mysql"
+    ),
     require_tls: bool = switch("--require-tls", "Refuse MySQL clients without TLS."),
 ) -> None:
     """Serve metrics and a page over HTTP, and MySQL clients."""

@@ -47,22 +47,24 @@ def start(
     until_master_log_file: str | None = option(
         ("--until-master-log-file", "--until-source-log-file"),
         "FILE",
-        "Stop at this binary log of the source and the position below.",
+        "Stop at --until-master-log-pos in this binary log of the source.",
     ),
     until_master_log_pos: int | None = option(
-        ("--until-master-log-pos", "--until-source-log-pos"), "N", "Position in that binary log."
+        ("--until-master-log-pos", "--until-source-log-pos"), "N", "Position in --until-master-log-file."
     ),
     until_relay_log_file: str | None = option(
-        "--until-relay-log-file", "FILE", "Stop at this relay log and the position below."
+        "--until-relay-log-file", "FILE", "Stop at --until-relay-log-pos in this relay log."
     ),
-    until_relay_log_pos: int | None = option("--until-relay-log-pos", "N", "Position in that relay log."),
+    until_relay_log_pos: int | None = option("--until-relay-log-pos", "N", "Position in --until-relay-log-file."),
     until_sql_before_gtids: str | None = option(
         "--until-sql-before-gtids", "SET", "Stop before the first of these GTIDs."
     ),
     until_sql_after_gtids: str | None = option(
-        "--until-sql-after-gtids", "SET", "Stop after all of these GTIDs are applied."
+        "--until-sql-after-gtids", "SET", "Stop when all of these GTIDs are applied."
     ),
-    shared_session: bool = switch("--shared-session", "Run all receivers in one process and all appliers in another."),
+    shared_session: bool = switch(
+        "--shared-session", "Run all receivers in one process, and all appliers in another process."
+    ),
     group: str = option("--group", "NAME", "With --shared-session, start the channels of this channel_group.", ""),
     spark_master: str = option("--spark-master", "URL", "Spark master: local[N], spark://..., yarn or k8s://...", ""),
     spark_conf: list[str] | None = option("--spark-conf", "NAME=VALUE", "Spark property; may be repeated."),
@@ -71,7 +73,7 @@ def start(
     ),
     take_over_target: bool = switch("--take-over-target", "Use a target whose rows belong to another instance."),
     crash_points: str = option(
-        "--crash-points", "NAME=kill[@N],...", "For tests: exit at the Nth pass of this point.", ""
+        "--crash-points", "NAME=kill[@N],...", "For tests: exit when a thread reaches this point for the Nth time.", ""
     ),
 ) -> None:
     """Start the receiver and the applier (START SLAVE)."""

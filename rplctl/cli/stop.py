@@ -27,7 +27,9 @@ def stop(
     receiver: bool = ONLY_RECEIVER,
     applier: bool = ONLY_APPLIER,
     group: str = option("--group", "NAME", "Stop the channels of this channel_group.", ""),
-    timeout: str = option("--timeout", "SECONDS", "Seconds to wait for the end of a transaction, then kill.", "60"),
+    timeout: str = option(
+        "--timeout", "SECONDS", "Seconds to wait until the transaction ends; then the thread is killed.", "60"
+    ),
 ) -> None:
     """Stop after the current transaction (STOP SLAVE)."""
     from rplctl.command.process.child import ServesOthers

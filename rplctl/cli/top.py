@@ -41,7 +41,7 @@ def top(
     interval: str = option("--interval", "SECONDS", "Seconds between two updates.", "1"),
     sort: str = option("--sort", "state|lag|rows|name", "Order of the channels.", "state"),
 ) -> None:
-    """Watch all channels; s, l, r, b, n sort, q quits."""
+    """Watch all channels; s, l, r, b, n sort them, q quits."""
     from rich.console import Console
     from rich.live import Live
 

@@ -14,11 +14,18 @@ from rplctl.secret import find_password
 
 def user(
     options: Globals,
-    action: str = argument("add|list|remove", "What to do.", ...),
-    name: str = argument("NAME", "The account.", ""),
-    role: str = option("--role", "reader|admin", "Statements that the account may use.", "reader"),
+    action: str = argument("add|list|remove", "Action on the accounts.", ...),
+    name: str = argument("NAME", "Name of the account.", ""),
+    role: str = option(
+        "--role",
+        "reader|admin",
+        "Role of the account; reader = read the status, admin = also start, stop and change channels.",
+        "reader",
+    ),
     native: bool = switch("--native", "Use mysql_native_password, for clients that do not know caching_sha2_password."),
-    password_file: Path | None = option("--password-file", "FILE", "Read the password from a file only you can read."),
+    password_file: Path | None = option(
+        "--password-file", "FILE", "Read the password from a file that only you can read."
+    ),
     password_stdin: bool = switch("--password-stdin", "Read the password from standard input."),
     ask_password: bool = switch("--ask-password", "Ask for the password on the terminal."),
 ) -> None:

@@ -40,11 +40,13 @@ def verify(
         "--max-load", "N", "Pause while the source's Threads_running is above N; 0 = no limit.", "25"
     ),
     show: str = option("--show", "N", "Print at most N differing keys per table.", "0"),
-    report: Path | None = option("--report", "FILE", "Also write the differences to this file."),
+    report: Path | None = option("--report", "FILE", "Also write the differences to this file, for repair --report."),
     offline_source: Path | None = option(
         "--offline-source", "DIR", "Compare with the data folder of a stopped server, or a backup of it."
     ),
-    at: str = option("--at", "FILE:POS", "Position of the --offline-source in the source's log.", ""),
+    at: str = option(
+        "--at", "FILE:POS", "Position in the source's log at which the --offline-source was stopped or backed up.", ""
+    ),
     restart: bool = switch("--restart", "Start again instead of resuming an interrupted verify."),
 ) -> None:
     """Compare every row with the source while both run.

@@ -74,11 +74,13 @@ class MasterChanges:
     """The operator's changes: typed values, None for options that were not given."""
 
     master_host: str | None = _row("text", "master.host", "host name or address of the source")
-    master_port: int | None = _row("number", "master.port", "TCP port of the source; 0 = not given", high=65535)
+    master_port: int | None = _row(
+        "number", "master.port", "TCP port of the source, default 3306; 0 = unchanged", high=65535
+    )
     master_user: str | None = _row("text", "master.user_name", "account on the source; it needs REPLICATION SLAVE")
     master_log_file: str | None = _row("text", "master.master_log_name", "binary log of the source to read from")
     master_log_pos: int | None = _row(
-        "number", "master.master_log_pos", "position in that log to read from", high=(1 << 63) - 1
+        "number", "master.master_log_pos", "position in --master-log-file to read from", high=(1 << 63) - 1
     )
     master_binlog_dir: str | None = _row(
         "folder",
@@ -86,12 +88,12 @@ class MasterChanges:
         "folder of binary logs to read instead of a server; '' = read from a server",
     )
     master_connect_retry: int | None = _row(
-        "number", "master.connect_retry", "seconds between attempts to connect, default 60; 0 = not given"
+        "number", "master.connect_retry", "seconds between attempts to connect, default 60; 0 = unchanged"
     )
     master_retry_count: int | None = _row(
         "number",
         "master.retry_count",
-        "attempts to connect before an error, default 86400; 0 = no limit",
+        "attempts to connect before the receiver stops, default 86400; 0 = no limit",
         high=(1 << 63) - 1,
     )
     master_heartbeat_period: float | None = _row(
@@ -109,7 +111,7 @@ class MasterChanges:
         "folder", "master.ssl_capath", "folder with the certificates of trusted authorities"
     )
     master_ssl_cert: str | None = _row("file", "master.ssl_cert", "file with the certificate of this replica")
-    master_ssl_key: str | None = _row("file", "master.ssl_key", "file with the private key of that certificate")
+    master_ssl_key: str | None = _row("file", "master.ssl_key", "file with the private key of --master-ssl-cert")
     master_ssl_cipher: str | None = _row("text", "master.ssl_cipher", "permitted ciphers for TLS 1.2 and older")
     master_ssl_crl: str | None = _row("file", "master.ssl_crl", "file with revoked certificates")
     master_ssl_crlpath: str | None = _row("folder", "master.ssl_crlpath", "folder with revoked certificates")
@@ -124,19 +126,19 @@ class MasterChanges:
         "file", "master.public_key_path", "file with the source's RSA public key, for caching_sha2_password"
     )
     get_master_public_key: bool | None = _row(
-        "switch", "master.get_public_key", "request the RSA public key from the source; the answer is trusted"
+        "switch", "master.get_public_key", "request the RSA public key from the source, and trust the answer; default 0"
     )
     master_compression_algorithms: str | None = _row(
         "text",
         "master.master_compression_algorithm",
-        "must include uncompressed; compressed connections are not supported",
+        "list that must include uncompressed; compressed connections are not supported",
         refused="the connection to the source is not compressed",
         instead="--master-compression-algorithms uncompressed; compress below it where the line is slow (a tunnel)",
     )
     master_zstd_compression_level: int | None = _row(
         "number",
         "master.master_zstd_compression_level",
-        "only 3, the default; compressed connections are not supported",
+        "only 3, the default, is accepted; compressed connections are not supported",
         low=1,
         high=22,
         refused="the connection to the source is not compressed",
@@ -155,7 +157,7 @@ class MasterChanges:
     )
     relay_log_file: str | None = _row("text", "relay.relay_log_name", "relay log to apply from")
     relay_log_pos: int | None = _row(
-        "number", "relay.relay_log_pos", "position in that relay log", low=4, high=(1 << 63) - 1
+        "number", "relay.relay_log_pos", "position in --relay-log-file", low=4, high=(1 << 63) - 1
     )
     master_delay: int | None = _row(
         "number", "relay.sql_delay", "seconds by which the applier stays behind the source, default 0", high=MAX_DELAY
@@ -163,17 +165,19 @@ class MasterChanges:
     privilege_checks_user: str | None = _row(
         "text",
         "relay.privilege_checks_username",
-        "only '': privilege checks for another account are not supported",
+        "only '' is accepted; privilege checks for another account are not supported",
         refused="a target checks the privileges of the account that is connected, and of no other",
         instead="name an account with those privileges only in the target's URL: rplctl init --target URL",
     )
     require_row_format: bool | None = _row(
-        "switch", "relay.require_row_format", "stop at changes logged as statements and at temporary tables, default 0"
+        "switch",
+        "relay.require_row_format",
+        "stop at changes that are logged as statements, and at temporary tables; default 0",
     )
     require_table_primary_key_check: str | None = _row(
         "choice",
         "relay.require_table_primary_key_check",
-        "tables without a primary key: as the source, refuse, accept, or add one (MySQL targets)",
+        "tables without a primary key: STREAM = as the source, ON = refuse, OFF = accept, GENERATE = add a key",
         choices=PRIMARY_KEY_CHECKS,
     )
     master_auto_position: bool | None = _row(
@@ -185,13 +189,13 @@ class MasterChanges:
     assign_gtids_to_anonymous_transactions: str | None = _row(
         "text",
         "relay.assign_gtids_to_anonymous_transactions_type",
-        "GTIDs for transactions without one: OFF, LOCAL or a UUID",
+        "GTIDs for transactions that have none: OFF, LOCAL (the replica's UUID) or another UUID",
         concerns=BOTH,
     )
     source_connection_auto_failover: bool | None = _row(
         "switch",
         "master.source_connection_auto_failover",
-        "only 0: automatic failover of the source is not supported",
+        "only 0 is accepted; automatic failover of the source is not supported",
         refused="there is no list of sources to change to",
         instead="with GTIDs another source is one command: rplctl change-master --master-host HOST",
         concerns=BOTH,
@@ -199,7 +203,7 @@ class MasterChanges:
     gtid_only: bool | None = _row(
         "switch",
         "master.gtid_only",
-        "only 0: positions are always committed with the rows",
+        "only 0 is accepted; positions are always committed with the rows",
         refused="positions are committed with the rows, and keep two appliers apart",
         instead="rplctl change-master --master-auto-position 1 (the source is asked by GTID alone)",
         concerns=BOTH,
