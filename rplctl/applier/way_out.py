@@ -12,28 +12,30 @@ from typing import Final
 from rplctl import mysql_errors as er
 from rplctl.errors import RelayLogError, RplError, for_channel
 
-SKIP = "or `rplctl skip`, which leaves the whole transaction out: all its changes are lost here"
+SKIP = "\nTo skip the whole transaction, whose changes the target then lacks, run: rplctl skip --yes; rplctl start"
 # the option is this start's alone; what differs then is found and repaired, also where other rows were passed over
 BACK_TO_EQUAL = (
     "RPLCTL_REPLICA_EXEC_MODE=IDEMPOTENT rplctl start --until-synced; rplctl verify; rplctl repair; rplctl verify; "
     "rplctl start"
 )
-_WIDEN = f"give the target's column the source's type and size, then rplctl start; {SKIP}"
-_CHECKED = f"drop the constraint on the target that the source's table does not have, then rplctl start; {SKIP}"
-_PARENT = f"put the row that is missing into the target, or drop its foreign key there, then rplctl start; {SKIP}"
-_LOCKED = "end the session that holds the locks on the target, then rplctl start: nothing is lost"
+_WIDEN = f"give the target's column the source's type and size, then run: rplctl start{SKIP}"
+_CHECKED = (
+    f"drop the constraint of the target's table that the source's table does not have, then run: rplctl start{SKIP}"
+)
+_PARENT = f"insert the missing row into the target, or drop the foreign key there, then run: rplctl start{SKIP}"
+_LOCKED = "end the session that holds the locks on the target, then run: rplctl start"
 
 _ACCOUNT = (
-    "create the account on the target with a plugin that the target has, so that later statements about the account "
-    "find it. To leave the whole transaction out and go on, run: rplctl skip --yes; rplctl start; "
+    "create the account on the target with a plugin that the target has, because later statements may change the "
+    "account. To skip the whole transaction, run: rplctl skip --yes; rplctl start; "
     "rplctl wait --state synced; rplctl verify"
 )
 
 _BY_NUMBER = {
-    er.KEY_NOT_FOUND: f"the target lacks the row. To go on, and repair every row that differs, run: {BACK_TO_EQUAL}",
-    er.DUP_ENTRY: f"the target has the row already. To go on, and repair every row that differs, run: {BACK_TO_EQUAL}",
+    er.KEY_NOT_FOUND: f"the target lacks the row. To continue, and repair all rows that differ, run: {BACK_TO_EQUAL}",
+    er.DUP_ENTRY: f"the target already has the row. To continue, and repair all rows that differ, run: {BACK_TO_EQUAL}",
     er.BAD_NULL_ERROR: _WIDEN,
-    er.BAD_DB_ERROR: "make the database on the target, then rplctl start",
+    er.BAD_DB_ERROR: "create the database on the target, then run: rplctl start",
     er.LOCK_WAIT_TIMEOUT: _LOCKED,
     er.LOCK_DEADLOCK: _LOCKED,
     er.PLUGIN_IS_NOT_LOADED: _ACCOUNT,
@@ -41,20 +43,22 @@ _BY_NUMBER = {
     er.TRUNCATED_WRONG_VALUE: _WIDEN,
     er.TRUNCATED_WRONG_VALUE_FOR_FIELD: _WIDEN,
     er.DATA_TOO_LONG: _WIDEN,
-    er.ROW_IS_REFERENCED_2: f"delete the rows on the target that hang on it, then rplctl start; {SKIP}",
+    er.ROW_IS_REFERENCED_2: f"delete the rows of the target that refer to this row, then run: rplctl start{SKIP}",
     er.NO_REFERENCED_ROW_2: _PARENT,
-    er.BINLOG_UNSAFE_STATEMENT: f"set binlog_format=ROW on the source, and load its tables again; {SKIP}",
+    er.BINLOG_UNSAFE_STATEMENT: f"set binlog_format=ROW on the source, and copy its tables again{SKIP}",
     er.CONSTRAINT_FAILED: _CHECKED,
 }
 # the table is not what the log needs: its events are left out until the copy is there
 BY_COPY = frozenset({er.NO_SUCH_TABLE, er.SLAVE_CONVERSION_FAILED, er.TABLE_EXISTS_ERROR, er.BAD_FIELD_ERROR})
 _SOME_TABLE: Final = "DB.TABLE"
 _COPY_TABLE: Final = (
-    "to copy the table again, which replaces what the target has of it, run: "
+    "to copy the table again, which replaces all its rows in the target, run: "
     "rplctl clone --tables {table} --replace --yes; rplctl start; rplctl wait --state synced; rplctl verify"
 )
-_OF_RELAY_LOG = "rplctl stop; rplctl recover --refetch; rplctl start (fetches the relay logs from the source again)"
-_OTHERWISE = f"mend what the error says, on the target or on the source, then rplctl start: it begins there; {SKIP}"
+_OF_RELAY_LOG = (
+    "to fetch the relay logs from the source again, run: rplctl stop; rplctl recover --refetch; rplctl start"
+)
+_OTHERWISE = f"repair the cause of the error on the target or the source, then run: rplctl start{SKIP}"
 
 
 def way_out(error: RplError, *, copies: bool = True) -> str:

@@ -109,7 +109,7 @@ def _listed(array: npt.NDArray[Any]) -> list[Any]:
 def _finite(values: npt.NDArray[Any]) -> list[Any]:
     """No server stores any other; in SQLite a NaN would become NULL."""
     if not np.isfinite(values).all():
-        raise BinlogFormatError("A FLOAT or DOUBLE that is no number", errno=er.SLAVE_CORRUPT_EVENT)
+        raise BinlogFormatError("a FLOAT or DOUBLE value is not a finite number", errno=er.SLAVE_CORRUPT_EVENT)
     return _listed(values.astype(np.float64))
 
 

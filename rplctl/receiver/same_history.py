@@ -29,7 +29,7 @@ _NAME: Final = HEADER_LENGTH + 8  # offset of the log's name in a ROTATE
 def refuse_other_history(
     info: MasterInfo, password: str, recovered: RecoveryResult, replica: ReplicaIdentity, config: Config
 ) -> None:
-    """Raises SourceError 1236 when the server that was read last has begun its log anew.
+    """Raises SourceError 1236 when the server that was read last has started a new log.
 
     Nothing is compared with another server, whose logs have other names and places, or when the place was purged.
     """
@@ -52,7 +52,7 @@ def refuse_other_history(
         if log_number(begins(BinlogPosition("", FIRST_EVENT_POSITION))[0]) > log_number(at.log_name):
             return  # purged
     raise fatal_reading_binlog(
-        f"the source has begun its log anew: it does not have the transactions that were read up to {at}",
+        f"the source has started a new log, which lacks the transactions that were read up to {at}",
         hint=f"To copy the tables again, run: {COPY_AGAIN}",
     )
 

@@ -218,7 +218,7 @@ def test_what_is_passed_over_leaves_what_it_leaves_on_a_mariadb_replica(replicas
     for one in (replicas.into_server, replicas.into_sqlite):
         assert one.status()["Passed_Over_Errors"] == len(OFFENDERS)
         log = one.channel.log_path("applier").read_text()
-        assert "passed over at " in log and "errors passed over in this batch (1032: " in log
+        assert "ignored at " in log and "errors ignored in this batch (1032: " in log
 
 
 @pytest.mark.timeout(3600)

@@ -135,6 +135,6 @@ class Tries:
 def copy_again(database: str, table: str) -> str:
     """The way out of a row that cannot be copied."""
     return (
-        "correct the row on the source, then rplctl clone --cancel and rplctl clone, which copies anew what is not"
-        f" copied; or leave the table out: rplctl change-filter --replicate-ignore-table {database}.{table}"
+        "correct the row on the source, then run: rplctl clone --cancel; rplctl clone\n"
+        f"To exclude the table, run: rplctl change-filter --replicate-ignore-table {database}.{table}"
     )

@@ -53,7 +53,7 @@ class PassedOver:
     def add(self, error: RplError, at: str) -> None:
         self.errors[error.errno] += 1
         if len(self.messages) < SHOWN:
-            self.messages.append(f"passed over at {error.position or at}: {error.message} ({error.errno})")
+            self.messages.append(f"ignored at {error.position or at}: {error.message} ({error.errno})")
 
     @property
     def count(self) -> int:
@@ -62,7 +62,7 @@ class PassedOver:
     def summary(self) -> str:
         parts = ", ".join(f"{errno}: {count}" for errno, count in sorted(self.errors.items()))
         count = self.errors.total()
-        return f"{count} errors passed over in this batch ({parts}): the target is not what the source was"
+        return f"{count} errors ignored in this batch ({parts}): the target differs from the source"
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ def column_array(  # noqa: PLR0913 - which cells, and how they are read
             raw.astype(np.uint32).view(np.float32) if kind == Wire.FLOAT else raw.view(np.float64)
         )
         if not np.isfinite(floats).all():
-            raise BinlogFormatError("A FLOAT or DOUBLE that is no number", errno=er.SLAVE_CORRUPT_EVENT)
+            raise BinlogFormatError("a FLOAT or DOUBLE value is not a finite number", errno=er.SLAVE_CORRUPT_EVENT)
         return _numbers(floats, cells).cast(wanted)
     if kind in SHEETS and column.type != "time":
         return _printed(SHEETS[kind](cells, fmt), cells, column, wanted, zero_null=zero_null)

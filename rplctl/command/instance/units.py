@@ -30,7 +30,7 @@ from rplctl.durable import replace_file
 from rplctl.errors import UsageError, file_error
 
 SYSTEM_FOLDER: Final = Path("/etc/systemd/system")
-_WRITTEN: Final = "# Written by rplctl init --systemd; systemctl edit keeps changes beside it.\n"
+_WRITTEN: Final = "# Written by rplctl init --systemd; systemctl edit keeps your changes in a file of their own.\n"
 _HARDENED: Final = """\
 NoNewPrivileges=yes
 ProtectSystem=strict

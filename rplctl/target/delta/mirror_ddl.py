@@ -27,7 +27,7 @@ from rplctl.target.delta.tables import columns_of
 from rplctl.target.lake import PendingTable
 
 _TEXTS: Final = frozenset({"varchar", "char", "enum", *TEXT_BYTES})
-_ANEW: Final = "leave the table out (replicate_ignore_table), or begin a mirror anew in another folder"
+_ANEW: Final = "exclude the table (replicate_ignore_table), or start a new mirror in another folder"
 
 
 class MirrorDdl:

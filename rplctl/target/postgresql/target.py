@@ -254,7 +254,7 @@ class PostgresqlTarget(OneConnection):
                 if chunk.bulk is not None and chunk.takes_copies(model):
                     with bag_of(chunk, model, psycopg.Error, target_error):
                         if self._acts(model, models):
-                            raise CountMismatch("others hang on them")
+                            raise CountMismatch("rows of other tables refer to them")
                         self._rows.remove_copies(model, chunk.bulk.deletes)
                     continue
                 rows = chunk.bulk or chunk

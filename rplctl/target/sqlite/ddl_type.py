@@ -56,9 +56,9 @@ def row_number(columns: Iterable[Column]) -> Sql:
         if name not in taken:
             return name
     raise TargetError(
-        "Incorrect column name 'rowid': beside _rowid_ and oid nothing is left to tell SQLite's rows apart",
+        "Incorrect column name 'rowid': a SQLite table cannot have columns with all the names rowid, _rowid_ and oid",
         errno=er.WRONG_COLUMN_NAME,
-        hint="rename one of the three on the source, or leave the table out (replicate_ignore_table)",
+        hint="rename one of the three columns on the source, or exclude the table (replicate_ignore_table)",
     )
 
 

@@ -146,8 +146,8 @@ def test_many_are_counted_and_the_first_shown() -> None:
     for number in range(25):
         passed.add(TargetError(f"row {number}", errno=1032 if number % 2 else 1062), f"{number}")
     assert (passed.count, len(passed.messages)) == (25, 10)
-    assert passed.messages[3] == "passed over at 3: row 3 (1032)"
-    assert "25 errors passed over in this batch (1032: 12, 1062: 13)" in passed.summary()
+    assert passed.messages[3] == "ignored at 3: row 3 (1032)"
+    assert "25 errors ignored in this batch (1032: 12, 1062: 13)" in passed.summary()
 
 
 def test_a_row_without_a_key_is_found_as_mysql_57_prints_its_json(target: Target) -> None:
