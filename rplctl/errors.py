@@ -222,6 +222,14 @@ def for_channel(hint: str, channel: str | None) -> str:
     return _COMMAND.sub(named, hint) if channel else hint
 
 
+def in_one_line(hint: str) -> str:
+    """Return the hint as one line. If it has several ways out, a line each, they are numbered."""
+    ways = hint.split("\n")
+    if len(ways) == 1:
+        return hint
+    return "; ".join(f"{number}. {way.removeprefix('or ')}" for number, way in enumerate(ways, 1))
+
+
 _MUST_STOP = {  # role, '' of both → as MySQL calls the thread, and its number
     "": ("", er.SLAVE_CHANNEL_MUST_STOP),
     "receiver": ("io", er.SLAVE_CHANNEL_IO_THREAD_MUST_STOP),

@@ -37,6 +37,26 @@ def test_a_limit_that_is_too_low_is_named_with_the_command_that_raises_it(
     assert f"hint: ulimit {option} " in done.stderr
 
 
+def test_the_smallest_stack_that_runs_a_script_ends_with_a_clear_error(tmp_path: Path) -> None:
+    """Below that size Python itself is killed before any line of ours."""
+    script = tmp_path / "empty.py"
+    script.touch()
+
+    def ends(command: list[str], kib: int) -> list[subprocess.CompletedProcess[str]]:
+        limit = partial(resource.setrlimit, resource.RLIMIT_STACK, (kib << 10, kib << 10))
+        return [subprocess.run(command, capture_output=True, text=True, preexec_fn=limit) for _ in range(5)]
+
+    python = [sys.executable, str(script)]
+    least = next(kib for kib in range(64, 512, 4) if not any(done.returncode for done in ends(python, kib)))
+    assert 64 < least < 512
+    program = [str(Path(sys.executable).with_name("rplctl")), "--datadir", str(tmp_path / "data")]
+    random_kib = 8  # Linux moves the beginning of a stack by up to so much
+    for verb in ("show-channels", "start"):
+        for done in ends([*program, verb], least + random_kib):
+            assert (done.returncode, done.stdout) == (RplError.exit_code, ""), done
+            assert done.stderr.startswith("ERROR 1041: ") and "hint: ulimit -s 1024 " in done.stderr
+
+
 def test_a_low_soft_limit_is_raised_to_what_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     allowed = {resource.RLIMIT_NOFILE: (12, 512), resource.RLIMIT_FSIZE: (-1, -1), resource.RLIMIT_STACK: (8192, -1)}
     monkeypatch.setattr(resource, "getrlimit", allowed.__getitem__)

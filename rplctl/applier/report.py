@@ -20,7 +20,7 @@ from rplctl.applier.way_out import way_out
 from rplctl.channel import Channel
 from rplctl.commit.belonging import UnfitTarget
 from rplctl.config import Config
-from rplctl.errors import RplError
+from rplctl.errors import RplError, in_one_line
 from rplctl.info import RelayLogInfo
 from rplctl.status import AWAY, PATIENCE_S, StatusFile, ThreadStatus, read_status
 from rplctl.target.registry import dialect_of, target_kind
@@ -191,7 +191,7 @@ class Report:
 
     def _error(self, error: RplError, beginning: str = "") -> None:
         self.status.last_errno = error.errno or er.UNKNOWN_ERROR
-        hint = f" (hint: {error.hint})".replace("\n", "; ") if error.hint else ""
+        hint = f" (hint: {in_one_line(error.hint)})" if error.hint else ""
         self.status.last_error = beginning + error.message + hint
         self.status.last_error_timestamp = time.time()
 

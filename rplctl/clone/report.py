@@ -10,7 +10,7 @@ import time
 
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel
-from rplctl.errors import RplError
+from rplctl.errors import RplError, in_one_line
 from rplctl.status import StatusFile, ThreadStatus, read_status
 
 ROLE = "cloner"  # of its file; it is part of the receiver's process
@@ -45,6 +45,6 @@ class CloneReport:
         """It waits and tries again."""
         status = self._status
         status.last_errno = error.errno or er.UNKNOWN_ERROR
-        status.last_error = error.message + (f" (hint: {error.hint})" if error.hint else "")
+        status.last_error = error.message + (f" (hint: {in_one_line(error.hint)})" if error.hint else "")
         status.last_error_timestamp = time.time()
         self._file.write()

@@ -45,7 +45,7 @@ from rplctl.commit.resolve import two_phases_for, wants_two_phases
 from rplctl.config import INSTANCE_FILE, Config
 from rplctl.deadline import Deadline
 from rplctl.durable import is_readable_by_others
-from rplctl.errors import RplError, TargetError, for_channel, told
+from rplctl.errors import RplError, TargetError, for_channel, in_one_line, told
 from rplctl.event.kernel_cache import cache_folder
 from rplctl.info import MasterInfo
 from rplctl.repository.channels import target_key
@@ -213,7 +213,7 @@ def _target(config: Config, channels: list[str]) -> Iterator[DoctorLine]:
     if is_missing_file(config.target_place):
         errors = (belonging_of(config, Channel(name, config.datadir), lambda: engine).error for name in channels)
         if (lost := next(filter(None, errors), None)) is not None:
-            yield DoctorLine("target", FAIL, lost.message, lost.ways_out)
+            yield DoctorLine("target", FAIL, lost.message, in_one_line(lost.hint))
             return
     file = Path(config.target_url.removeprefix("sqlite:///"))
     if config.target_url.startswith("sqlite:///") and not file.exists():  # asking it would make it

@@ -24,6 +24,7 @@ from pymysql.constants import CLIENT
 from rplctl import mysql_errors as er
 from rplctl.handshake.authentication import Security, Trust, plugin_for
 from rplctl.handshake.tls import TlsMode, tls_context
+from rplctl.sql_text import Sql
 
 LONGEST_WAIT_S = ((1 << 31) - 1) // 1000  # what the system counts in milliseconds has 31 bits; as good as for ever
 _PER_PACKET = 100  # bytes: a row of nothing takes memory too
@@ -145,6 +146,10 @@ class GuardedConnection(Connection):
                 "give the account another plugin",
             )
         return handler.authenticate(auth_packet)
+
+    def query(self, sql: Sql, unbuffered: bool = False) -> int:
+        """Execute the text as PyMySQL does. By its type it takes nothing but typed SQL (design D27)."""
+        return super().query(sql, unbuffered)
 
     def _execute_command(self, command: int, sql: Any) -> None:
         self._begin_answer()

@@ -12,7 +12,7 @@ from typing import Final
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel
 from rplctl.config import Config
-from rplctl.errors import RplError, for_channel
+from rplctl.errors import RplError, for_channel, in_one_line
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.receiver.retrieved_gtids import RetrievedGtids
 from rplctl.source import SourceIdentity
@@ -32,7 +32,7 @@ def log_error(error: RplError) -> int:
     logging.getLogger("rplctl.receiver").error(
         "%s%s",
         error.message,
-        f" (hint: {error.hint})" if error.hint else "",
+        f" (hint: {in_one_line(error.hint)})" if error.hint else "",
         exc_info=error.__cause__ if type(error) is RplError and not error.transient else None,  # nobody foresaw it
     )
     return error.exit_code
@@ -103,7 +103,7 @@ class Reporter:
         self.status.connected = False
         hint = for_channel(error.hint or _OTHERWISE, self._channel)
         self._trouble.ends(error, self.status, hint)
-        self.status.last_error += f" (hint: {hint})"
+        self.status.last_error += f" (hint: {in_one_line(hint)})"
 
     def stopped(self) -> None:
         if self.status.connected:

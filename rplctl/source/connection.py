@@ -230,7 +230,11 @@ def check_identity(found: SourceIdentity, info: MasterInfo, start: DumpStart, re
 
 
 def _set_up_session(
-    mysql: Any, identity: SourceIdentity, info: MasterInfo, start: DumpStart, replica: ReplicaIdentity
+    mysql: GuardedConnection,
+    identity: SourceIdentity,
+    info: MasterInfo,
+    start: DumpStart,
+    replica: ReplicaIdentity,
 ) -> None:
     for statement in flavor.session_statements(identity.is_mariadb, info.heartbeat, replica):
         mysql.query(statement)

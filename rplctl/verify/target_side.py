@@ -13,13 +13,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
 from rplctl.applier.apply.clone_rows import chunk_of_rows
 from rplctl.errors import SourceError, TargetError
 from rplctl.event.images import Images
+from rplctl.handshake import GuardedConnection
 from rplctl.result_set.columns import SESSION, SelectedColumn, selected_columns
 from rplctl.schema.definition import table_definition
 from rplctl.schema.model import TableModel
@@ -60,8 +61,8 @@ class TargetSide(ABC):
         self.target.close()
 
     @property
-    def _driver(self) -> Any:
-        return self.target.connection.connection.driver_connection
+    def _driver(self) -> GuardedConnection:
+        return cast("GuardedConnection", self.target.connection.connection.driver_connection)
 
     @abstractmethod
     def drift(self, source: TableModel, create: str, known: TableModel) -> tuple[str, ...]:
@@ -192,9 +193,9 @@ class ServerSide(TargetSide):
             yield ask
 
     @contextmanager
-    def _session(self) -> Iterator[Any]:
+    def _session(self) -> Iterator[GuardedConnection]:
         with mapped_errors(self.target.kind), self._engine.connect() as connection:
-            driver: Any = connection.connection.driver_connection
+            driver = cast("GuardedConnection", connection.connection.driver_connection)
             driver.query(SESSION)
             try:
                 yield driver
@@ -246,7 +247,7 @@ class ServerSide(TargetSide):
         return _images(self._driver, columns, quote(pair.target.database, _STAGE), NOTHING)
 
     @contextmanager
-    def _raw(self) -> Iterator[Any]:
+    def _raw(self) -> Iterator[GuardedConnection]:
         """Text comes as it lies there, all of one snapshot; the session is what it was behind the block."""
         driver = self._driver
         with mapped_errors(self.target.kind):

@@ -141,6 +141,19 @@ def test_both_threads_tell_it_where_show_status_reads(tmp_path: Path) -> None:
     assert "rplctl start --channel east" in read_status(channel.status_path("receiver")).last_error
 
 
+def test_several_ways_out_are_numbered_where_show_status_reads(tmp_path: Path) -> None:
+    """A field of show-status is one line, and the commands of a way have semicolons of their own."""
+    channel = Channel("", tmp_path)
+    private_folder(channel.run_folder)
+    hint = "mount it: rplctl start\nor begin again: rplctl reset; rplctl start"
+    shown = "(hint: 1. mount it: rplctl start; 2. begin again: rplctl reset; rplctl start)"
+    for thread, role in ((Report.open(channel, Until()), "applier"), (Reporter(channel), "receiver")):
+        thread.failed(TargetError("it is lost", hint=hint))
+        thread.stopped()
+        assert read_status(channel.status_path(role)).last_error == f"it is lost {shown}"
+    assert (tmp_path / "history.jsonl").read_text().count(shown) == 2
+
+
 def test_a_table_that_is_known_is_named_as_a_shell_takes_it() -> None:
     named = {("shop", "t"): "shop.t", ("o'b", "$(x)"): """'o'"'"'b.$(x)'""", ("a.b", "t"): "DB.TABLE", None: "DB.TABLE"}
     for table, shown in named.items():
