@@ -18,6 +18,8 @@ from rplctl.schema.statement import TableName
 from rplctl.schema.token_stream import TokenStream
 
 _VERSION = re.compile(r"^-- Server version\s+(\S+)", re.MULTILINE)
+# mysqldump names the database of a dump without USE here
+_DATABASE = re.compile(r"^-- Host: .*? Database: (\S.*)$", re.MULTILINE)
 _VIEW = re.compile(r"/\*!50001 (?:CREATE VIEW|VIEW) `((?:[^`]|``)+)`")
 _LEXEMES = re.compile(
     r"""'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|`(?:[^`]|``)*`|--(?=\s|$)[^\n]*|\#[^\n]*|/\*.*?\*/|[^'"`\-#/;]+|.""",
@@ -26,13 +28,15 @@ _LEXEMES = re.compile(
 
 
 def load_catalog(text: str, database: str = "", context: DdlContext | None = None) -> Catalog:
-    """Models in the dump's order, with the databases' defaults. `database`: of a dump without USE.
+    """Models in the dump's order, with the databases' defaults. `database`: of a dump that names none.
 
     Raises RplError for a CREATE TABLE that is not understood, UsageError when a table's database is not known.
     """
     if context is None:
         version = _VERSION.search(text)
         context = DdlContext(server_version=version[1]) if version else DdlContext()
+    if named := _DATABASE.search(text):
+        database = context.fold_name(named[1].strip())
     catalog = Catalog()
     tables: dict[TableName, TableModel] = {}
     views = {name.replace("``", "`") for name in _VIEW.findall(text)}
@@ -44,7 +48,10 @@ def load_catalog(text: str, database: str = "", context: DdlContext | None = Non
             catalog = catalog.after(plan_ddl(statement, "", context, catalog))
         elif _makes_a_table(tokens):
             if not database and not _names_its_database(tokens):
-                raise UsageError("The dump names no database; write --database NAME, or dump with --databases")
+                raise UsageError(
+                    "the dump does not name its database",
+                    hint="make USE DATABASE the first line of the dump: sed -i '1i USE `DATABASE`;' FILE",
+                )
             defaults = catalog.databases.get(database) or DatabaseModel(database, context.charset, context.collation)
             model = load_table(statement, defaults, context)
             tables[model.database, model.name] = model

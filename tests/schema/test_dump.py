@@ -69,9 +69,17 @@ CREATE TABLE `u` (`a` int);
     assert models[0].columns[1].comment == "semi; colon"
 
 
+def test_a_dump_of_some_tables_names_its_database_in_a_comment() -> None:
+    """`mysqldump --no-data shop t` writes no USE."""
+    header = "-- Host: localhost    Database: my shop\n-- ------\n-- Server version\t8.0.40\n"
+    assert list(load_catalog(f"{header}CREATE TABLE `t` (a INT);").tables) == [("my shop", "t")]
+    assert list(load_catalog(f"{header}USE `x`; CREATE TABLE `t` (a INT);").tables) == [("x", "t")]
+
+
 def test_a_dump_without_a_database_needs_one_by_name() -> None:
-    with pytest.raises(UsageError, match="--database"):
-        load_catalog("CREATE TABLE t (a INT);")
+    with pytest.raises(UsageError) as caught:
+        load_catalog("-- Host: localhost    Database: \nCREATE TABLE t (a INT);")
+    assert caught.value.hint.startswith("make USE DATABASE the first line") and "--database" not in caught.value.hint
     assert list(load_catalog("CREATE TABLE t (a INT);", "d").tables) == [("d", "t")]
     assert list(load_catalog("CREATE TABLE `x`.`t` (a INT)").tables) == [("x", "t")]
 

@@ -67,6 +67,23 @@ _HINTS = dict.fromkeys(
     "the rows that the statement meets on the target are not the source's. Correct them there, then rplctl start; or "
     "`rplctl skip`, which leaves the whole transaction out: all its changes are lost here",
 )
+# the same text would be refused again
+_OTHER_WORDS_HINT = (
+    "the target's version does not take this text. Execute there by hand what the statement does, in its own words. "
+    "Then leave the whole transaction out and go on: rplctl skip --yes; rplctl start"
+)
+_HINTS |= dict.fromkeys(
+    (
+        er.PARSE_ERROR,
+        er.UNKNOWN_COLLATION,
+        er.UNKNOWN_CHARACTER_SET,
+        er.UNKNOWN_STORAGE_ENGINE,
+        er.FUNCTION_NOT_DEFINED,
+        er.SP_DOES_NOT_EXIST,
+        er.NOT_SUPPORTED_YET,
+    ),
+    _OTHER_WORDS_HINT,
+)
 _DROP_HINT = (
     "replica_ddl_exec_mode=IDEMPOTENT (MariaDB source) or replica_skip_errors=1051 drop those tables or sequences of "
     "the list that are there; `rplctl skip` leaves the whole transaction out: drop them on the target first, it would "

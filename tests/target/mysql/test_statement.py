@@ -200,3 +200,11 @@ def test_a_collation_of_the_other_vendor_becomes_the_one_of_the_same_rules(name:
     wanted = f"CREATE TABLE t (a TEXT COLLATE {near} COMMENT '{name}') COLLATE={near}"
     assert with_near_collation(text, f"(1273, \"Unknown collation: '{name}'\")") == wanted
     assert with_near_collation(text, "(1064, 'syntax')") == text
+
+
+@pytest.mark.parametrize("errno", [1064, 1115, 1128, 1235, 1273, 1286, 1305])
+def test_a_text_that_the_target_refuses_is_not_tried_again(errno: int) -> None:
+    with pytest.raises(TargetError) as caught:
+        judge(query(b"CREATE TABLE t (g POINT SRID 4326)"), TargetError("no", errno=errno))
+    assert "by hand" in caught.value.hint and "rplctl skip --yes; rplctl start" in caught.value.hint
+    assert "whole transaction" in caught.value.hint
