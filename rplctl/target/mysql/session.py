@@ -42,6 +42,7 @@ from rplctl.sql_text import (
     written,
     written_bytes,
 )
+from rplctl.target.mysql.collations import collation_of_other_vendor
 from rplctl.target.mysql.settings import (
     DEFAULT,
     LENIENT,
@@ -75,6 +76,8 @@ _MARIADB_FLAGS = {  # bit → variable, value when the bit is set, when it is no
 _MARIADB_SINCE = {"sql_if_exists": 100503, "system_versioning_insert_history": 101011}
 _DEFAULTS_SINCE = {True: 100802, False: 50600}  # a session can set explicit_defaults_for_timestamp: MariaDB, MySQL
 _REQUIRES_KEYS_SINCE, _GENERATES_KEYS_SINCE = 80013, 80030  # MySQL
+_UTF8MB4_DEFAULT_SINCE = 80011  # MySQL's default_collation_for_utf8mb4
+_GENERAL = 45  # utf8mb4_general_ci
 _DEFAULT_COLLATIONS_SINCE = 110201  # MariaDB's character_set_collations
 _GONE_IN_MYSQL_8 = 0x3FF << 8 | 1 << 28  # sql_mode: POSTGRESQL … MYSQL40, NO_AUTO_CREATE_USER
 # MariaDB's modes that change what a statement means
@@ -202,12 +205,13 @@ class Session:
 
         Caller is inside `foreign`, and stays there until the statement has been sent.
         """
-        once = [self._once(variable) for variable in variables]
+        is_same = source.is_mariadb == self._server.is_mariadb
+        once = [self._once(variable, is_same_vendor=is_same) for variable in variables]
         if not query.database.isascii():
             self.leave()
         if not query.suppress_use:
             self.use(query.database)
-        wanted = statement_settings(query, source, self._server)
+        wanted = statement_settings(query, source, self._server, self._collation_name)
         defaults = query.context.character_set_collations
         if defaults and self._server.is_mariadb and self._server.version >= _DEFAULT_COLLATIONS_SINCE:
             pairs = (f"{charset_of(charset)}={self._collation_name(collation)}" for charset, collation in defaults)
@@ -237,7 +241,7 @@ class Session:
             if wanted:
                 self._send(written_bytes(b"SET autocommit=0"))
 
-    def _once(self, variable: StatementVariable) -> Sql:
+    def _once(self, variable: StatementVariable, *, is_same_vendor: bool) -> Sql:
         match variable:
             case Intvar():
                 name = written("last_insert_id") if variable.kind == 1 else written("insert_id")
@@ -245,9 +249,9 @@ class Session:
             case Rand():
                 return written("@@session.rand_seed1={}, @@session.rand_seed2={}", variable.seed1, variable.seed2)
             case UserVar():
-                return written("@{}={}", backticked(variable.name), self._user_variable(variable))
+                return written("@{}={}", backticked(variable.name), self._user_variable(variable, is_same_vendor))
 
-    def _user_variable(self, variable: UserVar) -> Sql:
+    def _user_variable(self, variable: UserVar, is_same_vendor: bool) -> Sql:
         """Its value with type and collation, from the form of the USER_VAR event."""
         raw = variable.value
         if raw is None:
@@ -261,6 +265,8 @@ class Session:
         if variable.collation == _BINARY:
             return as_text(hex_bytes(raw))
         charset, name = charset_of(variable.collation), self._collation_name(variable.collation)
+        if not is_same_vendor:
+            name = collation_of_other_vendor(variable.collation, self._collation_name)
         collation = written(" COLLATE {}", word(name)) if name else NOTHING
         return written("_{} {}{}", word(charset), as_text(hex_bytes(raw)), collation)
 
@@ -298,8 +304,13 @@ def collations_sql(server: ServerKind) -> Sql:
     return written("SELECT ID, COLLATION_NAME FROM information_schema.COLLATIONS WHERE ID IS NOT NULL")
 
 
-def statement_settings(query: Query, source: ServerKind, target: ServerKind) -> dict[str, Sql]:
-    """Session variables of the statement, as SQL text; charsets last, because they change how the rest is read."""
+def statement_settings(
+    query: Query, source: ServerKind, target: ServerKind, collation_name: Callable[[int], str]
+) -> dict[str, Sql]:
+    """Session variables of the statement, as SQL text; charsets last, because they change how the rest is read.
+
+    `collation_name`: the target's name of a collation's number, or "". Raises TargetError 1231, 1273.
+    """
     context = query.context
     stamp = f"{query.timestamp}.{context.microseconds:06d}" if context.microseconds else str(query.timestamp)
     found = {"timestamp": matched(Grammar.DECIMAL, stamp), "pseudo_thread_id": integer(query.thread_id)}
@@ -316,7 +327,10 @@ def statement_settings(query: Query, source: ServerKind, target: ServerKind) -> 
         found[_BETWEEN_TRANSACTIONS] = ON if explicit else OFF
     if not target.is_mariadb and not source.is_mariadb:
         found |= _mysql_only(query)
-    return found | _charsets(query, source, target)
+    elif source.is_mariadb and not target.is_mariadb and target.version >= _UTF8MB4_DEFAULT_SINCE:
+        chosen = dict(context.character_set_collations).get(_GENERAL, _GENERAL)
+        found["default_collation_for_utf8mb4"] = word(collation_of_other_vendor(chosen, collation_name))
+    return found | _charsets(query, source, target, collation_name)
 
 
 def _flags(flags: int, source: ServerKind, target: ServerKind) -> dict[str, Sql]:
@@ -368,7 +382,9 @@ def _fractions(mode: int, target: ServerKind) -> int:
     return TIME_TRUNCATE_FRACTIONAL if target.version >= 80000 and not mode & TIME_ROUND_FRACTIONAL else 0
 
 
-def _charsets(query: Query, source: ServerKind, target: ServerKind) -> dict[str, Sql]:
+def _charsets(
+    query: Query, source: ServerKind, target: ServerKind, collation_name: Callable[[int], str]
+) -> dict[str, Sql]:
     context = query.context
     same = source.is_mariadb == target.is_mariadb
     found: dict[str, Sql] = {}
@@ -378,10 +394,7 @@ def _charsets(query: Query, source: ServerKind, target: ServerKind) -> dict[str,
         ("collation_connection", context.connection_collation),
     ):
         if collation:
-            if same:
-                found[name] = integer(collation)
-            else:  # ids above 255 mean different collations: the charset's default stands in
-                found[name.replace("collation", "character_set")] = word(charset_of(collation))
+            found[name] = integer(collation) if same else word(collation_of_other_vendor(collation, collation_name))
     found.setdefault("collation_database", DEFAULT)
     found["character_set_client"] = word(charset_of(context.client_collation or 45))
     return found

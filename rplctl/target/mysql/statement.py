@@ -26,6 +26,7 @@ from rplctl.schema.statement import AddColumn, AlterTable, ChangeColumn, TableNa
 from rplctl.sql_text import Sql, SqlBytes, backticked, proven_statement, statement_of_source, written
 from rplctl.target.ddl_parts import clustered_key
 from rplctl.target.mysql.between_vendors import converts_alike
+from rplctl.target.mysql.collations import near_collation
 from rplctl.target.mysql.session import ServerKind
 from rplctl.target.mysql.values import VALUE_ERRORS
 
@@ -54,12 +55,6 @@ _QUOTED = re.compile(rb"""'(?:[^'\\]|''|\\.)*'|"(?:[^"\\]|""|\\.)*"|`(?:[^`]|``)
 UNKNOWN_NAMES = frozenset({er.BAD_TABLE_ERROR, er.UNKNOWN_SEQUENCES, er.UNKNOWN_VIEW})  # of tables, sequences, views
 _DROP_LIST = re.compile(
     rb"DROP\s+(?:TEMPORARY\s+)?(?P<kind>TABLES?|VIEW|SEQUENCE)\s+(?!\s*IF\s+EXISTS\b)(?!\s*/\*!)", re.I
-)
-_NEAR_COLLATIONS = (
-    (r"utf8mb4_0900_(ai_ci|as_ci|as_cs)", r"utf8mb4_uca1400_nopad_\1"),
-    (r"utf8mb4_0900_bin", "utf8mb4_nopad_bin"),
-    (r"utf8mb4_uca1400_(?:nopad_)?(ai_ci|as_ci|as_cs)", r"utf8mb4_0900_\1"),
-    (r"utf8mb4_nopad_bin", "utf8mb4_0900_bin"),
 )
 # these numbers mean something else of a row event, and have another hint there
 _HINTS = dict.fromkeys(
@@ -308,8 +303,5 @@ def with_near_collation(statement: Sql, failure: str) -> Sql:
     """
     found = re.search(r"Unknown collation: '(\w+)'", failure)
     name = found[1] if found else ""
-    for pattern, near in _NEAR_COLLATIONS:
-        if re.fullmatch(pattern, name):
-            near = re.sub(pattern, near, name)
-            return proven_statement(re.sub(rf"(COLLATE[ =]){name}\b", rf"\g<1>{near}", statement))  # a word for a word
-    return statement
+    near = near_collation(name)
+    return proven_statement(re.sub(rf"(COLLATE[ =]){name}\b", rf"\g<1>{near}", statement)) if near else statement

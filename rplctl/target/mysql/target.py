@@ -47,6 +47,7 @@ from rplctl.target.base import (
 from rplctl.target.mysql import fence as mysql_fence, rows as rows_sql, statement as mysql_statement
 from rplctl.target.mysql.bag import compares
 from rplctl.target.mysql.bulk import BulkLoader
+from rplctl.target.mysql.collations import Collations
 from rplctl.target.mysql.connection import LoadingConnection, mapped_errors, target_error
 from rplctl.target.mysql.definitions import read_definitions, read_row_states
 from rplctl.target.mysql.kill import Killer
@@ -82,7 +83,7 @@ class MysqlTarget(OneConnection):
         self._facts = TableFacts(self._ask)
         self._bulk = BulkLoader(self._send, lambda: self._driver, self._query)
         self._single = SingleChanges(self._send, lambda: self._driver)
-        self._collations: dict[int, str] | None = None
+        self._collations = Collations(self._read_collations)
         self.server, self.server_version, self.bulk_rows = ServerKind(False, 0), "", 0
         self._zones = TimeZones(self._ask)
         self.loads_prepared = self.takes_frames = False
@@ -111,7 +112,7 @@ class MysqlTarget(OneConnection):
             self.server = ServerKind(context.is_mariadb, context.version_number)
             self.loads_prepared = self._lets_stages_be_prepared()
             connection_id = self._driver.thread_id()  # type: ignore[no-untyped-call]
-            self._session = Session(self._send, self.server, self._collation_name, connection_id)
+            self._session = Session(self._send, self.server, self._collations.name_of, connection_id)
             self._session.follow(self._key_policy, self._query)
             self._driver.before_own = self._session.before_own
             self._described = None
@@ -420,6 +421,8 @@ class MysqlTarget(OneConnection):
         context = DdlContext(sql_mode=logged.context.sql_mode or 0, server_version=statement.server_version)
         source = ServerKind(context.is_mariadb, context.version_number)
         query = mysql_statement.as_executed(logged, context, self.server)
+        if source.is_mariadb != self.server.is_mariadb:
+            query = self._collations.translated(query, context)
         query = self._zones.of_source(query, context, statement.system_zone, self.table_model)
         text = query if isinstance(statement.query, Query) else replace(statement.query, query=query)
         mysql_statement.refuse_inexact(query, context, self.server, self.table_model, self._ask)
@@ -454,12 +457,9 @@ class MysqlTarget(OneConnection):
     def row_states(self, tables: Iterable[tuple[str, str]]) -> dict[ServerObject, Definition | None]:
         return read_row_states(self._ask, tables)
 
-    def _collation_name(self, number: int) -> str:
-        if self._collations is None:
-            self._open().leave()
-            rows = self._query(collations_sql(self.server))
-            self._collations = {int(identifier): str(name) for identifier, name in rows}
-        return self._collations.get(number, "")
+    def _read_collations(self) -> list[tuple[Any, ...]]:
+        self._open().leave()
+        return self._query(collations_sql(self.server))
 
     # what the target knows of its tables
 
