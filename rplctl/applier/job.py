@@ -48,6 +48,7 @@ from rplctl.demo.warm_up import warm_up
 from rplctl.errors import BinlogFormatError, RelayLogError, RplError, TargetError
 from rplctl.event.gtid import is_executed
 from rplctl.failpoint import watch
+from rplctl.history import note_event
 from rplctl.info import MasterInfo
 from rplctl.locks import InstanceLock, read_lock
 from rplctl.own_tables.clones import is_copying
@@ -91,7 +92,11 @@ class Applier:
         self._is_alone, self._is_always = spark is None or isinstance(spark, OwnSpark), keeps_tasks(config)
         self._spark = spark or OwnSpark(config, channel)
         self._has_lock = spark is not None and self._is_alone
-        self._skips = SkipList(channel.run_folder, options.skip_count)
+        self._skips = SkipList(
+            channel.run_folder,
+            options.skip_count,
+            lambda text, at: note_event(config.datadir, channel.name, "skip", text, thread="applier", position=at),
+        )
         self._ahead: Prefetch[RelayGroups | None] = Prefetch(RelayLogError)
         self._worked: Callable[[], None] = lambda: None  # told when the target took or answered something
         self._is_held = False
@@ -368,7 +373,7 @@ class Applier:
         by_spark, by_driver = work.bulk.rows_by_spark - counts[0], work.bulk.rows_by_driver - counts[1]
         self._report.decoded(self._pipeline, by_spark, by_driver)
         self._report.applied(work.info, batch, changes)
-        self._skipped(batch, work)
+        self._skips.took(batch, work.info)
         return True
 
     def _wants_spark(self, size: int) -> bool:
@@ -455,7 +460,7 @@ class Applier:
             groups,
             due,
             self._skips.count,
-            skipped=self._skips.groups(groups, due),
+            skipped=self._skips.groups(groups, due, work.info.gtid_executed),
             has_rollbacks=work.executes_statements,
             per_commit=self._commit_group.transactions,
         )
@@ -466,15 +471,6 @@ class Applier:
         delay, receiver = work.info.sql_delay, self._channel.status_path("receiver")
         now = time.time() + (read_status(receiver).clock_difference if delay else 0.0)
         return groups_due(groups.scan, count, delay, now)
-
-    def _skipped(self, batch: Batch, work: BatchApplier) -> None:
-        """Count down and forget what the operator wanted passed over, once the position is past it."""
-        counted = min(self._skips.count, batch.transaction_count)
-        self._skips.count -= counted
-        gtids = self._skips.committed(work.info.gtid_executed)
-        if counted or gtids:
-            what = f"{counted} transactions" if counted else f"GTID {', '.join(gtids)}"
-            log.warning("the operator skipped %s: now at %s", what, work.info.exec_position)
 
     def _is_finished(self, work: BatchApplier, clone: CloneLoader | None) -> bool:
         """True once UNTIL is met, or all that the source had when the command began is applied."""

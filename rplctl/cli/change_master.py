@@ -7,8 +7,8 @@ from typing import Any
 
 from rplctl.channel import check_channel_name
 from rplctl.cli.globals import Globals
-from rplctl.cli.options import CHANNEL, DRY_RUN, option, parameter, sentence, switch, takes
-from rplctl.cli.output import say
+from rplctl.cli.options import CHANNEL, DRY_RUN, YES, option, parameter, sentence, switch, takes
+from rplctl.cli.output import confirm, say
 from rplctl.cli.passwords import PASSWORD_ON_ARGV, password_sources, refuse_password_on_argv
 from rplctl.command.channel.change_options import CHANGE_OPTIONS, parse_changes
 from rplctl.errors import UsageError
@@ -30,8 +30,9 @@ _REFERENCE = "Store env:NAME or file:/PATH instead of the password; rplctl reads
     parameter("password_reference", str, option("--password-reference", "REF", _REFERENCE, "")),
     parameter("password_on_argv", str | None, PASSWORD_ON_ARGV),
     parameter("dry_run", bool, DRY_RUN),
+    parameter("yes", bool, YES),
 )
-def change_master(options: Globals, channel: str | None, dry_run: bool, **given: Any) -> None:
+def change_master(options: Globals, channel: str | None, dry_run: bool, yes: bool, **given: Any) -> None:
     """Set where a channel reads from (CHANGE MASTER TO)."""
     from rplctl.command.change_master import change_master as run
     from rplctl.command.channel.context import one_channel
@@ -54,6 +55,9 @@ def change_master(options: Globals, channel: str | None, dry_run: bool, **given:
     password = find_password(sources, user) if is_wanted else None
     changes = parse_changes(texts, password, sources.reference or None)
     name = one_channel(options.config(), channel)  # the default one unless several exist (3079)
+    if not (dry_run or yes) and run(options.config(name), name, changes, dry_run=True).repeats:
+        question = "the new position is before the executed one: what was applied since would be applied again."
+        confirm(f"Channel '{name}': {question}", yes=yes)
     result = run(options.config(name), name, changes, dry_run=dry_run)
     where = result.master_info.master_binlog_dir or f"{result.master_info.host}:{result.master_info.port}"
     begins = "where its GTIDs lead" if result.master_info.uses_gtid else "the first binary log"

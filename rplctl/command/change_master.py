@@ -95,6 +95,7 @@ def change_master(config: Config, channel_name: str, changes: MasterChanges, *, 
             dry_run,
             (*finished, *notes, *stays),
             frozenset(threads),
+            plan.repeats(changes, master, relay),
         )
         if not dry_run:
             store_change(repositories, result, "CHANGE MASTER TO")

@@ -1,42 +1,62 @@
-"""Transactions that the operator takes for done: found by their GTID, committed as empty ones (MySQL manual)."""
+"""Transactions that are committed as empty ones, found by their GTID (MySQL manual): those that the operator takes
+for done, and those of a MySQL source that are in the executed set, as after a change to an earlier position.
+"""
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
+from rplctl.applier.feed.plan import Batch, BatchKind
 from rplctl.event.gtid import MysqlGtidSet, is_executed
 from rplctl.event.gtid_arrays import is_within, numbers_by_source, unsigned
+from rplctl.info import RelayLogInfo
 from rplctl.relay_log.reader import RelayGroups
 from rplctl.skip_list import read_gtids, write_count, write_gtids
 
+log = logging.getLogger(__name__)
+
 
 class SkipList:
-    """The transactions that one run of the applier skips. `count`: how many are still skipped whatever they are."""
+    """The transactions that one run of the applier skips. `count`: how many are still skipped whatever they are.
 
-    def __init__(self, run_folder: Path, count: int) -> None:
+    `note`: told how many executed transactions came again, and where they ended.
+    """
+
+    def __init__(
+        self, run_folder: Path, count: int, note: Callable[[str, str], None] = lambda _text, _at: None
+    ) -> None:
         self.count = count
         self._folder = run_folder
+        self._note = note
         self._gtids: tuple[str, ...] = ()
+        self._repeated: frozenset[int] = frozenset()  # of the groups that were asked for last
+        self._passed, self._passed_to = 0, ""
 
     def open(self) -> None:
         """Read which GTIDs are on it."""
         self._gtids = read_gtids(self._folder)
 
-    def groups(self, groups: RelayGroups, stop: int) -> list[int]:
-        """Those of the first `stop` groups that are on the list."""
-        if not self._gtids:
+    def groups(self, groups: RelayGroups, stop: int, executed: str = "") -> list[int]:
+        """Those of the first `stop` groups that are on the list, or that `executed` of a MySQL source contains."""
+        done = MysqlGtidSet.parse(executed if ":" in executed else "")
+        self._repeated = frozenset()
+        if not (self._gtids or done):
             return []
         mysql = MysqlGtidSet.parse(",".join(gtid for gtid in self._gtids if ":" in gtid))
         mariadb = [gtid.split("-") for gtid in self._gtids if ":" not in gtid]
         offsets = groups.scan.gtid_offset[:stop]
         with_gtid = np.flatnonzero(offsets >= 0)
         found: list[int] = []
+        repeated: list[int] = []
         by_source = numbers_by_source(groups.data, offsets[with_gtid], lambda _: groups.format_description)
         for source, (events, numbers) in by_source.items():
             if isinstance(source, tuple):
                 listed = is_within(numbers, mysql.intervals.get(source, ()))
+                repeated += with_gtid[events[is_within(numbers, done.intervals.get(source, ()))]].tolist()
             else:
                 servers = unsigned(groups.data, offsets[with_gtid[events]] + 5, 4)
                 mine = [(int(server), int(number)) for domain, server, number in mariadb if int(domain) == source]
@@ -44,7 +64,30 @@ class SkipList:
                 for server, number in mine:
                     listed |= (servers == server) & (numbers == number)
             found += with_gtid[events[listed]].tolist()
-        return sorted(found)
+        self._repeated = frozenset(repeated)
+        return sorted({*found, *repeated})
+
+    def took(self, batch: Batch, info: RelayLogInfo) -> None:
+        """Count down and forget what the operator wanted skipped, once the position is past it."""
+        at = str(info.exec_position)
+        if batch.kind is BatchKind.SKIP and batch.first in self._repeated:
+            self._passed, self._passed_to = self._passed + 1, at
+        elif batch.transaction_count:
+            self.tell_repeated()
+        counted = min(self.count, batch.transaction_count)
+        self.count -= counted
+        gtids = self.committed(info.gtid_executed)
+        if counted or gtids:
+            what = f"{counted} transactions" if counted else f"GTID {', '.join(gtids)}"
+            log.warning("the operator skipped %s: now at %s", what, at)
+
+    def tell_repeated(self) -> None:
+        """Note the executed transactions that came again, once for all of them."""
+        if self._passed:
+            text = f"skipped {self._passed} transactions whose GTIDs are executed"
+            log.warning("%s: now at %s", text, self._passed_to)
+            self._note(text, self._passed_to)
+            self._passed = 0
 
     def committed(self, executed: str) -> tuple[str, ...]:
         """Forget, and return, what is behind us."""
@@ -56,5 +99,6 @@ class SkipList:
 
     def keep_rest(self) -> None:
         """An orderly stop: the next start goes on counting."""
+        self.tell_repeated()
         if self.count:
             write_count(self._folder, self.count)

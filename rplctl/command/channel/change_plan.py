@@ -302,6 +302,24 @@ def _assigned_gtids(value: str) -> dict[str, str]:
     return {f"{option}_type": kind, f"{option}_value": text}
 
 
+def repeats(changes: MasterChanges, previous: MasterInfo, relay: RelayLogInfo) -> bool:
+    """True if transactions would be applied again from the position that is given.
+
+    GTIDs that MySQL's servers gave keep the applier from that, as in MySQL (applier/feed/skip.py).
+    """
+    executed = relay.exec_position
+    if not executed.log_name or ":" in relay.gtid_executed or names_other_source(changes, previous):
+        return False
+    if names_position(changes):
+        log_name = changes.master_log_file or previous.master_log_name or executed.log_name
+        return BinlogPosition(log_name, max(FIRST_EVENT_POSITION, changes.master_log_pos or 0)).is_before(executed)
+    applied = RelayLogPosition(relay.relay_log_name, relay.relay_log_pos)
+    if not applied.log_name or (changes.relay_log_file is None and changes.relay_log_pos is None):
+        return False
+    log_name = changes.relay_log_file or applied.log_name
+    return RelayLogPosition(log_name, max(FIRST_EVENT_POSITION, changes.relay_log_pos or 0)).is_before(applied)
+
+
 def position_notes(changes: MasterChanges, previous: MasterInfo, relay: RelayLogInfo, purges: bool) -> Iterator[Note]:
     """Yield notes about the position if the change may surprise the operator. `relay`: the record before the change."""
     after, executed = any(_ways(changes, previous)), relay.exec_position
@@ -311,6 +329,8 @@ def position_notes(changes: MasterChanges, previous: MasterInfo, relay: RelayLog
             "fetched and applied. If it is the same server, or a copy, at another address: change-master "
             f"--master-log-file {executed.log_name} --master-log-pos {executed.log_pos}"
         )
+    if repeats(changes, previous, relay):
+        yield Note(f"the new position is before the executed one, {executed}: what was applied since is applied again")
     given = [name.upper() for name in _RECEIVED_BY if getattr(changes, name) is not None]
     if given and not purges and relay.relay_log_name:
         text = f"{', '.join(given)}: what is in the relay logs already is applied; recover --refetch receives it again"

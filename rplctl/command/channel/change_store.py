@@ -61,6 +61,7 @@ class ChangeResult:
     notes: tuple[Note, ...]
     # roles whose record stays: they run, or the target cannot be asked
     untouched: frozenset[str] = field(default=frozenset(), metadata={"column": ""})
+    repeats: bool = field(default=False, metadata={"column": ""})  # transactions would be applied again
 
 
 def settle_position(repositories: Repositories, *, dry_run: bool) -> bool:
@@ -192,11 +193,14 @@ def _is_other_source(old: MasterInfo, new: MasterInfo) -> bool:
 
 
 def _keep_models(repositories: Repositories, result: ChangeResult) -> None:
-    """Another source, or positions to be found by GTID: what the tables look like now holds there from the start."""
+    """Another source, or a place where executed GTIDs are passed over: what the tables look like now holds there from
+    the start.
+    """
     stored = repositories.relay()
     old, new = result.previous, result.master_info
     is_other = _is_other_source(old, new)
-    is_known = stored.gtid_executed if new.uses_gtid else is_other and new.master_log_name
+    passes_over = new.uses_gtid or (":" in stored.gtid_executed and not is_other)
+    is_known = stored.gtid_executed if passes_over else is_other and new.master_log_name
     wanted = result.relay_log_info.exec_position
     if not is_known or not stored.master_log_name or not wanted.is_before(stored.exec_position):
         return
