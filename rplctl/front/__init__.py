@@ -13,6 +13,9 @@ In the order in which a connection passes through them:
     show         SHOW …
     administer   CHANGE, START, STOP, RESET … by the functions of the command line
     select       SELECT, by an in-memory SQLite behind an authorizer
+    functions    functions of GTIDs, of the session, and those that wait
+    tables       the rows of the tables that SELECT reads
+    table_columns  their columns
     variables    system variables and status counters
     status       SHOW REPLICA STATUS in the columns of each vendor
     looks        the state of the channels, shared by all who ask within a tenth of a second

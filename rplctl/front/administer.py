@@ -1,20 +1,24 @@
-"""CHANGE MASTER, START, STOP, RESET and the skip counter, by the functions of the command line."""
+"""CHANGE MASTER, START, STOP, RESET, filters, purging and skipping, by the functions of the command line."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from rplctl import mysql_errors as er
+from rplctl.command import change_filter as filters
+from rplctl.command.change_filter import FILTERS
 from rplctl.command.change_master import change_master
 from rplctl.command.channel.change_options import CHANGE_OPTIONS, parse_changes
 from rplctl.command.channel.context import APPLIER, RECEIVER, ROLES, Note, one_engine
 from rplctl.command.flush_relay_logs import flush_relay_logs
 from rplctl.command.process.start_request import StartRequest, Until
+from rplctl.command.purge_binary_logs import purge_binary_logs
 from rplctl.command.reset import reset
 from rplctl.command.skip import skip
 from rplctl.command.start import start
 from rplctl.command.stop import stop
 from rplctl.errors import UsageError
+from rplctl.event.gtid import MysqlGtidSet
 from rplctl.front.front import ClientSession, Front
 from rplctl.front.result import Done
 from rplctl.front.statement import Statement
@@ -53,7 +57,8 @@ def _channels(front: Front, given: str | None, *, every: bool = False) -> list[s
     return front.looks.names() or [""]
 
 
-def _one(front: Front, given: str | None) -> str:
+def one_channel(front: Front, given: str | None) -> str:
+    """The channel that is meant. Raises UsageError 3079 if there are several and none is named."""
     names = _channels(front, given)
     if len(names) > 1:
         raise UsageError(er.SLAVE_MULTIPLE_CHANNELS_CMD_TEXT, errno=er.SLAVE_MULTIPLE_CHANNELS_CMD)
@@ -94,7 +99,7 @@ def _threads_of_channels(
         named = connection_name(words, front)
     roles, until = _threads(words), _until(words) if takes_until else Until()
     given = channel_after(words, front, named=named)
-    return roles, until, [_one(front, given)] if until != Until() else _channels(front, given, every=every)
+    return roles, until, [one_channel(front, given)] if until != Until() else _channels(front, given, every=every)
 
 
 def start_replica(front: Front, session: ClientSession, words: Statement) -> Done:
@@ -134,7 +139,7 @@ def skip_count(front: Front, session: ClientSession, words: Statement) -> Done:
     words.expect("=|:=")
     count = words.number()
     words.expect_end()
-    name = _one(front, None)
+    name = one_channel(front, None)
     skip(front.looks.config_of(name), name, count)
     return Done()
 
@@ -157,7 +162,7 @@ def change_source(front: Front, session: ClientSession, words: Statement) -> Don
             raise words.refuse()
         if not words.accept(","):
             break
-    channel = _one(front, channel_after(words, front, named=named))
+    channel = one_channel(front, channel_after(words, front, named=named))
     changed = change_master(front.looks.config_of(channel), channel, parse_changes(texts, password))
     return Done(changed.notes)
 
@@ -166,5 +171,70 @@ def _list(words: Statement) -> str:
     found: list[str] = []
     while not words.accept(")"):
         found.append(words.value())
+        words.accept(",")
+    return ",".join(found)
+
+
+def skip_gtid(front: Front, session: ClientSession, words: Statement) -> Done:
+    """SET GTID_NEXT: the transaction that the next COMMIT skips, or AUTOMATIC."""
+    words.expect("=|:=")
+    gtid = words.value()
+    words.expect_end()
+    is_automatic = gtid.upper() == "AUTOMATIC"
+    if not is_automatic:
+        MysqlGtidSet.parse(gtid)
+    session.gtid_next = "" if is_automatic else gtid
+    return Done()
+
+
+def commit(front: Front, session: ClientSession, words: Statement) -> Done:
+    """An empty transaction under GTID_NEXT, which is how a DBA of MySQL skips one."""
+    if session.gtid_next:
+        name = one_channel(front, None)
+        skip(front.looks.config_of(name), name, None, session.gtid_next)
+    return Done()
+
+
+def purge_logs(front: Front, session: ClientSession, words: Statement) -> Done:
+    to, before = "", ""
+    if words.accept("TO"):
+        to = words.string()
+    else:
+        words.expect("BEFORE")
+        before = words.string()
+    words.expect_end()
+    name = one_channel(front, None)
+    purge_binary_logs(front.looks.config_of(name), name, to=to, before=before)
+    return Done()
+
+
+def change_filter(front: Front, session: ClientSession, words: Statement) -> Done:
+    """CHANGE REPLICATION FILTER REPLICATE_DO_DB = (a, b), … [FOR CHANNEL 'c']."""
+    rules: dict[str, object] = {}
+    while True:
+        name = words.name().lower()
+        if name not in FILTERS:
+            raise words.refuse()
+        words.expect("= (")
+        rules[name] = _rules(words)
+        if not words.accept(","):
+            break
+    channel = one_channel(front, channel_after(words, front))
+    filters.change_filter(front.looks.config_of(channel), channel, rules)
+    return Done()
+
+
+def _rules(words: Statement) -> str:
+    """Read up to the bracket: names, `database.table`, patterns in quotes, and pairs (from, to)."""
+    found: list[str] = []
+    while not words.accept(")"):
+        if words.accept("("):
+            source = words.value()
+            words.expect(",")
+            found.append(f"{source}->{words.value()}")
+            words.expect(")")
+        else:
+            name = words.value()
+            found.append(f"{name}.{words.value()}" if words.accept(".") else name)
         words.accept(",")
     return ",".join(found)

@@ -34,6 +34,7 @@ class ClientSession:
     last_prepared: int = 0
     since: float = field(default_factory=time.time)
     statement: str = ""  # that is being carried out, masked
+    gtid_next: str = ""  # that COMMIT skips; '': AUTOMATIC
 
 
 class Front:
@@ -73,3 +74,8 @@ class Front:
             raise RplError(f"Unknown thread id: {number}", errno=er.NO_SUCH_THREAD)
         with suppress(OSError):
             socket.socket.shutdown(session.link.connection, socket.SHUT_RDWR)
+
+
+def denied(privileges: str = "SUPER, REPLICATION_SLAVE_ADMIN") -> RplError:
+    text = f"Access denied; you need (at least one of) the {privileges} privilege(s) for this operation"
+    return RplError(text, errno=er.SPECIFIC_ACCESS_DENIED_ERROR)

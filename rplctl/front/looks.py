@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from rplctl.command.channel.context import known_channels, one_engine, open_repositories
+from rplctl.command.process.thread_report import Threads
 from rplctl.command.show_status import SlaveStatus, status_and_threads
 from rplctl.config import Config
 from rplctl.deadline import DEADLINE_S
 from rplctl.errors import TargetError
-from rplctl.info import MasterInfo
+from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition
 
 SHARED_S: Final = 0.1
@@ -26,12 +27,14 @@ T = TypeVar("T")
 ConfigOf = Callable[[str], Config]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """One channel: its status and its connection settings."""
+    """One channel: its status, its records and its threads."""
 
     status: SlaveStatus
     master: MasterInfo
+    relay: RelayLogInfo
+    threads: Threads
 
     @property
     def executed(self) -> BinlogPosition:
@@ -83,8 +86,9 @@ class Looks:
 
     def _look(self, name: str) -> Look:
         config = self.config_of(name)
-        status, _ = status_and_threads(config, name)
-        look = Look(status, open_repositories(config, name).master())
+        status, threads = status_and_threads(config, name)
+        stored = open_repositories(config, name)
+        look = Look(status=status, master=stored.master(), relay=stored.relay(), threads=threads)
         self._found[name] = time.monotonic(), look
         return look
 

@@ -1,4 +1,5 @@
-"""SELECT of expressions, by an in-memory SQLite behind an authorizer, one for each statement.
+"""SELECT of expressions and of the tables that monitoring tools read, by an in-memory SQLite behind an authorizer, one
+for each statement.
 
 Invariant: the authorizer allows SELECT and the functions of a list, and nothing else; steps, lengths and recursion are
 limited, so no statement holds a core or much memory.
@@ -7,34 +8,42 @@ limited, so no statement holds a core or much memory.
 from __future__ import annotations
 
 import sqlite3
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from rplctl import mysql_errors as er
 from rplctl.errors import RplError
 from rplctl.front.front import ClientSession, Front
+from rplctl.front.functions import functions
 from rplctl.front.result import Rows, typed
 from rplctl.front.statement import Statement, syntax_error
+from rplctl.front.tables import columns_of, rows_of, table_names
 from rplctl.front.variables import AS_TEXT, SWITCHES, variables
 
 _MOST_STEPS: Final = 200  # times 10,000 instructions of SQLite
 _LONGEST = 1 << 20  # bytes of a value
-_PLAIN: Final = frozenset("abs coalesce count ifnull length like lower max min nullif round sum upper".split())
+_PLAIN: Final = frozenset(
+    "abs avg coalesce count group_concat hex ifnull instr length like lower ltrim max min nullif replace round rtrim "
+    "substr substring sum total trim upper".split()
+)
+_HINTS: Final = frozenset({"SQL_NO_CACHE", "SQL_CACHE", "HIGH_PRIORITY", "STRAIGHT_JOIN"})
 _ALLOWED: Final = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ)
 
 
 def select(front: Front, session: ClientSession, words: Statement) -> Rows:
     """Raises RplError 1064, 1146, 1193, 1054, 1305."""
     sql, values = _translated(front, session, words)
-    own = _functions(front, session)
+    own = functions(front, session)
+    errors: list[RplError] = []
     database = sqlite3.connect(":memory:", check_same_thread=False)
     try:
         database.execute("CREATE TABLE dual (dummy)")
         database.execute("INSERT INTO dual VALUES ('')")
+        for table in _named_tables(session, words):
+            _fill(database, table, rows_of(table, front, session))
         database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
         for name, function in own.items():
-            database.create_function(name, -1, function)
+            database.create_function(name, -1, _keeping(errors, function))
         steps = iter(range(_MOST_STEPS))
         database.set_progress_handler(lambda: next(steps, None) is None, 10_000)
         known = _PLAIN | own.keys()
@@ -43,9 +52,41 @@ def select(front: Front, session: ClientSession, words: Statement) -> Rows:
         names = [column[0] for column in found.description or ()]
         return typed(names, found.fetchmany(10_000))
     except (sqlite3.Error, sqlite3.Warning, OverflowError) as error:
-        raise _as_mysql(str(error), words) from None
+        raise errors[0] if errors else _as_mysql(str(error), words) from None
     finally:
         database.close()
+
+
+def _keeping(errors: list[RplError], function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, with its RplError kept: SQLite only says that a function has failed."""
+
+    def call(*given: Any) -> Any:
+        try:
+            return function(*given)
+        except RplError as error:
+            errors.append(error)
+            raise
+
+    return call
+
+
+def _named_tables(session: ClientSession, words: Statement) -> list[str]:
+    """The tables whose names occur in the statement, with their database or in the one that USE has chosen."""
+    known = set(table_names())
+    texts = [token.value.lower() if token.kind in ("word", "quoted") else token.value for token in words.tokens]
+    qualified = {f"{first}.{last}" for first, dot, last in zip(texts, texts[1:], texts[2:], strict=False) if dot == "."}
+    bare = {f"{session.database.lower()}.{text}" for text in texts}
+    return sorted(known & (qualified | bare))
+
+
+def _fill(database: sqlite3.Connection, table: str, rows: Iterable[tuple[object, ...]]) -> None:
+    """Make the table, whose texts are compared as the servers do by default: without regard to case."""
+    schema, _, name = table.partition(".")
+    if not any(row[1] == schema for row in database.execute("PRAGMA database_list")):
+        database.execute(f"ATTACH ':memory:' AS {schema}")
+    names = columns_of(table)
+    database.execute(f"CREATE TABLE {schema}.{name} ({', '.join(f'{column} COLLATE NOCASE' for column in names)})")
+    database.executemany(f"INSERT INTO {schema}.{name} VALUES ({', '.join('?' * len(names))})", rows)
 
 
 def _allows(action: int, name: str | None, known: frozenset[str]) -> int:
@@ -74,6 +115,8 @@ def _translated(front: Front, session: ClientSession, words: Statement) -> tuple
     words.index = 0
     words.expect("SELECT")
     out.append("SELECT")
+    while words.token.value in _HINTS:
+        words.next()
     begin, depth, is_list = len(out), 0, True
     first, last = words.token, words.token
     while True:
@@ -107,6 +150,7 @@ def _name_item(out: list[str], begin: int, text: str, *, is_variable: bool) -> N
     """An item without a name of its own is called as it is written."""
     item = out[begin:]
     is_named = len(item) > 1 and (item[-2].upper() == "AS" or (is_variable and len(item) == 2))
+    is_named = is_named or (len(item) in (3, 5) and set(item[1::2]) == {"."})  # a column by its table's name
     if item and item != ["*"] and not is_named and item[-1:] != [";"]:
         out += ["AS", '"' + text.strip().replace('"', '""') + '"']
 
@@ -122,18 +166,3 @@ def _variable(front: Front, session: ClientSession, words: Statement) -> object:
         raise RplError(f"Unknown system variable '{name}'", errno=er.UNKNOWN_SYSTEM_VARIABLE)
     value = found[name]
     return value if name in AS_TEXT or not isinstance(value, str) else SWITCHES.get(value, value)
-
-
-def _functions(front: Front, session: ClientSession) -> dict[str, Callable[..., Any]]:
-    return {
-        "version": lambda: front.version,
-        "user": lambda: session.client.name,
-        "current_user": lambda: session.client.name,
-        "database": lambda: session.database or None,
-        "schema": lambda: session.database or None,
-        "connection_id": lambda: session.number,
-        "unix_timestamp": lambda: int(time.time()),
-        "now": lambda: time.strftime("%Y-%m-%d %H:%M:%S"),
-        "concat": lambda *parts: None if None in parts else "".join(map(str, parts)),
-        "iif_": lambda condition, yes, no: yes if condition else no,
-    }

@@ -72,6 +72,7 @@ def _carry_out(session: ClientSession, front: Front, packet: bytes) -> None:
     elif command == _RESET_CONNECTION:
         session.prepared.clear()
         session.variables.clear()
+        session.gtid_next = ""
         session.notes = ()
         link.send(wire.ok())
     elif command in (_PING, _RESET_STATEMENT):

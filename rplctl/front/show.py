@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterable
+from dataclasses import astuple
+from typing import Final
 
 from rplctl import mysql_errors as er
+from rplctl.accounts import ADMIN
+from rplctl.applied_log.files import binary_log_files, existing_names
+from rplctl.channel import Channel
+from rplctl.command.show_relaylog_events import show_relaylog_events
 from rplctl.command.show_status import SOURCE_COLUMNS, WORKLOG_COLUMNS
-from rplctl.front.administer import channel_after, connection_name
+from rplctl.errors import RplError, UsageError
+from rplctl.front.administer import channel_after, connection_name, one_channel
 from rplctl.front.front import ClientSession, Front
 from rplctl.front.result import Answer, Rows, texts
 from rplctl.front.statement import Statement
 from rplctl.front.status import ALL_COLUMNS, MARIADB_COLUMNS, shown
+from rplctl.front.table_columns import DATABASES
+from rplctl.front.tables import process_list, table_names
 from rplctl.front.variables import counters, executed, variables
+from rplctl.position import FIRST_EVENT_POSITION
+from rplctl.relay_log.index import RelayLogIndex
 
-DATABASES = ("information_schema", "mysql", "performance_schema")
+_MOST_EVENTS: Final = 10_000  # of a relay log in one answer
 
 
 def replica_status(front: Front, session: ClientSession, words: Statement) -> Answer:
@@ -114,13 +124,51 @@ def log_status(front: Front, session: ClientSession, words: Statement) -> Answer
 
 def processes(front: Front, session: ClientSession, words: Statement) -> Answer:
     words.expect_end()
-    now = time.time()
-    rows = [
-        (each.number, each.client.account, each.client.host, each.database or None,
-         "Query" if each.statement else "Sleep", int(now - each.since), "", each.statement or None)
-        for each in list(front.sessions.values())
-    ]  # fmt: skip
-    return texts("Id#,User,Host,db,Command,Time#,State,Info", rows)
+    names = "Id#,User,Host,db,Command,Time#,State,Info"
+    columns = [name.rstrip("#").upper() for name in names.split(",")]
+    return texts(names, [tuple(row[name] for name in columns) for row in process_list(front)])
+
+
+def relay_log_events(front: Front, session: ClientSession, words: Statement) -> Answer:
+    named = connection_name(words, front)
+    words.expect("EVENTS")
+    log_name = words.string() if words.accept("IN") else ""
+    position = words.number() if words.accept("FROM") else FIRST_EVENT_POSITION
+    offset, count = 0, _MOST_EVENTS
+    if words.accept("LIMIT"):
+        count = words.number()
+        if words.accept(","):
+            offset, count = count, words.number()
+    channel = one_channel(front, channel_after(words, front, named=named))
+    last = offset + min(count, _MOST_EVENTS)
+    events = show_relaylog_events(front.looks.config_of(channel), channel, log_name, position, last)
+    return texts("Log_name,Pos#,Event_type,Server_id#,End_log_pos#,Info", [astuple(each) for each in events][offset:])
+
+
+def binary_logs(front: Front, session: ClientSession, words: Statement) -> Answer:
+    """The logs of log_bin with their sizes. Raises UsageError 1381 where there are none."""
+    words.expect_end()
+    channel = one_channel(front, None)
+    config = front.looks.config_of(channel)
+    files = binary_log_files(config, Channel(channel, config.datadir))
+    if files is None:
+        raise UsageError("You are not using binary logging", errno=er.NO_BINARY_LOGGING)
+    index = RelayLogIndex(files)
+    rows = [(name, index.path(name).stat().st_size, "No") for name in existing_names(files)]
+    if front.is_mariadb:
+        return texts("Log_name,File_size#", [row[:2] for row in rows])
+    return texts("Log_name,File_size#,Encrypted", rows)
+
+
+def grants(front: Front, session: ClientSession, words: Statement) -> Answer:
+    """The privileges that the role amounts to on a server."""
+    if words.accept("FOR"):
+        words.expect("CURRENT_USER")
+        words.accept("( )")
+    words.expect_end()
+    account = session.client.account
+    held = "SUPER, REPLICATION CLIENT, REPLICATION SLAVE" if session.client.role == ADMIN else "REPLICATION CLIENT"
+    return texts(f"Grants for {account}@%", [(f"GRANT {held} ON *.* TO '{account}'@'%'",)])
 
 
 def databases(front: Front, session: ClientSession, words: Statement) -> Answer:
@@ -129,7 +177,10 @@ def databases(front: Front, session: ClientSession, words: Statement) -> Answer:
 
 def tables(front: Front, session: ClientSession, words: Statement) -> Answer:
     database = words.name() if words.accept("FROM|IN") else session.database
-    return texts(f"Tables_in_{database}", [])
+    if not database:
+        raise RplError("No database selected", errno=er.NO_DB_ERROR)
+    found = [name.partition(".")[2] for name in table_names() if name.startswith(f"{database.lower()}.")]
+    return texts(f"Tables_in_{database}", [(name,) for name in _chosen(found, words)])
 
 
 def nothing(names: str) -> Rows:

@@ -9,7 +9,7 @@ from rplctl import mysql_errors as er
 from rplctl.accounts import ADMIN, READER
 from rplctl.errors import RplError
 from rplctl.front import administer, show
-from rplctl.front.front import ClientSession, Front
+from rplctl.front.front import ClientSession, Front, denied
 from rplctl.front.result import Answer, Done
 from rplctl.front.select import select
 from rplctl.front.statement import Statement
@@ -27,6 +27,11 @@ def done(front: Front, session: ClientSession, words: Statement) -> Answer:
 
 def _empty(names: str) -> Answerer:
     return lambda front, session, words: show.nothing(names)
+
+
+def _engine_status(front: Front, session: ClientSession, words: Statement) -> Answer:
+    """SHOW ENGINE name STATUS: there is no storage engine here."""
+    return show.nothing("Type,Name,Status")
 
 
 def use(front: Front, session: ClientSession, words: Statement) -> Answer:
@@ -98,6 +103,9 @@ STATEMENTS: Final[tuple[tuple[str, str, Answerer], ...]] = (
     ("SHOW STATUS", READER, show.show_counters),
     ("SHOW WARNINGS", READER, show.warnings),
     ("SHOW ERRORS", READER, show.warnings),
+    ("SHOW BINARY|MASTER LOGS", READER, show.binary_logs),
+    ("SHOW RELAYLOG", READER, show.relay_log_events),
+    ("SHOW GRANTS", READER, show.grants),
     ("SHOW MASTER STATUS", READER, show.log_status),
     ("SHOW BINARY LOG STATUS", READER, show.log_status),
     ("SHOW BINLOG STATUS", READER, show.log_status),
@@ -106,6 +114,7 @@ STATEMENTS: Final[tuple[tuple[str, str, Answerer], ...]] = (
     ("SHOW DATABASES|SCHEMAS", READER, show.databases),
     ("SHOW FULL TABLES", READER, show.tables),
     ("SHOW TABLES", READER, show.tables),
+    ("SHOW ENGINE", READER, _engine_status),
     ("SHOW ENGINES", READER, _empty("Engine,Support,Comment,Transactions,XA,Savepoints")),
     ("SHOW PLUGINS", READER, _empty("Name,Status,Type,Library,License")),
     ("SHOW COLLATION", READER, _empty("Collation,Charset,Id#,Default,Compiled,Sortlen#")),
@@ -115,11 +124,15 @@ STATEMENTS: Final[tuple[tuple[str, str, Answerer], ...]] = (
     ("USE", READER, use),
     ("DO", READER, done),
     ("BEGIN", READER, done),
-    ("COMMIT", READER, done),
+    ("COMMIT", READER, administer.commit),
     ("ROLLBACK", READER, done),
     ("START TRANSACTION", READER, done),
     ("SET GLOBAL SQL_SLAVE_SKIP_COUNTER|SQL_REPLICA_SKIP_COUNTER", ADMIN, administer.skip_count),
     ("SET GLOBAL", ADMIN, set_global),
+    ("SET GTID_NEXT", ADMIN, administer.skip_gtid),
+    ("SET SESSION GTID_NEXT", ADMIN, administer.skip_gtid),
+    ("SET @ @ GTID_NEXT", ADMIN, administer.skip_gtid),
+    ("SET @ @ SESSION . GTID_NEXT", ADMIN, administer.skip_gtid),
     ("SET", READER, set_session),
     ("KILL", ADMIN, kill),
     ("CHANGE MASTER", ADMIN, administer.change_source),
@@ -128,9 +141,9 @@ STATEMENTS: Final[tuple[tuple[str, str, Answerer], ...]] = (
     ("STOP", ADMIN, administer.stop_replica),
     ("RESET SLAVE|REPLICA", ADMIN, administer.reset_replica),
     ("FLUSH RELAY LOGS", ADMIN, administer.flush_logs),
-    ("CHANGE REPLICATION FILTER", ADMIN, refuse_yet),
+    ("CHANGE REPLICATION FILTER", ADMIN, administer.change_filter),
     ("RESET", ADMIN, refuse_yet),
-    ("PURGE", ADMIN, refuse_yet),
+    ("PURGE BINARY|MASTER LOGS", ADMIN, administer.purge_logs),
     ("FLUSH", ADMIN, refuse_yet),
     ("LOCK|UNLOCK", ADMIN, refuse_yet),
     ("CREATE USER", ADMIN, refuse_yet),
@@ -163,10 +176,3 @@ def _is_replica_status(words: Statement) -> bool:
     """SHOW SLAVE ['c'] STATUS."""
     ahead = [token.value for token in words.tokens[1:4]]
     return ahead[:1] in (["SLAVE"], ["REPLICA"]) and "STATUS" in ahead[1:]
-
-
-def denied() -> RplError:
-    text = (
-        "Access denied; you need (at least one of) the SUPER, REPLICATION_SLAVE_ADMIN privilege(s) for this operation"
-    )
-    return RplError(text, errno=er.SPECIFIC_ACCESS_DENIED_ERROR)

@@ -1,0 +1,118 @@
+"""The functions that SELECT knows beyond SQLite's own: those of the session, of GTIDs, and those that wait.
+
+Invariant: a function that waits ends when its time is up, when what it waits for cannot come, or when its client is
+gone; it changes nothing.
+"""
+
+from __future__ import annotations
+
+import select
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from rplctl import mysql_errors as er
+from rplctl.command.wait import wait
+from rplctl.errors import NotRunning, UsageError, WaitTimeout
+from rplctl.event.gtid import MysqlGtidSet, is_executed
+from rplctl.front.front import ClientSession, Front
+from rplctl.front.variables import executed
+from rplctl.position import BinlogPosition
+
+_SLICE_S: Final = 1.0  # of a wait; then it is looked whether the client is still there
+_POLL_S: Final = 0.1
+
+
+def functions(front: Front, session: ClientSession) -> dict[str, Callable[..., Any]]:
+    """Each by its name in lower case. They raise RplError; `select` reports the first one."""
+
+    def position_wait(log: object, position: Any, timeout: Any = None, channel: object = None) -> int | None:
+        return _wait_for_position(front, session, BinlogPosition(str(log), int(position)), _seconds(timeout), channel)
+
+    def gtid_wait(gtids: object, timeout: Any = None) -> bool:
+        return _wait_for_gtids(front, session, str(gtids), _seconds(timeout))
+
+    return {
+        "version": lambda: front.version,
+        "user": lambda: session.client.name,
+        "current_user": lambda: session.client.name,
+        "database": lambda: session.database or None,
+        "schema": lambda: session.database or None,
+        "connection_id": lambda: session.number,
+        "unix_timestamp": lambda: int(time.time()),
+        "now": lambda: time.strftime("%Y-%m-%d %H:%M:%S"),
+        "concat": lambda *parts: None if None in parts else "".join(map(str, parts)),
+        "substring_index": _substring_index,
+        "iif_": lambda condition, yes, no: yes if condition else no,
+        "gtid_subset": _of_sets(lambda one, other: int(one.is_subset_of(other))),
+        "gtid_subtract": _of_sets(lambda one, other: str(one.subtract(other))),
+        "master_pos_wait": position_wait,
+        "source_pos_wait": position_wait,
+        "wait_for_executed_gtid_set": lambda *given: 0 if gtid_wait(*given) else 1,
+        "master_gtid_wait": lambda *given: 0 if gtid_wait(*given) else -1,
+    }
+
+
+def _of_sets(function: Callable[[MysqlGtidSet, MysqlGtidSet], int | str]) -> Callable[..., int | str | None]:
+    """The function of two GTID sets in the server's text form; NULL where one of them is NULL."""
+
+    def call(one: object, other: object) -> int | str | None:
+        if one is None or other is None:
+            return None
+        return function(MysqlGtidSet.parse(str(one)), MysqlGtidSet.parse(str(other)))
+
+    return call
+
+
+def _substring_index(text: object, delimiter: object, count: Any) -> str | None:
+    if text is None or delimiter is None:
+        return None
+    parts = str(text).split(str(delimiter)) if delimiter else [""]
+    return str(delimiter).join(parts[:count] if count > 0 else parts[count:] if count else [])
+
+
+def _seconds(timeout: Any) -> float | None:
+    """None and 0 wait without an end, as on a server."""
+    return float(timeout) if timeout else None
+
+
+def _wait_for_position(
+    front: Front, session: ClientSession, position: BinlogPosition, timeout_s: float | None, channel: object
+) -> int | None:
+    """Return 0 if the position is applied, 1 once it is after a wait, -1 if time is up, None if no applier runs."""
+    names = [str(channel)] if channel is not None else front.looks.names() or [""]
+    if len(names) > 1:
+        raise UsageError(er.SLAVE_MULTIPLE_CHANNELS_CMD_TEXT, errno=er.SLAVE_MULTIPLE_CHANNELS_CMD)
+    deadline, waited = time.monotonic() + (timeout_s or float("inf")), 0
+    while True:
+        left = min(_SLICE_S, max(0.0, deadline - time.monotonic()))
+        try:
+            wait(front.looks.config_of(names[0]), names[0], position=position, timeout_s=left if waited else 0.0)
+        except WaitTimeout:
+            waited = 1
+            if time.monotonic() >= deadline or _is_gone(session):
+                return -1
+        except NotRunning:
+            return None
+        else:
+            return waited
+
+
+def _wait_for_gtids(front: Front, session: ClientSession, gtids: str, timeout_s: float | None) -> bool:
+    """Return True once all of them are applied. Raises UsageError 1772 or 1941."""
+    deadline = time.monotonic() + (timeout_s or float("inf"))
+    while gtids.strip() and not is_executed(gtids, executed(front.looks)):
+        if time.monotonic() >= deadline or _is_gone(session):
+            return False
+        time.sleep(_POLL_S)
+    return True
+
+
+def _is_gone(session: ClientSession) -> bool:
+    """True if the client has closed its connection."""
+    looked = select.poll()
+    try:
+        looked.register(session.link.connection, select.POLLRDHUP)
+    except ValueError:  # KILL has closed it
+        return True
+    return bool(looked.poll(0))
