@@ -197,6 +197,80 @@ def cut_off(target: MariadbServer) -> None:
         target.sql(f"KILL {number}")
 
 
+def restore(target: MariadbServer, dump: str) -> None:
+    where = [f"--socket={target.socket}", "--user=rpl", "--password=rpl"]
+    subprocess.run(["mariadb", "--no-defaults", *where], input=dump, check=True, text=True, capture_output=True)
+
+
+def dumped(target: MariadbServer, *databases: str) -> str:
+    where = [f"--socket={target.socket}", "--user=rpl", "--password=rpl"]
+    command = ["mariadb-dump", "--no-defaults", *where, "--single-transaction", "--databases", *databases]
+    return subprocess.run(command, check=True, text=True, capture_output=True).stdout
+
+
+@pytest.mark.long("tests/stories/test_restored_target.py restores the target of one channel.")
+def test_a_dump_of_one_channel_put_over_a_group_leads_to_equal_rows(group: Made, source: MariadbServer) -> None:
+    """The rows of the other channel are ahead of its marker: it stops, and what its hint says ends with equal rows."""
+    made = group({"a": source, "b": source}, spark=False)
+    for number in (1, 2):
+        made.insert("a", number)
+        made.insert("b", number)
+        made.run("start", "--group", "west")
+        wait_until(lambda: [made.count("a"), made.count("b")] == [number, number])  # noqa: B023
+        made.run("stop", "--group", "west")
+        if number == 1:
+            dump = dumped(made.target, "rplctl", "a")
+            source.sql("UPDATE b.t SET v = 'y'")
+    restore(made.target, dump)
+    assert [made.count("a"), made.count("b")] == [1, 2]
+    assert made.run("check", "--json", expect=2).stdout.count('"target_gone_back"') == 2
+
+    made.run("start", "--group", "west")
+    wait_until(lambda: made.pids()["b"] is None)
+    errno, error = made.error("b")
+    assert errno == 1062 and made.pids()["a"], error
+    for command in error.partition("run: ")[2].rstrip(")").split("; "):
+        words = command.split()
+        at = words.index("rplctl")
+        variables = dict(word.split("=", 1) for word in words[:at])
+        done = made.run(*words[at + 1 :], expect=None, environment=variables or None)
+    assert done.returncode == 0 and made.pids()["b"], done
+    for name in made.of:
+        made.insert(name, 3)
+        wait_until(lambda: made.count(name) == 3)  # noqa: B023
+        assert made.target.sql(f"SELECT * FROM {name}.t ORDER BY id") == source.sql(f"SELECT * FROM {name}.t")
+        made.run("verify", "--channel", name)
+
+
+@pytest.mark.long("tests/command/process/test_unfit_target.py takes over the target of one channel.")
+def test_one_channel_of_a_group_that_is_taken_over_leaves_the_others(
+    group: Made, source: MariadbServer, tmp_path: Path
+) -> None:
+    made = group({"a": source, "b": source}, spark=False)
+    made.run("start", "--group", "west")
+    wait_until(lambda: [made.count("a"), made.count("b")] == [0, 0])
+    made.run("stop", "--group", "west")
+    (tmp_path / "other").mkdir()
+    other = Replica(tmp_path / "other", "b", spark=False)
+    other.run("init", *other.into(made.target))
+    log_name, position = source.master_status()
+    other.change_master(source, "--channel", "b", "--master-log-file", log_name, "--master-log-pos", str(position))
+    other.run("change-filter", "--channel", "b", "--replicate-do-db", "b")
+    try:
+        refused = other.run("start", "--channel", "b", expect=7)
+        for folder in (other.datadir, made.of["b"].datadir):
+            assert str(folder) in refused.stderr
+        other.run(*refused.stderr.partition("run: rplctl ")[2].splitlines()[0].split())
+        shut_out = made.run("start", "--group", "west", expect=7)
+        assert "ERROR 1872" in shut_out.stderr and "channel: 'b'" in shut_out.stderr
+        for name in made.of:
+            made.insert(name, 1)
+            wait_until(lambda: made.count(name) == 1)  # noqa: B023
+        assert made.pids()["a"] and not made.pids()["b"]
+    finally:
+        other.close()
+
+
 @pytest.mark.long("tests/command/process/test_start_shared.py starts and stops a group.")
 def test_a_group_in_the_foreground_ends_with_sigterm_and_with_a_process_of_its_own(
     group: Made, source: MariadbServer
