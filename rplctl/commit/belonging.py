@@ -40,7 +40,7 @@ from rplctl.repository.switch import may_have_table
 from rplctl.repository.tables import own_table_exists
 from rplctl.status import read_status
 from rplctl.target import dialect_of, mapped_errors, target_kind
-from rplctl.target.registry import is_missing_file
+from rplctl.target.registry import KINDS, is_missing_file
 from rplctl.target_url import url_without_password
 
 TAKE_OVER: Final = "--take-over-target"
@@ -195,7 +195,7 @@ def _lost(config: Config, channel: Channel, file: RelayLogInfo | None) -> Belong
 def _ways_back(config: Config, channel: Channel) -> str:
     """Each line is a way out that ends with a command."""
     kind = target_kind(config.target_place)
-    is_file = dialect_of(kind).is_one_file or dialect_of(kind).commits_per_table
+    is_file = KINDS[kind].is_file or dialect_of(kind).commits_per_table
     back = "mount its file system again" if is_file else "bring the target's database back"
     master = open_repository(MASTER_INFO, RepositoryKind.FILE, config, channel, _no_engine).stored()
     if master is None:

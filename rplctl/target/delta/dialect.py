@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import ClassVar
@@ -40,8 +41,9 @@ class DeltaDialect(SqliteDialect):
     def open_engine(self, url: str) -> Engine:
         place = self.place(url)
         _require(self.packages)
-        _make_folders(place)
-        return open_state(f"sqlite:///{place.state}").execution_options(**{PLACE: place})
+        _refuse_another(place)
+        state = open_state(f"sqlite:///{place.state}", make_folders=partial(_make_folders, place))
+        return state.execution_options(**{PLACE: place})
 
     def open_target(self, engine: Engine) -> DeltaTarget:
         if engine.get_execution_options()[PLACE].layer != MIRROR:
@@ -63,30 +65,41 @@ def _require(packages: Sequence[str]) -> None:
             raise ConfigError(f"a lake needs the package {name}", hint="pip install 'rplctl[lake]'")
 
 
-def _make_folders(place: Place) -> None:
-    """A folder that is somebody else's is not begun. Raises ConfigError, TargetError."""
-    folder = Path(place.root) if place.is_local else None
-    own = Path(place.root, place.own_folder)
+def _refuse_another(place: Place) -> None:
+    """Refuse a folder that is somebody else's, and a lake of another layer. Raises ConfigError, TargetError."""
+    folder, mark = Path(place.root), _mark(place)
     with _named(place):
-        if folder is not None and folder.is_dir() and not own.exists() and any(folder.iterdir()):
+        if place.is_local and folder.is_dir() and not (folder / place.own_folder).exists() and any(folder.iterdir()):
             raise ConfigError(
                 f"the folder {folder} is not empty, and is no lake of rplctl's: it has no {place.own_folder}",
                 hint="name another folder, or an empty one",
             )
-        if folder is not None:
-            private_folder(folder)
-            private_folder(own)
-            if not os.access(folder, os.W_OK | os.X_OK):
-                raise PermissionError(13, "Permission denied", str(folder))
-        private_folder(Path(place.state).parent)
-        mark = Path(f"{place.state}.{MIRROR}")
-        if not Path(place.state).exists() and place.layer == MIRROR:
-            mark.touch(mode=0o600)
-        if mark.exists() is not (place.layer == MIRROR):
+        is_begun = mark.exists() or Path(place.state).exists()
+        if is_begun and mark.exists() is not (place.layer == MIRROR):
             raise ConfigError(
                 f"the lake {place.root} has another layer than '{place.layer}'",
                 hint="each layer has a folder of its own: name another one",
             )
+
+
+def _mark(place: Place) -> Path:
+    """Return the file that a lake of the layer `mirror` has next to its state."""
+    return Path(f"{place.state}.{MIRROR}")
+
+
+def _make_folders(place: Place) -> None:
+    """Make the folders that are missing. Raises ConfigError, TargetError."""
+    _refuse_another(place)
+    folder = Path(place.root)
+    with _named(place):
+        if place.is_local:
+            private_folder(folder)
+            private_folder(folder / place.own_folder)
+            if not os.access(folder, os.W_OK | os.X_OK):
+                raise PermissionError(13, "Permission denied", str(folder))
+        private_folder(Path(place.state).parent)
+        if not Path(place.state).exists() and place.layer == MIRROR:
+            _mark(place).touch(mode=0o600)
 
 
 @contextmanager

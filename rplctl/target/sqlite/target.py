@@ -65,8 +65,10 @@ _MANY = 10 * _AT_ONCE  # from here on its text is worth it
 STEPS_BETWEEN_CHECKS = 50_000  # of SQLite's machine: a few milliseconds
 
 
-def open_engine(url: str) -> Engine:
-    """An engine on the file, which its first connection makes: a look that asks first (`is_missing`) makes none."""
+def open_engine(url: str, make_folders: Callable[[], None] | None = None) -> Engine:
+    """An engine on the file, which its first connection makes: a look that asks first (`is_missing`) makes none.
+    `make_folders` is called before that.
+    """
     path = make_url(url).database
     if not path or not os.path.isabs(path):
         raise TargetError("a SQLite target needs a file", hint="write sqlite:////absolute/path/target.db")
@@ -82,6 +84,8 @@ def open_engine(url: str) -> Engine:
                 f"the target's file {path} is no longer there", errno=er.FILE_NOT_FOUND, transient=True, hint=GONE
             )
         if not is_checked:  # later, SQLite says itself what is wrong: a file system that is read-only now
+            if make_folders is not None:
+                make_folders()
             _make_file(path)
         was_there = is_checked = True
 

@@ -538,7 +538,9 @@ def test_a_duckdb_file_that_was_removed_is_missed(tmp_path: Path) -> None:
     file.unlink()
     expect_lost(config, channel)
     assert not file.exists()
-    assert show_status(config, "").Target_State == "target_lost"
+    shown = show_status(config, "")
+    assert shown.Target_State == "target_lost"
+    assert "(hint: 1. mount its file system again, then run: rplctl start; 2. restore a backup " in shown.Last_SQL_Error
 
 
 @pytest.mark.parametrize("where", ["inside", "elsewhere"])
@@ -556,3 +558,4 @@ def test_a_lake_whose_folder_was_removed_is_missed(tmp_path: Path, where: str) -
         connection.close()
     shutil.rmtree(folder)
     expect_lost(config, channel)
+    assert folder.exists() is (where == "elsewhere"), "no look makes a lake anew"
