@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from functools import lru_cache
 from pathlib import Path
@@ -459,6 +459,19 @@ def store_options(datadir: Path, channel: str, values: Mapping[str, Value], *, o
     section |= {name: check_value(name, value, "command line") for name, value in values.items()}
     replace_file(path, to_toml(stored).encode())
     return path
+
+
+def forget_options(datadir: Path, channel: str, names: Collection[str]) -> None:
+    """Remove these options from the channel's own section of `<datadir>/rplctl.toml`. Raises ConfigError."""
+    path = datadir / INSTANCE_FILE
+    stored = read_file(path) if path.exists() else {}
+    section = stored.get("channel", {}).get(channel, {})
+    if not section.keys() & set(names):
+        return
+    rest = {name: value for name, value in section.items() if name not in names}
+    others = {name: options for name, options in stored["channel"].items() if name != channel}
+    stored["channel"] = others | ({channel: rest} if rest else {})
+    replace_file(path, to_toml(stored).encode())
 
 
 def to_toml(stored: Mapping[str, Any]) -> str:

@@ -12,6 +12,7 @@ def reset(
     options: Globals,
     channel: str | None = CHANNELS,
     everything: bool = switch("--all", "Also remove the connection settings and the channel."),
+    forget_gtids: bool = switch("--forget-gtids", "Also forget which GTIDs are executed; --all implies it."),
     dry_run: bool = DRY_RUN,
     yes: bool = YES,
 ) -> None:
@@ -25,7 +26,7 @@ def reset(
         if not dry_run:
             what = "its connection settings and position are" if everything else "its position is"
             confirm(f"Channel '{name}' is reset: {what} forgotten.", yes=yes)
-        result = run(config, name, everything=everything, dry_run=dry_run)
+        result = run(config, name, everything=everything, forget_gtids=forget_gtids, dry_run=dry_run)
         would = "would be " if dry_run else ""
         text = f"channel '{name}' {would}reset, {many(len(result.removed_relay_logs), 'relay log')} {would}removed"
         say(options, text, result)

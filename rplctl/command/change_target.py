@@ -110,7 +110,9 @@ def _moved(config: Config, name: str | None, given: dict[str, Value]) -> Config:
 
 def _refuse(config: Config, given: dict[str, Value], channel_name: str | None) -> None:
     """Refuse changes that can be judged without a look at a target. Raises UsageError."""
-    hint = "a lake is written from its first change on: rplctl reset --yes, then rplctl init --target URL"
+    hint = (
+        "a lake is written from its first change on: rplctl reset --forget-gtids --yes, then rplctl init --target URL"
+    )
     refuse_lake(config, hint)
     refuse_lake(replace(config, target=str(given["target"])), hint)
     if is_same_target(config.target, str(given["target"])):

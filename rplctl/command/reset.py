@@ -1,5 +1,8 @@
 """RESET SLAVE: position and relay logs are forgotten, with ALL the channel itself; replicated tables stay.
 
+As on a server, the executed GTIDs of a channel that continues by GTID stay, and so do the settings of the applier
+but the delay. With ALL, the filters of this channel go, too.
+
 Invariant: the executed position goes last, and until then a start goes on from it: a kill is harmless.
 """
 
@@ -9,14 +12,17 @@ import shutil
 from dataclasses import dataclass, replace
 
 from rplctl import mysql_errors as er, skip_list
+from rplctl.command.change_filter import FILTERS
 from rplctl.command.channel.both_places import refuse_both_places
-from rplctl.command.channel.change_store import after_pending_change, settle_position
+from rplctl.command.channel.change_plan import first_place
+from rplctl.command.channel.change_store import after_pending_change, keep_models, settle_position
 from rplctl.command.channel.context import ROLES, Note, Repositories, administer, not_configured, refuse_while_running
 from rplctl.command.check.sync_record import forget_sync
-from rplctl.config import Config
+from rplctl.config import Config, forget_options
 from rplctl.durable import remove_file
 from rplctl.history import note_event
-from rplctl.position import FIRST_EVENT_POSITION
+from rplctl.info import RelayLogInfo
+from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.relay_log.purge import purge_all
 from rplctl.repository.base import RepositoryKind
@@ -35,7 +41,9 @@ class ResetResult:
     notes: tuple[Note, ...] = ()
 
 
-def reset(config: Config, channel_name: str, *, everything: bool = False, dry_run: bool = False) -> ResetResult:
+def reset(
+    config: Config, channel_name: str, *, everything: bool = False, forget_gtids: bool = False, dry_run: bool = False
+) -> ResetResult:
     """Forget the position and the relay logs; with `everything` the channel itself. Raises UsageError 3081.
 
     The order keeps a kill harmless: the executed position goes last, and until then start goes on from it.
@@ -57,12 +65,15 @@ def reset(config: Config, channel_name: str, *, everything: bool = False, dry_ru
         is_fit = repositories.target_is_fit()  # else its rows are not ours
         if not is_fit and repositories.relay_log_info.exists() and repositories.relay_log_info.kind is TABLE:
             repositories.refuse_unfit_target()
+        if not dry_run and is_fit and not everything:
+            # a lake's batch that is in some tables only is finished while its position is known
+            settle_position(repositories, dry_run=False)
+        kept = _kept(repositories, keeps_gtids=is_fit and not forget_gtids)
+        if not everything and kept.gtid_executed:
+            text = "Executed_Gtid_Set stays, and the next start continues after it; --forget-gtids forgets it"
+            finished = (*finished, Note(text))
         if dry_run:
             return ResetResult(channel_name, names, everything, dry_run=True, notes=finished)
-        if (
-            is_fit and not everything
-        ):  # a lake's batch that is in some tables only is finished while its position is known
-            settle_position(repositories, dry_run=False)
         if repositories.master_info.exists():
             master = repositories.master_info.read()
             cleared = replace(
@@ -78,12 +89,17 @@ def reset(config: Config, channel_name: str, *, everything: bool = False, dry_ru
         shutil.rmtree(channel.verify_folder, ignore_errors=True)
         channel.verify_report_path.unlink(missing_ok=True)
         settle_prepared(config, channel, repositories.engine)
-        if is_fit and repositories.target_has("rplctl_commit_marker"):
+        if kept.gtid_executed and not everything:
+            keep_models(repositories, repositories.relay())
+        elif is_fit and repositories.target_has("rplctl_commit_marker"):
             if repositories.relay_log_info.exists():  # a kill from here on leaves a position that needs no marker
                 relay = replace(repositories.relay_log_info.read(), left_at="")
                 repositories.relay_log_info.flush(relay, force=True)
             _remove_marker(repositories)
-        repositories.relay_log_info.remove()
+        if everything or kept == RelayLogInfo(channel_name=channel.name, master_id=kept.master_id):
+            repositories.relay_log_info.remove()
+        else:
+            repositories.relay_log_info.flush(kept, force=True)
         skip_list.clear(channel.run_folder)
         forget_sync(channel)
         for role in ROLES:
@@ -92,7 +108,24 @@ def reset(config: Config, channel_name: str, *, everything: bool = False, dry_ru
             SkippedObjects(channel).clear()
             _forget_channel(repositories, has_rows=is_fit)
         note_event(config.datadir, channel_name, "reset", "RESET SLAVE ALL" if everything else "RESET SLAVE")
-        return ResetResult(channel_name, names, everything, dry_run=False)
+        return ResetResult(channel_name, names, everything, dry_run=False, notes=finished)
+
+
+def _kept(repositories: Repositories, *, keeps_gtids: bool) -> RelayLogInfo:
+    """Return the applier's record as it will be: its settings and, by GTID, what it has executed."""
+    stored, master = repositories.relay(), repositories.master_info.stored()
+    kept = RelayLogInfo(
+        channel_name=stored.channel_name,
+        master_id=stored.master_id,
+        require_row_format=stored.require_row_format,
+        require_table_primary_key_check=stored.require_table_primary_key_check,
+        assign_gtids_to_anonymous_transactions_type=stored.assign_gtids_to_anonymous_transactions_type,
+        assign_gtids_to_anonymous_transactions_value=stored.assign_gtids_to_anonymous_transactions_value,
+    )
+    if not (keeps_gtids and stored.gtid_executed and master is not None and master.uses_gtid):
+        return kept
+    begin = kept.at(first_place(repositories.channel), BinlogPosition("", FIRST_EVENT_POSITION))
+    return replace(begin, gtid_executed=stored.gtid_executed, left_at=stored.left_at)
 
 
 def _remove_marker(repositories: Repositories) -> None:
@@ -117,6 +150,7 @@ def _forget_channel(repositories: Repositories, *, has_rows: bool) -> None:
         with mapped_errors(engine.dialect.name), engine.begin() as connection:
             forget_channel(connection, channel.name)
     repositories.master_info.remove()
+    forget_options(repositories.config.datadir, channel.name, FILTERS)
     remove_file(channel.relay_log_index_path)
     for role in ROLES:
         channel.log_path(role).unlink(missing_ok=True)

@@ -89,7 +89,7 @@ class SourceStream(Protocol):
 
 
 # `reset` forgets the position that the source no longer has; the copy begins at the source's end, and takes all tables
-COPY_AGAIN: Final = "rplctl stop; rplctl reset --yes; rplctl clone --replace --yes"
+COPY_AGAIN: Final = "rplctl stop; rplctl reset --forget-gtids --yes; rplctl clone --replace --yes"
 
 
 def fatal_reading_binlog(reason: str, *, hint: str = "") -> SourceError:

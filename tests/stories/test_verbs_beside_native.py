@@ -5,6 +5,7 @@ The server has no source: what is compared is what each statement answers and st
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import Any
@@ -12,7 +13,9 @@ from typing import Any
 import pymysql
 import pytest
 
-from tests.kit.replica import Replica
+from rplctl.command.channel.context import open_repositories
+from rplctl.config import load_config
+from tests.kit.replica import Replica, wait_until
 from tests.kit.servers import MariadbServer, MysqlServer
 
 pytestmark = [pytest.mark.slow]
@@ -102,3 +105,79 @@ def test_stop_and_reset_without_a_channel_are_no_errors_as_in_mariadb(replica: R
 @pytest.mark.long("The test before it asks MariaDB; MySQL answers alike, also for a channel that it does not know.")
 def test_stop_and_reset_without_a_channel_are_no_errors_as_in_mysql(replica: Replica, mysql: MysqlServer) -> None:
     no_channel_is_no_error(replica, mysql)
+
+
+def test_reset_keeps_settings_and_reset_all_drops_filters_as_in_mysql(replica: Replica, mysql: MysqlServer) -> None:
+    settings = {"REQUIRE_ROW_FORMAT": "1", "REQUIRE_TABLE_PRIMARY_KEY_CHECK": "ON", "MASTER_DELAY": "7"}
+    options = [part for name, value in settings.items() for part in (f"--{name.lower().replace('_', '-')}", value)]
+    replica.run("init")
+    replica.run("change-master", "--channel", "c", "--master-host", "h", *options)
+    replica.run("change-filter", "--channel", "c", "--replicate-do-db", "a")
+
+    def ours() -> list[str]:
+        row = json.loads(replica.run("show-status", "--channel", "c", "--json").stdout)[0]
+        relay = open_repositories(load_config(replica.datadir), "c").relay()
+        stored = (int(relay.require_row_format), relay.require_table_primary_key_check)
+        return [*map(str, stored), str(row["SQL_Delay"]), row["Replicate_Do_DB"]]
+
+    def theirs() -> list[str]:
+        status = ask("SHOW SLAVE STATUS FOR CHANNEL 'c'")
+        tables = "performance_schema.replication_applier_configuration"
+        columns = "IF(require_row_format='YES', 1, 0), require_table_primary_key_check"
+        [row] = mysql.sql(f"SELECT {columns} FROM {tables} WHERE channel_name='c'")
+        return [*map(str, row), str(status["SQL_Delay"]), status["Replicate_Do_DB"]]
+
+    with answers(mysql) as ask:
+        given = ", ".join(f"{name}={value}" for name, value in settings.items())
+        ask(f"CHANGE MASTER TO MASTER_HOST='h', {given} FOR CHANNEL 'c'")
+        ask("CHANGE REPLICATION FILTER REPLICATE_DO_DB=(a) FOR CHANNEL 'c'")
+        assert ours() == theirs() == ["1", "ON", "7", "a"]
+        for verb, statement in ((("reset",), "RESET SLAVE"), (("reset", "--all"), "RESET SLAVE ALL")):
+            replica.run(*verb, "--channel", "c", "--yes")
+            assert ask(f"{statement} FOR CHANNEL 'c'") == {}
+            if verb == ("reset",):
+                assert ours() == theirs() == ["1", "ON", "0", "a"]
+        replica.run("change-master", "--channel", "c", "--master-host", "h")
+        ask("CHANGE MASTER TO MASTER_HOST='h' FOR CHANNEL 'c'")
+        assert ours() == theirs() == ["0", "STREAM", "0", ""]
+        ask("RESET SLAVE ALL FOR CHANNEL 'c'")
+
+
+def executed_stays(replica: Replica, source: MariadbServer, native: MariadbServer, way: str) -> None:
+    """A table without a key has each row once after RESET and START."""
+    reset = "RESET REPLICA; START REPLICA" if isinstance(source, MysqlServer) else "RESET SLAVE; START SLAVE"
+    replica.set_up(source, change=(f"--master-{way}", "1" if way == "auto-position" else "slave_pos"))
+    native.follow(source)
+    source.sql("CREATE DATABASE kept; CREATE TABLE kept.bag (n INT); INSERT INTO kept.bag VALUES (1)")
+    replica.run("start", "--until-synced")
+    wait_until(lambda: has_rows(native, 1))
+    executed = replica.status()["Executed_Gtid_Set"]
+    assert executed
+    assert "Executed_Gtid_Set stays" in replica.run("reset", "--yes").stderr
+    native.sql(reset.replace("RESET", "STOP REPLICA; RESET" if "REPLICA" in reset else "STOP SLAVE; RESET", 1))
+    assert replica.status()["Executed_Gtid_Set"] == executed
+    source.sql("INSERT INTO kept.bag VALUES (2)")
+    replica.run("start", "--until-synced")
+    wait_until(lambda: has_rows(native, 2))
+    assert replica.query('SELECT COUNT(*) FROM "kept__bag"') == [(2,)]
+    replica.run("reset", "--forget-gtids", "--yes")
+    assert replica.status()["Executed_Gtid_Set"] == ""
+    source.sql("DROP DATABASE kept")
+
+
+def has_rows(server: MariadbServer, count: int) -> bool:
+    there = server.sql("SELECT COUNT(*) FROM information_schema.tables WHERE table_schema='kept'")
+    return there == [(1,)] and server.sql("SELECT COUNT(*) FROM kept.bag") == [(count,)]
+
+
+def test_executed_gtids_stay_after_reset_as_in_mariadb(
+    replica: Replica, mariadb_factory: Callable[..., MariadbServer]
+) -> None:
+    executed_stays(replica, mariadb_factory(), mariadb_factory(), "use-gtid")
+
+
+@pytest.mark.long("The test before it asks MariaDB; MySQL answers alike.")
+def test_executed_gtids_stay_after_reset_as_in_mysql(
+    replica: Replica, mysql_factory: Callable[..., MysqlServer]
+) -> None:
+    executed_stays(replica, mysql_factory(), mysql_factory(), "auto-position")

@@ -135,7 +135,8 @@ def _refuse_other_vendors(executed: str, *, by_mysql: bool) -> None:
         raise UsageError(
             f"the channel has applied {executed}: a {'MySQL' if by_mysql else 'MariaDB'} source has no such GTIDs",
             errno=er.BAD_SLAVE_AUTO_POSITION,
-            hint="to forget what the channel has applied, run: rplctl reset --yes; then run change-master again",
+            hint="to forget what the channel has applied, run: rplctl reset --forget-gtids --yes; then run "
+            "change-master again",
         )
 
 

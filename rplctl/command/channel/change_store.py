@@ -105,7 +105,7 @@ def stored_records(repositories: Repositories, *, dry_run: bool) -> tuple[Master
         )
     if repositories.relay_log_info.exists():
         return master, repositories.relay_log_info.read()
-    return master, RelayLogInfo(channel_name=channel, master_id=master.master_id)
+    return master, replace(repositories.relay(), master_id=master.master_id)
 
 
 def _refuse_a_second_record(repositories: Repositories) -> None:
@@ -204,12 +204,17 @@ def _keep_models(repositories: Repositories, result: ChangeResult) -> None:
     wanted = result.relay_log_info.exec_position
     if not is_known or not stored.master_log_name or not wanted.is_before(stored.exec_position):
         return
+    keep_models(repositories, stored)
+
+
+def keep_models(repositories: Repositories, stored: RelayLogInfo) -> None:
+    """The models that hold at the stored position hold from the start of any log."""
     if repositories.target_has("rplctl_table_models"):
         from rplctl.own_tables.models import load_models, rebase_models
 
         with repositories.engine().begin() as connection:
-            catalog = load_models(connection, result.channel, stored.exec_position)
-            rebase_models(connection, result.channel, catalog)
+            catalog = load_models(connection, stored.channel_name, stored.exec_position)
+            rebase_models(connection, stored.channel_name, catalog)
 
 
 def _in_words(result: ChangeResult, verb: str) -> str:

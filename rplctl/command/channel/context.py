@@ -25,7 +25,6 @@ from rplctl.locks import PATIENCE_S, InstanceLock, channel_map, lock_wait_timeou
 from rplctl.repository import open_master_info, open_relay_log_info
 from rplctl.repository.base import InfoRepository, RepositoryKind
 from rplctl.repository.channels import channels_of_folder, find_channels
-from rplctl.repository.record import RELAY_LOG_INFO
 from rplctl.repository.switch import may_have_table
 from rplctl.secret import reveal
 from rplctl.sql_run import run
@@ -92,11 +91,8 @@ class Repositories:
         return belonging_of(self.config, self.channel, self.engine).state is TargetState.READY
 
     def relay(self) -> RelayLogInfo:
-        """A fresh one when there is none."""
-        info = self.relay_log_info.stored()
-        if info is None or not RELAY_LOG_INFO.has_data(info):
-            return RelayLogInfo(channel_name=self.channel.name)
-        return info
+        """A fresh one when there is none; the settings alone after RESET."""
+        return self.relay_log_info.stored() or RelayLogInfo(channel_name=self.channel.name)
 
     def target_has(self, table: str) -> bool:
         """True if the target has one of our internal tables; there is none before the applier's first start."""

@@ -181,7 +181,7 @@ def _prepare(config: Config, channel: Channel) -> MasterInfo:
         elif is_lost(repositories, master) or master.master_log_name:
             raise lost_record(repositories, master)
         else:  # after RESET SLAVE: from the first log there is
-            fresh = RelayLogInfo(channel_name=channel.name, master_id=master.master_id)
+            fresh = replace(repositories.relay(), master_id=master.master_id)
             repositories.relay_log_info.flush(fresh.at(first_place(channel), master.read_position), force=True)
     return master
 
