@@ -120,3 +120,20 @@ def test_the_same_tables_and_rows_arrive_as_on_a_mariadb_replica(
 def source_side(source: MariadbServer) -> dict[str, int]:
     names = [(name, table) for name in DATABASES for table in source.tables(name)]
     return {f"{name}.{table}": int(source.sql(f"SELECT COUNT(*) FROM {name}.{table}")[0][0]) for name, table in names}
+
+
+def test_a_statement_without_a_default_database_passes_by_its_tables(
+    mariadb_factory: Callable[..., MariadbServer], tmp_path: Path
+) -> None:
+    """A native replica leaves both tables out, and its rows stop for want of the first."""
+    source, native = mariadb_factory(), mariadb_factory("--replicate-do-db=shop")
+    source.sql("CREATE DATABASE shop; CREATE DATABASE other")
+    source.sql("CREATE TABLE shop.bare (n INT); CREATE TABLE other.bare (n INT)")
+    source.sql("USE shop; CREATE TABLE made (n INT); CREATE TABLE shop.x (n INT)")
+    expected = {name: rows for name, rows in server_side(native, source).items() if "bare" not in name}
+    replica = Replica(tmp_path, spark=False)
+    try:
+        assert our_side(replica, source, {"replicate-do-db": "shop"}) == expected | {"shop.bare": 0}
+    finally:
+        replica.close()
+    assert native.tables("shop") == ["made", "x"] and native.tables("other") == []

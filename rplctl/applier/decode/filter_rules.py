@@ -2,8 +2,9 @@
 
 The rules are MySQL's (sql/rpl_filter.cc), for names that are told apart bytewise (lower_case_table_names=0):
 * rewriting comes first: of a row event's database, of a statement's current database, never of names in its text;
-* database: any do_db → must match one; else must match no ignore_db. Statements are asked by their current database,
-  and pass when there is none; row events by the row's;
+* database: any do_db → must match one; else must match no ignore_db. Statements are asked by their current database;
+  row events by the row's. A statement without one passes a do_db if it changes tables, all of them in such databases;
+  the servers leave it out, and then lack the table whose rows they apply;
 * tables, in the order the statement names them, the first that matches a rule decides: do_table → yes, ignore_table →
   no, wild_do → yes, wild_ignore → no. None matched: yes unless there is a do list. A statement that names tables but
   updates none → no;
@@ -85,7 +86,7 @@ class ReplicationFilter:
         return next((old for old, new in self.rewrite_db if new == database), database)
 
     def accepts_database(self, database: str) -> bool:
-        """`database` is the current one, already rewritten; '' = none."""
+        """`database` is the current one, already rewritten; '' = none: what the statement names decides."""
         if not database:
             return True
         if self.do_db:
@@ -126,6 +127,10 @@ class ReplicationFilter:
             return False
         if names.tables and self.waiting.issuperset(names.tables):
             return False  # one that names others, too: drawn_in.py
+        if self.do_db and not database and names.database is None:
+            changed = names.tables or names.some_of
+            if not changed or not all(self.accepts_database(of) for of, _ in changed):
+                return False
         if names.some_of:
             verdicts = {self._accepts_name(name) for name in names.some_of}
             if len(verdicts) > 1:

@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from pymysql import err
+
 from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
 from rplctl.event.charset import charset_of
@@ -119,6 +121,7 @@ class Session:
         self._is_foreign = False  # a statement's session may hold
         self._is_speaking = False  # what is sent now is meant for it
         self._database = ""
+        self.missing_database: err.Error | None = None  # of the statement that was entered last
         self._policy: dict[str, Sql] = {}  # of primary keys, for every statement of the source
         self._own: dict[str, Sql] = {}  # the server's, for what neither policy nor event says
 
@@ -194,6 +197,20 @@ class Session:
             self._database = database
             self._current.pop("collation_database", None)  # USE sets it
 
+    def _use_or_none(self, database: str) -> None:
+        """A default database that the target lacks is none, as on the servers: a statement may qualify all its names.
+
+        A session cannot have none again. In information_schema nothing can be made or changed, so a name without its
+        database ends with an error, for which `missing_database` is given.
+        """
+        try:
+            self.use(database)
+        except err.Error as error:
+            if error.args[0] != er.BAD_DB_ERROR:
+                raise
+            self.use("information_schema")
+            self.missing_database = error
+
     def forget_database(self) -> None:
         """The default database may have been dropped or made again."""
         self._database = ""
@@ -209,8 +226,9 @@ class Session:
         once = [self._once(variable, is_same_vendor=is_same) for variable in variables]
         if not query.database.isascii():
             self.leave()
+        self.missing_database = None
         if not query.suppress_use:
-            self.use(query.database)
+            self._use_or_none(query.database)
         wanted = statement_settings(query, source, self._server, self._collation_name)
         defaults = query.context.character_set_collations
         if defaults and self._server.is_mariadb and self._server.version >= _DEFAULT_COLLATIONS_SINCE:

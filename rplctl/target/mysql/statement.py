@@ -41,7 +41,6 @@ _CREATES_OR_ALTERS, _NAMES_EVENT = re.compile(rb"(?:CREATE|ALTER)\b", re.I), re.
 _BEFORE_EVENT = frozenset({"OR", "REPLACE", "DEFINER"})
 _EXCHANGE = re.compile(rb"ALTER\s+(?:IGNORE\s+|ONLINE\s+|OFFLINE\s+)*TABLE\b.*\b(?:EXCHANGE|CONVERT)\b", re.I | re.S)
 _VERSIONS = re.compile(rb"(?:ALTER|CREATE)\b.*\bSYSTEM\s+VERSIONING\b", re.I | re.S)
-_DATABASE = re.compile(rb"(?:CREATE|DROP)\s+(?:OR\s+REPLACE\s+)?(?:DATABASE|SCHEMA)\b", re.I)
 # MySQL logs CREATE TABLE … SELECT as CREATE TABLE … START TRANSACTION and rows; behind it no position could be set
 _START_TRANSACTION = re.compile(rb"\)\s*START\s+TRANSACTION\s*\Z", re.I)
 # functions of a default (MariaDB takes them all); NOW() and its like follow the source's clock
@@ -131,11 +130,6 @@ def needs_autocommit(sql: bytes) -> bool:
     """
     words = _QUOTED.sub(b"''", _bare(sql))
     return _EXCHANGE.match(words) is not None or _VERSIONS.match(words) is not None
-
-
-def names_a_database(sql: bytes) -> bool:
-    """CREATE or DROP DATABASE: its own default database need not exist, or not any more."""
-    return _DATABASE.match(_bare(sql)) is not None
 
 
 def refuse_inexact(

@@ -432,15 +432,11 @@ class MysqlTarget(OneConnection):
         try:
             self._driver.take_several(wanted=False)
             with session.foreign():
-                try:
-                    session.statement(query, statement.variables, source, is_ddl=is_ddl)
-                except err.Error as error:
-                    if error.args[0] != er.BAD_DB_ERROR or not mysql_statement.names_a_database(query.sql_bytes):
-                        raise
+                session.statement(query, statement.variables, source, is_ddl=is_ddl)
                 with session.own_commits(wanted=mysql_statement.needs_autocommit(query.sql_bytes)):
                     self._send(dropped or mysql_statement.text_of(text), statement.file or None)
         except (err.Error, OSError) as error:
-            failure = target_error(error)
+            failure = target_error(session.missing_database or error)
         if is_ddl:
             self._facts.follow(query.sql_bytes)
             session.forget_database()

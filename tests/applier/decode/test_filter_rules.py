@@ -76,7 +76,7 @@ def test_rows_are_asked_for_their_database_then_their_table(
 @pytest.mark.parametrize(
     ("text", "current", "accepted"),
     [
-        ("do_db=d", "", True),  # no current database: replicate
+        ("do_db=d", "", True),  # no current database: the tables decide
         ("ignore_db=d", "", True),
         ("do_db=d", "e", False),
         ("ignore_db=d", "d", False),
@@ -123,6 +123,24 @@ def test_statements_are_asked_for_their_current_database(text: str, current: str
 )
 def test_a_statement_is_accepted_by_the_tables_it_updates(text: str, sql: str, accepted: bool) -> None:
     assert rules(text).accepts_statement(sql, "d", CONTEXT) is accepted
+
+
+@pytest.mark.parametrize(
+    ("sql", "accepted"),
+    [
+        ("CREATE TABLE d.t (a INT)", True),
+        ("CREATE TABLE e.t (a INT)", False),
+        ("DROP TABLE d.t, e.t", False),
+        ("RENAME TABLE d.t TO d.u", True),
+        ("UPDATE d.t, e.t SET d.t.a=1", False),
+        ("CREATE DATABASE d", True),
+        ("CREATE DATABASE e", False),
+        ("CREATE USER u", False),
+    ],
+)
+def test_without_a_current_database_the_changed_tables_decide(sql: str, accepted: bool) -> None:
+    assert rules("do_db=d").accepts_statement(sql, "", CONTEXT) is accepted
+    assert rules("ignore_db=d").accepts_statement("CREATE TABLE e.t (a INT)", "", CONTEXT)
 
 
 @pytest.mark.parametrize("text", ["ignore_table=d.t", "wild_do_table=d.%", "do_db=d", "ignore_db=e"])

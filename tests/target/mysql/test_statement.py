@@ -16,7 +16,6 @@ from rplctl.target.mysql.statement import (
     changes_only_rows,
     drop_of_those_there,
     judge,
-    names_a_database,
     needs_autocommit,
     text_executed,
     text_of,
@@ -125,12 +124,11 @@ def test_a_statement_in_an_executable_comment_is_judged_as_the_source_executed_i
     assert changes_only_rows(text_executed(query(sql), MARIADB))
 
 
-def test_statements_that_need_autocommit_and_databases() -> None:
+def test_statements_that_need_autocommit() -> None:
     assert needs_autocommit(b"ALTER ONLINE TABLE t\nEXCHANGE PARTITION p WITH TABLE u")
     assert needs_autocommit(b"ALTER TABLE t ADD a INT,\nADD SYSTEM VERSIONING")
     assert not needs_autocommit(b"ALTER TABLE t COMMENT 'WITH SYSTEM VERSIONING, EXCHANGE'")
     assert not needs_autocommit(b"ALTER TABLE t ADD exchanged INT") and not needs_autocommit(b"DROP TABLE exchange")
-    assert names_a_database(b"CREATE OR REPLACE SCHEMA d") and not names_a_database(b"CREATE TABLE database_ (a INT)")
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,29 @@ def test_urls_of_both_vendors_are_one_kind() -> None:
 
 
 @LONG
+def test_a_default_database_that_is_missing_matters_to_bare_names_alone(
+    target: MysqlTarget, server: MariadbServer
+) -> None:
+    """The servers' own replicas go on at such a statement, and end with 1049 at a name without its database."""
+
+    def run_in(database: str, sql: str) -> None:
+        target.begin(foreign_keys=True)
+        query = replace(QUERY, sql_bytes=sql.encode(), database=database)
+        target.run_statement(Statement(query, (), (), SOURCE if target.server.is_mariadb else "9.1.0"))
+        target.commit()
+
+    run_in("nowhere", "CREATE TABLE shop.t (id INT)")
+    run_in("nowhere", "INSERT INTO shop.t VALUES (1)")
+    for bare in ("CREATE TABLE t (id INT)", "INSERT INTO t VALUES (2)", "DROP TABLE t"):
+        with pytest.raises(TargetError, match="Unknown database 'nowhere'") as caught:
+            run_in("nowhere", bare)
+        assert caught.value.errno == 1049
+        target.rollback()
+    run_in("shop", "INSERT INTO t VALUES (3)")
+    assert sorted(server.sql("SELECT id FROM shop.t")) == [(1,), (3,)]
+
+
+@LONG
 def test_a_statement_runs_in_the_session_it_had_on_the_source(target: MysqlTarget, server: MariadbServer) -> None:
     run(target, "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, a VARCHAR(60), b DATETIME(6), c DOUBLE)")
     run(
