@@ -49,6 +49,7 @@ class ThreadStatus:
     connected: bool = False  # receiver: Yes (True) or Connecting (False)
     last_errno: int = 0
     last_error: str = ""
+    last_hint: str = ""  # what an operator can do about the last error; a second way is a line of its own
     last_error_timestamp: float = 0.0
     updated: float = field(default_factory=time.time)  # when the process last wrote this
     worked: float = 0.0  # when the thread itself last said something

@@ -20,7 +20,7 @@ from rplctl import __version__
 from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.durable import replace_file
-from rplctl.errors import RplError, in_one_line
+from rplctl.errors import RplError
 from rplctl.history import note_event, stamp
 from rplctl.hook import call
 from rplctl.mask import masked
@@ -77,7 +77,7 @@ class Trouble:
             return
         self._known = _Known(known.since if known else time.time(), status.last_errno, error.message, True)
         self._call("error", "stopped", hint, error.position)
-        self._note("error", f"stopped: {error.message}{f' (hint: {in_one_line(hint)})' if hint else ''}", error)
+        self._note("error", f"stopped: {error.message}", error)
         self.write()
 
     def gone(self) -> None:

@@ -72,7 +72,7 @@ def test_on_a_full_disk_both_threads_go_on_and_what_they_say_is_true(
     receiver.retrying(RplError("away", errno=2003), is_first=False)
     found = [read_status(channel.status_path(role)) for role in ("applier", "receiver")]
     assert [status.last_errno for status in found] == [1021, 2003]
-    assert found[0].last_error.startswith("disk full (hint: ") and found[1].last_error == "away"
+    assert found[0].last_error == "disk full" and "rplctl start" in found[0].last_hint and found[1].last_error == "away"
     assert list(channel.run_folder.glob(".*.tmp*")) == []
     applier.status.executed_gtid_set = "0-1-1," * 2000  # does not fit where the old one was
     applier.write()

@@ -20,7 +20,7 @@ from rplctl.applier.way_out import way_out
 from rplctl.channel import Channel
 from rplctl.commit.belonging import UnfitTarget
 from rplctl.config import Config
-from rplctl.errors import RplError, in_one_line
+from rplctl.errors import RplError
 from rplctl.info import RelayLogInfo
 from rplctl.status import AWAY, PATIENCE_S, StatusFile, ThreadStatus, read_status
 from rplctl.target.registry import dialect_of, target_kind
@@ -178,7 +178,7 @@ class Report:
         if self.is_away:
             self.is_away = False
             status = self.status
-            status.last_errno, status.last_error, status.last_error_timestamp = 0, "", 0.0
+            status.last_errno, status.last_error, status.last_hint, status.last_error_timestamp = 0, "", "", 0.0
             self.write()
 
     def failed(self, error: RplError) -> None:
@@ -191,8 +191,7 @@ class Report:
 
     def _error(self, error: RplError, beginning: str = "") -> None:
         self.status.last_errno = error.errno or er.UNKNOWN_ERROR
-        hint = f" (hint: {in_one_line(error.hint)})" if error.hint else ""
-        self.status.last_error = beginning + error.message + hint
+        self.status.last_error, self.status.last_hint = beginning + error.message, error.hint
         self.status.last_error_timestamp = time.time()
 
     def stopped(self) -> None:

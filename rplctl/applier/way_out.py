@@ -66,7 +66,7 @@ def way_out(error: RplError, *, copies: bool = True) -> str:
     no copy of a table.
     """
     if copies and error.errno in BY_COPY:
-        own = f"\nor {error.hint}" if error.hint else ""
+        own = f"\n{error.hint}" if error.hint else ""
         return for_channel(f"{_COPY_TABLE.format(table=_shown(error.table))}{own}", error.channel or "")
     if error.hint:
         return for_channel(error.hint, error.channel or "")

@@ -17,6 +17,8 @@ from rplctl.command.channel.source_terms import to_source, to_source_text
 from rplctl.config import Config
 from rplctl.errors import NotRunning, UsageError
 
+HINTS = ("Last_IO_Hint", "Last_SQL_Hint")  # shown after MySQL's columns, but only if there is an error
+
 
 def show_status(
     options: Globals,
@@ -27,7 +29,7 @@ def show_status(
     ),
     field: str | None = option("--field", "COLUMN", "Print only the value of this column, one line per channel."),
     exit_code: bool = switch("--exit-code", "Exit with 3 if a thread of a channel does not run."),
-    brief: bool = switch("--brief", "Print three lines per channel."),
+    brief: bool = switch("--brief", "Print three lines per channel, and the hint of an error."),
     watch: str | None = option("--watch", "SECONDS", "Print the status every N seconds until Ctrl-C."),
 ) -> None:
     """Show the state of each channel (SHOW SLAVE STATUS)."""
@@ -68,10 +70,11 @@ def _status_rows(
 
     with one_look():
         failed = for_each(options, channel, look, every=every)
+    hints = tuple(name for name in HINTS if any(row[name] for row in rows))
     if terminology == "master":
-        return rows, COLUMNS if options.verbose else WORKLOG_COLUMNS, failed
+        return rows, COLUMNS if options.verbose else WORKLOG_COLUMNS + hints, failed
     new = [{to_source(name): to_source_text(name, value) for name, value in row.items()} for row in rows]
-    return new, tuple(to_source(name) for name in (COLUMNS if options.verbose else SOURCE_COLUMNS)), failed
+    return new, tuple(to_source(name) for name in (COLUMNS if options.verbose else SOURCE_COLUMNS + hints)), failed
 
 
 def _brief(row: dict[str, object], terminology: str) -> str:
@@ -93,6 +96,7 @@ def _brief(row: dict[str, object], terminology: str) -> str:
         f"channel '{row['Channel_Name']}': receiver {io}, applier {sql}, {behind}",
         f"  read {_place(at[0], at[1])}, applied {_place(at[2], at[3])}, relay logs {space}",
         f"  {doing}",
+        *(f"  hint: {row[name]}".replace("\n", "; ") for name in HINTS if row[name]),
     )
     return "".join(clean(line) + "\n" for line in lines)
 

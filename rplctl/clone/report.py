@@ -10,7 +10,7 @@ import time
 
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel
-from rplctl.errors import RplError, in_one_line
+from rplctl.errors import RplError
 from rplctl.status import StatusFile, ThreadStatus, read_status
 
 ROLE = "cloner"  # of its file; it is part of the receiver's process
@@ -21,8 +21,9 @@ class CloneReport:
     def __init__(self, channel: Channel) -> None:
         status = read_status(channel.status_path(ROLE))
         self._status = ThreadStatus(
-            last_errno=status.last_errno, last_error=status.last_error, clone_moved=status.clone_moved,
+            last_errno=status.last_errno, last_error=status.last_error, last_hint=status.last_hint,
             last_error_timestamp=status.last_error_timestamp, clone_step=status.clone_step,
+            clone_moved=status.clone_moved,
         )  # fmt: skip
         self._file = StatusFile(channel.status_path(ROLE), self._status)
 
@@ -38,13 +39,14 @@ class CloneReport:
         """Record that rows have arrived."""
         status = self._status
         status.clone_moved = time.time()
-        had_error, status.last_errno, status.last_error = bool(status.last_errno), 0, ""
+        had_error = bool(status.last_errno)
+        status.last_errno, status.last_error, status.last_hint = 0, "", ""
         self._file.write_if_older(0.0 if had_error else _INTERVAL_S)
 
     def failed(self, error: RplError) -> None:
         """It waits and tries again."""
         status = self._status
         status.last_errno = error.errno or er.UNKNOWN_ERROR
-        status.last_error = error.message + (f" (hint: {in_one_line(error.hint)})" if error.hint else "")
+        status.last_error, status.last_hint = error.message, error.hint
         status.last_error_timestamp = time.time()
         self._file.write()

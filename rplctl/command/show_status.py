@@ -106,6 +106,8 @@ class SlaveStatus:
     Get_Master_public_key: int = _from("master.get_public_key")
     Network_Namespace: str = _from("master.network_namespace")
     # --- MariaDB's and ours
+    Last_IO_Hint: str = _from("io.last_hint")
+    Last_SQL_Hint: str = _from("sql.last_hint")
     Using_Gtid: str = _from()
     Master_Binlog_Dir: str = _from("master.master_binlog_dir")
     Commit_Mode: str = _from("sql.commit_mode")
@@ -137,6 +139,7 @@ class SlaveStatus:
     Clone_Reader_State: str = _from()
     Clone_Last_Errno: int = _from("clone.last_errno")  # of its reading end, until something was read behind it
     Clone_Last_Error: str = _from("clone.last_error")
+    Clone_Last_Hint: str = _from("clone.last_hint")
     Clone_Last_Error_Timestamp: str = _from()
     Verify_Timestamp: str = _from()  # when the last whole `rplctl verify` began; ''
     Verify_Tables: int = _from()
@@ -243,9 +246,9 @@ def _target_state(repositories: Repositories, relay: RelayLogInfo, applier: Thre
     error = belonging_of(repositories.config, repositories.channel, repositories.engine).error
     if error is None:
         return {"Target_State": ""}
-    text = error.in_one_line
-    errors = {"Last_Errno": error.errno, "Last_Error": text, "Last_SQL_Errno": error.errno, "Last_SQL_Error": text}
-    return {"Target_State": str(error.state), **errors}
+    number, text = error.errno, error.message
+    errors = {"Last_Errno": number, "Last_Error": text, "Last_SQL_Errno": number, "Last_SQL_Error": text}
+    return {"Target_State": str(error.state), **errors, "Last_SQL_Hint": error.hint}
 
 
 def _found(source: object, name: str, kind: object) -> object:

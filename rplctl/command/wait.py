@@ -139,7 +139,7 @@ def _not_running(channel: Channel, dead: ThreadReport, executed: BinlogPosition)
         return NotRunning(text, errno=er.SLAVE_NOT_RUNNING, channel=channel.name, position=str(executed), hint=hint)
     error = dead.status.last_error
     text = f"the {dead.role} of channel '{channel.name}' stopped: {error}" if error else _NOT_RUNNING
-    hint = "" if "(hint: " in error else f"rplctl start{name}"
+    hint = dead.status.last_hint or f"rplctl start{name}"
     errno = dead.status.last_errno or er.SLAVE_NOT_RUNNING
     return NotRunning(text, errno=errno, channel=channel.name, position=str(executed), hint=hint)
 

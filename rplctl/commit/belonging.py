@@ -27,7 +27,7 @@ from rplctl.channel import Channel
 from rplctl.commit.marker import read_marker
 from rplctl.commit.step import CommitMode
 from rplctl.config import Config
-from rplctl.errors import TargetError, for_channel, in_one_line
+from rplctl.errors import TargetError, for_channel
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.instance_id import instance_id, instance_place, made_instance_id
 from rplctl.own_tables.lake_batch import last_batch
@@ -58,11 +58,6 @@ class UnfitTarget(TargetError):
     def __init__(self, state: TargetState, message: str, *, channel: str, position: str, hint: str) -> None:
         super().__init__(message, errno=er.SLAVE_RLI_INIT_REPOSITORY, channel=channel, position=position, hint=hint)
         self.state = state
-
-    @property
-    def in_one_line(self) -> str:
-        """The error and its remedies in one line, for a status."""
-        return f"{self.message} (hint: {in_one_line(self.hint)})"
 
 
 @dataclass(frozen=True, slots=True)

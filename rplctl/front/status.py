@@ -52,6 +52,9 @@ def kind_of(name: str) -> Column:
 def _value(look: Look, name: str, *, as_source: bool) -> object:
     status = look.status
     made: dict[str, Callable[[], object]] = {
+        "Last_Error": lambda: _with_hint(status.Last_Error, status.Last_SQL_Hint),
+        "Last_IO_Error": lambda: _with_hint(status.Last_IO_Error, status.Last_IO_Hint),
+        "Last_SQL_Error": lambda: _with_hint(status.Last_SQL_Error, status.Last_SQL_Hint),
         "Gtid_IO_Pos": lambda: status.Retrieved_Gtid_Set if status.Using_Gtid != "No" else "",
         "Replicate_Do_Domain_Ids": lambda: ", ".join(map(str, look.master.do_domain_ids)),
         "Replicate_Ignore_Domain_Ids": lambda: ", ".join(map(str, look.master.ignore_domain_ids)),
@@ -69,3 +72,8 @@ def _value(look: Look, name: str, *, as_source: bool) -> object:
     }
     value = made[name]() if name in made else getattr(status, name)
     return to_source_text(name, value) if as_source else value
+
+
+def _with_hint(error: str, hint: str) -> str:
+    """The error, and its hint on a line of its own: the servers have no column for a hint."""
+    return f"{error}\nHint: {hint}" if hint else error

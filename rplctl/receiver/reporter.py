@@ -12,7 +12,7 @@ from typing import Final
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel
 from rplctl.config import Config
-from rplctl.errors import RplError, for_channel, in_one_line
+from rplctl.errors import RplError, for_channel
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.receiver.retrieved_gtids import RetrievedGtids
 from rplctl.source import SourceIdentity
@@ -24,15 +24,14 @@ IDLE_S: Final = 5.0  # nothing new was read
 STARTING: Final = "Starting"
 STEADY_S: Final = 5.0  # a connection that lasted this long is no failed attempt
 WAITING: Final = "Waiting for master to send event"
-_OTHERWISE = "repair the cause in the error, then rplctl start: nothing is lost"
+_OTHERWISE = "repair the cause of the error, then run: rplctl start"
 
 
 def log_error(error: RplError) -> int:
     """Write the receiver's last error to its log, and return the exit code."""
     logging.getLogger("rplctl.receiver").error(
-        "%s%s",
+        "%s",
         error.message,
-        f" (hint: {in_one_line(error.hint)})" if error.hint else "",
         exc_info=error.__cause__ if type(error) is RplError and not error.transient else None,  # nobody foresaw it
     )
     return error.exit_code
@@ -67,7 +66,7 @@ class Reporter:
         status = self.status
         status.retrieved_gtid_set, status.transfer_timestamp = retrieved, 0
         status.connected, status.is_waiting, status.lost = True, True, 0.0
-        status.last_errno, status.last_error, status.last_error_timestamp = 0, "", 0.0
+        status.last_errno, status.last_error, status.last_hint, status.last_error_timestamp = 0, "", "", 0.0
         status.master_server_id, status.master_uuid = identity.server_id, identity.uuid
         status.clock_difference, status.clock_error = identity.clock_difference, identity.clock_error
         self._connected_at = time.monotonic()
@@ -101,9 +100,8 @@ class Reporter:
         """Final: the way out is told with it, as the applier does."""
         self._error(error)
         self.status.connected = False
-        hint = for_channel(error.hint or _OTHERWISE, self._channel)
-        self._trouble.ends(error, self.status, hint)
-        self.status.last_error += f" (hint: {in_one_line(hint)})"
+        self.status.last_hint = for_channel(error.hint or _OTHERWISE, self._channel)
+        self._trouble.ends(error, self.status, self.status.last_hint)
 
     def stopped(self) -> None:
         if self.status.connected:
@@ -125,5 +123,5 @@ class Reporter:
 
     def _error(self, error: RplError) -> None:
         self.status.last_errno = error.errno or er.SLAVE_FATAL_ERROR
-        self.status.last_error = error.message
+        self.status.last_error, self.status.last_hint = error.message, for_channel(error.hint, self._channel)
         self.status.last_error_timestamp = time.time()

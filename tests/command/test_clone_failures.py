@@ -190,9 +190,10 @@ def test_rows_of_another_writer_stop_it_and_a_table_that_is_dropped_is_copied_ag
 
 
 def stopped(replica: Replica) -> str:
-    """What the applier ends with."""
+    """The error that ended the applier, and its hint."""
     wait_until(lambda: replica.status()["Last_SQL_Errno"] and not replica.pid("applier"), 120)
-    return str(replica.status()["Last_SQL_Error"])
+    status = replica.status()
+    return f"{status['Last_SQL_Error']}\n{status['Last_SQL_Hint']}"
 
 
 def sql_on_target(replica: Replica, sql: str) -> None:

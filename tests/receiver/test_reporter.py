@@ -87,7 +87,7 @@ def test_a_failure_outlives_the_process_and_its_successor_shows_it(tmp_path: Pat
     status = read_status(path)
     assert (status.state, status.connected) == ("", False)
     assert status.last_errno == 1593  # ER_SLAVE_FATAL_ERROR
-    assert status.last_error.startswith("an error without a number (hint: ")
+    assert status.last_error == "an error without a number" and "rplctl start" in status.last_hint
     successor = Reporter(Channel("", tmp_path))
     successor.begin()
     successor.state("Connecting to master")
@@ -105,4 +105,4 @@ def test_the_last_word_on_a_final_error_is_the_way_out(tmp_path: Path) -> None:
     report, path = reporter(tmp_path)
     report.failed(SourceError("purged", errno=1236, hint="rplctl change-master"))
     report.stopped()
-    assert read_status(path).last_error == "purged (hint: rplctl change-master)"
+    assert (read_status(path).last_error, read_status(path).last_hint) == ("purged", "rplctl change-master")

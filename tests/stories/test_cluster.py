@@ -210,7 +210,7 @@ def test_a_worker_without_rplctl_is_told_as_such(
     wait_until(lambda: replica.status()["Last_SQL_Error"], timeout_s=120)
     told = replica.status()
     assert "an executor has no rplctl to work with" in told["Last_SQL_Error"]
-    assert "man 7 rplctl-cluster" in told["Last_SQL_Error"]
+    assert "man 7 rplctl-cluster" in told["Last_SQL_Hint"]
     assert replica.pid("applier") is None
     assert replica.query("SELECT name FROM sqlite_master WHERE name = 'shop__t'") == []
 
@@ -311,7 +311,7 @@ def test_a_cluster_without_a_secret_is_refused_before_anything_is_started(
     assert "spark.master is set by rplctl" in refused.stderr
     replica.run("start", "--spark-conf", "spark.driver.memory=100m", expect=None)
     wait_until(lambda: replica.status()["Last_SQL_Error"], timeout_s=120)
-    told = replica.status()["Last_SQL_Error"]
+    told = replica.status()["Last_SQL_Error"] + replica.status()["Last_SQL_Hint"]
     assert "Spark did not start" in told and "spark.driver.memory" in told and "unexpectedly" not in told
 
 

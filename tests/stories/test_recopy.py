@@ -79,8 +79,8 @@ def test_the_hint_of_the_stop_leads_to_a_verified_copy(
     begun(replica, source)
     source.sql(UNCOMPUTABLE[0], "anew")
     wait_until(lambda: replica.status()["Last_SQL_Errno"] == 1846)
-    error = replica.status()["Last_SQL_Error"]
-    assert "rplctl init --on-uncomputable-ddl recopy; rplctl start" in error
+    hint = replica.status()["Last_SQL_Hint"]
+    assert "rplctl init --on-uncomputable-ddl recopy; rplctl start" in hint
     replica.run("init", "--on-uncomputable-ddl", "recopy")
     replica.run("start")
     for text in (UNCOMPUTABLE[1], *BEHIND):

@@ -44,7 +44,11 @@ def check_clone(config: Config, channel: Channel) -> Iterator[Finding]:
         yield _open(rows, threads, reader)
         if reader.last_errno:
             text = f"the copy cannot read since {clock(reader.last_error_timestamp)}: {reader.last_error}"
-            yield found("clone_reader_error", text, "repair that; rplctl tries again every few seconds")
+            yield found(
+                "clone_reader_error",
+                text,
+                reader.last_hint or "repair the cause of the error; rplctl tries again every few seconds",
+            )
 
 
 def _channels(repositories: Repositories) -> frozenset[str]:

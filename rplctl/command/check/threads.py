@@ -92,10 +92,11 @@ def _thread(thread: ThreadReport) -> Iterator[Finding]:
             text = f"the {role} has nobody to work with: {status.state}"
             yield found("no_executors", text, "look at Spark's cluster; the channel goes on by itself")
     elif thread.killed_at:
-        yield found(f"{role}_killed", status.last_error, "rplctl start (recovers and goes on)")
+        yield found(f"{role}_killed", status.last_error, status.last_hint)
     elif status.last_errno:
         text = f"the {role} does not run since {clock(status.updated)}; its last error: {status.last_error}"
-        yield found(f"{role}_error", text, "repair that, then rplctl start")
+        hint = status.last_hint.replace("\n", "; ") or "repair the cause of the error, then run: rplctl start"
+        yield found(f"{role}_error", text, hint)
 
 
 def _silent(thread: ThreadReport, since: float) -> Finding:

@@ -157,7 +157,7 @@ def error_of(child: Child, code: int) -> RplError:
     log = child.log or child.channel.log_path(child.role)
     kind = _ERROR_OF_EXIT_CODE.get(code, RplError)
     if status.last_errno and status.last_error_timestamp >= child.started - 1:
-        message, errno = status.last_error, status.last_errno
+        message, errno, hint = status.last_error, status.last_errno, status.last_hint
     else:
         how = ended_how(code)
         thread = f"the {child.role} of channel '{child.channel.name}'"
@@ -166,9 +166,16 @@ def error_of(child: Child, code: int) -> RplError:
             name = child.channel.name
             return RplError(f"{thread} {how}: {said or full.message}", errno=full.errno, channel=name, hint=full.hint)
         message, errno = f"{thread} {how}: {said or 'it said nothing'}", 0
+        hint = ""
     place = status.exec_position if child.role == APPLIER else status.read_position
     at = place.or_else("") if status.updated >= child.started - 1 else ""
-    return kind(message, errno=errno, channel=child.channel.name, position=at, hint=f"see {log}")
+    return kind(
+        message,
+        errno=errno,
+        channel=child.channel.name,
+        position=at,
+        hint=f"{hint}\nSee {log}" if hint else f"see {log}",
+    )
 
 
 def _lack_of_room(folder: Path) -> RplError | None:

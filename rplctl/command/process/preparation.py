@@ -219,7 +219,8 @@ def _settle_belonging(config: Config, channel: Channel, request: StartRequest) -
         state="",
         target_state=found.state,
         last_errno=found.error.errno,
-        last_error=found.error.in_one_line,
+        last_error=found.error.message,
+        last_hint=found.error.hint,
         last_error_timestamp=time.time(),
     )
     private_folder(channel.run_folder)

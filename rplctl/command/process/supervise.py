@@ -131,7 +131,8 @@ def _ending(run: Run) -> Ending | None:
     if not is_own and APPLIER not in running(run.channel):
         status = read_status(run.channel.status_path(APPLIER))
         if status.last_error:
-            raise NotRunning(status.last_error, errno=status.last_errno, channel=run.channel.name)
+            number, hint = status.last_errno, status.last_hint
+            raise NotRunning(status.last_error, errno=number, channel=run.channel.name, hint=hint)
         if _is_synced(run, run.wanted):
             return Ending.REACHED
         raise LockBusy(  # a verify that had started it, for one: cron tries again a minute later

@@ -99,12 +99,15 @@ def _locked_at(channel: Channel, role: str) -> float:
 def _killed(role: str, status: ThreadStatus, channel: str) -> ThreadStatus:
     """The status, with the end that nobody wrote down as its error; what it had met before stays in the text."""
     text = (
-        f"the {role} was killed at about {clock(status.updated)} (SIGKILL, out of memory or a crash of the machine): "
-        f"it did not stop by itself (hint: {for_channel('rplctl start', channel)} recovers and goes on)"
+        f"the {role} did not stop by itself: it was killed at about {clock(status.updated)} (SIGKILL, out of memory or "
+        "a crash of the machine)"
     )
+    hint = f"to recover and continue, run: {for_channel('rplctl start', channel)}"
     if status.last_errno:
         text += f"; its last error was {status.last_errno}: {status.last_error}"
-    return replace(status, last_errno=ER_KILLED[role], last_error=text, last_error_timestamp=status.updated)
+    return replace(
+        status, last_errno=ER_KILLED[role], last_error=text, last_hint=hint, last_error_timestamp=status.updated
+    )
 
 
 def clock(timestamp: float) -> str:

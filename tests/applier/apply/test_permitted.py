@@ -132,7 +132,7 @@ def stopped(replica: Replica, errno: int) -> str:
     status = replica.status()
     assert status["Last_SQL_Errno"] == errno, f"{done}{status}{replica.logs()}"
     replica.run("stop", expect=None)
-    return str(status["Last_SQL_Error"])
+    return f"{status['Last_SQL_Error']}\n{status['Last_SQL_Hint']}"
 
 
 def goes_on(replica: Replica, *change: str) -> None:

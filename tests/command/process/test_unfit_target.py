@@ -143,7 +143,7 @@ def test_a_lost_target_is_critical_for_every_command_and_starts_refuse(
     if kinds[0] == "FILE":
         shown = show_status(life.config, "")
         assert (shown.Target_State, shown.Last_SQL_Errno) == ("target_lost", 1872)
-        assert "rplctl reset --yes" in shown.Last_SQL_Error
+        assert "rplctl reset --yes" in shown.Last_SQL_Hint
     else:
         with pytest.raises(UnfitTarget):
             show_status(life.config, "")
