@@ -5,7 +5,7 @@
 # make quick   the tests that need no server and no Spark: a minute or two
 # make torture the longest fault matrices and random tests, an hour or more; ends with a page of the cases tried.
 #              EVERY=1 walks every case of the large matrices: several hours
-# make lint    ruff, mypy, import layers        make clean   all that is made here
+# make lint    ruff, mypy, import layers, spelling       make clean   all that is made here
 # make pictures the README's pictures, taken again
 # make bench   measurements; make bench ledger, clone, verify …: one part of them (tests/bench)
 SHELL := /bin/bash
@@ -54,6 +54,7 @@ lint: $(READY)
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/codespell *.md docs man migrations rplctl tests/README.md tests/bench/README.md
 
 bench: $(READY) servers
 	@$(if $(shell command -v sysbench),,$(if $(APT),$(call install,sysbench),echo 'not installed: apt-get install sysbench' >&2))

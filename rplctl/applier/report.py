@@ -1,7 +1,7 @@
-"""The applier's status file: what `show-status` tells of it, written at each change of state, and by its pulse.
+"""The applier's status file: the applier's part of `show-status`, written at each change of state, and by its pulse.
 
-To and fro between transactions and the wait for the next is no change as long as it goes on: that is written a few
-times a second at most, and when the wait has lasted (`rests`).
+An applier that keeps up changes all the time between a transaction and the wait for the next one. These changes are
+written a few times a second at most, and when the wait has lasted (`rests`).
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class Report:
         self.state(DELAYING, remaining_s)
 
     def state(self, words: str, remaining_delay: int | None = None) -> None:
-        """Say what the thread does; a change of state is written at once, to and fro aside."""
+        """Say what the thread does; a change is written at once, unless two states alternate."""
         before = self.status.state
         self.status.state, self.status.remaining_delay = words, remaining_delay
         self.status.is_waiting = words in (WAITING, DELAYING)

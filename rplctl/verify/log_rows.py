@@ -51,8 +51,8 @@ def _changes(rows: TableRows, keys: list[Key], pair: Pair) -> Iterator[tuple[Key
         images=first_columns(images, pair.width),
         target_kind=pair.kind,
     )
-    befores, afters = images.before.tolist(), images.after.tolist()
-    for change, before, after in zip(row_changes(ours), befores, afters, strict=True):
+    old, new = images.before.tolist(), images.after.tolist()
+    for change, before, after in zip(row_changes(ours), old, new, strict=True):
         yield keys[before] if before >= 0 else (), keys[after] if after >= 0 else (), change.after
 
 

@@ -56,7 +56,8 @@ def page() -> str:
 
 
 def _cell(text: str) -> str:
-    return " ".join(text.replace("|", "\\|").replace("<", "&lt;").split())
+    lines = text.replace("|", "\\|").replace("<", "&lt;").strip().split("\n")
+    return "<br>".join(" ".join(line.split()) for line in lines)
 
 
 def _messages() -> Iterator[Message]:
