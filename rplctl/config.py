@@ -12,14 +12,14 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 from rplctl import mysql_errors as er
-from rplctl.durable import is_readable_by_others, private_folder, replace_file
+from rplctl.durable import is_readable_by_others
 from rplctl.errors import ConfigError, RplError, error_numbers
 from rplctl.option_text import integer, is_clean, is_rule, joined
 from rplctl.plain_file import UnfitFile, read_plain
@@ -445,53 +445,6 @@ def _check_section(path: Path, section: str, values: Mapping[str, object]) -> di
     if has_password(str(checked.get("target", ""))) and is_readable_by_others(path):
         raise ConfigError(f"{path}: {section}target holds a password and others can read it", hint=f"chmod 600 {path}")
     return checked
-
-
-def store_options(datadir: Path, channel: str, values: Mapping[str, Value], *, only_this_channel: bool = False) -> Path:
-    """Set options in `<datadir>/rplctl.toml`, for the whole instance or one channel, durably; returns the file.
-
-    `''` is the whole instance; with `only_this_channel` it is the default channel alone, `[channel.""]`.
-    Raises ConfigError. Other options stay; comments of a hand-written file do not (the file is written anew).
-    """
-    path = private_folder(datadir) / INSTANCE_FILE
-    stored = read_file(path) if path.exists() else {}
-    section = stored.setdefault("channel", {}).setdefault(channel, {}) if channel or only_this_channel else stored
-    section |= {name: check_value(name, value, "command line") for name, value in values.items()}
-    replace_file(path, to_toml(stored).encode())
-    return path
-
-
-def forget_options(datadir: Path, channel: str, names: Collection[str]) -> None:
-    """Remove these options from the channel's own section of `<datadir>/rplctl.toml`. Raises ConfigError."""
-    path = datadir / INSTANCE_FILE
-    stored = read_file(path) if path.exists() else {}
-    section = stored.get("channel", {}).get(channel, {})
-    if not section.keys() & set(names):
-        return
-    rest = {name: value for name, value in section.items() if name not in names}
-    others = {name: options for name, options in stored["channel"].items() if name != channel}
-    stored["channel"] = others | ({channel: rest} if rest else {})
-    replace_file(path, to_toml(stored).encode())
-
-
-def to_toml(stored: Mapping[str, Any]) -> str:
-    """Options and `[channel.NAME]` sections as TOML text; `tomllib.loads` gives them back."""
-    lines = [f"{name} = {_toml_value(value)}" for name, value in stored.items() if name != "channel"]
-    for name, section in stored.get("channel", {}).items():
-        lines += ["", f"[channel.{_toml_value(name)}]"]
-        lines += [f"{key} = {_toml_value(value)}" for key, value in section.items()]
-    return "\n".join(["# Options of this instance; see rplctl.toml(5). Rewritten by `rplctl init`.", *lines, ""])
-
-
-def _toml_value(value: Value | list[str]) -> str:
-    if isinstance(value, list):
-        return f"[{', '.join(map(_toml_value, value))}]"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int):
-        return str(value)
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + "".join(c if is_clean(c) else f"\\u{ord(c):04x}" for c in escaped) + '"'
 
 
 def default_datadir(config_file: Path | None = None) -> Path:

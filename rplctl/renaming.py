@@ -25,11 +25,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rplctl.channel import Channel, hold_lock
-from rplctl.config import INSTANCE_FILE, Config, load_config, read_file, to_toml
+from rplctl.config import INSTANCE_FILE, Config, load_config
 from rplctl.durable import private_folder, remove_file, rename, replace_file, sync_folder
 from rplctl.errors import RplError, UsageError
 from rplctl.failpoint import crash_point
 from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.option_file import read_document, to_bytes
 from rplctl.plain_file import parsed_json, read_plain
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.relay_log.purge import finish_purge
@@ -209,11 +210,12 @@ class _Renaming:
 
     def options(self) -> None:
         path = self.old.datadir / INSTANCE_FILE
-        stored = read_file(path) if path.exists() else {}
-        sections = stored.get("channel", {})
+        document = read_document(path)
+        sections = document.get("channel", {})
         if names := [name for name in sections if name.lower() == self.old.name.lower()]:
-            stored["channel"] = {self.new.name if one in names else one: values for one, values in sections.items()}
-            replace_file(path, to_toml(stored).encode())
+            for name in names:
+                sections[self.new.name] = sections.pop(name)
+            replace_file(path, to_bytes(document))
         crash_point("rename_after_options")
 
     def folder(self) -> None:

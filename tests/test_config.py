@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from rplctl import config
-from rplctl.config import OPTIONS, Config, default_datadir, load_config, store_options, to_toml
+from rplctl.config import OPTIONS, Config, default_datadir, load_config
 from rplctl.errors import ConfigError
+from rplctl.option_file import forget_options, read_document, section_of, store_options, to_bytes
 from rplctl.secret import protect
 from rplctl.target_url import has_password, url_with_password, url_without_password
 
@@ -189,11 +190,24 @@ def test_nothing_is_stored_when_one_value_is_wrong(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "plain", 'q"uote', "back\\slash", "ünïcode", "tab\tnewline\n", "\x7f\x00"])
-def test_toml_texts_round_trip(text: str) -> None:
-    assert tomllib.loads(to_toml({"a": text, "channel": {text: {"b": text}}})) == {
-        "a": text,
-        "channel": {text: {"b": text}},
-    }
+def test_toml_texts_round_trip(tmp_path: Path, text: str) -> None:
+    document = read_document(tmp_path / "none")
+    section_of(document, text)["b"] = text
+    document["a"] = text
+    assert tomllib.loads(to_bytes(document).decode()) == {"a": text, "channel": {text: {"b": text}}}
+
+
+def test_comments_and_order_of_a_file_stay(tmp_path: Path) -> None:
+    text = '# ours\nserver_id = 7 # of the rack\n\n# the shop\n[channel.shop]\nreplicate_do_db = "shop" # only\n'
+    write(tmp_path / "rplctl.toml", text)
+    store_options(tmp_path, "shop", {"replicate_do_db": "web"}, only_this_channel=True)
+    store_options(tmp_path, "", {"sync_relay_log": 5})
+    forget_options(tmp_path, "shop", ["replicate_ignore_db"])
+    kept = (tmp_path / "rplctl.toml").read_text()
+    assert all(comment in kept for comment in ("# ours", "# of the rack", "# the shop", "# only"))
+    assert load_config(tmp_path).sync_relay_log == 5 and load_config(tmp_path, "shop").replicate_do_db == "web"
+    forget_options(tmp_path, "shop", ["replicate_do_db"])
+    assert load_config(tmp_path, "shop").replicate_do_db == ""
 
 
 def test_a_password_in_the_environments_target_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,8 +19,9 @@ from rplctl.channel import Channel
 from rplctl.command.channel.change_options import MasterChanges
 from rplctl.command.channel.context import administer, engine_of, known_channels, one_engine, open_repositories
 from rplctl.command.rename_channel import rename_channel
-from rplctl.config import Config, load_config, store_options
+from rplctl.config import Config, load_config
 from rplctl.failpoint import RENAME_POINTS
+from rplctl.option_file import store_options
 from rplctl.own_tables.tables import has_rows
 from rplctl.renaming import journal_path
 from tests.kit.channel_life import TRANSACTIONS, Archive, Life

@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from rplctl.command.channel.context import APPLIER, administer, refuse_while_running
-from rplctl.config import OPTIONS, Config, check_value, store_options
+from rplctl.config import OPTIONS, Config, check_value
 from rplctl.errors import UsageError
 from rplctl.history import note_event
+from rplctl.option_file import store_options
 
 FILTERS = tuple(name for name, o in OPTIONS.items() if o.is_filter)
 

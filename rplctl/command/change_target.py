@@ -35,12 +35,12 @@ from rplctl.config import (
     channel_sections,
     load_config,
     read_options,
-    store_options,
 )
 from rplctl.errors import TargetError, UsageError
 from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
 from rplctl.history import note_event
 from rplctl.info import RelayLogInfo
+from rplctl.option_file import store_options
 from rplctl.position import BinlogPosition
 from rplctl.renaming import finish_rename, refuse_pending_rename
 from rplctl.repository.base import RepositoryKind

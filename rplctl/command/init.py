@@ -14,12 +14,13 @@ from pathlib import Path
 from rplctl.command.channel.context import Note, engine_of, files_may_change
 from rplctl.command.instance.takes_effect import notes_of_running
 from rplctl.commit.resolve import verbs_for, wants_two_phases
-from rplctl.config import Config, Value, load_config, read_file, store_options
+from rplctl.config import Config, Value, load_config, read_file
 from rplctl.durable import private_folder
 from rplctl.errors import RplError, UsageError
 from rplctl.event.kernel_cache import cache_folder, choose_folder, is_compiled
 from rplctl.history import note_event
 from rplctl.instance_id import made_instance_id
+from rplctl.option_file import store_options
 from rplctl.own_process import start_beside
 from rplctl.repository import create_tables, list_channels, refuse_held_table
 from rplctl.repository.layout import statements_for_readers

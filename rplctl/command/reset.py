@@ -18,10 +18,11 @@ from rplctl.command.channel.change_plan import first_place
 from rplctl.command.channel.change_store import after_pending_change, keep_models, settle_position
 from rplctl.command.channel.context import ROLES, Note, Repositories, administer, not_configured, refuse_while_running
 from rplctl.command.check.sync_record import forget_sync
-from rplctl.config import Config, forget_options
+from rplctl.config import Config
 from rplctl.durable import remove_file
 from rplctl.history import note_event
 from rplctl.info import RelayLogInfo
+from rplctl.option_file import forget_options
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.relay_log.purge import purge_all

@@ -24,10 +24,11 @@ from rplctl.channel import Channel
 from rplctl.command.backup import TARGET_FILE, refuse_filled
 from rplctl.command.channel.context import Note
 from rplctl.command.instance.manifest import Manifest, read_manifest
-from rplctl.config import INSTANCE_FILE, read_file, to_toml
+from rplctl.config import INSTANCE_FILE
 from rplctl.durable import PRIVATE_FILE, private_folder, replace_file, sync, sync_folder
 from rplctl.errors import ConfigError, RplError, UsageError
 from rplctl.history import note_event
+from rplctl.option_file import read_document, to_bytes
 from rplctl.plain_file import open_plain
 
 SQLITE = "sqlite:"  # a target's URL begins with it
@@ -132,8 +133,8 @@ def _options(folder: Path, manifest: Manifest, datadir: Path) -> bytes | None:
     if INSTANCE_FILE not in manifest.digests:
         return None
     _opened(folder, path).close()
-    stored = read_file(path)
-    before = to_toml(stored)
+    stored = read_document(path)
+    before = to_bytes(stored)
     has_file_at_top = str(stored.get("target", SQLITE)).startswith(SQLITE)
     if has_file_at_top:
         stored.pop("target", None)
@@ -142,7 +143,7 @@ def _options(folder: Path, manifest: Manifest, datadir: Path) -> bytes | None:
         raise ConfigError(f"{path}: channel: tables were expected", hint="use another backup")
     with_file = [name for name, section in sections.items() if str(section.get("target", "")).startswith(SQLITE)]
     file_of = {name: f"target{Channel(name, datadir).suffix}.db" for name in with_file}
-    spelled = {name.lower(): name for name in reversed(sections)}
+    spelled = {name.lower(): name for name in reversed([*sections])}
     for file, channels in manifest.targets.items():
         file_of |= {spelled.get(channel.lower(), channel): file for channel in channels}
     for channel, file in file_of.items():
@@ -150,8 +151,8 @@ def _options(folder: Path, manifest: Manifest, datadir: Path) -> bytes | None:
             sections.setdefault(channel, {})["target"] = f"{SQLITE}///{datadir / file}"
         elif channel in sections:
             sections[channel].pop("target", None)
-    after = to_toml(stored)
-    return after.encode() if after != before else None
+    after = to_bytes(stored)
+    return after if after != before else None
 
 
 def _notes(manifest: Manifest) -> Iterator[Note]:

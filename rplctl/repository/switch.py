@@ -26,10 +26,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rplctl.channel import Channel, hold_lock, lock_holder
-from rplctl.config import Config, store_options
+from rplctl.config import Config
 from rplctl.durable import remove_file, replace_file
 from rplctl.errors import RepositoryConflict, RplError, must_stop
 from rplctl.failpoint import crash_point
+from rplctl.option_file import store_options
 from rplctl.plain_file import parsed_json, read_plain
 from rplctl.repository import create_tables, open_repository
 from rplctl.repository.base import RepositoryKind

@@ -19,10 +19,11 @@ from rplctl.command.channel.context import engine_of
 from rplctl.command.process import preparation
 from rplctl.commit.participants.choice import pages_path
 from rplctl.commit.xid import xid_prefix
-from rplctl.config import Config, load_config, store_options
+from rplctl.config import Config, load_config
 from rplctl.errors import RplError
 from rplctl.failpoint import ENVIRONMENT
 from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.option_file import store_options
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.repository import create_tables, open_repository
 from rplctl.repository.base import RepositoryKind

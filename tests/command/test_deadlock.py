@@ -39,8 +39,9 @@ from rplctl.command.skip import skip
 from rplctl.command.start import start
 from rplctl.command.stop import stop
 from rplctl.command.switch_repo import switch_repo
-from rplctl.config import Config, load_config, store_options
+from rplctl.config import Config, load_config
 from rplctl.errors import RplError
+from rplctl.option_file import store_options
 from tests.command.test_backup import Load, replica_of
 from tests.kit.servers import MariadbServer
 from tests.source.binlogs import FIRST_EVENT, statements, write_log

@@ -15,9 +15,10 @@ from rplctl.command.log_status import log_status
 from rplctl.command.purge_binary_logs import purge_binary_logs
 from rplctl.command.purge_relay_logs import purge_relay_logs
 from rplctl.command.restore import restore
-from rplctl.config import Config, Value, load_config, store_options
+from rplctl.config import Config, Value, load_config
 from rplctl.errors import UsageError
 from rplctl.info import MasterInfo
+from rplctl.option_file import store_options
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.repository import open_master_info
 from tests.applied_log.applied import apply_rest, events_of, logs_of, receive, resumed

@@ -13,8 +13,9 @@ from rplctl.command.channel.change_options import MasterChanges
 from rplctl.command.channel.context import engine_of
 from rplctl.command.instance.manifest import read_manifest
 from rplctl.command.restore import restore
-from rplctl.config import load_config, store_options
+from rplctl.config import load_config
 from rplctl.errors import UsageError
+from rplctl.option_file import store_options
 from rplctl.repository import list_channels
 
 

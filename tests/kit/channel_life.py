@@ -25,12 +25,13 @@ from rplctl.command.process.start_request import StartRequest
 from rplctl.commit.position_store import open_ledger
 from rplctl.commit.step import Step
 from rplctl.commit.transaction import commit_group
-from rplctl.config import Config, load_config, store_options
+from rplctl.config import Config, load_config
 from rplctl.event.gtid import MysqlGtidSet
 from rplctl.event.header import BINLOG_MAGIC
 from rplctl.event.scan import GroupKind
 from rplctl.event.types import EventType
 from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.option_file import store_options
 from rplctl.own_tables.tables import create_own_tables
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.receiver.receiver import Receiver

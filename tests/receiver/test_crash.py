@@ -15,10 +15,11 @@ from rplctl import demo
 from rplctl.channel import Channel
 from rplctl.command.change_master import change_master
 from rplctl.command.channel.change_options import MasterChanges
-from rplctl.config import load_config, store_options
+from rplctl.config import load_config
 from rplctl.durable import private_folder
 from rplctl.failpoint import ENVIRONMENT
 from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.option_file import store_options
 from rplctl.position import BinlogPosition
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.relay_log.reader import RelayLogReader

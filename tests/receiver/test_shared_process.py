@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from rplctl.channel import Channel
-from rplctl.config import store_options
 from rplctl.demo import BINLOG_FOLDER
+from rplctl.option_file import store_options
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.status import read_status
 from tests.kit.replica import Replica, wait_until

@@ -19,9 +19,10 @@ import pytest
 
 from rplctl import failpoint
 from rplctl.channel import Channel, hold_lock
-from rplctl.config import Config, load_config, store_options
+from rplctl.config import Config, load_config
 from rplctl.durable import replace_file
 from rplctl.errors import LockBusy, RepositoryConflict, RplError, UsageError
+from rplctl.option_file import store_options
 from rplctl.repository import RepositoryKind, create_tables, list_channels, open_repository
 from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO, Record
 from rplctl.repository.switch import (

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from rplctl.config import store_options
+from rplctl.option_file import store_options
 from rplctl.relay_log.index import RelayLogIndex
 from tests.kit.replica import Replica, wait_until
 from tests.kit.servers import MariadbServer

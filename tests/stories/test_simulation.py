@@ -33,12 +33,13 @@ from rplctl.channel import Channel
 from rplctl.commit.position_store import open_ledger
 from rplctl.commit.step import Ledger, Step
 from rplctl.commit.transaction import commit_group
-from rplctl.config import Config, load_config, store_options
+from rplctl.config import Config, load_config
 from rplctl.errors import RplError
 from rplctl.event.header import BINLOG_MAGIC
 from rplctl.event.scan import GroupKind
 from rplctl.event.types import EventType
 from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.option_file import store_options
 from rplctl.own_tables.tables import create_own_tables
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.receiver.receiver import Receiver

@@ -394,11 +394,7 @@ class BatchApplier:
         """A statement about tables that wait and others (a swap by RENAME), or of which only the source knows what it
         does to rows, is not carried out: these tables are copied as it leaves them.
         """
-        log.info(
-            "%s: to be copied again, because of the statement at %s",
-            ", ".join(map(".".join, names)),
-            batch.source_position,
-        )
+        log.info("%s: to be copied again, by a statement at %s", ", ".join(map(".".join, names)), batch.source_position)
         found = [(name, self._rules.original(name[0])) for name in names]
         self._commit(batch, lambda: draw_in(self._target.connection, self._channel.name, found))
         self.leave_out(self._rules.waiting.union(names))

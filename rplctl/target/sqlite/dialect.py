@@ -26,7 +26,9 @@ class SqliteDialect(Dialect):
     loads_alone = True
     ddl = DDL
 
-    open_engine = staticmethod(open_engine)
+    def open_engine(self, url: str) -> Engine:
+        return open_engine(url)
+
     mapped_errors = staticmethod(mapped_errors)
     open_target = staticmethod(SqliteTarget)
     open_log = staticmethod(open_sqlite_log)

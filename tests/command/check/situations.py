@@ -19,9 +19,10 @@ from rplctl.applier.report import READING, WAITING
 from rplctl.channel import Channel, hold_lock
 from rplctl.command.channel.context import open_repositories
 from rplctl.command.check.sync_record import forget_sync, note_stays, note_synced
-from rplctl.config import load_config, store_options
+from rplctl.config import load_config
 from rplctl.durable import private_folder, replace_file
 from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.option_file import store_options
 from rplctl.position import BinlogPosition
 from rplctl.receiver.reporter import WAITING as RECEIVING
 from rplctl.status import ThreadStatus

@@ -20,8 +20,9 @@ from rplctl.command.change_master import change_master
 from rplctl.command.channel.change_options import MasterChanges
 from rplctl.command.instance.manifest import MANIFEST, read_manifest
 from rplctl.command.restore import restore
-from rplctl.config import load_config, store_options
+from rplctl.config import load_config
 from rplctl.errors import RplError
+from rplctl.option_file import store_options
 
 pytestmark = pytest.mark.slow
 

@@ -1,0 +1,70 @@
+"""Writing option files: options are set and removed in place, so an operator's comments and order stay.
+
+Invariant: what is written is what `config.read_file` reads; a value was checked before it is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+import tomlkit
+from tomlkit import TOMLDocument
+from tomlkit.items import Table
+
+from rplctl.config import INSTANCE_FILE, Value, check_value, read_file
+from rplctl.durable import private_folder, replace_file
+
+_HEAD = "Options of this instance; see rplctl.toml(5). Changed by `rplctl init`."
+
+
+def read_document(path: Path) -> TOMLDocument:
+    """The file with its comments; a new document if there is none. Raises ConfigError as `read_file` does."""
+    if not path.exists():
+        document = tomlkit.document()
+        document.add(tomlkit.comment(_HEAD))
+        return document
+    read_file(path)
+    return tomlkit.parse(path.read_bytes())
+
+
+def to_bytes(document: TOMLDocument) -> bytes:
+    return tomlkit.dumps(document).encode()
+
+
+def section_of(document: TOMLDocument, channel: str) -> Table:
+    """The section of the channel, made if there is none."""
+    sections = document.setdefault("channel", tomlkit.table(is_super_table=True))
+    found: Table = sections.setdefault(channel, tomlkit.table())
+    return found
+
+
+def store_options(datadir: Path, channel: str, values: Mapping[str, Value], *, only_this_channel: bool = False) -> Path:
+    """Set options in `<datadir>/rplctl.toml`, for the whole instance or one channel, durably; returns the file.
+
+    `''` is the whole instance; with `only_this_channel` it is the default channel alone, `[channel.""]`.
+    Raises ConfigError. Other options and all comments stay.
+    """
+    path = private_folder(datadir) / INSTANCE_FILE
+    document = read_document(path)
+    section = section_of(document, channel) if channel or only_this_channel else document
+    for name, value in values.items():
+        section[name] = check_value(name, value, "command line")
+    replace_file(path, to_bytes(document))
+    return path
+
+
+def forget_options(datadir: Path, channel: str, names: Collection[str]) -> None:
+    """Remove these options from the channel's own section of `<datadir>/rplctl.toml`. Raises ConfigError."""
+    path = datadir / INSTANCE_FILE
+    document = read_document(path)
+    sections = document.get("channel", {})
+    section = sections.get(channel, {})
+    given = section.keys() & set(names)
+    if not given:
+        return
+    for name in given:
+        del section[name]
+    if not section:
+        del sections[channel]
+    replace_file(path, to_bytes(document))
