@@ -26,12 +26,12 @@ class SqliteDialect(Dialect):
     loads_alone = True
     ddl = DDL
 
-    def open_engine(self, url: str) -> Engine:
-        return open_engine(url)
-
     mapped_errors = staticmethod(mapped_errors)
     open_target = staticmethod(SqliteTarget)
     open_log = staticmethod(open_sqlite_log)
+
+    def open_engine(self, url: str) -> Engine:
+        return open_engine(url)
 
     def power_cut(self, connection: Connection, lost: str) -> Iterable[DoctorLine]:
         """0 OFF, 1 NORMAL, 2 FULL, 3 EXTRA. With a write-ahead log FULL syncs at each commit."""

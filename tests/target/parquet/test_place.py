@@ -38,6 +38,8 @@ def test_what_plain_files_cannot_be_is_refused(url: str, why: str) -> None:
 
 @pytest.mark.parametrize(("first", "second"), [("delta", "parquet"), ("parquet", "delta")])
 def test_a_folder_of_the_other_kind_of_lake_is_refused(tmp_path: Path, first: str, second: str) -> None:
-    open_target(f"{first}+file://{tmp_path}").close()
+    begun = open_target(f"{first}+file://{tmp_path}")
+    begun.engine.connect().close()
+    begun.close()
     with pytest.raises(ConfigError, match="is no lake of rplctl's"):
         open_target(f"{second}+file://{tmp_path}")
