@@ -8,6 +8,7 @@ error it stopped with.
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import sys
@@ -16,7 +17,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-from rplctl.applier.options import StartOptions
+from rplctl.applier.options import OPTIONS_FOLLOW, StartOptions
 from rplctl.applier.spark import session
 from rplctl.channel import Channel, hold_lock
 from rplctl.config import load_config
@@ -25,6 +26,7 @@ from rplctl.log_file import log_on_stderr
 from rplctl.own_process import serve_many_threads
 
 LINE = "%(asctime)s %(levelname)s applier: %(message)s"
+EARLY_PATIENCE_S = 30.0  # for an early applier whose command was killed, and that ends
 SHARED = "--shared"  # no channel's name: that is refused as an option long before
 
 
@@ -34,7 +36,7 @@ def main(arguments: list[str]) -> int:
         if channel_name == SHARED and len(rest) > 1:
             return serve_several(Path(datadir), *rest)
         log_on_stderr(LINE, Channel(channel_name, Path(datadir)).log_path("applier"))
-        serve_one(Path(datadir), channel_name, rest[0] if rest else "")
+        serve_one(Path(datadir), channel_name, rest[0] if rest else "", are_early=OPTIONS_FOLLOW in rest[1:])
     except RplError as error:
         from rplctl.applier.report import log_error
 
@@ -42,22 +44,32 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def serve_one(datadir: Path, channel_name: str, options_text: str) -> None:
+def serve_one(datadir: Path, channel_name: str, options_text: str, *, are_early: bool = False) -> None:
     """Serve one channel with its applier.
 
     A Java that all rows wait for starts before the modules that decode them are loaded, which takes a second of CPU
-    time. The channel's lock is held before that.
+    time. `are_early`: only the options of Spark are known, and the command that starts this process prepares the
+    channel. It holds the channel's admin lock, writes all options to standard input when that is done, and else ends.
     """
     config = load_config(datadir, channel_name)
     options = StartOptions.from_json(options_text)
-    config = options.on(config)
     channel = Channel(channel_name, config.datadir)
+    config = options.on(config)
     with ExitStack() as held:
         spark = None
         if session.keeps_tasks(config):
-            held.enter_context(hold_lock(channel, "applier"))
+            if not are_early:
+                held.enter_context(hold_lock(channel, "applier"))
+            held.enter_context(hold_lock(channel, "spark", EARLY_PATIENCE_S))
             spark = session.OwnSpark(config, channel)
             spark.begin()
+        if are_early:
+            if not (options_text := sys.stdin.read()):
+                os._exit(0)  # nothing was started after all; the JVM ends with this process
+            options = StartOptions.from_json(options_text)
+            config = options.on(load_config(datadir, channel_name))  # the command may have changed the repositories
+            if spark is not None:
+                held.enter_context(hold_lock(channel, "applier"))
         from rplctl.applier.job import Applier
 
         applier = Applier(config, channel, options, spark)

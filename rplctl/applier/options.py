@@ -13,6 +13,7 @@ from rplctl.config import Config
 from rplctl.errors import UsageError
 from rplctl.position import BinlogPosition, RelayLogPosition
 
+OPTIONS_FOLLOW = "--options-follow"  # an argument of the process: standard input has the options once all is prepared
 UNTIL_KINDS = {  # as SHOW SLAVE STATUS calls them
     "none": "None",
     "master_pos": "Master",

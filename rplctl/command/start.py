@@ -5,23 +5,35 @@ What is running already is left as it is and noted (3083). Several channels in o
 
 from __future__ import annotations
 
+import json
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
-from rplctl.command.channel.context import APPLIER, Note, administer
+from rplctl.applier.options import StartOptions
+from rplctl.applier.spark.session import keeps_tasks
+from rplctl.command.channel.context import APPLIER, Note, Repositories, administer, running
 from rplctl.command.check.sync_record import note_synced
-from rplctl.command.process.child import Child, leave_running, terminate, wait_until_it_runs
+from rplctl.command.process.child import Child, go_on, leave_running, spawn_early, terminate, wait_until_it_runs
 from rplctl.command.process.preparation import Prepared, note_started, prepare
 from rplctl.command.process.service import Service
-from rplctl.command.process.start_request import Begun, Progress, StartRequest, StartResult, Until, check_request
+from rplctl.command.process.start_request import (
+    Begun,
+    Progress,
+    StartRequest,
+    StartResult,
+    Until,
+    check_request,
+    environment_of,
+)
 from rplctl.command.process.supervise import Run, position_at_end, supervise
 from rplctl.config import Config
 from rplctl.deadline import one_deadline
 from rplctl.errors import StoppedEarly, TargetError
 from rplctl.own_process import signals_to
+from rplctl.repository.base import RepositoryKind
 
 TARGET_PAUSE_S = 2.0
 
@@ -71,25 +83,34 @@ def _bring_up_in_time(
     config: Config, channel_name: str, request: StartRequest, service: Service
 ) -> tuple[Prepared, list[Child]]:
     """Under systemd a target that holds our records may come up after us: it is waited for, as the applier does."""
+    may_be_early = True
     while True:
         try:
             with one_deadline():
-                return bring_up(config, channel_name, request)
+                return bring_up(config, channel_name, request, may_be_early=may_be_early)
         except TargetError as error:
             if not (service.is_asked and error.transient):
                 raise
             service.say(READY="1", STATUS=f"waits for the target: {error.message}", WATCHDOG="1")
             time.sleep(TARGET_PAUSE_S)
+            may_be_early = False  # a Java for each attempt would be wasted
 
 
-def bring_up(config: Config, channel_name: str, request: StartRequest) -> tuple[Prepared, list[Child]]:
-    """The threads that are to run and do not yet."""
-    with administer(config, channel_name) as repositories:
+def bring_up(
+    config: Config, channel_name: str, request: StartRequest, *, may_be_early: bool = True
+) -> tuple[Prepared, list[Child]]:
+    """Start the threads that are requested and do not run. `may_be_early`: see `begun_early`."""
+    with administer(config, channel_name) as repositories, ExitStack() as opened:
+        early = opened.enter_context(begun_early(repositories, request)) if may_be_early else None
         ready = prepare(repositories.config, repositories.channel, request)
         started: list[Child] = []
         try:
             for role in ready.roles:
-                started.append(ready.spawn(role))
+                if role == APPLIER and early is not None:
+                    go_on(early, ready.told)
+                    started.append(early)
+                else:
+                    started.append(ready.spawn(role))
             for child in started:
                 wait_until_it_runs(child)
         except BaseException:
@@ -101,6 +122,31 @@ def bring_up(config: Config, channel_name: str, request: StartRequest) -> tuple[
     if started and ready.config.channel_group:
         ready = replace(ready, notes=(*ready.notes, _apart(ready.config.channel_group, channel_name)))
     return ready, started
+
+
+@contextmanager
+def begun_early(repositories: Repositories, request: StartRequest) -> Iterator[Child | None]:
+    """Begin an applier before its channel is prepared if its rows wait for Spark, because Java needs seconds to start.
+
+    None if there is none to begin, or if no file shows that the channel exists. An applier that was not used ends
+    with the block.
+    """
+    config, channel = repositories.config, repositories.channel
+    given = {"spark_master": request.spark_master, "spark_conf": request.spark_conf}
+    options = json.dumps(given | {"insecure_cluster": request.insecure_cluster})
+    record = repositories.master_info
+    is_known = channel.log_path(APPLIER).exists() or (record.kind is RepositoryKind.FILE and record.exists())
+    is_wanted = APPLIER in request.roles and keeps_tasks(StartOptions.from_json(options).on(config))
+    if not is_wanted or not is_known or APPLIER in running(channel):
+        yield None
+        return
+    early = spawn_early(channel, [options], environment_of(config, request, keeps_password=False))
+    try:
+        yield early
+    finally:
+        if early.options is not None and not early.options.closed:
+            terminate(early)
+            early.options.close()
 
 
 def _apart(group: str, channel: str) -> Note:

@@ -284,9 +284,10 @@ def _begin_child(
     log: Path,
     environment: Mapping[str, str],
     pass_fds: Sequence[int] = (),
+    stdin: int = subprocess.DEVNULL,
 ) -> Any:
     with child.open_log(log) as output, open(os.devnull) as nothing:
-        streams = [nothing.fileno(), output.fileno(), output.fileno()]
+        streams = [nothing.fileno() if stdin == subprocess.DEVNULL else stdin, output.fileno(), output.fileno()]
         arguments = command[command.index("-m") + 1 :]
         return Forked(server(), arguments, own_environment(environment), streams, pass_fds, session=True)
 

@@ -14,11 +14,12 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
+from rplctl.applier.options import OPTIONS_FOLLOW
 from rplctl.channel import STOP_NOW, Channel, decode_channel_name, lock_holder
 from rplctl.command.channel.context import APPLIER
 from rplctl.durable import naming, private_folder, replace_file
@@ -26,7 +27,7 @@ from rplctl.errors import LockBusy, RplError, file_error
 from rplctl.locks import FileLock
 from rplctl.log_file import turn_over
 from rplctl.own_process import OWN_FOLDER, OWN_UMASK, ended_how, own_environment, own_python, signal_holder
-from rplctl.plain_file import UnfitFile, open_plain
+from rplctl.plain_file import UnfitFile, closing_descriptor, open_plain
 from rplctl.status import read_status
 
 START_TIMEOUT_S = 120.0  # until a child holds its lock: imports and the first compilation of the kernels
@@ -50,6 +51,7 @@ class Child:
     popen: subprocess.Popen[bytes]
     started: float  # Unix seconds
     log: Path | None = None  # of the process, when it serves other channels, too
+    options: IO[bytes] | None = None  # what an early applier reads them from
 
     def exit_code(self) -> int | None:
         return self.popen.poll()
@@ -57,10 +59,30 @@ class Child:
 
 def spawn(channel: Channel, role: str, arguments: Sequence[str], environment: Mapping[str, str]) -> Child:
     """Start `python -m rplctl.<role>` in its own session."""
-    private_folder(channel.run_folder)
-    command = own_python("-m", f"rplctl.{role}", str(channel.datadir.resolve()), channel.name, *arguments)
-    started = time.time()
+    command, started = _command(channel, role, arguments), time.time()
     return Child(role, channel, begin_process(command, channel.log_path(role), environment), started)
+
+
+def spawn_early(channel: Channel, arguments: Sequence[str], environment: Mapping[str, str]) -> Child:
+    """Start an applier that begins its Spark, and does nothing else until `go_on`. It ends if this process ends."""
+    command, started = _command(channel, APPLIER, [*arguments, OPTIONS_FOLLOW]), time.time()
+    reading, writing = os.pipe2(os.O_CLOEXEC)
+    options = os.fdopen(writing, "wb")
+    with closing_descriptor(reading):
+        popen = begin_process(command, channel.log_path(APPLIER), environment, stdin=reading)
+    return Child(APPLIER, channel, popen, started, options=options)
+
+
+def go_on(child: Child, options: str) -> None:
+    """Let an applier of `spawn_early` begin its work, with these options. If it has ended, its exit code tells why."""
+    assert child.options is not None
+    with suppress(BrokenPipeError), child.options as pipe:
+        pipe.write(options.encode())
+
+
+def _command(channel: Channel, role: str, arguments: Sequence[str]) -> list[str]:
+    private_folder(channel.run_folder)
+    return own_python("-m", f"rplctl.{role}", str(channel.datadir.resolve()), channel.name, *arguments)
 
 
 def spawn_shared(role: str, channels: Mapping[Channel, str], environment: Mapping[str, str]) -> list[Child]:
@@ -90,12 +112,16 @@ def _sweep_shared(run: Path) -> None:
 
 
 def begin_process(
-    command: list[str], log: Path, environment: Mapping[str, str], pass_fds: Sequence[int] = ()
+    command: list[str],
+    log: Path,
+    environment: Mapping[str, str],
+    pass_fds: Sequence[int] = (),
+    stdin: int = subprocess.DEVNULL,
 ) -> subprocess.Popen[bytes]:
     with open_log(log) as output:
         return subprocess.Popen(
             command,
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=output,
             stderr=output,
             env=own_environment(environment),
