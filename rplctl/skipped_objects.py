@@ -56,6 +56,13 @@ class SkippedObjects:
         note_event(channel.datadir, channel.name, "not-carried-out", text, thread="applier", position=position)
         self._change(known, changed, is_gone=is_drop)
 
+    def left_out(self, parts: Iterable[str], position: str) -> None:
+        """Write lines to the history about parts of a table that the target does not get."""
+        for text in parts:
+            note_event(
+                self.channel.datadir, self.channel.name, "not-carried-out", text, thread="applier", position=position
+            )
+
     def forget(self, database: str) -> None:
         """Remove the objects of a database that is dropped."""
         found, _ = known = self._read()

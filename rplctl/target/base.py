@@ -271,8 +271,8 @@ class Definition(NamedTuple):
 class StatementTarget(Target, Protocol):
     """A MySQL or MariaDB server: executes the source's statements as they are and knows its own tables (D10, D11)."""
 
-    def run_statement(self, statement: Statement) -> None:
-        """Execute the statement in its session. An error that the source had too is expected; any other is raised."""
+    def run_statement(self, statement: Statement) -> Sequence[str]:
+        """Execute the statement; return notes on what the target lacks. Raises errors that the source did not have."""
 
     def is_ddl(self, query: Query, context: DdlContext) -> bool:
         """True if the statement, as the source executed it, may do more than change rows: it then commits by itself."""

@@ -23,7 +23,14 @@ from rplctl.applier.apply.row_error import row_error
 from rplctl.applier.apply.rows_ahead import DecodedBy, RowsAhead, RowsOfEvent, table_id
 from rplctl.applier.apply.savepoint_groups import apply_members
 from rplctl.applier.apply.tolerance import PassedOver, Tolerance, undone_on_error
-from rplctl.applier.apply.unsupported_ddl import NOTED_KINDS, SKIPPED_KINDS, UnsupportedDdl, cannot_execute, shown
+from rplctl.applier.apply.unsupported_ddl import (
+    NOTED_KINDS,
+    UnsupportedDdl,
+    cannot_execute,
+    concerns_no_table,
+    refused_object,
+    shown,
+)
 from rplctl.applier.decode.ddl_context import ddl_context
 from rplctl.applier.decode.drawn_in import table_at
 from rplctl.applier.decode.event_filter import filtered
@@ -42,10 +49,8 @@ from rplctl.event.rows import CASCADES_LOGGED, INSERT, NO_FOREIGN_KEY_CHECKS
 from rplctl.event.types import PLAIN_ROWS, STATEMENT_EVENTS, EventType
 from rplctl.mask import masked
 from rplctl.own_tables.prepared import keep_prepared, take_prepared
-from rplctl.schema.context import DdlContext
 from rplctl.schema.lexer import WAY_OUT
 from rplctl.schema.model import TableModel
-from rplctl.schema.parse import parse_ddl
 from rplctl.schema.plan import Catalog, DatabaseModel, DdlPlan, plan_ddl
 from rplctl.schema.statement import (
     AlterTable,
@@ -54,7 +59,6 @@ from rplctl.schema.statement import (
     NoOperation,
     TableName,
     Unreplicated,
-    tables_of,
 )
 from rplctl.skipped_objects import SkippedObjects
 from rplctl.sql_run import run as run_sql
@@ -70,7 +74,6 @@ _ROLLED_BACK_HINT = (
     "changed only tables with transactions; what it changed in others (MyISAM, Aria) stayed on the source: load these "
     "again; set binlog_format=ROW on the source"
 )
-_UNKNOWN_TABLE = (er.BAD_TABLE_ERROR, er.NO_SUCH_TABLE)
 
 
 @dataclass(slots=True)
@@ -388,11 +391,18 @@ class OrderedRange:
 
     def _run_statement(self, query: Query, run: EventRun, number: int) -> None:
         assert self._statements is not None
+        at = run.end_position(number)
         try:
-            self._statements.run(query, run.description)
+            left_out = self._statements.run(query, run.description)
         except RplError as error:
-            error.position = error.position or run.end_position(number)
-            raise
+            context = ddl_context(query, run.description, self._lower_case)
+            refused = refused_object(query, context, error, self._skipped.read())
+            if refused is None or not self._policy.skips(refused):
+                error.position = error.position or at
+                raise
+            return self._skip_object(refused, at)
+        self._skipped.left_out(left_out, at)
+        self.result.notes.extend(left_out)
         self.result.changes += 1
 
     def _apply_ddl(self, query: Query, run: EventRun, number: int) -> None:
@@ -412,7 +422,7 @@ class OrderedRange:
             for statement in plan.unreplicated:
                 self._skip_object(statement, at)
         except RplError as error:
-            if self._policy is not UnsupportedDdl.SKIP or not self._concerns_no_table(query, context, error):
+            if self._policy is not UnsupportedDdl.SKIP or not concerns_no_table(query, context, error, self._catalog):
                 error.position = error.position or at
                 raise
             error.hide(query.sql)
@@ -443,23 +453,13 @@ class OrderedRange:
     def _skip_object(self, statement: Unreplicated, at: str) -> None:
         """Note a statement that the target cannot execute, or raise RplError 1235 where on_unsupported_ddl stops."""
         title = dialect_of(self._target.kind).title
-        if statement.kind not in SKIPPED_KINDS[self._policy]:
+        if not self._policy.skips(statement):
             raise cannot_execute(statement, title)
         self.result.passed_over.statements += 1
         self.result.notes.append(f"skipped at {at}: a {title} target cannot execute {shown(statement)}")
         if statement.kind in NOTED_KINDS:
-            self._skipped.note(
-                statement.kind, statement.names, is_drop=statement.is_drop, text=shown(statement), position=at
-            )
-
-    def _concerns_no_table(self, query: Query, context: DdlContext, error: RplError) -> bool:
-        """True if `on_unsupported_ddl=skip` may skip the statement: it cannot change rows or columns that are here."""
-        if error.errno == er.NOT_SUPPORTED_YET:
-            return True
-        if error.errno not in _UNKNOWN_TABLE:
-            return False
-        actions = parse_ddl(query.sql, query.database, context)
-        return not any(name in self._catalog.tables for action in actions for name in tables_of(action))
+            text = shown(statement)
+            self._skipped.note(statement.kind, statement.names, is_drop=statement.is_drop, text=text, position=at)
 
 
 def wants_foreign_keys(run: EventRun, *, statements_bring_their_own: bool = False) -> bool:

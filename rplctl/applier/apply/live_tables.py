@@ -266,13 +266,14 @@ class LiveTables(TableSource):
                 return 1
         return 0
 
-    def run(self, query: Query, description: FormatDescription) -> None:
-        """Execute the statement of a QUERY event."""
-        self._run(query, query, (), description)
+    def run(self, query: Query, description: FormatDescription) -> Sequence[str]:
+        """Execute the statement of a QUERY event; return notes about what the target does not get."""
+        return self._run(query, query, (), description)
 
     def _run(
         self, statement: Query | ExecuteLoadQuery, query: Query, file: tuple[bytes, ...], description: FormatDescription
-    ) -> None:
+    ) -> Sequence[str]:
+        left_out: list[str] = []
         variables, self._variables = tuple(self._variables), []
         drops_missing = self._tolerance.drops_missing(is_mariadb=description.is_mariadb)
         context = _context(query, description)
@@ -280,7 +281,7 @@ class LiveTables(TableSource):
         def send(is_rest: bool) -> None:
             drops = drops_missing or is_rest
             version, zone = description.server_version, description.system_zone
-            self._target.run_statement(Statement(statement, variables, file, version, drops, zone))
+            left_out.extend(self._target.run_statement(Statement(statement, variables, file, version, drops, zone)))
 
         touched = _touched(query, context) if self.notes is not None and self._target.is_ddl(query, context) else None
         if self.notes is None or touched is None:
@@ -289,6 +290,7 @@ class LiveTables(TableSource):
             self.notes.carry_out(query.sql_bytes, touched, send)
         text = query.sql_bytes.decode("latin-1")
         self._moves += self._tables.forget(text, query.database, context, query.charset)
+        return left_out
 
     def take_moves(self) -> list[Move]:
         moves, self._moves = self._moves, []

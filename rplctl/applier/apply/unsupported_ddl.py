@@ -6,13 +6,18 @@ events change, and a view only shows rows. A statement that changes tables or ro
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from enum import StrEnum
 
 from rplctl import mysql_errors as er
 from rplctl.errors import RplError
+from rplctl.event.query import Query
 from rplctl.mask import masked
-from rplctl.schema.statement import ObjectKind, Unreplicated
+from rplctl.schema.context import DdlContext
+from rplctl.schema.parse import parse_ddl
+from rplctl.schema.plan import Catalog
+from rplctl.schema.statement import ObjectKind, Unreplicated, tables_of
 
 _MOST_SHOWN = 200  # characters of a statement
 
@@ -24,6 +29,10 @@ class UnsupportedDdl(StrEnum):
     STOP = "stop"
     SKIP_OBJECTS = "skip_objects"
     SKIP = "skip"
+
+    def skips(self, statement: Unreplicated) -> bool:
+        """True if the statement is skipped. A DROP of what the target does not have is no reason to stop."""
+        return statement.kind in SKIPPED_KINDS[self] or (statement.is_drop and statement.kind in NOTED_KINDS)
 
 
 EFFECTS_ARE_ROWS = frozenset(
@@ -44,6 +53,42 @@ SKIPPED_KINDS: Mapping[UnsupportedDdl, frozenset[ObjectKind]] = {
     UnsupportedDdl.SKIP: frozenset(ObjectKind),
 }
 NOTED_KINDS = EFFECTS_ARE_ROWS | {ObjectKind.VIEW}  # in the history and in `check`; grants would fill both
+
+_UNKNOWN_TABLE = (er.BAD_TABLE_ERROR, er.NO_SUCH_TABLE)
+# a server's: it does not take the text, or the object is absent
+_REFUSED = frozenset(
+    {er.PARSE_ERROR, er.UNKNOWN_COLLATION, er.FUNCTION_NOT_DEFINED, er.SP_DOES_NOT_EXIST, er.NOT_SUPPORTED_YET}
+)
+_ABSENT = frozenset(
+    {er.BAD_TABLE_ERROR, er.UNKNOWN_VIEW, er.SP_DOES_NOT_EXIST, er.TRG_DOES_NOT_EXIST, er.EVENT_DOES_NOT_EXIST}
+)
+
+
+def concerns_no_table(query: Query, context: DdlContext, error: RplError, catalog: Catalog) -> bool:
+    """True if `on_unsupported_ddl=skip` may skip the statement: it cannot change rows or columns that are here."""
+    if error.errno == er.NOT_SUPPORTED_YET:
+        return True
+    if error.errno not in _UNKNOWN_TABLE:
+        return False
+    actions = parse_ddl(query.sql, query.database, context)
+    return not any(name in catalog.tables for action in actions for name in tables_of(action))
+
+
+def refused_object(
+    query: Query, context: DdlContext, error: RplError, skipped: Collection[tuple[str, str, str]]
+) -> Unreplicated | None:
+    """Return the statement about a view, a trigger, a routine or an event that a server refused for its words, or that
+    drops one of those that were skipped; None for another statement or error.
+    """
+    with suppress(RplError):
+        for action in parse_ddl(query.sql, query.database, context):
+            if isinstance(action, Unreplicated) and action.kind in NOTED_KINDS:
+                numbers = _REFUSED
+                if action.is_drop:
+                    numbers = _ABSENT if any((action.kind, *name) in skipped for name in action.names) else frozenset()
+                if error.errno in numbers:
+                    return action
+    return None
 
 
 def cannot_execute(statement: Unreplicated, target: str) -> RplError:

@@ -298,4 +298,6 @@ def with_near_collation(statement: Sql, failure: str) -> Sql:
     found = re.search(r"Unknown collation: '(\w+)'", failure)
     name = found[1] if found else ""
     near = near_collation(name)
-    return proven_statement(re.sub(rf"(COLLATE[ =]){name}\b", rf"\g<1>{near}", statement)) if near else statement
+    if near == name:
+        return statement
+    return proven_statement(re.sub(rf"(COLLATE[ =]){name}\b", rf"\g<1>{near}", statement))  # a word for a word

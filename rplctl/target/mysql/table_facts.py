@@ -13,8 +13,14 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any, Final
 
+from pymysql import err
+
+from rplctl import mysql_errors as er
+from rplctl.schema.context import DdlContext
 from rplctl.schema.model import TableModel
-from rplctl.sql_text import Sql, written
+from rplctl.schema.plan import Catalog, plan_ddl
+from rplctl.sql_text import Sql, backticked, written
+from rplctl.target.mysql.connection import target_error
 
 Names = frozenset[tuple[str, str]]
 
@@ -40,6 +46,7 @@ _TELLS: Final = re.compile(
     re.IGNORECASE,
 )
 _KEPT_S: Final = 60.0
+_NO_TABLE: Final = frozenset({er.NO_SUCH_TABLE, er.BAD_DB_ERROR, er.NO_SUCH_TABLE_IN_ENGINE})
 
 GENERATED_KEY = "my_row_id"  # MySQL's name of the column
 
@@ -100,6 +107,26 @@ class TableFacts:
                 self._first_asked = time.monotonic()
             self._known[sql] = frozenset((str(database), str(table)) for database, table in self._query(sql))
         return self._known[sql]
+
+
+def read_model(
+    query: Callable[[Sql], list[tuple[Any, ...]]], database: str, table: str, server_version: str
+) -> TableModel | None:
+    """Return the table as SHOW CREATE TABLE prints it; None for a view, or if there is none. Raises TargetError.
+
+    `query`: its answers are bytes.
+    """
+    try:
+        rows = query(written("SHOW CREATE TABLE {}", backticked(database, table)))
+    except err.Error as error:
+        if error.args[0] in _NO_TABLE:
+            return None
+        raise target_error(error) from error
+    if len(rows[0]) != 2:
+        return None
+    text = re.sub(r"\) ENGINE=\w+ SEQUENCE=1", ") ENGINE=InnoDB", rows[0][1].decode("utf-8", "replace"))
+    context = DdlContext(sql_mode=0, server_version=server_version)
+    return next(iter(Catalog().after(plan_ddl(text, database, context, Catalog())).tables.values()))
 
 
 def without_generated_key(model: TableModel) -> TableModel:

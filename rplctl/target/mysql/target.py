@@ -9,7 +9,6 @@ versioning get them through the BINLOG statement.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
@@ -25,10 +24,10 @@ from rplctl.event.format_description import CHECKSUM_OFF, FormatDescription, bui
 from rplctl.event.query import Query
 from rplctl.schema.context import DdlContext
 from rplctl.schema.model import TableModel
-from rplctl.schema.plan import Catalog, DdlPlan, plan_ddl
+from rplctl.schema.plan import Catalog, DdlPlan
 from rplctl.schema.touched import ServerObject
 from rplctl.sql_run import run
-from rplctl.sql_text import Sql, SqlBytes, as_bytes, backticked, base64_literal, word, written, written_bytes
+from rplctl.sql_text import Sql, SqlBytes, as_bytes, base64_literal, word, written, written_bytes
 from rplctl.target.base import (
     CountMismatch,
     Definition,
@@ -53,15 +52,15 @@ from rplctl.target.mysql.definitions import read_definitions, read_row_states
 from rplctl.target.mysql.kill import Killer
 from rplctl.target.mysql.large import SingleChanges
 from rplctl.target.mysql.session import ServerKind, Session, collations_sql
-from rplctl.target.mysql.table_facts import TableFacts, without_generated_key
+from rplctl.target.mysql.table_facts import TableFacts, read_model, without_generated_key
 from rplctl.target.mysql.time_zone import TimeZones
+from rplctl.target.mysql.translation import Translation, translated
 from rplctl.target.mysql.values import VALUE_ERRORS, quote
 from rplctl.target.one_connection import OneConnection
 
 BULK_ROWS = 200  # net changes of a table that are worth a bulk load's temporary tables
 _ROWS_FLAGS = 19 + 6  # offset of a rows event's flags
 _STMT_END = 1
-_NO_TABLE = frozenset({er.NO_SUCH_TABLE, er.BAD_DB_ERROR, er.NO_SUCH_TABLE_IN_ENGINE})
 _SEQUENCE = ("next_not_cached_value", "minimum_value", "maximum_value", "start_value", "increment", "cache_size")
 
 
@@ -415,26 +414,28 @@ class MysqlTarget(OneConnection):
                     run(connection, near)
         self._facts.forget()
 
-    def run_statement(self, statement: Statement) -> None:
+    def run_statement(self, statement: Statement) -> Sequence[str]:
         session = self._open()
         logged = statement.query if isinstance(statement.query, Query) else statement.query.query
         context = DdlContext(sql_mode=logged.context.sql_mode or 0, server_version=statement.server_version)
         source = ServerKind(context.is_mariadb, context.version_number)
         query = mysql_statement.as_executed(logged, context, self.server)
-        if source.is_mariadb != self.server.is_mariadb:
-            query = self._collations.translated(query, context)
         query = self._zones.of_source(query, context, statement.system_zone, self.table_model)
-        text = query if isinstance(statement.query, Query) else replace(statement.query, query=query)
         mysql_statement.refuse_inexact(query, context, self.server, self.table_model, self._ask)
-        dropped = mysql_statement.drop_of_those_there(query, wanted=statement.drops_missing)
         is_ddl = self.is_ddl(query, context)
+        words = Translation((query,))
+        if is_ddl:
+            words = translated(query, context, self.server, self.table_model, lambda: self._collations.names)
+        dropped = mysql_statement.drop_of_those_there(query, wanted=statement.drops_missing)
         failure = None
         try:
             self._driver.take_several(wanted=False)
             with session.foreign():
                 session.statement(query, statement.variables, source, is_ddl=is_ddl)
                 with session.own_commits(wanted=mysql_statement.needs_autocommit(query.sql_bytes)):
-                    self._send(dropped or mysql_statement.text_of(text), statement.file or None)
+                    for each in words.queries:
+                        text = each if isinstance(statement.query, Query) else replace(statement.query, query=each)
+                        self._send(dropped or mysql_statement.text_of(text), statement.file or None)
         except (err.Error, OSError) as error:
             failure = target_error(session.missing_database or error)
         if is_ddl:
@@ -442,6 +443,7 @@ class MysqlTarget(OneConnection):
             session.forget_database()
         if dropped is None or failure is not None:
             mysql_statement.judge(logged, failure)
+        return words.notes
 
     def is_ddl(self, query: Query, context: DdlContext) -> bool:
         return not mysql_statement.changes_only_rows(mysql_statement.text_executed(query, context))
@@ -461,19 +463,8 @@ class MysqlTarget(OneConnection):
 
     def table_model(self, database: str, table: str) -> TableModel | None:
         self._rows_session()
-        sql = written("SHOW CREATE TABLE {}", backticked(database, table))
-        try:
-            rows = self._query(sql, as_bytes=True)
-        except err.Error as error:
-            if error.args[0] in _NO_TABLE:
-                return None
-            raise target_error(error) from error
-        if len(rows[0]) != 2:
-            return None  # a view
-        text = re.sub(r"\) ENGINE=\w+ SEQUENCE=1", ") ENGINE=InnoDB", rows[0][1].decode("utf-8", "replace"))
-        context = DdlContext(sql_mode=0, server_version=self.server_version)
-        model = next(iter(Catalog().after(plan_ddl(text, database, context, Catalog())).tables.values()))
-        return without_generated_key(model) if self._key_policy == "GENERATE" else model
+        model = read_model(lambda sql: self._query(sql, as_bytes=True), database, table, self.server_version)
+        return without_generated_key(model) if model is not None and self._key_policy == "GENERATE" else model
 
     def wants_replay(self, model: TableModel) -> bool:
         return model.system_versioned or self._facts.has_triggers(model)

@@ -62,8 +62,9 @@ class LiveTarget:
         self.asked.append((database, table))
         return self.tables.get((database, table))
 
-    def run_statement(self, statement: Statement) -> None:
+    def run_statement(self, statement: Statement) -> Sequence[str]:
         self.statements.append(statement)
+        return ()
 
     def roll_back_to(self, savepoint: str) -> None:
         self.said.append(f"ROLLBACK TO {savepoint}")

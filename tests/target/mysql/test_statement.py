@@ -190,7 +190,8 @@ def test_an_error_that_the_source_had_too_is_none() -> None:
         ("utf8mb4_0900_bin", "utf8mb4_nopad_bin"),
         ("utf8mb4_uca1400_as_cs", "utf8mb4_0900_as_cs"),
         ("utf8mb4_nopad_bin", "utf8mb4_0900_bin"),
-        ("utf8mb4_ja_0900_as_cs", "utf8mb4_ja_0900_as_cs"),
+        ("utf8mb4_ja_0900_as_cs_ks", "utf8mb4_uca1400_nopad_as_cs"),
+        ("latin1_spanish_ci", "latin1_spanish_ci"),
     ],
 )
 def test_a_collation_of_the_other_vendor_becomes_the_one_of_the_same_rules(name: str, near: str) -> None:

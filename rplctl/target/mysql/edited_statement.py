@@ -1,0 +1,134 @@
+"""A statement's text and its tokens, and edits of it at them (design D33)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from rplctl.event.charset import decode_text
+from rplctl.event.query import Query
+from rplctl.schema.context import DdlContext
+from rplctl.schema.lexer import Token
+from rplctl.schema.model import TableModel
+from rplctl.target.mysql.session import ServerKind
+
+
+class Gone(Exception):
+    """Nothing of the clause or the statement is left."""
+
+
+@dataclass(slots=True)
+class EditedStatement:
+    """One statement and its edits: (start, end, text) of places in the text, which do not overlap."""
+
+    query: Query
+    context: DdlContext
+    target: ServerKind
+    text: str
+    tokens: list[Token]
+    table_model: Callable[[str, str], TableModel | None]
+    collations: Callable[[], Mapping[int, str]]
+    edits: list[tuple[int, int, str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    name: str = ""  # of the table, as it is written
+    bare_name: str = ""  # the same without its database and its quotes
+    model: TableModel | None = None  # of the table at the target
+    is_new: bool = False  # the table has no rows
+    added: list[str] = field(default_factory=list)  # CHECKs that were written with a column
+    checks: int = 0  # the highest number of a name that the source generates
+
+    @property
+    def to_mariadb(self) -> bool:
+        return self.target.is_mariadb
+
+    def is_word(self, at: int, *words: str) -> bool:
+        token = self.tokens[min(at, len(self.tokens) - 1)]
+        return token.kind == "word" and token.value in words
+
+    def is_symbol(self, at: int, symbol: str) -> bool:
+        token = self.tokens[min(at, len(self.tokens) - 1)]
+        return token.kind == "symbol" and token.value == symbol
+
+    def reads(self, at: int, phrase: str) -> bool:
+        return all(self.is_word(at + number, word) for number, word in enumerate(phrase.split()))
+
+    def decoded(self, at: int) -> str:
+        token = self.tokens[at]
+        raw = token.value if token.kind == "quoted" else self.text[token.start : token.end]
+        return decode_text(raw.encode("latin-1"), self.query.charset)
+
+    def behind(self, at: int) -> int:
+        """Return the number of the token after the one at `at`, or after the group that begins there."""
+        if not self.is_symbol(at, "("):
+            return at + 1
+        depth = 0
+        while at < len(self.tokens) - 1:
+            depth += self.is_symbol(at, "(") - self.is_symbol(at, ")")
+            at += 1
+            if not depth:
+                break
+        return at
+
+    def outline(self, first: int, end: int) -> list[int]:
+        """Return the numbers of the tokens of this level."""
+        found = []
+        while first < end:
+            found.append(first)
+            first = self.behind(first)
+        return found
+
+    def parts(self, first: int, end: int) -> list[tuple[int, int]]:
+        """Return what is between the commas of this level."""
+        found, begin = [], first
+        for at in self.outline(first, end):
+            if self.is_symbol(at, ","):
+                found.append((begin, at))
+                begin = at + 1
+        return [*found, (begin, end)]
+
+    def end(self) -> int:
+        last = len(self.tokens) - 1
+        return last - (last > 0 and self.tokens[last - 1].value == ";")
+
+    # edits
+
+    def cut(self, first: int, end: int) -> None:
+        self.put(first, end, "")
+
+    def put(self, first: int, end: int, text: str) -> None:
+        self.edits.append((self.tokens[first].start, self.tokens[end - 1].end, text))
+
+    def edited(self, start: int, end: int) -> str:
+        """Return the text between two places with the edits in it."""
+        out, at = [], start
+        for first, last, text in sorted(self.edits):
+            if at <= first and last <= end:
+                out += [self.text[at:first], text]
+                at = last
+        return "".join((*out, self.text[at:end]))
+
+    def shown(self, first: int, end: int) -> str:
+        raw = self.text[self.tokens[first].start : self.tokens[end - 1].end]
+        return decode_text(raw.encode("latin-1"), self.query.charset)[:200]
+
+    def note(self, what: str) -> None:
+        name = decode_text(self.name.encode("latin-1"), self.query.charset)
+        self.notes.append(f"Table {name} on the target is without this, on which no row depends: {what}")
+
+    def known_names(self, *, columns: bool = True) -> set[str]:
+        """Return the folded names of what the target's table has."""
+        if self.model is None:
+            return set()
+        names = [column.name for column in self.model.columns] if columns else []
+        names += [key.name for key in self.model.keys] + [key.name for key in self.model.foreign_keys]
+        return {name.casefold() for name in (*names, *(check.name for check in self.model.checks))}
+
+    def _condition(self, at: int, name: int) -> int:
+        """Resolve IF EXISTS and IF NOT EXISTS, which MariaDB alone has in a clause; return where the name is."""
+        if self.to_mariadb:
+            return name
+        self.cut(at, name)
+        has_not = self.is_word(at + 1, "NOT")
+        if self.model is not None and has_not is (self.decoded(name).casefold() in self.known_names()):
+            raise Gone
+        return name
