@@ -143,6 +143,14 @@ def test_without_a_current_database_the_changed_tables_decide(sql: str, accepted
     assert rules("ignore_db=d").accepts_statement("CREATE TABLE e.t (a INT)", "", CONTEXT)
 
 
+@pytest.mark.parametrize(("version", "accepted"), [("9.7.0", True), ("10.11.19-MariaDB", False)])
+def test_a_mysql_database_is_judged_by_its_rewritten_name(version: str, accepted: bool) -> None:
+    """MySQL 9.7 with these rules makes the database xx; MariaDB does not."""
+    context = DdlContext(server_version=version)
+    found = rules("rewrite_db=xx->yy do_db=yy")
+    assert found.accepts_statement("CREATE DATABASE xx", "yy", context) is accepted
+
+
 @pytest.mark.parametrize("text", ["ignore_table=d.t", "wild_do_table=d.%", "do_db=d", "ignore_db=e"])
 @pytest.mark.parametrize(
     "sql",
