@@ -15,7 +15,7 @@ from rplctl.cli.text import clean, short, shown
 from rplctl.command.channel.context import one_look
 from rplctl.command.channel.source_terms import to_source, to_source_text
 from rplctl.config import Config
-from rplctl.errors import NotRunning, UsageError
+from rplctl.errors import NotConfigured, NotRunning, UsageError
 
 HINTS = ("Last_IO_Hint", "Last_SQL_Hint")  # shown after MySQL's columns, but only if there is an error
 
@@ -38,7 +38,12 @@ def show_status(
     interval = seconds(watch, "--watch")
     while True:
         look = partial(_status_rows, options, channel, terminology, every=every)
-        rows, columns, failed = in_time(look)
+        try:
+            rows, columns, failed = in_time(look)
+        except NotConfigured:
+            if options.format == "json":  # standard output is a document, whatever the exit code says
+                write("[]\n")
+            raise
         if field is not None:
             _show_field(rows, field)
         elif brief and options.format != "json":

@@ -25,7 +25,7 @@ def skip(
     dry_run: bool = DRY_RUN,
     yes: bool = YES,
 ) -> None:
-    """Skip transactions (sql_slave_skip_counter).
+    """Skip transactions.
 
     The next start skips N transactions. A transaction that is named by GTID is skipped when the applier reaches it.
     """
@@ -36,7 +36,9 @@ def skip(
     wanted = None if gtid else next((n for n in (number, count) if n is not None), 1)
     name, config = _channel_to_skip(options, channel, wanted)
     if wanted != 0 and not dry_run:
-        run(config, name, wanted, gtid, dry_run=True)  # refuses what cannot be before anybody is asked
+        asked = run(config, name, wanted, gtid, dry_run=True)  # refuses what cannot be before anybody is asked
+        if not yes and options.format != "json":
+            write("".join(f"{clean(_shown(one))}\n" for one in asked.transactions))
         what = f"The transaction {gtid}" if gtid else many(wanted or 0, "transaction")
         confirm(f"{what} of channel '{name}' will never be applied.", yes=yes)
     result = run(config, name, wanted, gtid, dry_run=dry_run)
@@ -44,7 +46,7 @@ def skip(
     parts += [f"GTID {', '.join(result.gtids)}"] if result.gtids else []
     text = f"channel '{name}' {'would skip' if dry_run else 'skips'} {' and '.join(parts) or 'nothing'}"
     say(options, text, result)
-    if options.format != "json":
+    if options.format != "json" and (yes or dry_run):
         write("".join(f"{clean(_shown(one))}\n" for one in result.transactions))
 
 

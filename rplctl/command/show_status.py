@@ -9,6 +9,7 @@ speaks of, the applier's is newer still, so nothing is shown as executed that is
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -109,6 +110,8 @@ class SlaveStatus:
     Last_IO_Hint: str = _from("io.last_hint")
     Last_SQL_Hint: str = _from("sql.last_hint")
     Using_Gtid: str = _from()
+    Replicate_Do_Domain_Ids: str = _from()
+    Replicate_Ignore_Domain_Ids: str = _from()
     Master_Binlog_Dir: str = _from("master.master_binlog_dir")
     Commit_Mode: str = _from("sql.commit_mode")
     Transactions_Applied: int = _from("sql.transactions")
@@ -210,7 +213,9 @@ def _status_at(config: Config, channel_name: str, now: float) -> tuple[SlaveStat
         "Skip_Counter": skip_list.read_count(channel.run_folder),
         "Relay_Log_Space": relay_log_space(channel),
         "Seconds_Behind_Master": seconds_behind(master, relay, threads, now),
-        "Replicate_Ignore_Server_Ids": _ignored(master),
+        "Replicate_Ignore_Server_Ids": _ids(master.ignored_server_ids),
+        "Replicate_Do_Domain_Ids": _ids(master.do_domain_ids),
+        "Replicate_Ignore_Domain_Ids": _ids(master.ignore_domain_ids),
         "Master_Info_File": repositories.master_info.where,
         "Slave_SQL_Running_State": _running_state(applier),
         "Last_IO_Error_Timestamp": _timestamp(said),
@@ -264,9 +269,9 @@ def _repository(stored: InfoRepository[RelayLogInfo], *, has_record: bool) -> st
     return f"TABLE {'transactional' if stored.is_transactional() else 'not transactional'}"
 
 
-def _ignored(master: MasterInfo) -> str:
-    shown = ", ".join(map(str, master.ignored_server_ids[:_IGNORED_IDS_SHOWN]))
-    return shown + (", ..." if len(master.ignored_server_ids) > _IGNORED_IDS_SHOWN else "")
+def _ids(ids: Sequence[int]) -> str:
+    shown = ", ".join(map(str, ids[:_IGNORED_IDS_SHOWN]))
+    return shown + (", ..." if len(ids) > _IGNORED_IDS_SHOWN else "")
 
 
 def _rewrites(config: Config) -> str:

@@ -56,8 +56,6 @@ def _value(look: Look, name: str, *, as_source: bool) -> object:
         "Last_IO_Error": lambda: _with_hint(status.Last_IO_Error, status.Last_IO_Hint),
         "Last_SQL_Error": lambda: _with_hint(status.Last_SQL_Error, status.Last_SQL_Hint),
         "Gtid_IO_Pos": lambda: status.Retrieved_Gtid_Set if status.Using_Gtid != "No" else "",
-        "Replicate_Do_Domain_Ids": lambda: ", ".join(map(str, look.master.do_domain_ids)),
-        "Replicate_Ignore_Domain_Ids": lambda: ", ".join(map(str, look.master.ignore_domain_ids)),
         "Parallel_Mode": lambda: "conservative",
         "Slave_DDL_Groups": lambda: 0,
         "Slave_Non_Transactional_Groups": lambda: 0,

@@ -53,6 +53,7 @@ _MOMENT: Final = r"\d{1,12}(\.\d{1,6})?"
 _signed_in: WeakSet[GuardedConnection] = WeakSet()
 _LONGEST_VERSION, _SHOWN = 200, 100  # characters
 _KEEPALIVE = ((socket.TCP_KEEPIDLE, 15), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3))
+_RENAMED_IN = 8  # MySQL's version that numbers errors of a replica's threads from 13000 on
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +93,31 @@ def connect(
             if start.zones is not None:
                 identity = replace(identity, system_zone=_system_zone(mysql, start.zones.last))
             _set_up_session(mysql, identity, info, start, replica)
-            mysql._execute_command(flavor.COM_REGISTER_SLAVE, flavor.register_request(replica))
-            mysql._read_packet()
+            _register(mysql, identity, info, replica)
             has_checksums = _value(mysql, written("SELECT @master_binlog_checksum")).upper() != "NONE"
         except BaseException:
             mysql._force_close()
             raise
     return ServerConnection(mysql, replace(identity, has_checksums=has_checksums), prefix)
+
+
+def _register(mysql: Any, identity: SourceIdentity, info: MasterInfo, replica: ReplicaIdentity) -> None:
+    """Raises SourceError with the number of the source's vendor if the account may not replicate."""
+    try:
+        mysql._execute_command(flavor.COM_REGISTER_SLAVE, flavor.register_request(replica))
+        mysql._read_packet()
+    except err.OperationalError as error:
+        number, text = error.args[:2]
+        if number != er.ACCESS_DENIED_ERROR:
+            raise
+        is_new = not identity.is_mariadb and int(identity.version.partition(".")[0]) >= _RENAMED_IN
+        said = "Source command COM_REGISTER_REPLICA" if is_new else "Master command COM_REGISTER_SLAVE"
+        raise SourceError(
+            f"{said} failed: {text} (Errno: {number})",
+            errno=er.RPL_SLAVE_MASTER_COM_FAILURE if is_new else er.SLAVE_MASTER_COM_FAILURE,
+            transient=True,
+            hint=f"on the source, run: GRANT REPLICATION SLAVE ON *.* TO '{info.user_name}'@'HOST'",
+        ) from None
 
 
 def log_in(info: MasterInfo, password: str, timeout_s: int) -> Any:

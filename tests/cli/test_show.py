@@ -253,3 +253,16 @@ def test_brief_is_three_lines_a_channel(configured: Program, terminology: str) -
         "  no thread runs",
     ]
     assert lines[4] == "  read nothing yet, applied nothing yet, relay logs 0 B"
+
+
+def test_status_of_no_channel_is_an_empty_document(program: Program) -> None:
+    program("init")
+    done = program("show-status", "--json")
+    assert (done.code, done.out) == (4, "[]\n") and json.loads(done.err)["Errno"] == 1200
+
+
+def test_domains_that_are_left_out_are_visible(program: Program) -> None:
+    program("init")
+    program("change-master", "--master-host", "h", "--ignore-domain-ids", "3,5")
+    [row] = json.loads(program("show-status", "--json").out)
+    assert (row["Replicate_Do_Domain_Ids"], row["Replicate_Ignore_Domain_Ids"]) == ("", "3, 5")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from rplctl.source import DumpStart, ReplicaIdentity
 from rplctl.source.base import SourceIdentity
 from rplctl.source.connection import check_identity, connect
 from tests.kit.private_server import free_port
+from tests.kit.replica import wait_until
 from tests.kit.servers import MariadbServer, MysqlServer
 from tests.source.fake_server import OK, SALT, FakeServer
 
@@ -306,3 +307,31 @@ def test_a_mariadb_source_may_ask_for_a_signature(mariadb: MariadbServer) -> Non
     finally:
         mariadb.sql("DROP USER signs@'%'")
         mariadb.sql("UNINSTALL SONAME 'auth_ed25519'")
+
+
+def may_not_replicate(source: MariadbServer, native: MariadbServer, errno: int) -> None:
+    """The number and the words of a native replica whose account lacks REPLICATION SLAVE."""
+    source.sql("DROP USER IF EXISTS weak@'%'; CREATE USER weak@'%' IDENTIFIED BY 'w'; GRANT SELECT ON *.* TO weak@'%'")
+    info = MasterInfo(host=source.host, port=source.port, user_name="weak", get_public_key=True)
+    with pytest.raises(SourceError, match="GISTER_.* failed: Access denied .*1045") as caught:
+        connect(info, "w", START, REPLICA, Config(Path("/nowhere"), replica_net_timeout=5))
+    assert caught.value.errno == errno and caught.value.transient
+    assert "GRANT REPLICATION SLAVE" in (caught.value.hint or "")
+    to = "CHANGE REPLICATION SOURCE TO {0}HOST='{1}', {0}PORT={2}, {0}USER='weak', {0}PASSWORD='w', {0}CONNECT_RETRY=1"
+    if errno == 13120:
+        native.sql(to.format("SOURCE_", source.host, source.port) + ", GET_SOURCE_PUBLIC_KEY=1; START REPLICA")
+        told = "SELECT last_error_number FROM performance_schema.replication_connection_status"
+        wait_until(lambda: native.sql(told) == [(errno,)])
+        native.sql("STOP REPLICA; RESET REPLICA ALL")
+
+
+@pytest.mark.slow
+def test_an_account_that_may_not_replicate_has_mysqls_error(
+    mysql: MysqlServer, mysql_factory: Callable[..., MysqlServer]
+) -> None:
+    may_not_replicate(mysql, mysql_factory(), 13120)
+
+
+@pytest.mark.slow
+def test_an_account_that_may_not_replicate_has_mariadbs_error(mariadb: MariadbServer) -> None:
+    may_not_replicate(mariadb, mariadb, 1597)

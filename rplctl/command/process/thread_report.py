@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel, lock_holder
@@ -16,7 +17,8 @@ from rplctl.command.channel.context import APPLIER, RECEIVER
 from rplctl.errors import for_channel
 from rplctl.status import ThreadStatus, read_status, silent_since, was_killed
 
-ER_KILLED = {RECEIVER: er.SLAVE_FATAL_ERROR, APPLIER: er.UNKNOWN_ERROR}  # as of errors for which MySQL has no number
+# MySQL has no number for it; 1593 means equal server ids to every monitor
+ER_KILLED: Final = er.UNKNOWN_ERROR
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +107,7 @@ def _killed(role: str, status: ThreadStatus, channel: str) -> ThreadStatus:
     hint = f"to recover and continue, run: {for_channel('rplctl start', channel)}"
     if status.last_errno:
         text += f"; its last error was {status.last_errno}: {status.last_error}"
-    return replace(
-        status, last_errno=ER_KILLED[role], last_error=text, last_hint=hint, last_error_timestamp=status.updated
-    )
+    return replace(status, last_errno=ER_KILLED, last_error=text, last_hint=hint, last_error_timestamp=status.updated)
 
 
 def clock(timestamp: float) -> str:
