@@ -30,6 +30,7 @@ def rules(text: str) -> ReplicationFilter:
         ("do_db=d", "d", "t", True),
         ("do_db=d", "e", "t", False),
         ("do_db=d", "D", "t", False),  # lower_case_table_names=0
+        ("ignore_table=d.T", "d", "t", True),
         ("do_db=d,e ignore_db=d", "d", "t", True),  # ignore_db is not even looked at
         ("ignore_db=d", "d", "t", False),
         ("ignore_db=d", "e", "t", True),
