@@ -45,7 +45,10 @@ def refuse_other_history(
         if parse_header(begins(at)[1]).timestamp == parse_header(known).timestamp:
             return
     except SourceError as error:
-        if error.errno == er.SLAVE_FATAL_ERROR:  # another server; anything else of that number the dump by GTID says
+        if error.errno in (
+            er.SLAVE_FATAL_ERROR,
+            er.RPL_SLAVE_FATAL_ERROR,
+        ):  # another server; anything else of that number the dump by GTID says
             return
         if error.errno != er.MASTER_FATAL_ERROR_READING_BINLOG:
             raise

@@ -53,7 +53,6 @@ _MOMENT: Final = r"\d{1,12}(\.\d{1,6})?"
 _signed_in: WeakSet[GuardedConnection] = WeakSet()
 _LONGEST_VERSION, _SHOWN = 200, 100  # characters
 _KEEPALIVE = ((socket.TCP_KEEPIDLE, 15), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3))
-_RENAMED_IN = 8  # MySQL's version that numbers errors of a replica's threads from 13000 on
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +109,7 @@ def _register(mysql: Any, identity: SourceIdentity, info: MasterInfo, replica: R
         number, text = error.args[:2]
         if number != er.ACCESS_DENIED_ERROR:
             raise
-        is_new = not identity.is_mariadb and int(identity.version.partition(".")[0]) >= _RENAMED_IN
+        is_new = _has_new_numbers(identity)
         said = "Source command COM_REGISTER_REPLICA" if is_new else "Master command COM_REGISTER_SLAVE"
         raise SourceError(
             f"{said} failed: {text} (Errno: {number})",
@@ -118,6 +117,11 @@ def _register(mysql: Any, identity: SourceIdentity, info: MasterInfo, replica: R
             transient=True,
             hint=f"on the source, run: GRANT REPLICATION SLAVE ON *.* TO '{info.user_name}'@'HOST'",
         ) from None
+
+
+def _has_new_numbers(source: SourceIdentity) -> bool:
+    """True for MySQL 8 and later, whose replicas number the errors of their threads from 13000 on."""
+    return not source.is_mariadb and not source.version.startswith("5.")
 
 
 def log_in(info: MasterInfo, password: str, timeout_s: int) -> Any:
@@ -232,7 +236,7 @@ def check_identity(found: SourceIdentity, info: MasterInfo, start: DumpStart, re
             "Fatal error: The slave I/O thread stops because master and slave have equal MySQL server ids; "
             "these ids must be different for replication to work (or the --replicate-same-server-id option must be "
             "used on slave but this does not always make sense; please check the manual before using it).",
-            errno=er.SLAVE_FATAL_ERROR,
+            errno=er.RPL_SLAVE_FATAL_ERROR if _has_new_numbers(found) else er.SLAVE_FATAL_ERROR,
             hint="give this instance its own --server-id",
         )
     if start.by_gtid or not start.position.log_name:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +185,18 @@ def test_a_source_with_our_server_id_is_refused() -> None:
     with server, pytest.raises(SourceError, match="equal MySQL server ids") as caught:
         connect_to(server)
     assert caught.value.errno == 1593 and not caught.value.transient
+
+
+@pytest.mark.parametrize(
+    ("version", "is_mariadb", "errno"),
+    [("9.7.0", False, 13117), ("5.7.44", False, 1593), ("10.11.6-MariaDB", True, 1593)],
+)
+def test_equal_server_ids_have_the_number_of_the_vendor(version: str, is_mariadb: bool, errno: int) -> None:
+    """MySQL 9.7 said 13117 when it was asked, MariaDB 10.11 and MySQL 5.7 say 1593."""
+    found = replace(identity(server_id=77), version=version, is_mariadb=is_mariadb)
+    with pytest.raises(SourceError) as caught:
+        check_identity(found, MasterInfo(host="h"), START, REPLICA)
+    assert caught.value.errno == errno
 
 
 def test_with_replicate_same_server_id_even_our_own_id_may_be_the_sources() -> None:
