@@ -206,6 +206,10 @@ _OF_A_CHANNEL = (
     "purge-binary-logs purge-relay-logs recover repair reset show-changes show-clone show-relaylog-events show-status "
     "skip start stop switch-repo verify wait"
 )
+# second ways of hints, each on a line of its own
+OR_SKIP = "\nTo skip the whole transaction, whose changes the target then lacks, run: rplctl skip --yes; rplctl start"
+OR_EXCLUDE = "\nTo exclude the table, run: rplctl change-filter --replicate-ignore-table DB.TABLE; rplctl start"
+THEN_SKIP = "then skip the whole transaction: rplctl skip --yes; rplctl start"
 _COMMAND = re.compile(rf"\brplctl ({'|'.join(_OF_A_CHANNEL.split())})(?![\w-])((?:(?!\brplctl )[^;&`\n])*)")
 _OF_ALL = re.compile(r"--channel|--for-channel|--group|(?<!reset )--all\b")  # `reset --all` is all of one channel
 

@@ -10,19 +10,18 @@ import shlex
 from typing import Final
 
 from rplctl import mysql_errors as er
-from rplctl.errors import RelayLogError, RplError, for_channel
+from rplctl.errors import OR_SKIP, RelayLogError, RplError, for_channel
 
-SKIP = "\nTo skip the whole transaction, whose changes the target then lacks, run: rplctl skip --yes; rplctl start"
 # the option is this start's alone; what differs then is found and repaired, also where other rows were passed over
 BACK_TO_EQUAL = (
     "RPLCTL_REPLICA_EXEC_MODE=IDEMPOTENT rplctl start --until-synced; rplctl verify; rplctl repair; rplctl verify; "
     "rplctl start"
 )
-_WIDEN = f"give the target's column the source's type and size, then run: rplctl start{SKIP}"
+_WIDEN = f"give the target's column the source's type and size, then run: rplctl start{OR_SKIP}"
 _CHECKED = (
-    f"drop the constraint of the target's table that the source's table does not have, then run: rplctl start{SKIP}"
+    f"drop the constraint of the target's table that the source's table does not have, then run: rplctl start{OR_SKIP}"
 )
-_PARENT = f"insert the missing row into the target, or drop the foreign key there, then run: rplctl start{SKIP}"
+_PARENT = f"insert the missing row into the target, or drop the foreign key there, then run: rplctl start{OR_SKIP}"
 _LOCKED = "end the session that holds the locks on the target, then run: rplctl start"
 
 _ACCOUNT = (
@@ -43,9 +42,9 @@ _BY_NUMBER = {
     er.TRUNCATED_WRONG_VALUE: _WIDEN,
     er.TRUNCATED_WRONG_VALUE_FOR_FIELD: _WIDEN,
     er.DATA_TOO_LONG: _WIDEN,
-    er.ROW_IS_REFERENCED_2: f"delete the rows of the target that refer to this row, then run: rplctl start{SKIP}",
+    er.ROW_IS_REFERENCED_2: f"delete the rows of the target that refer to this row, then run: rplctl start{OR_SKIP}",
     er.NO_REFERENCED_ROW_2: _PARENT,
-    er.BINLOG_UNSAFE_STATEMENT: f"set binlog_format=ROW on the source, and copy its tables again{SKIP}",
+    er.BINLOG_UNSAFE_STATEMENT: f"set binlog_format=ROW on the source, and copy its tables again{OR_SKIP}",
     er.CONSTRAINT_FAILED: _CHECKED,
 }
 # the table is not what the log needs: its events are left out until the copy is there
@@ -58,7 +57,7 @@ _COPY_TABLE: Final = (
 _OF_RELAY_LOG = (
     "to fetch the relay logs from the source again, run: rplctl stop; rplctl recover --refetch; rplctl start"
 )
-_OTHERWISE = f"repair the cause of the error on the target or the source, then run: rplctl start{SKIP}"
+_OTHERWISE = f"repair the cause of the error on the target or the source, then run: rplctl start{OR_SKIP}"
 
 
 def way_out(error: RplError, *, copies: bool = True) -> str:

@@ -27,7 +27,11 @@ def purge_binary_logs(
         repositories.master()
         files = binary_log_files(repositories.config, repositories.channel)
         if files is None:
-            raise UsageError("You are not using binary logging", errno=er.NO_BINARY_LOGGING, hint="set log_bin")
+            raise UsageError(
+                "You are not using binary logging",
+                errno=er.NO_BINARY_LOGGING,
+                hint="to write a binary log from the next start on, run: rplctl init --log-bin binlog",
+            )
         names = logs_before(files, to) if to else logs_older_than(files, moment)
         if not dry_run:
             remove_logs(files, names)

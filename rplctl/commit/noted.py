@@ -50,9 +50,9 @@ from rplctl.target.base import StatementTarget
 _CLIENT_ERRORS = range(2000, 3000)  # no answer arrived
 _LONGEST_SHOWN = 200
 _HINT = (
-    "compare the target with the source; where all was carried out, `rplctl skip` leaves the whole transaction out and "
-    "nothing is lost; else {}, "
-    "there DELETE FROM rplctl.rplctl_statement_note WHERE Channel_name='{}', then rplctl start executes it"
+    "compare the target with the source. If it has all changes, skip the whole transaction: rplctl skip --yes; "
+    "rplctl start\nOtherwise {} on the target, and run there: "
+    "DELETE FROM rplctl.rplctl_statement_note WHERE Channel_name='{}'; then run: rplctl start"
 )
 log = logging.getLogger(__name__)
 
@@ -201,7 +201,7 @@ class StatementNotes:
                 "the applier ended in the middle of a transaction on tables without transactions, which may hold its "
                 f"changes or a part of them: {', '.join(f'{database}.{name}' for database, name in tables)}",
                 errno=er.SLAVE_FATAL_ERROR,
-                hint=_HINT.format("take the changes of this transaction out of these tables", self._channel),
+                hint=_HINT.format("undo the changes of this transaction in these tables", self._channel),
             )
 
     def nothing_kept(self) -> None:
@@ -282,7 +282,7 @@ class StatementNotes:
             "the applier ended while the target executed a statement that commits by itself, and the definitions do "
             f"not tell whether it was carried out ({', '.join(said) or 'it is not understood'}): {text}",
             errno=er.SLAVE_FATAL_ERROR,
-            hint=_HINT.format("undo what there is of it on the target", self._channel),
+            hint=_HINT.format("undo the part of it that was executed", self._channel),
         )
 
 

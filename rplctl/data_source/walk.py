@@ -157,7 +157,7 @@ class Walk:
             raise SourceError(
                 f"{name} is followed by {later[0]}: a log is missing",
                 errno=er.MASTER_FATAL_ERROR_READING_BINLOG,
-                hint="put the missing log into the folder, or begin after it (option start, with schema_file)",
+                hint="copy the missing log into the folder, or begin after it: options start and schema_file",
             )
         return later[0] if later and self._path(later[0]).stat().st_size >= _LEAST_BYTES else None
 

@@ -126,7 +126,7 @@ class Receiver:
             errno=er.SLAVE_FATAL_ERROR,
             channel=self._channel.name,
             position=position,
-            hint=f"see {self._channel.log_path('receiver')}; nothing is lost, and rplctl start continues from there",
+            hint=f"to continue, run: rplctl start\nSee {self._channel.log_path('receiver')}",
         )
 
     def stop(self) -> None:

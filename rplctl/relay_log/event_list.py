@@ -88,7 +88,7 @@ def _wrong(path: Path, why: str) -> RelayLogError:
         f"Error when executing command SHOW RELAYLOG EVENTS: {why}",
         errno=er.ERROR_WHEN_EXECUTING_COMMAND,
         position=path.name,
-        hint="rplctl show-relaylog-events (without a position)",
+        hint="to list the events from the first one, run: rplctl show-relaylog-events",
     )
 
 

@@ -18,19 +18,16 @@ from functools import lru_cache
 from typing import Literal, NamedTuple, NoReturn
 
 from rplctl import mysql_errors as er
-from rplctl.errors import RplError
+from rplctl.errors import THEN_SKIP, RplError
 from rplctl.mask import masked
 from rplctl.schema.context import ANSI_QUOTES, NO_BACKSLASH_ESCAPES, DdlContext
 
 TokenKind = Literal["word", "quoted", "string", "number", "bits", "symbol", "end"]
 
-WAY_OUT = (
-    "do on the target by hand what the statement does to the rows, then `rplctl skip`, which leaves the "
-    "whole transaction out"
-)
+WAY_OUT = f"make the statement's changes to the rows on the target by hand, {THEN_SKIP}"
 WAY_OUT_OF_ALTER = (
-    "alter the table on the target by hand and give its rows the source's values, then `rplctl load-schema FILE` with "
-    "the table's new definition and `rplctl skip`, which leaves the whole transaction out"
+    "alter the table on the target by hand, and give its rows the source's values. Load its new definition: "
+    f"rplctl load-schema FILE; {THEN_SKIP}"
 )
 
 _ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}

@@ -215,8 +215,8 @@ def below_merge(model: TableModel, what: str) -> TargetError:
     return TargetError(
         f"{what} rows of the tables below '{model.qualified_name}', whose engine is {model.engine}",
         errno=er.NOT_SUPPORTED_YET,
-        hint="`rplctl skip` leaves the whole transaction out; after `rplctl start`, copy the tables below it again: "
-        "rplctl clone --tables DATABASE.TABLE,… --replace",
+        hint="to skip the whole transaction and copy these tables again, run: rplctl skip --yes; rplctl start; "
+        "rplctl clone --tables DB.TABLE,… --replace",
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rplctl import mysql_errors as er
-from rplctl.errors import RplError
+from rplctl.errors import THEN_SKIP, RplError
 from rplctl.mask import masked
 from rplctl.schema import statement as ddl
 from rplctl.schema.alter_clause import parse_alter_table
@@ -87,9 +87,9 @@ def parse_ddl(sql: str, database: str, context: DdlContext, charset: str = "") -
             raise RplError(
                 f"This is a statement, not row events: {tokens.text.strip()[:1000]}",
                 errno=er.BINLOG_UNSAFE_STATEMENT,
-                hint="set binlog_format=ROW on the source, load the tables again: `rplctl skip` leaves the "
-                "whole transaction out; for a tool's own table (pt-table-checksum): rplctl change-filter "
-                "--replicate-wild-ignore-table DATABASE.TABLE",
+                hint=f"set binlog_format=ROW on the source, {THEN_SKIP}; then copy the tables again: "
+                "rplctl clone --tables DB.TABLE --replace\nTo exclude a tool's table (pt-table-checksum), run: "
+                "rplctl change-filter --replicate-wild-ignore-table DB.TABLE; rplctl start",
             )
     tokens.refuse()
 
@@ -188,8 +188,8 @@ def _refuse_select(tokens: TokenStream) -> None:
         raise RplError(
             f"CREATE TABLE … SELECT came as a statement, not as row events: {tokens.text.strip()[:1000]}",
             errno=er.BINLOG_UNSAFE_STATEMENT,
-            hint="set binlog_format=ROW on the source; then `rplctl skip`, which leaves the whole transaction "
-            "out, and load the table again",
+            hint=f"set binlog_format=ROW on the source, {THEN_SKIP}; then copy the table again: "
+            "rplctl clone --tables DB.TABLE --replace",
         )
     tokens.refuse()
 

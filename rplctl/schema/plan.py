@@ -226,8 +226,8 @@ def load_table(sql: str, defaults: DatabaseModel, context: DdlContext) -> TableM
 # tables, sequences, views: some of the list are gone
 _DROPPED_IN_PART = frozenset({er.BAD_TABLE_ERROR, er.UNKNOWN_SEQUENCES, er.UNKNOWN_VIEW})
 _DROP_HINT = (
-    "the stored models lack it. replica_ddl_exec_mode=IDEMPOTENT (MariaDB source) or replica_skip_errors=1051 drop the "
-    "others of the list; `rplctl skip` leaves the whole transaction out: it would keep them"
+    "to ignore error 1051 from now on, run: rplctl init --replica-skip-errors 1051; rplctl start\n"
+    "To skip the whole transaction, which keeps them, run: rplctl skip --yes; rplctl start"
 )
 
 

@@ -237,7 +237,7 @@ def check_identity(found: SourceIdentity, info: MasterInfo, start: DumpStart, re
             "these ids must be different for replication to work (or the --replicate-same-server-id option must be "
             "used on slave but this does not always make sense; please check the manual before using it).",
             errno=er.RPL_SLAVE_FATAL_ERROR if _has_new_numbers(found) else er.SLAVE_FATAL_ERROR,
-            hint="give this instance its own --server-id",
+            hint="to give this instance another id, run: rplctl init --server-id 4711",
         )
     if start.by_gtid or not start.position.log_name:
         return  # positions mean the same on every server, or there is none yet

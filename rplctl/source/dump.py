@@ -201,7 +201,9 @@ def _hint(text: str) -> str:
     if "purged" in lowered or "could not find first log" in lowered or "gtid state" in lowered:
         return f"the source purged what this channel needs. To copy its tables again, run: {COPY_AGAIN}"
     if "same server_uuid/server_id" in lowered or "same server_id" in lowered:
-        return "another replica uses this server id: give this instance its own --server-id"
+        return (
+            "another replica uses this server id. To give this instance another id, run: rplctl init --server-id 4711"
+        )
     if "position" in lowered:
         return "rplctl change-master --master-log-file … --master-log-pos … with a position of this source"
     return ""

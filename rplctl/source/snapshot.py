@@ -235,7 +235,11 @@ def _behind(query: Query, last: Callable[[], RowLock | None]) -> Snapshot:
             raise
         raise SourceError(error.message, errno=er.LOCK_WAIT_TIMEOUT, transient=True) from error
     if lock.finds and not found:
-        raise SourceError("the row of the last change is gone", errno=er.LOCK_WAIT_TIMEOUT, transient=True)
+        raise SourceError(
+            "the row that the table's last change wrote no longer exists on the source",
+            errno=er.LOCK_WAIT_TIMEOUT,
+            transient=True,
+        )
     return Snapshot(query, LogPlace(None), LogPlace(answered_place(name, offset)))
 
 

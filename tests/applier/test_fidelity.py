@@ -232,7 +232,7 @@ def test_a_virtual_column_that_an_after_image_leaves_out_is_not_kept_from_an_ear
 def test_a_table_wider_than_sqlite_allows_stops_with_the_way_out(tmp_path: Path, mariadb_logs: list[Path]) -> None:
     first = [path for path in mariadb_logs if b"full_full" in path.read_bytes()]
     error, instance = stopped(tmp_path, first[:1])
-    assert error.errno == 1117 and "full_full__wmost" in error.message and "replicate_ignore_table" in error.hint
+    assert error.errno == 1117 and "full_full__wmost" in error.message and "--replicate-ignore-table" in error.hint
     instance.target.close()
 
 

@@ -100,12 +100,25 @@ def _template(node: ast.expr) -> str:
 @cache
 def _constants() -> dict[str, str]:
     """The texts that modules hold by a name in capitals; a name that has two texts is left out."""
+    assigned = [(name, value) for path in MODULES for name, value in _assigned(path) if name.lstrip("_").isupper()]
+    plain = _single((name, str(v.value)) for name, v in assigned if isinstance(v, ast.Constant) and v.value)
+    composed = _single((name, _filled(v, plain)) for name, v in assigned if isinstance(v, ast.JoinedStr))
+    return {name: text for name, text in (plain | composed).items() if not (name in plain and name in composed)}
+
+
+def _single(named: Iterator[tuple[str, str]]) -> dict[str, str]:
     found: dict[str, set[str]] = {}
-    for path in MODULES:
-        for name, value in _assigned(path):
-            if name.lstrip("_").isupper() and isinstance(value, ast.Constant) and isinstance(value.value, str):
-                found.setdefault(name, set()).add(value.value)
+    for name, text in named:
+        found.setdefault(name, set()).add(text)
     return {name: texts.pop() for name, texts in found.items() if len(texts) == 1}
+
+
+def _filled(text: ast.JoinedStr, names: dict[str, str]) -> str:
+    """The text with the texts of the names that it contains."""
+    parts = (part.value if isinstance(part, ast.FormattedValue) else part for part in text.values)
+    return "".join(
+        str(part.value) if isinstance(part, ast.Constant) else names.get(ast.unparse(part), "…") for part in parts
+    )
 
 
 def _assigned(path: Path) -> Iterator[tuple[str, ast.expr | None]]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from rplctl import mysql_errors as er
-from rplctl.errors import RplError
+from rplctl.errors import OR_EXCLUDE, THEN_SKIP, RplError
 from rplctl.schema.generated import integer_expressions, names_in
 from rplctl.schema.model import ForeignKey, TableModel
 from rplctl.schema.plan import Catalog
@@ -135,9 +135,7 @@ def _unknown(model: TableModel, column: str, position: str) -> RplError:
         "whose value only the source knows",
         errno=er.NO_DEFAULT_FOR_FIELD,
         position=position,
-        hint="make the transaction's changes on the target by hand, then `rplctl skip`, which leaves the whole "
-        "transaction out; or leave the table out "
-        "(replicate_ignore_table)",
+        hint=f"make the transaction's changes on the target by hand, {THEN_SKIP}{OR_EXCLUDE}",
     )
 
 
@@ -150,6 +148,5 @@ def _lost(model: TableModel, key: ForeignKey, position: str) -> RplError:
         errno=er.ROW_IS_REFERENCED_2,
         position=position,
         hint=f"give {parent} a unique key over these columns on the source, make this transaction's changes on the "
-        "target by hand, then `rplctl skip`, which leaves the whole transaction out; or leave the table out "
-        "(replicate_ignore_table)",
+        f"target by hand, {THEN_SKIP}{OR_EXCLUDE}",
     )

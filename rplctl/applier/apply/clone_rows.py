@@ -162,7 +162,7 @@ def foreign_rows(name: TableName) -> TargetError:
     return TargetError(
         f"{'.'.join(name)} holds rows that the copy did not bring: somebody else writes into it",
         errno=er.DUP_ENTRY,
-        hint="stop that, drop the table on the target, then rplctl start: it is copied again",
+        hint="stop the other writer, and drop the table on the target. To copy the table again, run: rplctl start",
     )
 
 

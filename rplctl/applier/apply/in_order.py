@@ -43,7 +43,7 @@ from rplctl.applier.feed.event_range import spool_file
 from rplctl.channel import Channel
 from rplctl.commit.noted import StatementNotes
 from rplctl.config import Config
-from rplctl.errors import RplError, TargetError
+from rplctl.errors import THEN_SKIP, RplError, TargetError
 from rplctl.event.events import Query, XaPrepare, parse_event, parse_query
 from rplctl.event.rows import CASCADES_LOGGED, INSERT, NO_FOREIGN_KEY_CHECKS
 from rplctl.event.types import PLAIN_ROWS, STATEMENT_EVENTS, EventType
@@ -70,9 +70,9 @@ _XA_ASIDE = re.compile(r"XA\s+(?!COMMIT)", re.IGNORECASE)
 _WITHOUT_ACTIONS = NO_FOREIGN_KEY_CHECKS | CASCADES_LOGGED
 # no text tells which tables a statement changes: its triggers and functions do, too, so it is never passed over unseen
 _ROLLED_BACK_HINT = (
-    "the source rolled this transaction back: `rplctl skip` leaves the whole transaction out, and is right if it "
-    "changed only tables with transactions; what it changed in others (MyISAM, Aria) stayed on the source: load these "
-    "again; set binlog_format=ROW on the source"
+    "the source rolled this transaction back, except its changes of tables without transactions (MyISAM, Aria). To "
+    "skip the whole transaction, run: rplctl skip --yes; rplctl start\nIf it changed such tables, copy them again: "
+    "rplctl clone --tables DB.TABLE --replace"
 )
 
 
@@ -226,8 +226,8 @@ class OrderedRange:
                 f"the source logged a statement instead of rows, which this target cannot execute: {what}",
                 errno=er.BINLOG_ROW_INJECTION_AND_STMT_MODE,
                 position=run.end_position(number),
-                hint="set binlog_format=ROW on the source, then load the tables again: `rplctl skip` leaves the "
-                "whole transaction out",
+                hint=f"set binlog_format=ROW on the source, {THEN_SKIP}; then copy the tables again: "
+                "rplctl clone --tables DB.TABLE --replace",
             )
         self.result.changes += self._statements.take(run.event(number), run.description)
 
@@ -253,7 +253,8 @@ class OrderedRange:
                     "began at",
                     errno=er.XAER_NOTA,
                     position=at,
-                    hint="load the tables again from the source: `rplctl skip` leaves the whole transaction out",
+                    hint="to skip the whole transaction and copy its tables again, run: rplctl skip --yes; "
+                    "rplctl start; rplctl clone --tables DB.TABLE --replace",
                 )
             if path.stat().st_size:
                 data = np.memmap(path, np.uint8, "r")
@@ -333,8 +334,7 @@ class OrderedRange:
                 "them: what foreign keys did on the source then cannot be followed on this target",
                 errno=er.ROW_IS_REFERENCED_2,
                 position=run.end_position(number),
-                hint="make the transaction's changes on the target by hand, then `rplctl skip`, which leaves "
-                "the whole transaction out",
+                hint=f"make the transaction's changes on the target by hand, {THEN_SKIP}",
             )
 
     def _follow(self, wanted: bool) -> bool:

@@ -16,7 +16,7 @@ from rplctl import mysql_errors as er
 from rplctl.applier.decode.ddl_context import ddl_context
 from rplctl.applier.decode.row_stream import EventRun
 from rplctl.config import Config
-from rplctl.errors import RplError
+from rplctl.errors import THEN_SKIP, RplError
 from rplctl.event.events import Query, parse_query
 from rplctl.event.types import STATEMENT_EVENTS, EventType
 from rplctl.info import RelayLogInfo
@@ -102,8 +102,8 @@ def _check_primary_keys(query: Query, run: EventRun, config: Config, know: Know,
             f"REQUIRE_TABLE_PRIMARY_KEY_CHECK = ON. Query: '{_shown(query)}'",
             errno=er.TABLE_WITHOUT_PK,
             position=at,
-            hint="add the key on the target by hand and `rplctl skip`, which leaves the whole transaction out; or "
-            "rplctl change-master --require-table-primary-key-check off",
+            hint=f"create or change the table on the target by hand, with a key, {THEN_SKIP}\n"
+            "To accept such tables, run: rplctl change-master --require-table-primary-key-check off; rplctl start",
         )
 
 

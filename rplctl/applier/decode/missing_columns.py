@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rplctl import mysql_errors as er
-from rplctl.errors import RplError
+from rplctl.errors import OR_EXCLUDE, THEN_SKIP, RplError
 from rplctl.event.images import NOT_IN_IMAGE, Images
 from rplctl.schema.context import DdlContext
 from rplctl.schema.default_value import NotComputable, default_value
@@ -24,9 +24,9 @@ from rplctl.schema.model import TableModel
 from rplctl.target.base import Value
 
 _HINT = (
-    "set binlog_row_image=FULL on the source, then load the table again: `rplctl skip` leaves the whole transaction "
-    "out. MariaDB 11.8.9 does not log the column even then: a MariaDB target computes it, else leave the table out "
-    "with replicate_ignore_table"
+    f"set binlog_row_image=FULL on the source, {THEN_SKIP}; then copy the table again: "
+    "rplctl clone --tables DB.TABLE --replace. MariaDB 11.8.9 does not log the column even then, and only a MariaDB "
+    f"target computes it{OR_EXCLUDE}"
 )
 _SESSION = DdlContext(time_zone="?", server_version="")  # what hangs on the session is always logged
 

@@ -347,7 +347,9 @@ def _check_number(row: ChangeOption, value: int) -> None:
 def _check_text(row: ChangeOption, value: str) -> None:
     if row.name == "master_host" and not value:
         raise UsageError(
-            "Incorrect arguments to MASTER_HOST", errno=er.WRONG_ARGUMENTS, hint="reset --all forgets the source"
+            "Incorrect arguments to MASTER_HOST",
+            errno=er.WRONG_ARGUMENTS,
+            hint="to forget the source, run: rplctl reset --all",
         )
     if row.name == "master_host" and (not value.isascii() or len(value) > MAX_HOST):
         raise incorrect(row, f"a host name has at most {MAX_HOST} ASCII characters")
@@ -375,7 +377,7 @@ def _check_uuid(value: str) -> None:
         raise UsageError(
             f"Incorrect UUID value: '{value}'",
             errno=er.WRONG_VALUE,
-            hint="ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS takes OFF, LOCAL or a UUID",
+            hint="rplctl change-master --assign-gtids-to-anonymous-transactions LOCAL, or OFF, or a UUID",
         ) from None
 
 

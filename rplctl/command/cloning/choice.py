@@ -219,7 +219,11 @@ def _refusals(chosen: _Chosen, rules: ReplicationFilter, missing: Collection[Mis
     if refusal := refusal_of_rights(missing):
         yield refusal
     if gone := [name for name in choice.tables if name not in chosen.names]:
-        yield SourceError(f"the source has no table {_shown(gone[0])}", errno=er.NO_SUCH_TABLE, hint="SHOW TABLES")
+        yield SourceError(
+            f"the source has no table {_shown(gone[0])}",
+            errno=er.NO_SUCH_TABLE,
+            hint="to list the tables, run on the source: SHOW TABLES",
+        )
     databases = {database for database, _ in chosen.names}
     if empty := [name for name in choice.databases if name not in databases]:
         text = f"the source has no table in {empty[0]} that the channel's filters let through"

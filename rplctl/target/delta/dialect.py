@@ -110,7 +110,8 @@ def _named(place: Place) -> Iterator[None]:
         raise TargetError(
             f"cannot open the lake {place.root}: {error.filename or ''}: {error.strerror}",
             errno=er.FILE_NOT_FOUND,
-            hint="make the folder writable for the account that rplctl runs under, or name another one",
+            hint="make the folder writable for the account that runs rplctl\n"
+            "To choose another folder, run: rplctl init --target URL",
         ) from error
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import Engine
 
 from rplctl import mysql_errors as er
-from rplctl.errors import RplError, TargetError
+from rplctl.errors import OR_EXCLUDE, RplError, TargetError
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, DdlPlan
 from rplctl.target.base import (
@@ -71,8 +71,7 @@ class MirrorTarget(DeltaTarget):
             raise TargetError(
                 f"Table '{model.qualified_name}' has {_unusable_key(model)}: a mirror cannot tell its rows apart",
                 errno=er.REQUIRES_PRIMARY_KEY,
-                hint="give it a key of whole columns on the source; or leave it out (replicate_ignore_table), and keep "
-                "its changes in a lake with layer=changes",
+                hint=f"give the table a key of whole columns on the source{OR_EXCLUDE}",
             )
 
     def adopts(self, model: TableModel) -> bool:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rplctl import mysql_errors as er
-from rplctl.errors import TargetError
+from rplctl.errors import OR_EXCLUDE, TargetError
 from rplctl.schema.context import DdlContext
 from rplctl.schema.default_value import NotComputable, default_value
 from rplctl.schema.model import INTEGER_BITS, TEXT_BYTES, Column, TableModel
@@ -27,7 +27,7 @@ from rplctl.target.delta.tables import columns_of
 from rplctl.target.lake import PendingTable
 
 _TEXTS: Final = frozenset({"varchar", "char", "enum", *TEXT_BYTES})
-_ANEW: Final = "exclude the table (replicate_ignore_table), or start a new mirror in another folder"
+_ANEW: Final = f"start a new mirror in another folder{OR_EXCLUDE}"
 
 
 class MirrorDdl:

@@ -97,7 +97,7 @@ class Place:
             raise TargetError(
                 f"cannot write to {self.uri(folder)}: {error.strerror or error}",
                 errno=er.ERROR_ON_WRITE,
-                hint="rplctl doctor; rplctl start goes on where it was",
+                hint="repair the cause, then run: rplctl doctor; rplctl start",
             ) from error
         stats = stats or json.dumps({"numRecords": rows.num_rows})
         return WrittenFile(model.database, model.name, folder, name, size, rows.num_rows, stats)

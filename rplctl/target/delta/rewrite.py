@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as parquet
 
 from rplctl import mysql_errors as er
-from rplctl.errors import RplError
+from rplctl.errors import OR_EXCLUDE, RplError
 from rplctl.schema.model import Column, TableModel
 from rplctl.target.base import CountMismatch, Row, Value
 from rplctl.target.delta.overlay import NOT_GIVEN, Overlay
@@ -99,7 +99,7 @@ class MirrorFiles:
                 raise RplError(
                     f"an inserted row of {model.qualified_name} lacks columns: only the source computes them",
                     errno=er.NO_DEFAULT_FOR_FIELD,
-                    hint="binlog_row_image=FULL on the source; or leave the table out (replicate_ignore_table)",
+                    hint=f"set binlog_row_image=FULL on the source{OR_EXCLUDE}",
                 )
             table = pa.Table.from_arrays([values.take(pa.array(added)) for _, values in given], schema=self._schema)
             small = [path for path, text in self.stats.items() if path not in gone and _rows(text) < SMALL_ROWS]

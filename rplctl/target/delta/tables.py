@@ -30,7 +30,7 @@ _NO_ROWS: Final = json.dumps(
     {"type": "struct", "fields": [{"name": "nothing", "type": "string", "nullable": True, "metadata": {}}]}
 )
 _STRUCTS: Final = ("before", "after")
-_AWAY: Final = "rplctl doctor; rplctl start goes on where it was"
+_AWAY: Final = "repair the cause, then run: rplctl doctor; rplctl start"
 
 
 class DeltaTables:

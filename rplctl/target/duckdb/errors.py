@@ -14,7 +14,7 @@ from pathlib import Path
 import duckdb
 
 from rplctl import mysql_errors as er
-from rplctl.errors import TargetError
+from rplctl.errors import OR_EXCLUDE, OR_SKIP, THEN_SKIP, TargetError
 from rplctl.schema.model import Column, TableModel
 from rplctl.target.base import RowChange, RowSet, describe_key
 from rplctl.target.ddl_parts import quote
@@ -23,13 +23,10 @@ from rplctl.target.duckdb.ddl_type import is_odd_date
 _HOLDER = re.compile(r'lock on file "(.*?)": Conflicting lock is held in (.*?) \(PID (\d+)\)', re.DOTALL)
 _ABSENT = re.compile(r"Table with name (\S+) does not exist")
 _NOT_NULL = re.compile(r"NOT NULL constraint failed: .*\.(.*)")
-_TRY_CHECKING = (
-    "correct the value on the source, then `rplctl skip`, which leaves the whole transaction out; or leave the table "
-    "out (replicate_ignore_table)"
-)
+_TRY_CHECKING = f"correct the value on the source, {THEN_SKIP}{OR_EXCLUDE}"
 _BACKUP = "restore the target from a backup; its position comes with it"
 _MEMORY = "give DuckDB more (duckdb:///FILE?memory_limit=8GB), or make max_batch_bytes smaller"
-_EXISTS = "drop the table, begin with an empty target, or `rplctl skip`, which leaves the whole transaction out"
+_EXISTS = f"drop the table on the target, then run: rplctl start{OR_SKIP}"
 # DuckDB's class → (MySQL's number, worth trying again, hint); the first that fits
 _KNOWN: tuple[tuple[type[duckdb.Error], int, bool, str], ...] = (
     (duckdb.InterruptException, er.QUERY_INTERRUPTED, False, ""),
@@ -92,7 +89,7 @@ def hidden_numbers(model: TableModel, why: str) -> TargetError:
         f"Incorrect column name 'rowid' in {model.qualified_name}: it hides the numbers by which DuckDB's rows are "
         f"found, and {why}",
         errno=er.WRONG_COLUMN_NAME,
-        hint="rename the column on the source, or leave the table out (replicate_ignore_table)",
+        hint=f"rename the column on the source{OR_EXCLUDE}",
     )
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from rplctl import mysql_errors as er
-from rplctl.errors import TargetError
+from rplctl.errors import OR_EXCLUDE, THEN_SKIP, TargetError
 from rplctl.event.cells import Cells, gather
 from rplctl.event.fields import field_spans
 from rplctl.event.jit import byte_view
@@ -156,6 +156,5 @@ def _unstorable(text: str, column: Column) -> TargetError:
     return TargetError(
         f"Incorrect string value: {text[:40]!r} for column '{column.name}': half a surrogate pair is no text in UTF-8",
         errno=er.TRUNCATED_WRONG_VALUE_FOR_FIELD,
-        hint="correct the value on the source, then `rplctl skip`, which leaves the whole transaction out; or leave "
-        "the table out (replicate_ignore_table)",
+        hint=f"correct the value on the source, {THEN_SKIP}{OR_EXCLUDE}",
     )

@@ -47,7 +47,7 @@ class Cursor:
                 raise TargetError(
                     "DuckDB has no savepoints: an error ends its transaction and cannot be ignored",
                     errno=er.NOT_SUPPORTED_YET,
-                    hint="`rplctl skip` leaves the source's whole transaction out",
+                    hint="to skip the whole transaction, run: rplctl skip --yes; rplctl start",
                 )
             return self
         self._driver.execute(sql, list(parameters))

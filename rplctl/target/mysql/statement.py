@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from rplctl import mysql_errors as er
-from rplctl.errors import RplError, TargetError
+from rplctl.errors import OR_SKIP, RplError, TargetError
 from rplctl.event.query import ExecuteLoadQuery, Query
 from rplctl.mask import masked
 from rplctl.schema.context import TIME_ROUND_FRACTIONAL, TIME_TRUNCATE_FRACTIONAL, DdlContext
@@ -58,8 +58,7 @@ _DROP_LIST = re.compile(
 # these numbers mean something else of a row event, and have another hint there
 _HINTS = dict.fromkeys(
     (er.DUP_ENTRY, *VALUE_ERRORS),
-    "the rows that the statement meets on the target are not the source's. Correct them there, then rplctl start; or "
-    "`rplctl skip`, which leaves the whole transaction out: all its changes are lost here",
+    f"the target has other rows than the source. Correct them on the target, then run: rplctl start{OR_SKIP}",
 )
 # the same text would be refused again
 _OTHER_WORDS_HINT = (
@@ -79,9 +78,8 @@ _HINTS |= dict.fromkeys(
     _OTHER_WORDS_HINT,
 )
 _DROP_HINT = (
-    "replica_ddl_exec_mode=IDEMPOTENT (MariaDB source) or replica_skip_errors=1051 drop those tables or sequences of "
-    "the list that are there; `rplctl skip` leaves the whole transaction out: drop them on the target first, it would "
-    "keep them"
+    "to ignore error 1051 from now on, run: rplctl init --replica-skip-errors 1051; "
+    "rplctl start\nTo skip the whole transaction, which keeps them, run: rplctl skip --yes; rplctl start"
 )
 _DUPLICATES = {0: b"", 1: b" IGNORE", 2: b" REPLACE"}
 
@@ -281,8 +279,7 @@ def judge(query: Query, error: TargetError | None) -> None:
         f"{said}. "
         f"Default database: '{query.database}'. Query: '{text}'",
         errno=er.INCONSISTENT_ERROR,
-        hint="compare the tables with the source; `rplctl skip` leaves the whole transaction out: its changes "
-        "are lost here",
+        hint=f"compare the tables with the source, and correct the target, then run: rplctl start{OR_SKIP}",
     )
 
 

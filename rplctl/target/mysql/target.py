@@ -397,7 +397,7 @@ class MysqlTarget(OneConnection):
         raise TargetError(
             "a MySQL target makes no tables from models",
             errno=er.NOT_SUPPORTED_YET,
-            hint="load the dump into it with the mysql client: it describes its tables itself",
+            hint="load the dump into the target with the mysql client",
         )
 
     def make_tables(self, statements: Sequence[Sql]) -> None:

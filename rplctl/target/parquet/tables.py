@@ -179,5 +179,5 @@ def _mapped(path: Path) -> Iterator[None]:
         yield
     except (OSError, ArrowInvalid) as error:
         raise TargetError(
-            f"{path}: {error}", errno=er.ERROR_ON_WRITE, hint="rplctl doctor; rplctl start goes on where it was"
+            f"{path}: {error}", errno=er.ERROR_ON_WRITE, hint="repair the cause, then run: rplctl doctor; rplctl start"
         ) from error

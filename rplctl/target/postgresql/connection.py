@@ -18,7 +18,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError
 
 from rplctl import mysql_errors as er
-from rplctl.errors import ConfigError, TargetError
+from rplctl.errors import OR_EXCLUDE, OR_SKIP, ConfigError, TargetError
 from rplctl.event.large_text import LargeText
 from rplctl.handshake import Protection
 from rplctl.target.postgresql.values import LargeBytes, NulInText
@@ -50,8 +50,8 @@ _FIRST_LIBPQ_TO_REFUSE = 160000
 _VERIFYING = ("verify-ca", "verify-full")
 _GRANT = "grant the target's user the right; see PRIVILEGES in rplctl(1)"
 _DATE = "PostgreSQL has no such date: correct it on the source, or give the column the type text on the target"
-_LONG_KEY = "drop that index on the target, then rplctl start: rplctl goes on without it"
-_LONG_ROW = "leave the table out (replicate_ignore_table) or use another kind of target: a row fills one page at most"
+_LONG_KEY = "drop that index on the target, then run: rplctl start"
+_LONG_ROW = f"a row of PostgreSQL fills one page at most: use another kind of target{OR_EXCLUDE}"
 _LIMIT = "54000"  # program_limit_exceeded: of an index, else of a table's page, which the server's file tells
 _HEAP = frozenset({"hio.c", "rewriteheap.c"})
 _IN_USE = (er.NOT_SUPPORTED_YET, False, "an object of the target depends on it (a view?): drop that, then rplctl "
@@ -69,10 +69,9 @@ STATES: dict[str, tuple[int, bool, str]] = {
     "57014": (er.QUERY_INTERRUPTED, False, ""),
     "42P01": (er.NO_SUCH_TABLE, False, ""),
     "3F000": (er.BAD_DB_ERROR, False, ""),
-    "3D000": (er.BAD_DB_ERROR, False, "make the database: createdb -E UTF8 NAME"),
+    "3D000": (er.BAD_DB_ERROR, False, "create the database: createdb -E UTF8 NAME"),
     "42703": (er.BAD_FIELD_ERROR, False, ""),
-    "42P07": (er.TABLE_EXISTS_ERROR, False, "drop the table, begin with an empty target, or `rplctl skip`, which"
-              " leaves the whole transaction out"),
+    "42P07": (er.TABLE_EXISTS_ERROR, False, f"drop the table on the target, then run: rplctl start{OR_SKIP}"),
     "42501": (er.TABLEACCESS_DENIED_ERROR, False, _GRANT),
     "25006": (er.OPTION_PREVENTS_STATEMENT, False, "the target is a standby or read-only: make it writable, then"
               " rplctl start"),
@@ -83,7 +82,7 @@ STATES: dict[str, tuple[int, bool, str]] = {
     "28000": (er.ACCESS_DENIED_ERROR, False, "check the target's user and pg_hba.conf; a readable password needs"
               " sslmode=verify-full"),
     _LIMIT: (er.TOO_LONG_KEY, False, _LONG_KEY),
-    "54011": (er.TOO_MANY_FIELDS, False, "leave the table out (replicate_ignore_table) or use another kind of target"),
+    "54011": (er.TOO_MANY_FIELDS, False, f"use another kind of target{OR_EXCLUDE}"),
     "22001": (er.DATA_TOO_LONG, False, ""),
     "22003": (er.WARN_DATA_OUT_OF_RANGE, False, ""),
     "22007": (er.TRUNCATED_WRONG_VALUE, False, _DATE),

@@ -37,7 +37,8 @@ def create_schema(database: str) -> Sql:
         raise TargetError(
             f"The source's database '{database}' cannot be a schema of that name in PostgreSQL: it is reserved",
             errno=er.DB_CREATE_EXISTS,
-            hint=f'give it another name here: replicate_rewrite_db = "{database}->{database.strip("_")}_copy"',
+            hint="to give it another name in the target, run: "
+            f"rplctl change-filter --replicate-rewrite-db '{database}->{database.strip('_')}_copy'",
         )
     name = quote(database)
     return _only_if(written("to_regnamespace({}) IS NULL", text_literal(name)), written("CREATE SCHEMA {}", name))

@@ -23,7 +23,7 @@ import hashlib
 from datetime import datetime
 
 from rplctl import mysql_errors as er
-from rplctl.errors import TargetError
+from rplctl.errors import OR_EXCLUDE, TargetError
 from rplctl.schema.default_value import Value
 from rplctl.schema.model import BINARY_TYPES, GEOMETRY_TYPES, INTEGER_BITS, Column, Key, TableModel
 from rplctl.schema.naming import index_name
@@ -134,18 +134,18 @@ def check_names(model: TableModel) -> None:
             raise TargetError(
                 f"Identifier name '{name}' is too long: PostgreSQL takes {LONGEST_NAME} bytes ({model.qualified_name})",
                 errno=er.TOO_LONG_IDENT,
-                hint="leave the table out (replicate_ignore_table, replicate_rewrite_db), or rename it on the source",
+                hint=f"give it a shorter name on the source{OR_EXCLUDE}",
             )
     if taken := next((column.name for column in model.columns if column.name in _SYSTEM_COLUMNS), ""):
         raise TargetError(
             f"Incorrect column name '{taken}': every table of PostgreSQL has a column of its own with this name"
             f" ({model.qualified_name})",
             errno=er.WRONG_COLUMN_NAME,
-            hint="rename it on the source, leave the table out (replicate_ignore_table) or use another kind of target",
+            hint=f"rename the column on the source, or use another kind of target{OR_EXCLUDE}",
         )
     if len(model.columns) > MOST_COLUMNS:
         raise TargetError(
             f"Too many columns: {model.qualified_name} has {len(model.columns)}, PostgreSQL takes {MOST_COLUMNS}",
             errno=er.TOO_MANY_FIELDS,
-            hint="leave the table out (replicate_ignore_table) or use another kind of target",
+            hint=f"use another kind of target{OR_EXCLUDE}",
         )

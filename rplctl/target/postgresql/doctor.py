@@ -19,7 +19,11 @@ def rights(connection: Connection) -> Iterator[DoctorLine]:
 
     encoding = asked(written("SHOW server_encoding"))
     is_utf8 = encoding == "UTF8"
-    hint = "" if is_utf8 else "createdb -E UTF8 -T template0 NAME, then rplctl init --target URL"
+    hint = (
+        ""
+        if is_utf8
+        else "create and use another database: createdb -E UTF8 -T template0 NAME; rplctl init --target URL"
+    )
     yield DoctorLine("target encoding", OK if is_utf8 else FAIL, encoding, hint)
     may_create = asked(written("SELECT has_database_privilege(current_database(), 'CREATE')")) == "True"
     hint = "" if may_create else "GRANT CREATE ON DATABASE to the target's user: each source database is a schema"

@@ -105,7 +105,7 @@ class PostgresqlTarget(OneConnection):
             raise TargetError(
                 f"the target's database is encoded in {encoding}: it cannot hold every text",
                 errno=er.CANT_AGGREGATE_2COLLATIONS,
-                hint="createdb -E UTF8 -T template0 NAME, then rplctl init --target URL",
+                hint="create and use another database: createdb -E UTF8 -T template0 NAME; rplctl init --target URL",
             )
         may = written("false")
         if info.server_version >= 150000:

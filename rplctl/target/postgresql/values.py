@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from rplctl import mysql_errors as er
-from rplctl.errors import TargetError
+from rplctl.errors import OR_EXCLUDE, THEN_SKIP, TargetError
 from rplctl.event.large_text import LargeText, checked_text
 from rplctl.schema.model import INTEGER_BITS, Column
 from rplctl.target.base import Row, Value
@@ -36,10 +36,7 @@ _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
 _NO_NUL = "PostgreSQL's text cannot hold the character NUL"
-_SKIP_HINT = (
-    "correct the value on the source, then `rplctl skip`, which leaves the whole transaction out; or leave the table "
-    "out (replicate_ignore_table)"
-)
+_SKIP_HINT = f"correct the value on the source, {THEN_SKIP}{OR_EXCLUDE}"
 _NUL_HINT = "to store U+FFFD in the place of each NUL, run: rplctl init --nul-in-text replace; rplctl start"
 _REPLACEMENT = "\ufffd"
 _MAY_BE_NUL = re.compile(rb"\\0")
@@ -97,7 +94,7 @@ def parameters(
         raise TargetError(
             "Got a packet bigger than 'max_allowed_packet' bytes: PostgreSQL takes no row of 1 GB",
             errno=er.NET_PACKET_TOO_LARGE,
-            hint="leave the table out (replicate_ignore_table) or use another kind of target",
+            hint=f"use another kind of target{OR_EXCLUDE}",
         )
     for value, column in zip(values, columns, strict=True):
         if isinstance(value, bytes | memoryview) and len(value) > LARGEST_HEX:

@@ -95,7 +95,8 @@ def _check_name(model: TableModel, after: Catalog) -> None:
         if fold(physical_name(other.database, other.name)) == name:
             raise TargetError(
                 f"Tables {model.qualified_name} and {other.qualified_name} would share the name '{name}' in the target",
-                hint=f"leave one out (replicate_ignore_table={model.qualified_name}) or use another kind of target",
+                hint="use another kind of target\nTo exclude one table, run: "
+                f"rplctl change-filter --replicate-ignore-table {model.qualified_name}; rplctl start",
             )
 
 

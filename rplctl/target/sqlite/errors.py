@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from rplctl import mysql_errors as er
-from rplctl.errors import TargetError
+from rplctl.errors import OR_EXCLUDE, OR_SKIP, TargetError
 from rplctl.schema.model import TableModel
 from rplctl.target.base import RowChange
 
-_TOO_WIDE = "SQLite takes 2000 columns: leave the table out (replicate_ignore_table) or use another kind of target"
-_TOO_BIG = "SQLite takes rows up to 1,000,000,000 bytes: leave the table out or use another kind of target"
+_TOO_WIDE = f"SQLite takes at most 2000 columns: use another kind of target{OR_EXCLUDE}"
+_TOO_BIG = f"SQLite takes rows of at most 1,000,000,000 bytes: use another kind of target{OR_EXCLUDE}"
 _LOCKED = (er.LOCK_WAIT_TIMEOUT, True, "another program holds the target's write lock")
 GONE = "check that the target's file system is mounted and its folder writable; the channel goes on by itself"
 _AS_CODE = {
@@ -59,7 +59,7 @@ def target_error(error: sqlite3.Error) -> TargetError:
     errno, transient, hint = _KNOWN.get(code, (er.UNKNOWN_ERROR, False, ""))
     errno = next((number for pattern, number in _WORDS if pattern.search(text)), errno)
     if errno == er.TABLE_EXISTS_ERROR:
-        hint = "drop the table, begin with an empty target, or `rplctl skip`, which leaves the whole transaction out"
+        hint = f"drop the table on the target, then run: rplctl start{OR_SKIP}"
     return TargetError(f"the target says: {text}", errno=errno, transient=transient, hint=hint)
 
 
