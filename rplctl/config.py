@@ -120,9 +120,7 @@ class Config:
     commit_group_milliseconds: int = option(
         0, "target duration of a commit group, in milliseconds; the group size adapts to it; 0 = no limit"
     )
-    rep_engine: str = option(
-        "", "storage engine of the repository tables; empty = a transactional engine of the target"
-    )
+    rep_engine: str = option("", "storage engine of the repository tables; empty = a transactional one of the target")
     server_id: int = option(0, "server id of this replica, unique at the source; 0 = derived from the datadir")
     sync_master_info: int = option(
         10_000,
@@ -151,7 +149,7 @@ class Config:
     replica_transaction_retries: int = option(10, "number of retries of a batch after a transient error")
     replica_parallel_workers: int = option(
         0,
-        "number of connections that commit a batch in parallel, each for its own tables; 0 or 1 = one connection",
+        "number of connections that commit a batch in parallel, each its own tables; 0 or 1 = one connection",
         high=16,
     )
     replica_preserve_commit_order: bool = option(False, "commit in the source's order, on one connection")
@@ -175,9 +173,7 @@ class Config:
         "IDEMPOTENT ignores a MariaDB source's DROP of a table or sequence that does not exist",
         choices=("IDEMPOTENT", "STRICT"),
     )
-    replica_skip_errors: str = option(
-        "off", "numbers of the target's errors that the applier ignores", is_error_list=True
-    )
+    replica_skip_errors: str = option("off", "errors of the target that the applier ignores", is_error_list=True)
     max_batch_bytes: int = option(512 << 20, "maximum bytes of relay log per Spark job", low=1 << 16, high=1 << 40)
     spark: str = option(
         "always",
@@ -201,7 +197,7 @@ class Config:
         choices=("stop", "recopy"),
     )
     nul_in_text: str = option(
-        "stop", "NUL characters in text for PostgreSQL: stop, or replace each with U+FFFD", choices=("stop", "replace")
+        "stop", "NUL in PostgreSQL's text: stop, or replace it by U+FFFD", choices=("stop", "replace")
     )
     on_error: str = option("", "shell command to run for each new error; it reads the error as JSON on standard input")
     on_recovery: str = option("", "shell command to run when a thread works again after an error")
@@ -210,18 +206,16 @@ class Config:
         "time zone that SYSTEM means on the source; needed for a folder of logs; empty = ask the server",
         is_zone=True,
     )
-    lower_case_table_names: int = option(
-        0, "same value as on the source; 1 = table names are stored in lower case", high=1
-    )
+    lower_case_table_names: int = option(0, "same as on the source; 1 = table names are in lower case", high=1)
     replicate_do_db: str = option("", "replicate only these databases", holds="databases")
     replicate_ignore_db: str = option("", "do not replicate these databases", holds="databases")
     replicate_do_table: str = option("", "replicate only these tables", holds="tables")
     replicate_ignore_table: str = option("", "do not replicate these tables", holds="tables")
     replicate_wild_do_table: str = option(
-        "", "replicate only tables whose names match these patterns (% and _)", holds="patterns"
+        "", "replicate only tables that match these patterns (% and _)", holds="patterns"
     )
     replicate_wild_ignore_table: str = option(
-        "", "do not replicate tables whose names match these patterns (% and _)", holds="patterns"
+        "", "do not replicate tables that match these (% and _)", holds="patterns"
     )
     replicate_rewrite_db: str = option("", "databases that get another name in the target", holds="rewrites")
     replicate_same_server_id: bool = option(False, "apply events that carry this replica's own server id")

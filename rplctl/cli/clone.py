@@ -91,7 +91,7 @@ def _cancel(options: Globals, name: str, config: Config, *, dry_run: bool, yes: 
     if result.taken_back:
         text += (
             "; events of those taken back stay left out until rplctl clone copies them (rplctl change-filter leaves "
-            "them out for good); rplctl start goes on"
+            "them out for good); to continue, run: rplctl start"
         )
     say(options, text, result)
 

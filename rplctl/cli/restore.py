@@ -20,4 +20,4 @@ def restore(
     from rplctl.command.restore import restore as run
 
     result = run(folder.absolute(), options.datadir, [place.absolute() for place in binary_log_dir or []])
-    say(options, f"{many(result.files, 'file')} restored into {result.datadir}; rplctl start goes on", result)
+    say(options, f"{many(result.files, 'file')} restored into {result.datadir}; to continue, run: rplctl start", result)

@@ -86,7 +86,7 @@ _POLL_S: Final = 0.5
 _SOON_S: Final = 0.1  # until there is a plan, or the receiver has connected: it costs a look at a name
 _SETTLE_S: Final = 0.1
 _FULL: Final = "Waiting: the applier has not loaded what is read"
-_AGAIN: Final = "see receiver.log; rplctl stop and rplctl start go on with it"
+_AGAIN: Final = "see receiver.log. To continue the copy, run: rplctl stop; rplctl start"
 _PAUSE_S: Final = 5.0  # after an error of the source
 _MOST_TRIES: Final = 50  # to open a snapshot between two changes of a family
 _BETWEEN_TRIES_S: Final = 0.02
@@ -142,7 +142,7 @@ class Cloner:
                 self.stop.wait(_PAUSE_S)
             except Exception as error:  # the thread boundary: no error ends the copy unseen
                 self._report.failed(RplError(f"the copy ended unexpectedly: {type(error).__name__}", hint=_AGAIN))
-                log.error("the copy ends with an unexpected error; rplctl stop and rplctl start go on with it")
+                log.error("the copy ended with an unexpected error. To continue it, run: rplctl stop; rplctl start")
                 raise
 
     def _read_what_is_missing(self) -> None:

@@ -83,7 +83,7 @@ def change_master(config: Config, channel_name: str, changes: MasterChanges, *, 
             *plan.position_notes(changes, master, relay, purges),
         ]
         if stands and not purges and relay.master_log_name:
-            begun = f"MasterInfo was gone and RelayLogInfo was not: the channel goes on from {relay.exec_position}. "
+            begun = f"MasterInfo was gone and RelayLogInfo was not: the channel continues from {relay.exec_position}. "
             notes.append(Note(f"{begun}If this is another source: add --master-log-file and --master-log-pos"))
         result = ChangeResult(
             channel_name,
@@ -144,7 +144,9 @@ def _applier_stays(changes: MasterChanges, master: MasterInfo, error: TargetErro
             errno=error.errno,
             hint="when the target is there again; without it: connection options, or with GTIDs another source",
         ) from None
-    return Note(f"the target cannot be asked ({error.message}): relay logs are kept, the applier goes on in them")
+    return Note(
+        f"the target cannot be asked ({error.message}): rplctl keeps the relay logs, and the applier continues in them"
+    )
 
 
 def _check_running(channel: str, changes: MasterChanges, threads: dict[str, int]) -> None:

@@ -171,7 +171,7 @@ def _merge(
                 hint="add --gtid with the server's gtid_slave_pos (MariaDB) or gtid_executed (MySQL)",
             )
         master = replace(master, enabled_auto_position=False, using_gtid=0)
-        notes = (Note("the replica went by GTID; without --gtid the channel goes on by file and position"),)
+        notes = (Note("the replica used GTIDs; without --gtid the channel continues by file and position"),)
     if not found.is_connection:
         moved = ("master_log_name", "master_log_pos", "enabled_auto_position", "using_gtid")
         master = replace(stored[0], **{name: getattr(master, name) for name in moved})

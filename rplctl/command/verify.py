@@ -245,7 +245,7 @@ class _Verify:
             except BaseException as error:
                 self._stop.set()
                 if isinstance(error, RplError):
-                    error.hint = error.hint or "rplctl verify again goes on behind the tables that are done"
+                    error.hint = error.hint or "to continue with the remaining tables, run: rplctl verify"
                 raise
         progress.done = {name: progress.done[name] for name in self._names} | self._not_copied
         if not request.choice.tables:

@@ -50,7 +50,7 @@ def until_answered(ask: Callable[[], Answer]) -> Answer:
                 raise InDoubt(
                     f"the target went away in COMMIT, and whether it is durable could not be read: {error.message}",
                     errno=error.errno,
-                    hint="rplctl start, once the target answers: it goes on from the position that is stored there",
+                    hint="when the target answers again, run: rplctl start",
                 ) from None
             log.warning("the target went away in COMMIT and is asked again: %s", error.message)
         time.sleep(PAUSE_S)

@@ -36,7 +36,7 @@ def watch_connections(engine: Engine) -> None:
             raise TargetError(
                 "cut off from the target: the running work did not end within the timeout of STOP",
                 errno=er.CONNECTION_KILLED,
-                hint="rplctl start, once the target answers: it goes on from the position that is stored there",
+                hint="when the target answers again, run: rplctl start",
             )
 
     event.listen(engine, "connect", lambda connection, _: made.add(connection))

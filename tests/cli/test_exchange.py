@@ -91,7 +91,7 @@ def test_the_journal_says_what_was_imported_from_where(program: Program, replica
 
 def test_a_replica_that_went_by_gtid_needs_the_set_or_goes_by_position(program: Program, replica: Path) -> None:
     done = program("import-info", str(replica))
-    assert "without --gtid the channel goes on by file and position" in done.err
+    assert "without --gtid the channel continues by file and position" in done.err
     assert stored(program)[0].using_gtid == 0
     assert program("import-info", str(replica), "--gtid", "0-1-9", "--yes").code == 0
     master, relay = stored(program)

@@ -123,7 +123,7 @@ def _version(engine: Engine) -> Iterator[Finding]:
 
     if version := answer(engine, "version", lambda: is_newer(engine)):
         text = f"our tables in the target are of version {version}, this rplctl knows up to {SCHEMA_VERSION}"
-        yield found("tables_newer", text, "install the rplctl that made them: no start goes on with them")
+        yield found("tables_newer", text, "install the version of rplctl that wrote them")
 
 
 def _write(engine: Engine) -> Iterator[Finding]:

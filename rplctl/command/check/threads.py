@@ -90,7 +90,7 @@ def _thread(thread: ThreadReport) -> Iterator[Finding]:
             yield _silent(thread, thread.silent_since)
         elif status.state.startswith(NO_EXECUTORS):
             text = f"the {role} has nobody to work with: {status.state}"
-            yield found("no_executors", text, "look at Spark's cluster; the channel goes on by itself")
+            yield found("no_executors", text, "check Spark's cluster; the channel then continues by itself")
     elif thread.killed_at:
         yield found(f"{role}_killed", status.last_error, status.last_hint)
     elif status.last_errno:

@@ -244,7 +244,7 @@ def _follow_restored_target(config: Config, channel: Channel) -> tuple[Note, ...
     settle(config, channel, repositories.engine())
     text = (
         f"the target is at {stored.read().exec_position}, {stored.where} was at {before.exec_position}: the target was "
-        "restored from a backup, and the channel goes on from the target's position"
+        "restored from a backup, and the channel continues from the target's position"
     )
     note_event(config.datadir, channel.name, "position", text)
     return (Note(text),)

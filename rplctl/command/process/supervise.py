@@ -188,7 +188,7 @@ def _is_reached(run: Run) -> bool:
 
 def _not_reached(run: Run, ending: Ending, max_time_s: float, caught: list[int]) -> RplError:
     name, at = run.channel.name, str(position_at_end(run.config, run.channel))
-    hint = "nothing is lost: the next start goes on from there"
+    hint = "to continue from this position, run: rplctl start"
     if ending is Ending.TIME_UP:
         text = f"channel '{name}' is not at {run.goal} after {round(max_time_s, 1):g} s{run.held_up}"
         return WaitTimeout(text, channel=name, position=at, hint=hint)

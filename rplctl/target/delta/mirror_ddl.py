@@ -62,7 +62,7 @@ class MirrorDdl:
                 pass
             case _:
                 raise TargetError(
-                    "a mirror cannot tell which rows a statement about partitions or history takes away",
+                    "a mirror cannot find the rows that a statement about partitions or history removes",
                     errno=er.ALTER_OPERATION_NOT_SUPPORTED_REASON,
                     hint=_ANEW,
                 )

@@ -40,7 +40,7 @@ _SETTINGS: Final = ("memory_limit", "threads", "temp_directory", "checkpoint_thr
 # DuckDB's own 16 MB have a stream of changes write the same blocks again and again
 _CHECKPOINT: Final = {"checkpoint_threshold": "128MB"}
 _EXPORT: Final = "export_to"
-_GONE: Final = "check that the target's file system is mounted and its folder writable; the channel goes on by itself"
+_GONE: Final = "mount the file system of the target, or make its folder writable; the channel then continues by itself"
 _opening = threading.Lock()
 _exports: dict[tuple[Path, Path], Export] = {}  # file, copy → what makes it, for all channels of this process
 
@@ -116,7 +116,7 @@ def _opened(options: Options, *, may_make: bool) -> DriverConnection:
     """Return a connection to the file. Raises TargetError; 1205 names the process that has the file open."""
     path = options.path
     if not may_make and not path.exists():
-        text = f"the target's file {path} is no longer there"
+        text = f"the target's file {path} does not exist any more"
         raise TargetError(text, errno=er.FILE_NOT_FOUND, transient=True, hint=_GONE)
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.R_OK | os.W_OK):
         reason = "Is a directory" if path.is_dir() else "Permission denied"

@@ -30,13 +30,23 @@ _EXISTS = f"drop the table on the target, then run: rplctl start{OR_SKIP}"
 # DuckDB's class → (MySQL's number, worth trying again, hint); the first that fits
 _KNOWN: tuple[tuple[type[duckdb.Error], int, bool, str], ...] = (
     (duckdb.InterruptException, er.QUERY_INTERRUPTED, False, ""),
-    (duckdb.FatalException, er.GET_ERRNO, True, "look at the disk of the target's file; the channel goes on by itself"),
+    (
+        duckdb.FatalException,
+        er.GET_ERRNO,
+        True,
+        "check the disk of the target's file; the channel then continues by itself",
+    ),
     (duckdb.TransactionException, er.LOCK_WAIT_TIMEOUT, True, "another transaction of this process changes these rows"),
     (duckdb.OutOfMemoryException, er.RECORD_FILE_FULL, False, _MEMORY),
     (duckdb.ConversionException, er.TRUNCATED_WRONG_VALUE_FOR_FIELD, False, _TRY_CHECKING),
     (duckdb.OutOfRangeException, er.WARN_DATA_OUT_OF_RANGE, False, _TRY_CHECKING),
     (duckdb.SerializationException, er.CRASHED_ON_USAGE, False, _BACKUP),
-    (duckdb.IOException, er.GET_ERRNO, True, "look at the disk of the target's file; the channel goes on by itself"),
+    (
+        duckdb.IOException,
+        er.GET_ERRNO,
+        True,
+        "check the disk of the target's file; the channel then continues by itself",
+    ),
     (duckdb.ConstraintException, er.CONSTRAINT_FAILED, False, ""),
 )
 
@@ -47,7 +57,7 @@ def target_error(error: duckdb.Error) -> TargetError:
     if (found := _HOLDER.search(str(error))) is not None:
         return held_elsewhere(found[1], found[2], int(found[3]))
     if isinstance(error, duckdb.IOException) and "No space left" in text:
-        hint = "free space on the target's disk; the channel goes on where it stopped"
+        hint = "free space on the disk of the target; the channel then continues by itself"
         return TargetError(f"the target says: {text}", errno=er.DISK_FULL, transient=True, hint=hint)
     if "not a valid DuckDB database file" in text:
         return TargetError(text, errno=er.CRASHED_ON_USAGE, hint="name another file: rplctl makes a new one")

@@ -75,7 +75,7 @@ STATES: dict[str, tuple[int, bool, str]] = {
     "42501": (er.TABLEACCESS_DENIED_ERROR, False, _GRANT),
     "25006": (er.OPTION_PREVENTS_STATEMENT, False, "the target is a standby or read-only: make it writable, then"
               " rplctl start"),
-    "53100": (er.DISK_FULL, True, "free space on the target's disk; the channel goes on where it stopped"),
+    "53100": (er.DISK_FULL, True, "free space on the disk of the target; the channel then continues by itself"),
     "53300": (er.CON_COUNT_ERROR, True, "raise max_connections on the target"),
     "28P01": (er.ACCESS_DENIED_ERROR, False, "check the target's user and password: rplctl init"
               " --target-password-file FILE"),

@@ -18,7 +18,7 @@ from rplctl.target.base import RowChange
 _TOO_WIDE = f"SQLite takes at most 2000 columns: use another kind of target{OR_EXCLUDE}"
 _TOO_BIG = f"SQLite takes rows of at most 1,000,000,000 bytes: use another kind of target{OR_EXCLUDE}"
 _LOCKED = (er.LOCK_WAIT_TIMEOUT, True, "another program holds the target's write lock")
-GONE = "check that the target's file system is mounted and its folder writable; the channel goes on by itself"
+GONE = "mount the file system of the target, or make its folder writable; the channel then continues by itself"
 _AS_CODE = {
     sqlite3.SQLITE_IOERR_SHMSIZE: sqlite3.SQLITE_FULL,  # no room for -shm
     sqlite3.SQLITE_READONLY_DBMOVED: sqlite3.SQLITE_CANTOPEN,  # our descriptor's file is no longer there by its name
@@ -27,9 +27,9 @@ _AS_CODE = {
 _KNOWN: dict[int, tuple[int, bool, str]] = {
     sqlite3.SQLITE_BUSY: _LOCKED,
     sqlite3.SQLITE_LOCKED: _LOCKED,
-    sqlite3.SQLITE_FULL: (er.DISK_FULL, True, "free space on the target's disk; the channel goes on where it stopped"),
+    sqlite3.SQLITE_FULL: (er.DISK_FULL, True, "free space on the target's disk; the channel then continues"),
     sqlite3.SQLITE_READONLY: (er.OPTION_PREVENTS_STATEMENT, False, "make the target file and its folder writable"),
-    sqlite3.SQLITE_IOERR: (er.GET_ERRNO, True, "look at the disk of the target's file; the channel goes on by itself"),
+    sqlite3.SQLITE_IOERR: (er.GET_ERRNO, True, "check the target's disk; the channel then continues by itself"),
     sqlite3.SQLITE_CORRUPT: (er.CRASHED_ON_USAGE, False, "restore the target from a backup; its position comes "
                              "with it"),
     sqlite3.SQLITE_NOTADB: (er.CRASHED_ON_USAGE, False, "the target is not a SQLite file"),

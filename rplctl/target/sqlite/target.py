@@ -81,7 +81,7 @@ def open_engine(url: str, make_folders: Callable[[], None] | None = None) -> Eng
         nonlocal was_there, is_checked
         if was_there and not os.path.exists(path):
             raise TargetError(
-                f"the target's file {path} is no longer there", errno=er.FILE_NOT_FOUND, transient=True, hint=GONE
+                f"the target's file {path} does not exist any more", errno=er.FILE_NOT_FOUND, transient=True, hint=GONE
             )
         if not is_checked:  # later, SQLite says itself what is wrong: a file system that is read-only now
             if make_folders is not None:

@@ -289,7 +289,7 @@ def test_time_up_is_an_error_only_when_something_was_to_be_reached(
             else:
                 with pytest.raises(WaitTimeout) as caught:
                     supervise.supervise(here, 0.2, None)
-                assert caught.value.exit_code == 9 and "the next start goes on from there" in caught.value.hint
+                assert caught.value.exit_code == 9 and "run: rplctl start" in caught.value.hint
             assert child.exit_code() == -signal.SIGTERM
 
 
@@ -346,7 +346,7 @@ def test_ctrl_c_says_how_far_it_came(
         supervise.supervise(Run(config, channel, [child], END), 180, lambda *_: os.kill(os.getpid(), signal.SIGINT))
     assert capsys.readouterr().err == (
         f"ERROR: channel '' was stopped by SIGINT before it was at {END.position}\n"
-        "position: binlog.000001:500\nhint: nothing is lost: the next start goes on from there\n"
+        "position: binlog.000001:500\nhint: to continue from this position, run: rplctl start\n"
     )
 
 
