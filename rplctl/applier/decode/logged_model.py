@@ -53,11 +53,10 @@ def logged_model(table_map: TableMap) -> TableModel:
     name = f"{table_map.database}.{table_map.table}"
     if table_map.unsigned is None:
         raise RplError(
-            f"Table '{name}': its CREATE TABLE is not in the logs that are read, and its row events do not say "
-            "what its columns are",
+            f"Table '{name}': neither its row events nor the logs that are read contain its definition",
             errno=er.NO_SUCH_TABLE,
-            hint="option schema_file: `mysqldump --no-data` of where the logs begin; or binlog_row_metadata=FULL on "
-            "the source",
+            hint="set the option schema_file to the output of `mysqldump --no-data` from the beginning of the logs\n"
+            "Or set binlog_row_metadata=FULL on the source, for later logs",
         )
     names = table_map.column_names or [f"@{number}" for number in range(1, table_map.column_count + 1)]
     columns = []

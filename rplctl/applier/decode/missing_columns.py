@@ -83,7 +83,7 @@ def outdated(model: TableModel, cell_image: npt.NDArray[np.int32]) -> Iterator[t
 
 def _unknown(model: TableModel, column: str, why: str) -> RplError:
     return RplError(
-        f"The row image of table {model.qualified_name} leaves out column '{column}', whose value only the source "
+        f"The row image of table {model.qualified_name} lacks column '{column}', whose value only the source "
         f"knows: {why}",
         errno=er.NO_DEFAULT_FOR_FIELD,
         hint=_HINT,

@@ -156,7 +156,8 @@ def _with_diffs(images: Images, image: int, row: RowSet, documents: dict[int, Va
             values[row.columns.index(column)] = print_json(apply_diffs(parse_text(str(text)), diff))
         except ValueError as error:
             raise BinlogFormatError(
-                f"a JSON diff for what is no JSON: {str(text)[:100]}", errno=er.INVALID_JSON_VALUE_FOR_FUNC_INDEX
+                f"a JSON diff of a value that is not JSON: {str(text)[:100]}",
+                errno=er.INVALID_JSON_VALUE_FOR_FUNC_INDEX,
             ) from error
     return RowSet(row.columns, [tuple(values)])
 

@@ -244,7 +244,7 @@ def mapped(uri: str) -> Iterator[None]:
         raise TargetError(
             f"{uri} has other columns than rplctl gave it: {_first_line(error)}",
             errno=er.SLAVE_CONVERSION_FAILED,
-            hint="undo what else changed the table (delta's RESTORE), then rplctl start",
+            hint="undo the other change of the table (Delta's RESTORE), then run: rplctl start",
         ) from error
     except (DeltaError, OSError) as error:
         raise TargetError(

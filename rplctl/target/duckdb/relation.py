@@ -154,7 +154,7 @@ def _checked(value: Value, column: Column | None) -> Value:
 
 def _unstorable(text: str, column: Column) -> TargetError:
     return TargetError(
-        f"Incorrect string value: {text[:40]!r} for column '{column.name}': half a surrogate pair is no text in UTF-8",
+        f"Incorrect string value: {text[:40]!r} for column '{column.name}': half a surrogate pair is not valid UTF-8",
         errno=er.TRUNCATED_WRONG_VALUE_FOR_FIELD,
         hint=f"correct the value on the source, {THEN_SKIP}{OR_EXCLUDE}",
     )
