@@ -8,6 +8,7 @@ import re
 import signal
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,48 @@ def test_tasks_of_one_job_decode_all_rows_of_a_backlog_and_of_a_trickle(
     os.kill(java, signal.SIGKILL)
     wait_until(lambda: f"(pid {java}) was killed by signal 9" in replica.status()["Last_Error"])
     wait_until(lambda: replica.pid("applier") is None)
+
+
+def connected(applier: int) -> int:
+    """Count the sockets of the applier's pool: the one that listens, and one for each worker that it serves."""
+    return len(re.findall(rf"/proc/{applier}/fd/\d+/pool.sock", Path("/proc/net/unix").read_text()))
+
+
+@pytest.mark.long(
+    "tests/applier/spark/test_pool.py::test_a_task_that_freezes_loses_its_range_to_another stays in make test."
+)
+def test_what_a_frozen_worker_answers_late_is_not_used(replica: Replica, mariadb: MariadbServer) -> None:
+    """All workers are stopped for longer than a task may do nothing. The second time, the applier is killed, too."""
+    replica.run("init")
+    log_name, position = mariadb.master_status()
+    replica.change_master(mariadb, "--master-log-file", log_name, "--master-log-pos", str(position))
+    mariadb.sql("CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, note TEXT)", "spark")
+    replica.run("start")
+    rows = 0
+    for is_killed in (False, True):
+        replica.wait_synced(mariadb)
+        applier, frozen = replica.pid("applier") or 0, tasks(replica)
+        for task in frozen:
+            os.kill(task, signal.SIGSTOP)
+        mariadb.sql(f"INSERT INTO t (note) SELECT REPEAT('x', 1000) FROM seq_1_to_{BACKLOG}", "spark")  # a spool file
+        rows += BACKLOG
+        if is_killed:
+            wait_until(lambda: connected(applier) == len(frozen) + 1)  # noqa: B023
+            replica.kill("applier")
+            replica.run("start", "--applier")
+            replica.wait_synced(mariadb)
+        else:
+            wait_until(lambda: connected(applier) == 1)  # noqa: B023
+        for task in frozen:
+            with suppress(ProcessLookupError):  # a killed applier's: the kernel ends a stopped process without a parent
+                os.kill(task, signal.SIGCONT)
+        if is_killed:
+            wait_until(lambda: not any(Path("/proc", str(task)).exists() for task in frozen))  # noqa: B023
+    replica.wait_synced(mariadb)
+    assert replica.query("SELECT COUNT(*), SUM(LENGTH(note)) FROM spark__t") == [(rows, 1000 * rows)]
+    status = replica.status()
+    assert (status["Last_Error"], status["Rows_By_Driver"]) == ("", 0)
+    wait_until(lambda: not list(replica.channel.spool_folder.glob("*")))
 
 
 @pytest.mark.long(

@@ -117,11 +117,21 @@ def serve_one(connection: socket.socket) -> Work:
                 work.bytes += request.attempt.size
             else:
                 parts = failure_of(request.attempt, f"{type(failure).__name__}: {failure}"[:_MOST_WORDS])
-            for part in parts:
-                connection.sendall(part)
+            _send(connection, request.attempt, parts)
     except OSError:  # the driver has ended, or does not wait for this task any more
         pass
     return work
+
+
+def _send(connection: socket.socket, attempt: Attempt, parts: Iterable[bytes]) -> None:
+    """Send an answer. If nobody waits for it any more, remove its spool file. Raises OSError."""
+    try:
+        for part in parts:
+            connection.sendall(part)
+    except OSError:
+        if (path := attempt.spool_file) is not None:
+            path.unlink(missing_ok=True)
+        raise
 
 
 def _answer(request: Request, catalogs: dict[str, Catalog]) -> tuple[int, list[bytes]]:
