@@ -67,7 +67,6 @@ if TYPE_CHECKING:
     from rplctl.applier.apply.clone_load import CloneLoader
 
 LONGEST_WAIT_SECONDS = 0.5  # for the delay
-_SPARK_AFTER_S = 10
 log = logging.getLogger(__name__)
 
 
@@ -104,7 +103,6 @@ class Applier:
         self._by_gtid = False
         self._target: Target | None = None
         self._is_fenced = False
-        self._began = time.monotonic()
         self._context: SparkContext | None = None
         self._opening = threading.Lock()
         self._kills_before = 0
@@ -377,9 +375,9 @@ class Applier:
         return True
 
     def _wants_spark(self, size: int) -> bool:
-        """Not for a small log in a run of seconds, as from cron. What the operator set for Spark is tried at once."""
+        """True for more log than one task gets. What the operator set for Spark is tried at once, however small."""
         is_plain = is_on_this_machine(self._config.spark_master) and not self._config.spark_conf
-        return not is_plain or is_worth_a_job(size) or time.monotonic() - self._began > _SPARK_AFTER_S
+        return not is_plain or is_worth_a_job(size)
 
     def _begin_spark(self, work: BatchApplier, size: int = 0) -> None:
         """Batches, the next of `size` bytes, are decoded without it until it runs; a cluster is waited for, and with

@@ -168,9 +168,9 @@ def test_without_a_position_the_applier_does_not_start(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value", "begins"),
-    [("", 0, False), ("_SPARK_AFTER_S", 0, True), ("SMALL_JOB", 1000, True), ("spark_conf", SPARK_AT_ONCE, True)],
+    [("", 0, False), ("SMALL_JOB", 1000, True), ("spark_conf", SPARK_AT_ONCE, True)],
 )
-def test_spark_begins_for_a_large_log_after_seconds_or_at_once_where_the_operator_set_it(
+def test_with_auto_spark_begins_for_a_large_log_or_where_the_operator_set_it(
     channel: Channel, monkeypatch: pytest.MonkeyPatch, name: str, value: int | str, begins: bool
 ) -> None:
     """All is applied without it meanwhile."""
@@ -180,7 +180,7 @@ def test_spark_begins_for_a_large_log_after_seconds_or_at_once_where_the_operato
     if name == "spark_conf":
         config = replace(config, spark_conf=str(value))
     elif name:
-        monkeypatch.setattr(job if hasattr(job, name) else pipeline, name, value)
+        monkeypatch.setattr(pipeline, name, value)
     Applier(config, channel, StartOptions(until_source=demo_groups().end_source)).run()
     assert (bool(begun), rows(channel, "orders") > 0) == (begins, True)
 
