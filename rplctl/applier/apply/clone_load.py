@@ -232,25 +232,25 @@ class CloneLoader:
         kept = [(row, count) for row, count in zip(rows, found.counts, strict=False) if count]
         return all((row.Epoch, row.Chunks) == (found.continues, count) for row, count in kept)
 
-    def _hands_over(self, found: Snapshot, heir: Snapshot, by_source: dict[TableName, ClonedTable]) -> bool:
-        """Remove the snapshot and return True if all that `heir` resumes from is loaded, or a chunk of it is lost."""
-        for number, (table, count) in enumerate(zip(found.tables, heir.counts, strict=True)):
+    def _hands_over(self, found: Snapshot, successor: Snapshot, by_source: dict[TableName, ClonedTable]) -> bool:
+        """Remove the snapshot, and return True if what `successor` resumes from is loaded, or lacks a chunk."""
+        for number, (table, count) in enumerate(zip(found.tables, successor.counts, strict=True)):
             row = by_source[table.name]
             if count and row.Chunks != count:
                 path = found.chunk_path(number, row.Chunks)
                 if row.Chunks < count and path.exists():
                     return False
                 log.warning("%s is missing; its tables are copied again", path)
-                heir.remove()
+                successor.remove()
                 break
         found.remove()
         return True
 
     def _is_over(self, found: Snapshot, rows: list[ClonedTable], by_source: dict[TableName, ClonedTable]) -> bool:
         """True if the snapshot is finished. Called when there is nothing to load: all is loaded, or not read yet."""
-        heir = next((one for one in self._folder.snapshots() if one.continues == found.epoch), None)
-        if heir is not None:
-            return self._hands_over(found, heir, by_source)
+        successor = next((one for one in self._folder.snapshots() if one.continues == found.epoch), None)
+        if successor is not None:
+            return self._hands_over(found, successor, by_source)
         if (counts := found.chunk_counts()) is None:
             return False
         for number, table in enumerate(found.tables):
