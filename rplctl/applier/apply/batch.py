@@ -32,7 +32,7 @@ from rplctl.applier.decode.event_filter import filtered
 from rplctl.applier.decode.filter_rules import ReplicationFilter
 from rplctl.applier.decode.net_changes import Inconsistent
 from rplctl.applier.decode.row_stream import EventRun, read_run
-from rplctl.applier.feed.event_range import apart, event_range, lying_range
+from rplctl.applier.feed.event_range import apart, event_range, relay_log_range
 from rplctl.applier.feed.gtids import moved_by
 from rplctl.applier.feed.plan import Batch, BatchKind, check_passed_over, refuse_unknown
 from rplctl.applier.interrupt import Interrupter, Stopped
@@ -293,8 +293,8 @@ class BatchApplier:
         statements = self._tables.statements
         if batch.has_payload or statements is None:
             return self._one_by_one(batch, may_be_cut=False)
-        lying = lying_range(batch)
-        run = filtered(read_run(lying.data, lying.start, lying.end, lying.description), self._rules)
+        raw = relay_log_range(batch)
+        run = filtered(read_run(raw.data, raw.start, raw.end, raw.description), self._rules)
         self._tables.introduce(run)
         if not statements.can_repeat(run):
             return self._one_by_one(batch, may_be_cut=False)

@@ -20,7 +20,7 @@ from rplctl.applier.decode.net_changes import Inconsistent
 from rplctl.applier.decode.row_stream import named_tables
 from rplctl.applier.decode.superseded import without_superseded
 from rplctl.applier.feed.batch_size import BatchSize
-from rplctl.applier.feed.event_range import EventRange, event_range, lying_range
+from rplctl.applier.feed.event_range import EventRange, event_range, relay_log_range
 from rplctl.applier.feed.plan import Batch, BatchKind, plan_batches
 from rplctl.applier.feed.prefetch import Prefetch
 from rplctl.applier.interrupt import Interrupter
@@ -124,7 +124,7 @@ class BulkApplier:
         planned = plan_batches(groups, stop, has_rollbacks=self._tables.statements is not None, per_commit=per_commit)
         batch = next(planned, None)
         if batch is not None and batch.kind is BatchKind.BULK and not batch.unfolds:
-            self._begin(next(self._jobs(lying_range(batch))))
+            self._begin(next(self._jobs(relay_log_range(batch))))
 
     def apply(self, batch: Batch, commit: Callable[..., None]) -> int:
         """Decode and apply job by job, in one transaction: memory depends on the size of a job, not of the batch.

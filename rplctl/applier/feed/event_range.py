@@ -71,13 +71,13 @@ def event_range(batch: Batch, limit_bytes: int, spool_folder: Path) -> Iterator[
 
     Raises BinlogFormatError 1743 for a wrong checksum, and for an event that does not hold what it says.
     """
-    lying = lying_range(batch)
+    stored_range = relay_log_range(batch)
     if batch.last - batch.first != 1 or not batch.unfolds or int(_unfolded(batch)[1].sum()) <= limit_bytes:
-        yield lying
+        yield stored_range
         return
     with spool_file(spool_folder) as path:
         with path.open("wb") as file:
-            _unfold(lying, file)
+            _unfold(stored_range, file)
         data = np.memmap(path, np.uint8, "r")
         plain = replace(batch.description, checksum_algorithm=CHECKSUM_OFF)
         yield EventRange(path, data, 0, len(data), plain, np.zeros(1, np.int64))
@@ -94,7 +94,7 @@ def spool_file(folder: Path) -> Iterator[Path]:
         path.unlink(missing_ok=True)
 
 
-def lying_range(batch: Batch) -> EventRange:
+def relay_log_range(batch: Batch) -> EventRange:
     """The batch's events in the relay log."""
     scan, first = batch.scan, batch.first
     source = scan.source_position(first - 1) if first else scan.first_source
