@@ -26,7 +26,7 @@ class Stopped(Exception):
 class Interrupter:
     """A context whose thread carries out `actions` once `stop` is set, if work is in progress then.
 
-    `leave` ends the process: for work that may be lost at any time (`expendable`), and for work that does not end when
+    `leave` ends the process: for work that may be lost at any time (`abortable`), and for work that does not end when
     it is cut off. Where the process has other work to do, `leave` only makes an end likely, as an action does.
     """
 
@@ -38,7 +38,7 @@ class Interrupter:
         self._leave = leave
         self._lock = threading.Lock()
         self._may_cut = self._has_cut = False
-        self._patience: float | None = None  # seconds that `expendable` work may go on after STOP
+        self._patience: float | None = None  # seconds that `abortable` work may go on after STOP
         self._closed = threading.Event()
 
     def __enter__(self) -> Self:
@@ -49,7 +49,7 @@ class Interrupter:
         self._closed.set()
 
     @contextmanager
-    def expendable(self, patience: float = 0.0) -> Iterator[None]:
+    def abortable(self, patience: float = 0.0) -> Iterator[None]:
         """Before anything is applied: STOP ends the process, after `patience` seconds. Raises Stopped."""
         self.check()
         self._patience = patience

@@ -38,7 +38,7 @@ from rplctl.applier.spark.session import ChannelSpark, OwnSpark, keeps_tasks
 from rplctl.applier.spark.splits import SMALLEST_SPLIT
 from rplctl.channel import Channel, hold_lock
 from rplctl.clone.throttle import orders_seen
-from rplctl.commit.ambiguous_commit import heeding
+from rplctl.commit.ambiguous_commit import honouring_stop
 from rplctl.commit.belonging import refuse_unfit
 from rplctl.commit.position_store import open_ledger, shown_mode
 from rplctl.commit.resolve import evict_predecessor
@@ -143,7 +143,7 @@ class Applier:
         patience = TargetPatience(self.stop, self._report, self._config.replica_transaction_retries)
         self._worked = patience.worked
         try:
-            with heeding(self.stop.is_set), Interrupter(self.stop, leave=self._leave) as interrupter:
+            with honouring_stop(self.stop.is_set), Interrupter(self.stop, leave=self._leave) as interrupter:
                 try:
                     while not self._connection(interrupter, patience):
                         pass
@@ -161,7 +161,7 @@ class Applier:
         """
         work: BatchApplier | None = None
         try:
-            with interrupter.expendable():
+            with interrupter.abortable():
                 pipeline = Pipeline(self._open_spark, self._spark.before_job, open_pool=self._spark.pool)
                 if self._is_always:
                     pipeline.begin_beside(self._woken.set)
@@ -180,7 +180,7 @@ class Applier:
                         find_java(self._config.java_home, self._channel.run_folder / "java")
                     warm_up()
             interrupter.actions = (self._spark.end, target.interrupt)
-            with interrupter.expendable(GRACE_SECONDS):  # may wait for locks of the target
+            with interrupter.abortable(GRACE_SECONDS):  # may wait for locks of the target
                 work = BatchApplier.open(self._config, self._channel, target, ledger, pipeline, interrupter)
             if ledger.branches is not None:
                 interrupter.actions = (*interrupter.actions, ledger.branches.interrupt)
@@ -387,7 +387,7 @@ class Applier:
         is_here = is_here and not (self._is_always and size)
         if self._wants_spark(size):
             pipeline.begin_beside(self._woken.set)
-        with contextlib.nullcontext() if is_here or pipeline.has_begun else work.interrupter.expendable():
+        with contextlib.nullcontext() if is_here or pipeline.has_begun else work.interrupter.abortable():
             pipeline.await_begun(wanted=not is_here)
 
     def _open_clone(

@@ -30,7 +30,7 @@ _is_stopping: ContextVar[Callable[[], bool]] = ContextVar("_is_stopping", defaul
 
 
 @contextmanager
-def heeding(is_stopping: Callable[[], bool]) -> Iterator[None]:
+def honouring_stop(is_stopping: Callable[[], bool]) -> Iterator[None]:
     """STOP ends the asking in the block: what is in doubt stays so until the next start."""
     token = _is_stopping.set(is_stopping)
     try:

@@ -64,14 +64,14 @@ def test_work_that_does_not_end_when_it_is_cut_ends_with_the_process(monkeypatch
 def test_before_anything_is_applied_the_process_ends_at_once_and_not_later() -> None:
     stop, left = threading.Event(), threading.Event()
     with Interrupter(stop, leave=left.set) as interrupter:
-        with interrupter.expendable():
+        with interrupter.abortable():
             pass
-        with pytest.raises(Stopped), interrupter.expendable():
+        with pytest.raises(Stopped), interrupter.abortable():
             stop.set()
             assert left.wait(120)
     stop, left = threading.Event(), threading.Event()
     with Interrupter(stop, leave=left.set) as interrupter, pytest.raises(Stopped):
-        with interrupter.expendable(patience=120):
+        with interrupter.abortable(patience=120):
             stop.set()
         assert not left.is_set()
 

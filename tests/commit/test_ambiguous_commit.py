@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rplctl.commit.ambiguous_commit import InDoubt, heeding, until_answered
+from rplctl.commit.ambiguous_commit import InDoubt, honouring_stop, until_answered
 from rplctl.errors import TargetError
 
 AWAY = TargetError("Can't connect", errno=2003, transient=True)
@@ -41,11 +41,11 @@ def test_stop_ends_the_asking_inside_its_block_only() -> None:
             raise AWAY
         return "durable"
 
-    with heeding(lambda: len(asked) == 2):
+    with honouring_stop(lambda: len(asked) == 2):
         with pytest.raises(InDoubt):
             until_answered(ask)
         assert len(asked) == 2
-    with heeding(lambda: True):
+    with honouring_stop(lambda: True):
         pass
     assert (until_answered(ask), len(asked)) == ("durable", 4)
 
