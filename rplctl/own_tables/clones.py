@@ -83,7 +83,7 @@ def add_clones(connection: Connection, channel: str, tables: Iterable[ClonedTabl
         )
 
 
-def draw_in(connection: Connection, channel: str, names: Iterable[tuple[TableName, str]]) -> None:
+def requeue_tables(connection: Connection, channel: str, names: Iterable[tuple[TableName, str]]) -> None:
     """Add tables that are copied from now on, each with its database's name on the source. The caller's transaction
     commits them.
     """

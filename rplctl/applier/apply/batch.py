@@ -27,11 +27,11 @@ from rplctl.applier.apply.rows_ahead import tasks_of
 from rplctl.applier.apply.table_groups import Entangled
 from rplctl.applier.apply.table_source import StoredModels
 from rplctl.applier.apply.tolerance import Tolerance
-from rplctl.applier.decode.drawn_in import drawn_in
 from rplctl.applier.decode.event_filter import filtered
 from rplctl.applier.decode.filter_rules import ReplicationFilter
 from rplctl.applier.decode.net_changes import Inconsistent
 from rplctl.applier.decode.row_stream import EventRun, read_run
+from rplctl.applier.decode.tables_to_requeue import tables_to_requeue
 from rplctl.applier.feed.event_range import apart, event_range, relay_log_range
 from rplctl.applier.feed.gtids import moved_by
 from rplctl.applier.feed.plan import Batch, BatchKind, check_passed_over, refuse_unknown
@@ -50,7 +50,7 @@ from rplctl.event.scan import GroupKind
 from rplctl.event.types import EventType
 from rplctl.failpoint import crash_point
 from rplctl.info import RelayLogInfo
-from rplctl.own_tables.clones import draw_in
+from rplctl.own_tables.clones import requeue_tables
 from rplctl.own_tables.group_begun import forget_group, keep_group, kept_group
 from rplctl.own_tables.models import store_models
 from rplctl.position import BinlogPosition
@@ -378,8 +378,8 @@ class BatchApplier:
         ):
             run = read_run(events.data, events.start, events.end, events.description)
             is_statement = batch.last - batch.first == 1 and batch.scan.kind[batch.first] == GroupKind.QUERY
-            if self._rules.waiting and is_statement and (names := drawn_in(run, self._rules)):
-                return self._draw_in(batch, names)
+            if self._rules.waiting and is_statement and (names := tables_to_requeue(run, self._rules)):
+                return self._requeue(batch, names)
             is_kept = (run.types == EventType.XA_PREPARE).any()  # tables may be copied by its COMMIT
             rules = replace(self._rules, waiting=frozenset()) if is_kept else self._rules
             try:
@@ -388,15 +388,15 @@ class BatchApplier:
                 known = self._rules, self.catalog, self._target, self._config, self._channel
                 if not is_statement or not (names := copied_anew(error, run, *known)):
                     raise
-            return self._draw_in(batch, names)
+            return self._requeue(batch, names)
 
-    def _draw_in(self, batch: Batch, names: list[TableName]) -> int:
+    def _requeue(self, batch: Batch, names: list[TableName]) -> int:
         """A statement about tables that wait and others (a swap by RENAME), or of which only the source knows what it
         does to rows, is not carried out: these tables are copied as it leaves them.
         """
         log.info("%s: to be copied again, by a statement at %s", ", ".join(map(".".join, names)), batch.source_position)
         found = [(name, self._rules.original(name[0])) for name in names]
-        self._commit(batch, lambda: draw_in(self._target.connection, self._channel.name, found))
+        self._commit(batch, lambda: requeue_tables(self._target.connection, self._channel.name, found))
         self.leave_out(self._rules.waiting.union(names))
         return 0
 

@@ -32,11 +32,11 @@ from rplctl.applier.apply.unsupported_ddl import (
     shown,
 )
 from rplctl.applier.decode.ddl_context import ddl_context
-from rplctl.applier.decode.drawn_in import table_at
 from rplctl.applier.decode.event_filter import filtered
 from rplctl.applier.decode.filter_rules import ReplicationFilter
 from rplctl.applier.decode.net_changes import row_changes
 from rplctl.applier.decode.row_stream import EventRun, TableRows, read_run, read_tables, unknown_tables
+from rplctl.applier.decode.tables_to_requeue import table_at
 from rplctl.applier.decode.transaction_words import ROLLBACK_TO, SAVEPOINT, TRANSACTION_WORDS, XA
 from rplctl.applier.decode.undone import without_undone
 from rplctl.applier.feed.event_range import spool_file

@@ -127,7 +127,7 @@ class ReplicationFilter:
         if may_be_own and _OWN_TEMPORARY.fullmatch(sql):
             return False
         if names.tables and self.waiting.issuperset(names.tables):
-            return False  # one that names others, too: drawn_in.py
+            return False  # one that names others, too: tables_to_requeue.py
         if self.do_db and not database and names.database is None:
             changed = names.tables or names.some_of
             if not changed or not all(self.accepts_database(of) for of, _ in changed):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rplctl.applier.decode.drawn_in import drawn_in
 from rplctl.applier.decode.filter_rules import ReplicationFilter
 from rplctl.applier.decode.row_stream import run_of
+from rplctl.applier.decode.tables_to_requeue import tables_to_requeue
 from rplctl.event.format_description import parse_format_description
 from tests.relay_log.stream import FakeSource
 
@@ -30,4 +30,4 @@ def test_what_changes_beside_tables_that_wait_is_copied_too(sql: str, names: lis
     description = parse_format_description(source.description(0))
     rules = ReplicationFilter(ignore_table=("d.left_out",), waiting=frozenset({("d", "t"), ("d", "u")}))
     run = run_of([source.query(sql)], description)
-    assert drawn_in(run, rules) == [("d", name) for name in names]
+    assert tables_to_requeue(run, rules) == [("d", name) for name in names]

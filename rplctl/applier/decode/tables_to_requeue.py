@@ -19,7 +19,7 @@ from rplctl.schema.statement import TableName
 from rplctl.schema.updated_names import named_tables
 
 
-def drawn_in(run: EventRun, rules: ReplicationFilter) -> list[TableName]:
+def tables_to_requeue(run: EventRun, rules: ReplicationFilter) -> list[TableName]:
     """By our names; those that are replicated and do not wait."""
     found: dict[TableName, None] = {}
     for number in np.flatnonzero(run.types == EventType.QUERY).tolist():
