@@ -44,12 +44,12 @@ _VERSIONS = re.compile(rb"(?:ALTER|CREATE)\b.*\bSYSTEM\s+VERSIONING\b", re.I | r
 # MySQL logs CREATE TABLE … SELECT as CREATE TABLE … START TRANSACTION and rows; behind it no position could be set
 _START_TRANSACTION = re.compile(rb"\)\s*START\s+TRANSACTION\s*\Z", re.I)
 # functions of a default (MariaDB takes them all); NOW() and its like follow the source's clock
-_BY_CHANCE = re.compile(
+_RANDOM = re.compile(
     rb"\b(?:(?:NEXTVAL|LASTVAL|SETVAL|RAND|UUID\w*|SYS_GUID|RANDOM_BYTES|SYSDATE|ENCRYPT|DES_ENCRYPT|\w*USER|VERSION"
     rb"|CURRENT_ROLE)\s*\(|(?:NEXT|PREVIOUS)\s+VALUE\s+FOR\b|CURRENT_(?:USER|ROLE)\b)|@",
     re.I,
 )
-_MAY_BE_INEXACT = re.compile(_BY_CHANCE.pattern + rb"|\b(?:AUTO_INCREMENT|MODIFY|CHANGE)\b", re.I)
+_MAY_BE_INEXACT = re.compile(_RANDOM.pattern + rb"|\b(?:AUTO_INCREMENT|MODIFY|CHANGE)\b", re.I)
 _QUOTED = re.compile(rb"""'(?:[^'\\]|''|\\.)*'|"(?:[^"\\]|""|\\.)*"|`(?:[^`]|``)*`""", re.S)
 UNKNOWN_NAMES = frozenset({er.BAD_TABLE_ERROR, er.UNKNOWN_SEQUENCES, er.UNKNOWN_VIEW})  # of tables, sequences, views
 _DROP_LIST = re.compile(
@@ -150,7 +150,7 @@ def refuse_inexact(
         rows = written("SELECT 1 FROM {}", backticked(database, table))
         why = ""
         match operation:
-            case AddColumn(column) if _is_by_chance(column):
+            case AddColumn(column) if _is_random(column):
                 if ask(written("{} LIMIT 1", rows)):
                     why = f"existing rows get values that only the source knows: DEFAULT {column.default}"
             case AddColumn(column) if column.auto_increment and not (model.engine == "InnoDB" and clustered_key(model)):
@@ -185,8 +185,8 @@ def _altered(query: Query, context: DdlContext) -> Iterator[tuple[TableName, Add
                     yield action.name, operation
 
 
-def _is_by_chance(column: Column) -> bool:
-    return _BY_CHANCE.search(_QUOTED.sub(b"", (column.default or "").encode())) is not None
+def _is_random(column: Column) -> bool:
+    return _RANDOM.search(_QUOTED.sub(b"", (column.default or "").encode())) is not None
 
 
 def text_of(statement: Query | ExecuteLoadQuery) -> SqlBytes:
