@@ -24,7 +24,7 @@ from rplctl.applier.apply.live_tables import LiveTables, NotTransactional, Table
 from rplctl.applier.apply.permitted import check_permitted, refuse_generated_keys
 from rplctl.applier.apply.recopy import copied_anew
 from rplctl.applier.apply.rows_ahead import tasks_of
-from rplctl.applier.apply.table_groups import Entangled
+from rplctl.applier.apply.table_groups import ConflictingGroups
 from rplctl.applier.apply.table_source import StoredModels
 from rplctl.applier.apply.tolerance import Tolerance
 from rplctl.applier.decode.event_filter import filtered
@@ -248,7 +248,7 @@ class BatchApplier:
             return sum(map(self._without_rollback, batch.parts(MOST_IN_ORDER, BYTES_IN_ORDER)))
         except InDoubt:
             raise  # it may be committed: nothing of it is tried again before the position is read
-        except Entangled:
+        except ConflictingGroups:
             return self._in_bulk(batch)
         except BagMismatch as error:
             log.info("%s; from here on they are changed one by one", error)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 
 from rplctl import mysql_errors as er
 from rplctl.applier.apply.live_tables import TableSource
-from rplctl.applier.apply.table_groups import Entangled, TableGroups
+from rplctl.applier.apply.table_groups import ConflictingGroups, TableGroups
 from rplctl.applier.decode.filter_rules import ReplicationFilter
 from rplctl.applier.decode.net_changes import Inconsistent
 from rplctl.applier.decode.row_stream import named_tables
@@ -155,11 +155,11 @@ class BulkApplier:
             try:
                 commit(apply_jobs, foreign_keys=not unchecked, in_branches=self._is_split)
             except (CountMismatch, TargetError) as error:
-                if not (self._groups.are_shared and _is_entangled(error)):
+                if not (self._groups.are_shared and _is_conflict(error)):
                     raise  # of one connection alone: the position's row may be held by somebody, too
                 names = ", ".join(map(".".join, self._groups.join_touched()))
                 log.warning("%s: one connection commits these tables from here on, for two had: %s", names, error)
-                raise Entangled(str(error)) from error
+                raise ConflictingGroups(str(error)) from error
         self.count(by_spark, changes - by_spark)
         return changes
 
@@ -267,6 +267,6 @@ def pieces_to_apply(chunks: list[TableChunk]) -> Iterator[list[TableChunk]]:
     return without_superseded(by_split)
 
 
-def _is_entangled(error: CountMismatch | TargetError) -> bool:
+def _is_conflict(error: CountMismatch | TargetError) -> bool:
     """True if the batch may fit when one connection applies it."""
     return not isinstance(error, BagMismatch) if isinstance(error, CountMismatch) else error.errno in _IN_THE_WAY

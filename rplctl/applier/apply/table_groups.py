@@ -15,7 +15,7 @@ from rplctl.schema.statement import TableName
 from rplctl.target.base import CountMismatch, TableChunk
 
 
-class Entangled(CountMismatch):
+class ConflictingGroups(CountMismatch):
     """Branches were in each other's way: their tables are one group now, and the batch may be tried again at once."""
 
 
@@ -83,7 +83,7 @@ class TableGroups:
         before, self._branches = self._branches, {}
         for group, branch in before.items():
             if self._branches.setdefault(self._group(*group), branch) != branch:
-                raise Entangled(f"{'.'.join(group)}: a table that was not known joins it with others")
+                raise ConflictingGroups(f"{'.'.join(group)}: a table that was not known joins it with others")
 
     def _loads_of(self, chunks: Sequence[TableChunk]) -> Counter[TableName]:
         loads = Counter[TableName]()

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rplctl.applier.apply.table_groups import Entangled, TableGroups
+from rplctl.applier.apply.table_groups import ConflictingGroups, TableGroups
 from rplctl.target.base import RowSet, TableChunk
 from tests.applier.apply.live_target import catalog_of
 
@@ -56,7 +56,7 @@ def test_a_table_that_comes_later_and_joins_two_branches_ends_the_attempt() -> N
     groups = TableGroups(2)
     groups.begin(catalog := catalog_of(*PLAIN))
     shares(groups, catalog, chunk("a", 1), chunk("b", 1))
-    with pytest.raises(Entangled):
+    with pytest.raises(ConflictingGroups):
         groups.split([chunk("e", 1)], later := catalog_of(*PLAIN, CHILD))
     groups.begin(later)
     assert not groups.are_several([chunk("a", 1), chunk("b", 1), chunk("e", 1)], 1)
