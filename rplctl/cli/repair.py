@@ -1,4 +1,4 @@
-"""`repair`: what differs is mended."""
+"""`repair`: what differs is repaired."""
 
 from __future__ import annotations
 

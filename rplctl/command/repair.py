@@ -1,6 +1,6 @@
-"""`repair`: the keys that a verify's report says differ are mended, while the channel runs (man rplctl-design).
+"""`repair`: the keys that a verify's report says differ are repaired, while the channel runs (man rplctl-design).
 
-Which of its tables, and whether mending is the way, is decided here; `rplctl.verify.mend` does it. Invariant: of the
+Which of its tables, and whether a repair is the way, is decided here; `rplctl.verify.repair` does it. Invariant: of the
 target nothing is written but rows that differ now, and what they were is in the undo SQL before.
 """
 
@@ -37,8 +37,8 @@ from rplctl.schema.statement import TableName
 from rplctl.target import open_target, statement_target
 from rplctl.target.base import ForeignKeyTarget
 from rplctl.verify.key_values import Key, from_json
-from rplctl.verify.mend import AT_ONCE, Mender, Outcome
 from rplctl.verify.pair import Pair
+from rplctl.verify.repair import AT_ONCE, Outcome, Repairer
 from rplctl.verify.report_file import Difference, Kind, Report, Totals, read_report
 from rplctl.verify.settle import Altered, Settler
 from rplctl.verify.source_side import open_source
@@ -136,8 +136,8 @@ def repair(
             receives=receives,
         )  # fmt: skip
         undo = UndoFolder(channel.undo_folder / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}")
-        mender = Mender(settler, target, position_holder(config, channel, target.engine), undo, lock, dry_run)
-        work = _Repair(mender, applied, ReplicationFilter.from_config(config), away, says)
+        repairer = Repairer(settler, target, position_holder(config, channel, target.engine), undo, lock, dry_run)
+        work = _Repair(repairer, applied, ReplicationFilter.from_config(config), away, says)
         try:
             tables = tuple(work.tables(found))
         except RplError as error:
@@ -145,10 +145,10 @@ def repair(
                 error.hint = f"{error.hint or 'rplctl repair'}; {undo.path} takes back what was written until then"
             raise
         if undo.is_used:
-            mended = sum(table.Inserted + table.Deleted + table.Updated for table in tables)
+            repaired = sum(table.Inserted + table.Deleted + table.Updated for table in tables)
             left = sum(table.Left_over for table in tables)
             note_event(
-                config.datadir, channel_name, "repair", f"{mended} rows repaired, {left} left; undo: {undo.path}"
+                config.datadir, channel_name, "repair", f"{repaired} rows repaired, {left} left; undo: {undo.path}"
             )
         return RepairResult(channel_name, tables, undo.path if undo.is_used else None)
 
@@ -175,9 +175,9 @@ def _wait(seconds: float) -> bool:
 
 class _Repair:
     def __init__(
-        self, mender: Mender, applied: Applied, rules: ReplicationFilter, away: set[TableName], says: Says
+        self, repairer: Repairer, applied: Applied, rules: ReplicationFilter, away: set[TableName], says: Says
     ) -> None:
-        self._mender, self._applied, self._rules, self._away, self._says = mender, applied, rules, away, says
+        self._mender, self._applied, self._rules, self._away, self._says = repairer, applied, rules, away, says
         self._done = self._reported = 0
         self._rests: bool | None = None  # of foreign keys
 
@@ -198,7 +198,7 @@ class _Repair:
             pair = self._pair(name)
             if isinstance(pair, str):
                 return _left(totals, pair)
-            self._mend(pair, found, out)
+            self._repair(pair, found, out)
         except (Altered, SourceError, TargetError) as error:
             why = "not repaired, because the table was altered: rplctl verify"
             if not isinstance(error, Altered) and error.errno not in _GONE:
@@ -220,7 +220,7 @@ class _Repair:
         return ""
 
     def _pair(self, name: TableName) -> Pair | str:
-        """Or why it cannot be mended."""
+        """Or why it cannot be repaired."""
         settler = self._mender.settler
         model, _, _ = read_table(settler.source.about, self._rules.original(name[0]), name[1])
         known = self._applied.model(settler.side, name)
@@ -253,9 +253,9 @@ class _Repair:
         keys = (key for model in self._applied.models().values() for key in model.foreign_keys if key.acts)
         return not self._rests and any((key.ref_database, key.ref_table) == name for key in keys)
 
-    def _mend(self, pair: Pair, found: Iterator[Difference], out: Outcome) -> None:
-        mender = self._mender
-        count = min(AT_ONCE, at_once(mender.settler, pair))
+    def _repair(self, pair: Pair, found: Iterator[Difference], out: Outcome) -> None:
+        repairer = self._mender
+        count = min(AT_ONCE, at_once(repairer.settler, pair))
         while some := list(islice(found, count)):
             keys: dict[Key, Kind] = {}
             for difference in some:
@@ -263,10 +263,10 @@ class _Repair:
                     keys[key] = difference.kind
             if len(keys) < len(some):
                 out.left["of another key than the table has: rplctl verify"] += len(some) - len(keys)
-            mender.mend(pair, keys, out)
+            repairer.repair(pair, keys, out)
             self._done += len(some)
             self._says(self._done, self._reported)
-        mender.finish(pair, out)
+        repairer.finish(pair, out)
 
 
 def _key(pair: Pair, found: Difference) -> Key | None:

@@ -1,4 +1,4 @@
-"""How a server's table is defined otherwise than the source's, as the ALTER TABLE that mends it.
+"""How a server's table is defined otherwise than the source's, as the ALTER TABLE that repairs it.
 
 What counts is what values and keys hang on: types, lengths, signedness, character sets, labels, NULL, plain defaults,
 the table's character set, and keys. What only the target has in columns and plain indexes is its operator's. Invariant:

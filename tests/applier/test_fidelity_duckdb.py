@@ -43,12 +43,12 @@ class Run:
                 self.instance.apply_from(groups, first)
                 return
             except RplError as error:
-                self.mend(error)
+                self.repair(error)
                 applied = self.instance.applier.info.exec_position
                 ends = (groups.scan.source_position(i) for i in range(len(groups.scan)))
                 first = next(i for i, end in enumerate(ends) if applied.is_before(end))
 
-    def mend(self, error: RplError) -> None:
+    def repair(self, error: RplError) -> None:
         if not (as_text := _AS_TEXT.search(error.hint)) or error.errno != 1292:
             raise error
         self.instance.execute(as_text[1])

@@ -43,12 +43,12 @@ class Run:
             try:
                 return void(self.instance.apply_from(groups, first))
             except RplError as error:
-                self.mend(error)
+                self.repair(error)
                 applied = self.instance.applier.info.exec_position
                 ends = (groups.scan.source_position(i) for i in range(len(groups.scan)))
                 first = next(i for i, end in enumerate(ends) if applied.is_before(end))
 
-    def mend(self, error: RplError) -> None:
+    def repair(self, error: RplError) -> None:
         if (as_text := _AS_TEXT.search(error.hint)) and error.errno == 1292:
             self.instance.execute(as_text[1])
             self.made_text.append(as_text[1])

@@ -134,10 +134,10 @@ def test_a_clone_is_loaded_while_the_applier_has_the_file_and_repair_mends_it(
     equal = {row["Table_name"]: (row["Row_count"], row["Equal"]) for row in verified}
     great = {"types": (44, 44), "plain": (3000, 3000), "words": (300, 300)}
     assert equal == {"customer": (2, 2), "orders": (2, 2), "tree": (6, 6), "log": (428, 428), **great}
-    mended(replica, tmp_path / "shop.duckdb")
+    repaired(replica, tmp_path / "shop.duckdb")
 
 
-def mended(replica: Replica, target: Path) -> None:
+def repaired(replica: Replica, target: Path) -> None:
     """What is wrong is found and mended, row by row; the undo SQL, run by DuckDB alone, brings it back."""
 
     def run(statements: Iterable[str]) -> None:

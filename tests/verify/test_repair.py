@@ -1,4 +1,4 @@
-"""What is mended, what is put off, what is left: on a SQLite file, with a source that is a dictionary."""
+"""Rows that are repaired, put off, or left: on a SQLite file, with a source that is a dictionary."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from rplctl.channel import Channel
 from rplctl.locks import read_lock
 from rplctl.schema.model import Column, Key, KeyPart, TableModel
 from rplctl.target import open_target
-from rplctl.verify import mend
-from rplctl.verify.mend import Mender, Outcome
+from rplctl.verify import repair
 from rplctl.verify.pair import Pair
+from rplctl.verify.repair import Outcome, Repairer
 from rplctl.verify.settle import MOST_ROUNDS
 from rplctl.verify.undo import UndoFolder
 
@@ -77,21 +77,21 @@ class Stage:
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     opened: list[Any] = []
 
-    def make(ours: list[tuple[Any, ...]], theirs: list[tuple[Any, ...]]) -> tuple[Stage, Mender]:
+    def make(ours: list[tuple[Any, ...]], theirs: list[tuple[Any, ...]]) -> tuple[Stage, Repairer]:
         path = tmp_path / "t.db"
         stage = Stage(path, {row[0]: row for row in ours}, theirs)
-        monkeypatch.setattr(mend, "source_rows", lambda *_: {(n,): row for n, row in stage.ours.items()})
+        monkeypatch.setattr(repair, "source_rows", lambda *_: {(n,): row for n, row in stage.ours.items()})
         target, lock = open_target(f"sqlite:///{path}"), read_lock(Channel("", tmp_path).datadir)
         opened.extend((stage.connection, target, lock))
-        return stage, Mender(stage, target, None, UndoFolder(tmp_path / "undo"), lock)  # type: ignore[arg-type]
+        return stage, Repairer(stage, target, None, UndoFolder(tmp_path / "undo"), lock)  # type: ignore[arg-type]
 
     yield make
     for each in opened:
         each.close()
 
 
-def back(stage: Stage, mender: Mender) -> list[tuple[Any, ...]]:
-    for path in sorted(mender.undo.path.iterdir()):
+def back(stage: Stage, repairer: Repairer) -> list[tuple[Any, ...]]:
+    for path in sorted(repairer.undo.path.iterdir()):
         stage.connection.executescript(path.read_text())
     return stage.rows()
 
@@ -99,31 +99,31 @@ def back(stage: Stage, mender: Mender) -> list[tuple[Any, ...]]:
 def test_rows_that_traded_a_unique_value_are_mended_from_batches_apart(made: Any) -> None:
     ours = [(1, "a", 1), (2, "b", 2), (3, "c", 3), (4, "d", 4)]
     theirs = [(1, "b", 1), (2, "a", 2), (3, "c", 0), (9, "d", 9)]
-    stage, mender = made(ours, theirs)
+    stage, repairer = made(ours, theirs)
     stage.connection.execute("UPDATE d__t SET own = id")
     out = Outcome()
     for key, kind in ((1, "different"), (2, "different"), (3, "different"), (4, "missing"), (9, "extra")):
-        mender.mend(PAIR, {(key,): kind}, out)
+        repairer.repair(PAIR, {(key,): kind}, out)
     assert set(out.blocked) == {(1,), (2,), (4,)}
-    mender.finish(PAIR, out)
+    repairer.finish(PAIR, out)
     assert (out.inserted, out.deleted, out.updated, out.left.total()) == (1, 1, 3, 0)
     assert stage.rows() == ours
     assert stage.connection.execute("SELECT own FROM d__t WHERE id = 3").fetchall() == [(3,)]
-    assert back(stage, mender) == theirs
+    assert back(stage, repairer) == theirs
     assert stage.connection.execute("SELECT own FROM d__t ORDER BY id").fetchall() == [(1,), (2,), (3,), (9,)]
-    assert back(stage, mender) == theirs  # again
+    assert back(stage, repairer) == theirs  # again
 
 
 def test_what_the_source_touches_goes_round_again_and_is_taken_back(made: Any) -> None:
-    stage, mender = made([(1, "a", 1), (2, "b", 2)], [(1, "a", 0), (2, "b", 0)])
+    stage, repairer = made([(1, "a", 1), (2, "b", 2)], [(1, "a", 0), (2, "b", 0)])
     stage.touches = {1: {(1,)}, 2: {(2,)}}  # the second look is behind the writing
     out = Outcome()
-    mender.mend(PAIR, {(1,): "different", (2,): "different"}, out)
+    repairer.repair(PAIR, {(1,): "different", (2,): "different"}, out)
     assert (out.updated, out.equal, out.left.total()) == (2, 0, 0)
-    assert len(list(mender.undo.path.iterdir())) == 1
+    assert len(list(repairer.undo.path.iterdir())) == 1
     stage.connection.execute("UPDATE d__t SET v = 0 WHERE id = 2")
     stage.touches = {number: {(2,)} for number in range(stage.looks, stage.looks + 20)}
-    mender.mend(PAIR, {(1,): "different", (2,): "different"}, out)
+    repairer.repair(PAIR, {(1,): "different", (2,): "different"}, out)
     assert (out.updated, out.equal) == (2, 1) and [*out.left.values()] == [1]
     assert stage.rows()[1] == (2, "b", 0)
 
@@ -132,32 +132,32 @@ def test_what_the_log_has_up_to_a_held_position_is_done_to_the_stage(
     made: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a key that is not known there nothing is written; the next round reads it again."""
-    stage, mender = made([(1, "a", 1), (2, "b", 2), (3, "c", 3)], [(1, "a", 0), (2, "b", 0), (3, "c", 0)])
+    stage, repairer = made([(1, "a", 1), (2, "b", 2), (3, "c", 3)], [(1, "a", 0), (2, "b", 0), (3, "c", 0)])
     steps = [{(1,): (1, "a", 5), (2,): (), (3,): None}, {(2,): (2, "b", 6)}]
-    monkeypatch.setattr(mend, "moved_rows", lambda *_: steps.pop(0))
-    holding = Mender(stage, mender.target, lambda _: None, mender.undo, mender.lock)
+    monkeypatch.setattr(repair, "moved_rows", lambda *_: steps.pop(0))
+    holding = Repairer(stage, repairer.target, lambda _: None, repairer.undo, repairer.lock)
     stage.connection.execute("DELETE FROM d__t WHERE id = 3")
     out = Outcome()
-    holding.mend(PAIR, {(1,): "different", (2,): "different", (3,): "different"}, out)
+    holding.repair(PAIR, {(1,): "different", (2,): "different", (3,): "different"}, out)
     assert (out.updated, out.equal, out.left.total(), steps) == (2, 1, 0, [])
     assert stage.rows() == [(1, "a", 5), (2, "b", 6)]
-    assert len(list(mender.undo.path.iterdir())) == 2
+    assert len(list(repairer.undo.path.iterdir())) == 2
 
 
 def test_nothing_is_deleted_that_the_report_does_not_call_extra(made: Any) -> None:
-    stage, mender = made([(2, "x", 2)], [(1, "a", 0), (3, "x", 3)])
+    stage, repairer = made([(2, "x", 2)], [(1, "a", 0), (3, "x", 3)])
     out = Outcome()
-    mender.mend(PAIR, {(1,): "different", (2,): "missing"}, out)
-    mender.finish(PAIR, out)
+    repairer.repair(PAIR, {(1,): "different", (2,): "missing"}, out)
+    repairer.finish(PAIR, out)
     assert stage.rows() == [(1, "a", 0), (3, "x", 3)]
     assert out.left.total() == 2 and not out.inserted + out.deleted + out.updated
-    assert not list(mender.undo.path.iterdir())
+    assert not list(repairer.undo.path.iterdir())
 
 
 def test_a_dry_run_counts(made: Any) -> None:
-    stage, mender = made([(1, "a", 1)], [(1, "a", 0)])
+    stage, repairer = made([(1, "a", 1)], [(1, "a", 0)])
     out = Outcome()
-    dry = Mender(stage, mender.target, None, mender.undo, mender.lock, 1)
-    dry.mend(PAIR, {(1,): "different"}, out)
+    dry = Repairer(stage, repairer.target, None, repairer.undo, repairer.lock, 1)
+    dry.repair(PAIR, {(1,): "different"}, out)
     assert out.statements == ['UPDATE "d__t" SET "v" = 1 WHERE "id" = 1']
-    assert out.updated == 1 and stage.rows() == [(1, "a", 0)] and not mender.undo.is_used
+    assert out.updated == 1 and stage.rows() == [(1, "a", 0)] and not repairer.undo.is_used

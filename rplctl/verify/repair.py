@@ -1,4 +1,4 @@
-"""Keys that differ are mended: the target's rows become the source's, a transaction at a time, while the channel runs.
+"""Repair of keys that differ: the target's rows become the source's, while the channel runs.
 
 The source's rows are read at a place L of its log, and staged, as a verify does it (`settle`). Then, of the target:
 
@@ -9,7 +9,7 @@ The source's rows are read at a place L of its log, and staged, as a verify does
     5  what is extra is deleted, what differs updated in the columns that do, what is missing inserted: strictly
     6  COMMIT
 
-A is behind L and all of the log up to A is here, so a key that is written to all the time is mended as soon as another:
+A is behind L and all of the log up to A is here, so a key that is written to all the time is repaired as soon as any:
 nobody waits for the source, and the applier for no longer than a transaction. Keys of which the log does not tell the
 row (DDL, statements, partial images of no row) go round again. In mode xa the position lies outside and holds nobody:
 there all that are touched behind L go round again, and those touched while we write take all of it back.
@@ -121,7 +121,7 @@ class _Touched(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Mender:
+class Repairer:
     """`target`: a connection of our own, without the fence. `hold`: see commit.position_store.position_holder. `lock`:
     held for as long as a transaction takes. `dry_run`: all but the writing, and so many statements of a table.
     """
@@ -133,7 +133,7 @@ class Mender:
     lock: RwLock
     dry_run: int | None = None
 
-    def mend(self, pair: Pair, keys: Suspects, out: Outcome, *, apart: bool = False) -> None:
+    def repair(self, pair: Pair, keys: Suspects, out: Outcome, *, apart: bool = False) -> None:
         """Raises Altered, SourceError, TargetError, LockBusy, WaitTimeout, NotRunning."""
         for _ in range(self.settler.rounds):
             if not keys:
@@ -142,12 +142,12 @@ class Mender:
         out.left[_IN_MOTION] += len(keys)
 
     def finish(self, pair: Pair, out: Outcome) -> None:
-        """Rows that stood in each other's way: what differs is deleted first, and then inserted. Raises as `mend`."""
+        """Rows that stood in each other's way: what differs is deleted first, and then inserted. Raises as `repair`."""
         while out.blocked:
             before, out.blocked = out.blocked, {}
             names = list(before)
             for at in range(0, len(names), AT_ONCE):
-                self.mend(pair, {key: before[key] for key in names[at : at + AT_ONCE]}, out, apart=True)
+                self.repair(pair, {key: before[key] for key in names[at : at + AT_ONCE]}, out, apart=True)
             if len(out.blocked) >= len(before):
                 out.left[_BLOCKED] += len(out.blocked)
                 out.blocked = {}
@@ -166,11 +166,11 @@ class Mender:
                 staged = _Staged(pair, keys, source_rows(pair, images, self.target.kind), touched, apart)
                 if self.settler.holds_still:  # at a place before the one of the source's rows
                     staged.unknown.update(touched.keys)
-                return self._mended(staged, dict(keys), out)
+                return self._repaired(staged, dict(keys), out)
         except Unjudged:
             return keys
 
-    def _mended(self, staged: _Staged, left: dict[Key, Kind], out: Outcome) -> Suspects:
+    def _repaired(self, staged: _Staged, left: dict[Key, Kind], out: Outcome) -> Suspects:
         tries = 0
         while left:
             try:
@@ -197,10 +197,10 @@ class Mender:
         names = list(left.items())
         middle = len(names) // 2
         parts = dict(names[:middle]), dict(names[middle:])
-        return {key: kind for part in parts for key, kind in self._mended(staged, part, out).items()}
+        return {key: kind for part in parts for key, kind in self._repaired(staged, part, out).items()}
 
     def _transact(self, staged: _Staged, keys: Suspects, out: Outcome) -> Suspects:
-        """All that is mended in one; the keys that were touched before."""
+        """All that is repaired in one; the keys that were touched before."""
         touched = staged.touched
         with self.lock.shared():
             try:
