@@ -17,8 +17,8 @@ from rplctl.applier.apply.live_tables import TableSource
 from rplctl.applier.apply.table_groups import ConflictingGroups, TableGroups
 from rplctl.applier.decode.filter_rules import ReplicationFilter
 from rplctl.applier.decode.net_changes import Inconsistent
+from rplctl.applier.decode.overwritten import without_overwritten
 from rplctl.applier.decode.row_stream import named_tables
-from rplctl.applier.decode.superseded import without_superseded
 from rplctl.applier.feed.batch_size import BatchSize
 from rplctl.applier.feed.event_range import EventRange, event_range, relay_log_range
 from rplctl.applier.feed.plan import Batch, BatchKind, plan_batches
@@ -264,7 +264,7 @@ def pieces_to_apply(chunks: list[TableChunk]) -> Iterator[list[TableChunk]]:
         if not by_split or any((c.database, c.table) == (chunk.database, chunk.table) for c in by_split[-1]):
             by_split.append([])
         by_split[-1].append(chunk)
-    return without_superseded(by_split)
+    return without_overwritten(by_split)
 
 
 def _is_conflict(error: CountMismatch | TargetError) -> bool:

@@ -6,7 +6,7 @@ ddl_context.py      the session a statement ran in
 table_shape.py      does a table map fit its table's model, and how are its cells read
 missing_columns.py  columns that a row image leaves out
 net_changes.py      row images → net changes per table, encoded
-superseded.py       changes of one piece that a later piece overwrites
+overwritten.py      changes of one piece that a later piece overwrites
 ordered_rows.py     rows events whose order counts → the changes of each
 copied_rows.py      rows of a chunk file → rows to insert
 

@@ -19,8 +19,8 @@ import numpy.typing as npt
 
 from rplctl import mysql_errors as er
 from rplctl.applier.decode.missing_columns import check_generated, check_updates, defaults_of, outdated
+from rplctl.applier.decode.overwritten import can_be_overwritten
 from rplctl.applier.decode.row_stream import EventRun, TableRows, read_tables
-from rplctl.applier.decode.superseded import can_be_superseded
 from rplctl.errors import BinlogFormatError
 from rplctl.event.bag import BagChanges, bag_changes, with_old_cells
 from rplctl.event.cells import LARGE_CELL, cells_of, raw_cells, signed_cells, unsigned_cells
@@ -229,7 +229,7 @@ def _table_chunk(rows: TableRows, bulk_rows: int, in_order: Collection[tuple[str
     if net.cell_image is None and is_bulk and _is_encoded(rows, framed=framed):
         bulk = _bulk_rows(rows, net, key, framed=framed and _can_be_framed(rows))
         return TableChunk(model.database, model.name, [], [], [], [], [], count, unchecked, cascades_logged, bulk)
-    numbers = _key_numbers(rows, net, key) if can_be_superseded(model) else None  # else the order may count
+    numbers = _key_numbers(rows, net, key) if can_be_overwritten(model) else None  # else the order may count
     order = entries if numbers is None else np.argsort(numbers, kind="stable")  # neighbours share pages
     goes, stays, comes = (order[wanted[order]] for wanted in (deleted, kept, added))
     return TableChunk(
@@ -321,7 +321,7 @@ def _bulk_rows(rows: TableRows, net: NetChanges, key: tuple[int, ...], *, framed
     values_then_key = tuple(c for c in whole if c not in key) + key
     numbers = _key_numbers(rows, net, key)
     order = np.arange(len(net)) if numbers is None else np.argsort(numbers, kind="stable")  # neighbours share pages
-    keeps_keys = numbers is not None and can_be_superseded(rows.model)
+    keeps_keys = numbers is not None and can_be_overwritten(rows.model)
 
     def encoded(wanted: npt.NDArray[np.bool_], columns: tuple[int, ...], *, final: bool) -> EncodedRows:
         entries = order[wanted[order]]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from rplctl.applier.apply import bulk
-from rplctl.applier.decode.superseded import can_be_superseded, without_superseded
+from rplctl.applier.decode.overwritten import can_be_overwritten, without_overwritten
 from rplctl.errors import TargetError
 from rplctl.event.fields import EncodedText, text_fields
 from rplctl.relay_log.reader import RelayGroups
@@ -43,8 +43,8 @@ def updates_of(pieces: Iterable[list[TableChunk]]) -> list[bytes | memoryview]:
 
 def test_an_update_goes_when_a_later_piece_updates_or_deletes_the_row() -> None:
     pieces = [piece(updates=rows(1, 2, 3, 4)), piece(updates=rows(2, 7)), piece(deletes=rows(3, 7))]
-    assert updates_of(without_superseded(pieces)) == [rows(1, 4).text, rows(2).text, b""]
-    first = next(without_superseded(pieces))[0].bulk
+    assert updates_of(without_overwritten(pieces)) == [rows(1, 4).text, rows(2).text, b""]
+    first = next(without_overwritten(pieces))[0].bulk
     assert first is not None
     assert first.updates == rows(1, 4)
 
@@ -58,27 +58,27 @@ def test_framed_rows_are_cut_where_they_end() -> None:
         return EncodedRows((1, 0), len(numbers), text, np.array(numbers, np.int64).tobytes(), framed=True)
 
     pieces = [piece(updates=framed(1, 2, 3)), piece(updates=framed(2))]
-    first = next(without_superseded(pieces))[0].bulk
+    first = next(without_overwritten(pieces))[0].bulk
     assert first is not None and first.updates == framed(1, 3)
 
 
 def test_an_insert_behind_an_update_makes_nothing_good() -> None:
     pieces = [piece(updates=rows(1, 2)), piece(inserts=rows(2))]
-    assert list(without_superseded(pieces)) == pieces
+    assert list(without_overwritten(pieces)) == pieces
 
 
 def test_an_insert_and_a_delete_stay_whatever_comes_later() -> None:
     pieces = [piece(inserts=rows(1), deletes=rows(2)), piece(updates=rows(1)), piece(updates=rows(2))]
-    assert list(without_superseded(pieces)) == pieces
+    assert list(without_overwritten(pieces)) == pieces
 
 
 def test_another_table_and_another_sign_are_other_rows() -> None:
     pieces = [piece(updates=rows(5)), piece("u", updates=rows(5)), piece(updates=rows(-5))]
-    assert list(without_superseded(pieces)) == pieces
+    assert list(without_overwritten(pieces)) == pieces
 
 
 def test_the_piece_keeps_what_the_source_did_in_all() -> None:
-    pieces = without_superseded([piece(updates=rows(1)), piece(updates=rows(1))])
+    pieces = without_overwritten([piece(updates=rows(1)), piece(updates=rows(1))])
     assert [chunk.change_count for chunks in pieces for chunk in chunks] == [9, 9]
 
 
@@ -95,7 +95,7 @@ def test_tables_where_rows_count_on_each_other_are_left_alone(more: str, can: bo
     catalog = Catalog()
     for sql in ("CREATE TABLE p (id INT PRIMARY KEY)", f"CREATE TABLE t (id INT PRIMARY KEY, v INT{more})"):
         catalog = catalog.after(plan_ddl(sql, "d", DdlContext(), catalog))
-    assert can_be_superseded(catalog.tables["d", "t"]) is can
+    assert can_be_overwritten(catalog.tables["d", "t"]) is can
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +145,7 @@ def test_a_target_ends_and_stops_as_without_it(
 
         sent.clear()
         mariadb.sql("DROP DATABASE IF EXISTS superseded; DROP DATABASE IF EXISTS rplctl")
-        monkeypatch.setattr(bulk, "without_superseded", counted)
+        monkeypatch.setattr(bulk, "without_overwritten", counted)
         instance = Instance(tmp_path / name, log, target=mariadb.url())
         half = len(log.scan) // 2
         error: TargetError | None = None
@@ -164,7 +164,7 @@ def test_a_target_ends_and_stops_as_without_it(
     monkeypatch.setattr("rplctl.applier.spark.splits.SMALLEST_SPLIT", 1 << 10)
     monkeypatch.setattr("rplctl.target.mysql.target.BULK_ROWS", 1)
     plain, all_sent = outcome("plain", list)
-    lean, less_sent = outcome("lean", without_superseded)
+    lean, less_sent = outcome("lean", without_overwritten)
     assert plain == lean
     assert (plain[0] is not None) is bool(missing)
     assert less_sent < all_sent

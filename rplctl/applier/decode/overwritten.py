@@ -4,7 +4,7 @@ Each task keeps the last image per key of its own piece; between pieces a hot ro
 Dropped are only updates whose row a later piece updates or deletes: that one still finds out whether the row is there
 (design D2).
 Invariant: rows of tables with foreign keys or further unique keys are left alone, since between two pieces another row
-may count on what they hold (`can_be_superseded`); so are keys of more than one column, or of text.
+may count on what they hold (`can_be_overwritten`); so are keys of more than one column, or of text.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ Keys = npt.NDArray[np.int64]
 Kept = npt.NDArray[np.bool_]  # per row
 
 
-def can_be_superseded(model: TableModel) -> bool:
+def can_be_overwritten(model: TableModel) -> bool:
     return not model.foreign_keys and has_one_unique_key(model)
 
 
-def without_superseded(pieces: Sequence[list[TableChunk]]) -> Iterator[list[TableChunk]]:
+def without_overwritten(pieces: Sequence[list[TableChunk]]) -> Iterator[list[TableChunk]]:
     """The pieces, which are in the log's order, without updates that later ones make good.
 
     One piece is copied at a time: the others stay where they are, in files of the tasks that are mapped.
