@@ -41,7 +41,7 @@ from rplctl.clone.throttle import orders_seen
 from rplctl.commit.ambiguous_commit import honouring_stop
 from rplctl.commit.belonging import refuse_unfit
 from rplctl.commit.position_store import open_ledger, shown_mode
-from rplctl.commit.resolve import evict_predecessor
+from rplctl.commit.resolve import terminate_predecessor
 from rplctl.commit.step import Ledger
 from rplctl.config import Config
 from rplctl.demo.warm_up import warm_up
@@ -231,7 +231,7 @@ class Applier:
         return is_copying(target.engine, self._channel.name) or self._channel.clone_folder.exists()
 
     def _open_ledger(self, target: Target) -> Ledger:
-        evict_predecessor(self._channel, target.engine)
+        terminate_predecessor(self._channel, target.engine)
         if self._is_fenced:
             _ = target.connection  # begins with the fence
         else:

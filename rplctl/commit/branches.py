@@ -213,7 +213,7 @@ def settle_branches(engine: Engine, channel: str, prefix: str, verbs: TwoPhaseVe
         return
     decided = decided_batch(engine, channel)
     for xid in sorted(prepared, key=_number, reverse=True):  # the position's last
-        verbs.evict(engine, f"{prefix}{_number(xid)}:")
+        verbs.terminate_sessions(engine, f"{prefix}{_number(xid)}:")
         is_decided = xid.removeprefix(prefix).partition(".")[0] == decided
         verbs.end_prepared(engine, "COMMIT" if is_decided else "ROLLBACK", xid)
         how = "was decided and is committed" if is_decided else "was not decided and is rolled back"

@@ -129,14 +129,14 @@ def refuse_half_committed(channel: Channel, engine: Callable[[], Engine]) -> Non
         )
 
 
-def evict_predecessor(channel: Channel, engine: Engine) -> None:
+def terminate_predecessor(channel: Channel, engine: Engine) -> None:
     """Terminate an old connection of ours that hangs: it holds the fence and prepared rows.
 
     Called before the fence, under the channel's lock.
     """
     verbs = two_phase_verbs(engine.dialect.name)
     if verbs is not None and instance_name(channel.datadir):
-        verbs.evict(engine, xid_prefix(channel))
+        verbs.terminate_sessions(engine, xid_prefix(channel))
 
 
 def two_phases_for(config: Config, engine: Engine) -> list[str]:

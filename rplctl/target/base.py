@@ -361,7 +361,7 @@ class TwoPhaseVerbs(Protocol):
         Raises LockBusy.
         """
 
-    def evict(self, engine: Engine, prefix: str) -> None:
+    def terminate_sessions(self, engine: Engine, prefix: str) -> None:
         """End the connection of a predecessor (stopped or cut off, not gone), and wait until it is gone. The caller
         holds the channel's lock on this host, so nobody else of this instance can be at work. Raises LockBusy.
         """

@@ -17,7 +17,7 @@ from rplctl.applier.interrupt import Interrupter
 from rplctl.applier.spark.in_process import InProcessPipeline
 from rplctl.channel import Channel
 from rplctl.commit.position_store import open_ledger
-from rplctl.commit.resolve import evict_predecessor
+from rplctl.commit.resolve import terminate_predecessor
 from rplctl.commit.transaction import commit_in_branches
 from rplctl.config import Config
 from rplctl.info import RelayLogInfo
@@ -47,7 +47,7 @@ def _apply(datadir: Path, log: Path, options: dict[str, Any], stop: int | None) 
     is_new = not datadir.exists()
     datadir.mkdir(exist_ok=True)
     with closing(open_target(config.target_url)) as target:
-        evict_predecessor(channel, target.engine)
+        terminate_predecessor(channel, target.engine)
         target.fence(channel.name)
         create_own_tables(target.engine)
         if is_new:

@@ -27,7 +27,7 @@ from rplctl.command.selftest.crash_run import Say, in_child, leftovers, load_wha
 from rplctl.commit import transaction
 from rplctl.commit.participants.line import LinePosition
 from rplctl.commit.position_store import open_ledger
-from rplctl.commit.resolve import evict_predecessor
+from rplctl.commit.resolve import terminate_predecessor
 from rplctl.commit.step import Ledger, Step
 from rplctl.config import Config
 from rplctl.errors import TargetError
@@ -147,7 +147,7 @@ class Bench:
     def run(self, case: Case, count: int, say: Say) -> None:
         """A start: recovery, `count` transactions, an orderly end. Says the state found, then each commit."""
         target = open_target(self.config().target_url)
-        evict_predecessor(self.channel, target.engine)
+        terminate_predecessor(self.channel, target.engine)
         target.fence("")
         ledger = open_ledger(self.config(case.sync_relay_log_info), self.channel, target.engine)
         info = ledger.open()

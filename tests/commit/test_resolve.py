@@ -14,7 +14,7 @@ from rplctl.channel import Channel
 from rplctl.commit.participants.choice import logged_path, pages_path
 from rplctl.commit.participants.line import LinePosition
 from rplctl.commit.participants.page import PagePosition
-from rplctl.commit.resolve import evict_predecessor, open_two_phase, resolve_prepared, settle_prepared
+from rplctl.commit.resolve import open_two_phase, resolve_prepared, settle_prepared, terminate_predecessor
 from rplctl.commit.two_phase import XaLedger
 from rplctl.commit.xid import INSTANCE_FILE, xid_of, xid_prefix
 from rplctl.config import Config
@@ -120,7 +120,7 @@ def test_another_mode_asks_nothing_as_long_as_there_never_was_this_one(start: St
     start.server.prepared = {xid_prefix(start.channel) + "aa": [1]}
     (start.channel.datadir / INSTANCE_FILE).unlink()
     assert (start.open("auto"), start.server.said) == (None, [])
-    evict_predecessor(start.channel, start.engine)
+    terminate_predecessor(start.channel, start.engine)
     settle_prepared(start.config("auto"), start.channel, lambda: pytest.fail("asked"))
     assert start.server.said == []
 
@@ -141,7 +141,7 @@ def test_every_mode_resolves_what_this_one_left(start: Start, mode: str, caplog:
         f"prepared transaction {other} was not decided and is rolled back",
         *(["commit_mode=xa: a weakness"] if mode == "xa" else []),
     ]
-    evict_predecessor(start.channel, start.engine)
+    terminate_predecessor(start.channel, start.engine)
     assert start.server.said[-1] == f"evict {prefix}"
 
 

@@ -16,7 +16,7 @@ from rplctl.channel import Channel
 from rplctl.commit import ambiguous_commit as in_doubt
 from rplctl.commit.participants.choice import pages_path
 from rplctl.commit.position_store import open_ledger, settle, shown_mode
-from rplctl.commit.resolve import evict_predecessor, settle_prepared
+from rplctl.commit.resolve import settle_prepared, terminate_predecessor
 from rplctl.commit.step import CommitMode, Step
 from rplctl.commit.transaction import commit_after, commit_group
 from rplctl.commit.two_phase import XaLedger
@@ -212,7 +212,7 @@ def test_a_frozen_predecessor_that_holds_a_prepared_transaction_is_ended(
         os.kill(child, signal.SIGSTOP)
         assert len(prepared(mariadb)) == 1
         engine = open_engine(config.target_url)
-        evict_predecessor(Channel("", tmp_path), engine)
+        terminate_predecessor(Channel("", tmp_path), engine)
         engine.dispose()
         assert apply_next(config) == 1
         assert (numbers(config), prepared(mariadb)) == ([1], [])

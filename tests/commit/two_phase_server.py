@@ -76,5 +76,5 @@ class TwoPhaseServer:
     def check(self, engine: Any, option: str, branches: int = 1) -> list[str]:
         return []
 
-    def evict(self, engine: Any, prefix: str) -> None:
+    def terminate_sessions(self, engine: Any, prefix: str) -> None:
         self._say(f"evict {prefix}")

@@ -207,12 +207,12 @@ def apply(config: Config, end: State, say: Say, *, per_commit: int = 0, pipeline
     """
     from rplctl.applier.apply.batch import BatchApplier
     from rplctl.commit.position_store import open_ledger
-    from rplctl.commit.resolve import evict_predecessor
+    from rplctl.commit.resolve import terminate_predecessor
     from rplctl.own_tables.tables import create_own_tables
 
     channel = channel_of(config)
     with contextlib.closing(open_target(config.target_url)) as target:
-        evict_predecessor(channel, target.engine)
+        terminate_predecessor(channel, target.engine)
         _fence(target)
         create_own_tables(target.engine)
         ledger = open_ledger(config, channel, target.engine)

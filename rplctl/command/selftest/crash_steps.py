@@ -146,6 +146,6 @@ class Scratch:
         for datadir in self._config.datadir.parent.iterdir():
             if verbs is not None and instance_name(datadir):
                 prefix = xid_prefix(channel_of(replace(self._config, datadir=datadir)))
-                verbs.evict(engine, prefix)
+                verbs.terminate_sessions(engine, prefix)
                 for xid in verbs.prepared_xids(engine, prefix):
                     verbs.end_prepared(engine, "ROLLBACK", xid)

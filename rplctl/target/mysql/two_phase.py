@@ -101,7 +101,7 @@ def claim(connection: Connection, prefix: str) -> None:
         raise LockBusy("another connection of this instance's channel is still at work on the target")
 
 
-def evict(engine: Engine, prefix: str) -> None:
+def terminate_sessions(engine: Engine, prefix: str) -> None:
     deadline = time.monotonic() + OWNER_GONE_SECONDS
     with _alone(engine) as connection:
         while True:

@@ -76,7 +76,7 @@ def claim(connection: Connection, prefix: str) -> None:
             raise LockBusy("another connection of this instance's channel is still at work on the target")
 
 
-def evict(engine: Engine, prefix: str) -> None:
+def terminate_sessions(engine: Engine, prefix: str) -> None:
     sql = written(
         "SELECT pid, pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND "
         "granted AND classid = {} AND objid::bigint = {} AND database = (SELECT oid FROM "
