@@ -63,7 +63,7 @@ class GroupScan:
     gtid_offset: NDArray[np.int64]  # offset of the GTID event in data, or -1
     row_events: NDArray[np.int64]
     has_payload: NDArray[np.bool_]  # holds TRANSACTION_PAYLOAD: decompress and scan its inside before applying
-    unfolds: NDArray[np.bool_]  # holds compressed events: what they unfold to may be far more
+    unpacks: NDArray[np.bool_]  # holds compressed events: what they unfold to may be far more
     log_names: tuple[str, ...]
     complete_end: int
     first_source: BinlogPosition  # before the first group
@@ -123,7 +123,7 @@ def scan_groups(
         gtid_offset=columns[6],
         row_events=columns[7],
         has_payload=(columns[8] & kernel.FLAG_PAYLOAD) != 0,
-        unfolds=(columns[8] & (kernel.FLAG_PAYLOAD | kernel.FLAG_COMPRESSED)) != 0,
+        unpacks=(columns[8] & (kernel.FLAG_PAYLOAD | kernel.FLAG_COMPRESSED)) != 0,
         log_names=tuple(names),
         complete_end=int(columns[1][-1]) if len(table) else offset,
         first_source=source,

@@ -51,7 +51,7 @@ def expand_event(event: bytes, description: FormatDescription, max_bytes: int = 
     return _header(event, plain_type, len(head) + len(plain)) + head + plain
 
 
-def unfold_event(event: ByteArray, description: FormatDescription, out: BinaryIO) -> None:
+def unpack_event(event: ByteArray, description: FormatDescription, out: BinaryIO) -> None:
     """Decompress an event of MariaDB as `expand_event` does, but write it in pieces: for an event that is too large for
     memory.
     """
@@ -70,7 +70,7 @@ def decompress_payload(event: bytes, description: FormatDescription, max_bytes: 
         raise format_error("A TRANSACTION_PAYLOAD event was expected", event)
     open_event(event, description.checksum_length)  # raises if it is not whole
     out = io.BytesIO()
-    unfold_payload(byte_view(event), description, out, max_bytes)
+    unpack_payload(byte_view(event), description, out, max_bytes)
     plain = out.getvalue()
     if scan_events(plain).end != len(plain):  # else what follows would be read as its inside
         raise format_error("The payload ends inside an event", event)
@@ -84,7 +84,7 @@ def payload_size(event: ByteArray, description: FormatDescription) -> int:
     return fields.get(_PLAIN_SIZE_FIELD, len(event) - HEADER_LENGTH - description.checksum_length)
 
 
-def unfold_payload(event: ByteArray, description: FormatDescription, out: BinaryIO, max_bytes: int) -> None:
+def unpack_payload(event: ByteArray, description: FormatDescription, out: BinaryIO, max_bytes: int) -> None:
     """Write the inner events of one TRANSACTION_PAYLOAD, piece by piece: also one that is too large for memory."""
     head = event[: HEADER_LENGTH + _MOST_FIELD_BYTES].tobytes()
     body = EventCursor(head, HEADER_LENGTH, len(head))

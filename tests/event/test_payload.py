@@ -12,7 +12,7 @@ from rplctl.errors import BinlogFormatError
 from rplctl.event.format_description import parse_format_description
 from rplctl.event.groups import GroupKind, scan_groups
 from rplctl.event.inflate import inflate
-from rplctl.event.payload import decompress_payload, expand_event, payload_size, unfold_payload
+from rplctl.event.payload import decompress_payload, expand_event, payload_size, unpack_payload
 from rplctl.event.scan import scan_events
 from rplctl.event.types import COMPRESSED_ROWS, EventType
 from rplctl.position import BinlogPosition
@@ -127,9 +127,9 @@ def test_only_a_payload_is_a_payload() -> None:
         decompress_payload(event(EventType.STOP), MYSQL)
 
 
-def unfolded(raw: bytes, most: int = 1 << 20) -> bytes:
+def unpacked(raw: bytes, most: int = 1 << 20) -> bytes:
     out = io.BytesIO()
-    unfold_payload(np.frombuffer(raw, np.uint8), MYSQL, out, most)
+    unpack_payload(np.frombuffer(raw, np.uint8), MYSQL, out, most)
     return out.getvalue()
 
 
@@ -137,7 +137,7 @@ def unfolded(raw: bytes, most: int = 1 << 20) -> bytes:
 def test_a_payload_unfolds_piece_by_piece_to_the_same(compression: int) -> None:
     large = PLAIN * 300
     raw = payload(zstandard.compress(large) if compression == 0 else large, len(large), compression=compression)
-    assert unfolded(raw, len(large)) == large
+    assert unpacked(raw, len(large)) == large
     assert payload_size(np.frombuffer(raw, np.uint8), MYSQL) == len(large)
 
 
@@ -156,4 +156,4 @@ def test_a_payload_unfolds_piece_by_piece_to_the_same(compression: int) -> None:
 )
 def test_a_payload_that_is_not_what_it_says_is_refused_while_it_unfolds(raw: bytes) -> None:
     with pytest.raises(BinlogFormatError):
-        unfolded(raw)
+        unpacked(raw)

@@ -23,7 +23,7 @@ LIMITS = {
     "private phrase in a text of the program": 0,
     "private phrase in a manual page": 0,
     "private phrase in a document or help": 0,
-    "private word in a name": 189,
+    "private word in a name": 155,
     "hint inside an error text": 0,
     "sentence above 25 words in a manual page": 0,
     "sentence above 25 words in a document or help": 0,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from rplctl import mysql_errors as er
-from rplctl.applier.apply.bulk import LARGEST_UNFOLDED, BulkApplier
+from rplctl.applier.apply.bulk import LARGEST_UNPACKED, BulkApplier
 from rplctl.applier.apply.in_order import OrderedRange, wants_foreign_keys
 from rplctl.applier.apply.live_tables import LiveTables, NotTransactional, TableSource
 from rplctl.applier.apply.permitted import check_permitted, refuse_generated_keys
@@ -94,7 +94,7 @@ class BatchApplier:
     def __post_init__(self) -> None:
         self._in_xa = self._ledger.mode is CommitMode.XA
         self._rules = ReplicationFilter.from_config(self._config)
-        self._unfolded_bytes = min(LARGEST_UNFOLDED, self._config.max_batch_bytes)
+        self._unpacked_bytes = min(LARGEST_UNPACKED, self._config.max_batch_bytes)
         self._begun: tuple[BinlogPosition, BinlogPosition] | None = None  # a group that is open (group_begun.py)
         lake = cast("LakeTarget", self._target) if self._ledger.mode is CommitMode.PER_TABLE else None
         self._lake = lake if lake is not None and lake.keeps_changes else None
@@ -229,7 +229,7 @@ class BatchApplier:
         if batch.kind is BatchKind.SINGLE:
             refuse_unknown(batch)
             return self._ordered(batch)
-        parts = apart(batch, self._unfolded_bytes)
+        parts = apart(batch, self._unpacked_bytes)
         if len(parts) > 1:
             return sum(self._apply(part) for part in parts)
         if self._is_again:
@@ -374,7 +374,7 @@ class BatchApplier:
         only_rows = bool(np.isin(batch.scan.kind[batch.first : batch.last], CUTTABLE).all()) and not batch.has_payload
         with (
             self.interrupter.work() if may_be_cut and only_rows else nullcontext(),
-            event_range(batch, self._unfolded_bytes, self._channel.spool_folder) as events,
+            event_range(batch, self._unpacked_bytes, self._channel.spool_folder) as events,
         ):
             run = read_run(events.data, events.start, events.end, events.description)
             is_statement = batch.last - batch.first == 1 and batch.scan.kind[batch.first] == GroupKind.QUERY

@@ -39,7 +39,7 @@ from rplctl.target.base import BagMismatch, CountMismatch, TableChunk, Target
 if TYPE_CHECKING:
     from rplctl.target.base import TwoPhaseTarget
 
-LARGEST_UNFOLDED = 64 << 20  # bytes of compressed transactions, unfolded, that are decoded together
+LARGEST_UNPACKED = 64 << 20  # bytes of compressed transactions, unfolded, that are decoded together
 WORTH_A_BRANCH = 1000  # rows that another connection may take off the first one's
 # errors of one branch that another may be the reason of: locks, and rows of its tables that are not to be seen yet
 _IN_THE_WAY = frozenset({er.LOCK_WAIT_TIMEOUT, er.LOCK_DEADLOCK, er.ROW_IS_REFERENCED_2, er.NO_REFERENCED_ROW_2})
@@ -71,7 +71,7 @@ class BulkApplier:
         self.rules = ReplicationFilter.from_config(config)
         self._in_xa = in_xa
         self.size = (BatchSize.as_text if self._bulk_rows else BatchSize.as_values)(config.max_batch_bytes)
-        self._unfolded_bytes = min(LARGEST_UNFOLDED, config.max_batch_bytes)
+        self._unpacked_bytes = min(LARGEST_UNPACKED, config.max_batch_bytes)
         self._branches = branches
         self._groups = TableGroups(branches.count if branches is not None else 1)
         self._is_split = False  # the batch in work
@@ -123,7 +123,7 @@ class BulkApplier:
         """Begin to decode the first `stop` of these groups, which come next (from any thread)."""
         planned = plan_batches(groups, stop, has_rollbacks=self._tables.statements is not None, per_commit=per_commit)
         batch = next(planned, None)
-        if batch is not None and batch.kind is BatchKind.BULK and not batch.unfolds:
+        if batch is not None and batch.kind is BatchKind.BULK and not batch.unpacks:
             self._begin(next(self._jobs(relay_log_range(batch))))
 
     def apply(self, batch: Batch, commit: Callable[..., None]) -> int:
@@ -134,7 +134,7 @@ class BulkApplier:
         the batch is applied.
         """
         changes = by_spark = 0
-        with self._interrupter.work(), event_range(batch, self._unfolded_bytes, self._spool_folder) as events:
+        with self._interrupter.work(), event_range(batch, self._unpacked_bytes, self._spool_folder) as events:
             decoded = self._decoded(events)
             chunks: list[TableChunk] | None = next(decoded)
             unchecked = self._check_bulk(chunks or [])

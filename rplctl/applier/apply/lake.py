@@ -89,7 +89,7 @@ class LakeApplier(BulkApplier):
             source = scan.source_position(first - 1) if first else scan.first_source
             piece = replace(base, log_name=scan.log_names[log], start=start, end=end, source=source)
             folders = self._folders(batch, start, end, catalog)
-            if behind == first + 1 and end - start > 2 * PIECE_BYTES and not (batch.unfolds or base.is_mixed):
+            if behind == first + 1 and end - start > 2 * PIECE_BYTES and not (batch.unpacks or base.is_mixed):
                 whole = _transaction(batch, first)
                 for part in split_rows(data, start, end, PIECE_BYTES, batch.description):
                     maps = part.table_map_offsets
@@ -107,7 +107,7 @@ class LakeApplier(BulkApplier):
         """
         names: Iterable[TableName] = catalog.tables
         with suppress(BinlogFormatError):  # its task tells what is wrong, and where
-            if not batch.unfolds:
+            if not batch.unpacks:
                 found = named_tables(batch.groups.data, start, end, batch.description)
                 names = {(self.rules.rewritten(database), table) for database, table in found} & catalog.tables.keys()
         models = ((name, catalog.tables[name]) for name in names)

@@ -3,7 +3,7 @@
 A transaction whose compressed events say that they hold more than a batch may is a batch of its own: it is
 decompressed piece by piece into a file of the channel's spool folder, and read from there as any other relay log.
 (TRANSACTION_PAYLOAD, MariaDB's compressed rows and queries: `event.payload`.)
-Invariant: the file is gone when the batch is, and never larger than MAX_UNFOLDED.
+Invariant: the file is gone when the batch is, and never larger than MAX_UNPACKED.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from rplctl.event.checksum_trailer import without_checksum
 from rplctl.event.format_description import CHECKSUM_OFF, FormatDescription
 from rplctl.event.inflate import plain_sizes
 from rplctl.event.jit import ByteArray
-from rplctl.event.payload import payload_size, unfold_event, unfold_payload
+from rplctl.event.payload import payload_size, unpack_event, unpack_payload
 from rplctl.event.rows import Ints
 from rplctl.event.scan import event_offsets
 from rplctl.event.types import MARIADB_COMPRESSED, EventType
 from rplctl.position import BinlogPosition
 
-MAX_UNFOLDED = 64 << 30  # bytes
+MAX_UNPACKED = 64 << 30  # bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +49,12 @@ class EventRange:
 
 def apart(batch: Batch, limit_bytes: int) -> list[Batch]:
     """Return the same groups in batches that unpack to at most `limit_bytes` each, or hold one group."""
-    if not batch.unfolds:
+    if not batch.unpacks:
         return [batch]
     ends = batch.scan.end[batch.first : batch.last]
     sizes = ends - batch.scan.start[batch.first : batch.last]
-    starts, unfolded = _unfolded(batch)
-    np.add.at(sizes, np.searchsorted(ends, starts, side="right"), unfolded)
+    starts, unpacked = _unpacked(batch)
+    np.add.at(sizes, np.searchsorted(ends, starts, side="right"), unpacked)
     cuts, held = [batch.first], 0
     for number, size in enumerate(sizes.tolist(), batch.first):
         if held and held + size > limit_bytes:
@@ -72,12 +72,12 @@ def event_range(batch: Batch, limit_bytes: int, spool_folder: Path) -> Iterator[
     Raises BinlogFormatError 1743 for a wrong checksum, and for an event that does not hold what it says.
     """
     stored_range = relay_log_range(batch)
-    if batch.last - batch.first != 1 or not batch.unfolds or int(_unfolded(batch)[1].sum()) <= limit_bytes:
+    if batch.last - batch.first != 1 or not batch.unpacks or int(_unpacked(batch)[1].sum()) <= limit_bytes:
         yield stored_range
         return
     with spool_file(spool_folder) as path:
         with path.open("wb") as file:
-            _unfold(stored_range, file)
+            _unpack(stored_range, file)
         data = np.memmap(path, np.uint8, "r")
         plain = replace(batch.description, checksum_algorithm=CHECKSUM_OFF)
         yield EventRange(path, data, 0, len(data), plain, np.zeros(1, np.int64))
@@ -102,7 +102,7 @@ def relay_log_range(batch: Batch) -> EventRange:
     return EventRange(batch.groups.path, batch.groups.data, batch.start, batch.end, batch.description, starts, source)
 
 
-def _unfolded(batch: Batch) -> tuple[Ints, Ints]:
+def _unpacked(batch: Batch) -> tuple[Ints, Ints]:
     """Return where each event begins, and how many plain bytes it declares; 0 if it is not compressed."""
     data = batch.groups.data
     offsets, types = event_offsets(data[batch.start : batch.end])
@@ -113,14 +113,14 @@ def _unfolded(batch: Batch) -> tuple[Ints, Ints]:
     return offsets[:-1], sizes
 
 
-def _unfold(events: EventRange, file: BinaryIO) -> None:
+def _unpack(events: EventRange, file: BinaryIO) -> None:
     offsets, types = intact_events(events.data, events.start, events.end, events.description.checksum_algorithm)
     for number, code in enumerate(types.tolist()):
         event = events.data[offsets[number] : offsets[number + 1]]
         if code == EventType.TRANSACTION_PAYLOAD:
-            unfold_payload(event, events.description, file, MAX_UNFOLDED)
+            unpack_payload(event, events.description, file, MAX_UNPACKED)
             continue
         if code in MARIADB_COMPRESSED:
-            unfold_event(event, events.description, file)
+            unpack_event(event, events.description, file)
             continue
         file.write(without_checksum(event.tobytes(), events.description.checksum_length))

@@ -89,9 +89,9 @@ class Batch:
         return bool(self.scan.has_payload[self.first : self.last].any())
 
     @property
-    def unfolds(self) -> bool:
+    def unpacks(self) -> bool:
         """True when some of the groups hold compressed events: they may need far more memory than their bytes."""
-        return bool(self.scan.unfolds[self.first : self.last].any())
+        return bool(self.scan.unpacks[self.first : self.last].any())
 
     @property
     def first_timestamp(self) -> int:

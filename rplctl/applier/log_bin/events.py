@@ -20,7 +20,7 @@ from rplctl.applied_log.binary_log import BinaryLog, LoggedEvents, no_events
 from rplctl.applier.decode.event_filter import filtered
 from rplctl.applier.decode.filter_rules import OWN_DATABASE, ReplicationFilter
 from rplctl.applier.decode.row_stream import EventRun, read_run
-from rplctl.applier.feed.event_range import MAX_UNFOLDED
+from rplctl.applier.feed.event_range import MAX_UNPACKED
 from rplctl.applier.feed.gtids import Assigned, assigned
 from rplctl.applier.feed.plan import Batch, BatchKind
 from rplctl.config import Config
@@ -28,7 +28,7 @@ from rplctl.event.checksum_trailer import append_checksum
 from rplctl.event.format_description import FormatDescription
 from rplctl.event.header import CHECKSUM_LENGTH
 from rplctl.event.jit import ByteArray
-from rplctl.event.payload import unfold_event, unfold_payload
+from rplctl.event.payload import unpack_event, unpack_payload
 from rplctl.event.relocate import relocated
 from rplctl.event.rows import Ints
 from rplctl.event.scan import GroupKind, event_offsets, scan_events
@@ -91,7 +91,7 @@ def _may_hold_own(batch: Batch, spans: Sequence[tuple[int, int]]) -> bool:
         for at in range(start, end, _PIECE_BYTES):
             if _OWN in data[at : min(end, at + _PIECE_BYTES + len(_OWN))].tobytes():
                 return True
-    return batch.unfolds and any(_unfolds_to_own(data[start:end], batch.description) for start, end in spans)
+    return batch.unpacks and any(_unpacks_to_own(data[start:end], batch.description) for start, end in spans)
 
 
 class _OwnName(io.RawIOBase):
@@ -107,15 +107,15 @@ class _OwnName(io.RawIOBase):
         return len(piece)
 
 
-def _unfolds_to_own(events: ByteArray, description: FormatDescription) -> bool:
+def _unpacks_to_own(events: ByteArray, description: FormatDescription) -> bool:
     """True if compressed events contain the name of our database. Raises BinlogFormatError for damaged events."""
     offsets, types = event_offsets(events)
     for number in np.flatnonzero(np.isin(types, _COMPRESSED)).tolist():
         event, out = events[offsets[number] : offsets[number + 1]], _OwnName()
         if types[number] == EventType.TRANSACTION_PAYLOAD:
-            unfold_payload(event, description, cast("BinaryIO", out), MAX_UNFOLDED)
+            unpack_payload(event, description, cast("BinaryIO", out), MAX_UNPACKED)
         else:
-            unfold_event(event, description, cast("BinaryIO", out))
+            unpack_event(event, description, cast("BinaryIO", out))
         if out.found:
             return True
     return False

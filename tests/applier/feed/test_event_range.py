@@ -22,7 +22,7 @@ from rplctl.errors import BinlogFormatError
 from rplctl.event.format_description import FormatDescription
 from rplctl.event.header import HEADER_LENGTH
 from rplctl.event.inflate import plain_sizes
-from rplctl.event.payload import expand_event, payload_size, unfold_event
+from rplctl.event.payload import expand_event, payload_size, unpack_event
 from rplctl.event.scan import scan_events
 from rplctl.event.types import MARIADB_COMPRESSED, EventType
 from rplctl.schema.plan import Catalog
@@ -48,7 +48,7 @@ def test_only_transactions_that_unfold_to_more_than_the_limit_are_set_apart(bulk
     assert [(part.first, part.last) for part in alone] == [(n, n + 1) for n in range(bulk.first, bulk.last)]
 
 
-def unfolded_bytes(batch: Batch) -> int:
+def unpacked_bytes(batch: Batch) -> int:
     """What the groups hold in the log, and what their payloads unfold to."""
     raw = batch.groups.data[batch.start : batch.end]
     index = scan_events(raw)
@@ -62,10 +62,10 @@ def test_many_small_transactions_unfold_to_no_more_than_the_limit_together(bulk:
     parts = apart(bulk, limit)
     assert (parts[0].first, parts[-1].last) == (bulk.first, bulk.last)
     assert all(one.last == other.first for one, other in pairwise(parts))
-    sizes = [unfolded_bytes(part) for part in parts]
+    sizes = [unpacked_bytes(part) for part in parts]
     assert all(size <= limit or part.last - part.first == 1 for part, size in zip(parts, sizes, strict=True))
     following = [replace(part, last=part.first + 1) for part in parts[1:]]
-    assert all(size + unfolded_bytes(one) > limit for size, one in zip(sizes, following, strict=False))
+    assert all(size + unpacked_bytes(one) > limit for size, one in zip(sizes, following, strict=False))
     assert sum(sizes) > 3 * limit
 
 
@@ -153,7 +153,7 @@ def test_compressed_rows_and_statements_of_mariadb_unfold_to_what_they_say(tmp_p
             held = len(raw) - description.checksum_length
             assert 0 < len(plain) - sizes[number] < held  # all but the record
             out = io.BytesIO()
-            unfold_event(raw, description, out)
+            unpack_event(raw, description, out)
             assert out.getvalue() == plain
             checked += 1
     assert checked > 300
@@ -166,14 +166,14 @@ def test_a_log_of_unfolded_rows_of_mariadb_gives_the_same_tables(tmp_path: Path,
     paths = zipped_logs(tmp_path / "source", "minimal_zip")
     options = {"replicate_wild_ignore_table": "%.wmost,%.gent,%.w2000,%.t0__"}
     whole = apply_all(tmp_path / "whole", paths, **options)
-    unfolded = apply_all(tmp_path / "unfolded", paths, max_batch_bytes=limit, **options)
+    unpacked = apply_all(tmp_path / "unfolded", paths, max_batch_bytes=limit, **options)
     names = "SELECT name FROM sqlite_master WHERE type='table' AND name LIKE 'minimal%'"
     tables = [name for (name,) in whole.query(names)]
     assert len(tables) > 20
     for name in tables:
-        one, other = (sorted(instance.query(f'SELECT * FROM "{name}"'), key=repr) for instance in (whole, unfolded))
+        one, other = (sorted(instance.query(f'SELECT * FROM "{name}"'), key=repr) for instance in (whole, unpacked))
         assert one == other, name
-    for instance in (whole, unfolded):
+    for instance in (whole, unpacked):
         instance.target.close()
 
 
@@ -181,7 +181,7 @@ def test_a_log_of_unfolded_rows_of_mariadb_gives_the_same_tables(tmp_path: Path,
 def test_compressed_rows_are_set_apart_by_what_they_unfold_to(tmp_path: Path, kind: BatchKind) -> None:
     groups = groups_of(zipped_logs(tmp_path / "source", "full_zip")[0])
     planned = plan_batches(groups, len(groups.scan), has_rollbacks=kind is BatchKind.COMMIT_GROUP)
-    batch = max((b for b in planned if b.kind is kind and b.unfolds), key=lambda b: b.last - b.first)
+    batch = max((b for b in planned if b.kind is kind and b.unpacks), key=lambda b: b.last - b.first)
     assert not batch.has_payload
     for limit in (100, 2_000):
         parts = apart(batch, limit)
@@ -200,7 +200,7 @@ def test_a_record_that_lies_about_its_size_is_refused_before_it_is_unfolded_furt
         raw = bytes(4) + b"\xa6" + bytes(4) + length.to_bytes(4, "little") + bytes(6) + head + record
         out = io.BytesIO()
         with pytest.raises(BinlogFormatError, match=r"does not hold|is larger than"):
-            unfold_event(np.frombuffer(raw, np.uint8), description, out)
+            unpack_event(np.frombuffer(raw, np.uint8), description, out)
         assert len(out.getvalue()) < 2_000
         with pytest.raises(BinlogFormatError, match=r"does not hold|is larger than"):
             expand_event(raw, description)
