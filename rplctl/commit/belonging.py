@@ -64,6 +64,7 @@ class UnfitTarget(TargetError):
 class Belonging:
     state: TargetState
     error: UnfitTarget | None = None  # what a start ends with; None when it is ready
+    note: str = ""  # what a start says when it is ready
 
 
 _READY: Final = Belonging(TargetState.READY)
@@ -82,15 +83,19 @@ def belonging_of(config: Config, channel: Channel, engine: Callable[[], Engine])
         owner = read_owner(connection, channel.name)
         has_marker = _has_marker(connection, channel.name)
         is_lake_whole = _has_batches(config, channel, engine(), connection)
+    ready = _READY
     if owner is not None:
         ours, by_gtid = identity_of(config, channel, engine)
-        if owner.Instance_id != ours.Instance_id or not (by_gtid or owner.is_same_source(ours)):
+        is_same = owner.is_same_source(ours)
+        if owner.Instance_id != ours.Instance_id or not (by_gtid or is_same):
             return _of_another(channel, owner, ours)
+        if not is_same:
+            ready = Belonging(TargetState.READY, note=_of_another_source(channel, owner, ours))
     if not is_lake_whole:
         return _lost(config, channel, file)
     is_enough = owner is not None and owner.Kept_by != CommitMode.MARKER
     if not has_applied or has_marker or is_enough or (not has_file and _has_row(config, channel, engine)):
-        return _READY
+        return ready
     return _lost(config, channel, file)
 
 
@@ -222,3 +227,13 @@ def _of_another(channel: Channel, owner: Owner, ours: Owner) -> Belonging:
         f"the other instance can no longer use it, run: {for_channel('rplctl start', name)} {TAKE_OVER}",
     )
     return Belonging(TargetState.OTHERS, error)
+
+
+def _of_another_source(channel: Channel, owner: Owner, ours: Owner) -> str:
+    """A failover within one topology, or a target that was restored from the time of another source: the GTIDs of the
+    two cannot be told apart before the source is asked.
+    """
+    return (
+        f"the target's rows of channel '{channel.name}' belong to {owner.shown}; the channel now reads from "
+        f"{ours.Source_place}, and goes on there by the target's GTIDs"
+    )

@@ -205,7 +205,9 @@ def _settle_belonging(config: Config, channel: Channel, request: StartRequest) -
 
     found = belonging_of(config, channel, repositories.engine)
     if found.error is None:
-        return ()
+        if found.note:
+            note_event(config.datadir, channel.name, "position", found.note)
+        return (Note(found.note),) if found.note else ()
     if found.state is TargetState.OTHERS and request.take_over_target:
         with closing(open_target(config.target_url)) as target:
             target.fence(channel.name)

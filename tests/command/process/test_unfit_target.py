@@ -427,6 +427,26 @@ def test_a_failover_to_another_source_goes_on(tmp_path: Path, archive: Archive, 
     start(life)
 
 
+def test_a_target_of_the_time_of_another_source_is_named_by_gtid(tmp_path: Path, archive: Archive) -> None:
+    """It was restored, or another server answers at the address: only the operator knows which."""
+    life = worked(tmp_path / "instance", archive)
+    set_source(life, "11111111-1111-1111-1111-111111111111", by_gtid=True)
+    life.apply(1)
+    assert _noted(life) == []
+    set_source(life, "22222222-2222-2222-2222-222222222222", by_gtid=True)
+    (note,) = _noted(life)
+    assert "11111111" in note and "goes on there by the target's GTIDs" in note
+    assert note in (life.folder / "history.jsonl").read_text()
+    life.apply(1)
+    assert _noted(life) == [], "its rows are the new source's now"
+
+
+def _noted(life: Life) -> list[str]:
+    with one_engine():
+        notes = prepare(life.config, life.channel, StartRequest()).notes
+    return [note.text for note in notes if "rows of channel" in note.text]
+
+
 def set_source(life: Life, uuid: str, *, by_gtid: bool = False) -> None:
     """As the receiver does when it has connected."""
     with life.opened() as repositories:
