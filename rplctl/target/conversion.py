@@ -9,7 +9,8 @@ tables and NULLs only. A strict source (sql_mode STRICT_…) refused to lose dat
 | integers, BIT, YEAR among each other | same number; out of the new range: stop |
 | integer → text, DECIMAL, FLOAT/DOUBLE | its digits (ZEROFILL kept) · digits and zeros · number, exact to 2^53 / 2^24 |
 | text → integer, DOUBLE | only canonical digits · up to 15 digits (FLOAT: whole numbers) |
-| DECIMAL → DECIMAL, integer, text | zeros added; digits other than zero cut off: stop · text: same |
+| DECIMAL → DECIMAL | zeros added; rounded half away from zero; out of range: stop |
+| DECIMAL → integer, text | digits other than zero cut off: stop · text: same |
 | DECIMAL → DOUBLE | to 15 digits |
 | FLOAT → DOUBLE | same; DOUBLE → FLOAT and → integer only whole numbers that fit |
 | number → FLOAT(M,D), DOUBLE(M,D) | only whole numbers that fit (DECIMAL: stop); the same D and a greater M: same |
@@ -17,7 +18,8 @@ tables and NULLs only. A strict source (sql_mode STRICT_…) refused to lose dat
 | text ↔ binary | UTF-8 bytes; other charsets only ASCII; BINARY padded with zeros |
 | ENUM → ENUM, SET → SET | by label; a label that is gone, a new order of a SET: stop |
 | ENUM → text, text → ENUM, ENUM → integer | label · only exact labels · index |
-| DATE, DATETIME, TIME among fractions and each other | zeros added; cut (MariaDB) or stop (MySQL rounds) |
+| DATETIME, TIMESTAMP among fractions and each other | zeros added; cut (MariaDB) or rounded (MySQL), by sql_mode |
+| DATE, TIME among fractions and with DATETIME | zeros added; cut (MariaDB) or stop (MySQL rounds) |
 | TIMESTAMP ↔ DATETIME | by a fixed session time zone, else stop |
 | UUID, INET, JSON → text | same |
 """
@@ -29,7 +31,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from rplctl.schema.context import DdlContext
+from rplctl.schema.context import TIME_ROUND_FRACTIONAL, TIME_TRUNCATE_FRACTIONAL, DdlContext
 from rplctl.schema.default_value import NotComputable, Value, default_value, implicit_default
 from rplctl.schema.model import BINARY_TYPES, BLOB_BYTES, GEOMETRY_TYPES, INTEGER_BITS, TEXT_BYTES, Column
 from rplctl.sql_text import NOTHING, Sql, joined, written
@@ -150,6 +152,23 @@ class Modify(ABC):
         """Return the conversion to `new` digits after the second: more are zeros; fewer are cut by MariaDB, rounded by
         MySQL.
         """
+
+    @property
+    def rounds_fractions(self) -> bool:
+        """True if the source rounds surplus digits of a second: MySQL by default, MariaDB if its sql_mode says so."""
+        mode = self.context.sql_mode
+        return bool(mode & TIME_ROUND_FRACTIONAL if self.context.is_mariadb else not mode & TIME_TRUNCATE_FRACTIONAL)
+
+    @property
+    def last_moment(self) -> str:
+        """The last moment of the new DATETIME or TIMESTAMP: what is rounded up past it has no value."""
+        last = self.context.timestamp_range[1] if self.new.type == "timestamp" else "9999-12-31 23:59:59"
+        return f"{last}.999999"
+
+    @staticmethod
+    def half(digits: int) -> int:
+        """Return half of the last of these digits after the second, in microseconds."""
+        return int(10 ** (6 - digits)) // 2
 
     # the rules that are the same everywhere
 

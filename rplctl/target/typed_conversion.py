@@ -128,11 +128,10 @@ class TypedModify(Modify):
 
     def decimal_to_decimal(self) -> Conversion:
         old, new = self.old.scale or 0, self.new.scale or 0
-        bad = [] if (self.new.length or 10) - new >= (self.old.length or 10) - old else [self.beyond()]
+        room = (self.new.length or 10) - new - ((self.old.length or 10) - old)
+        bad = [] if room > 0 or (room == 0 and new >= old) else [self.beyond()]  # 9.9 may become 10
         if not bad and self.new.unsigned and not self.old.unsigned:
             bad.append(written("{} < 0", self.value))
-        if new < old:
-            bad.append(written("{} <> {}", self.value, self.cut(new)))
         return self.only(self.value if self.has_same_type else self.fitted(), joined(" OR ", bad))
 
     def cut(self, digits: int) -> Sql:

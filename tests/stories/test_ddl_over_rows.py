@@ -142,6 +142,10 @@ MODIFIED = {
     "narrower (M,D)": ("DOUBLE(7,1)", "123456.1),(1", "DOUBLE(5,1)", "stopped"),
     "FLOAT(M,D) to DOUBLE(M,D)": ("FLOAT(7,2)", "1.1),(1", "DOUBLE(7,2)", "stopped"),
     "float to integer": ("FLOAT", "16777216),(-1234567),(NULL", "INT", "equal"),
+    "narrower decimal": ("DECIMAL(6,3)", "9.994),(-0.004),(-9.985),(0.125),(NULL),(99.994", "DECIMAL(4,2)", "equal"),
+    "decimal to whole numbers": ("DECIMAL(18,3)", "2.5),(-0.5),(123456789012345.499),(-99.5", "DECIMAL(16,0)", "equal"),
+    "decimal past its range": ("DECIMAL(6,3)", "9.995),(1", "DECIMAL(3,2)", "stopped"),
+    "decimal below zero": ("DECIMAL(6,3)", "-0.6),(1", "DECIMAL(4,0) UNSIGNED", "stopped"),
     "double to bigint": ("DOUBLE", "9007199254740992),(-1234567890123", "BIGINT", "equal"),
 }
 
@@ -157,6 +161,33 @@ def test_modified_values_are_the_sources_or_the_applier_stops(ddl: Outcome, requ
     }
     found = outcomes(ddl, request, cases)
     assert found == {name: outcome for name, (_, _, _, outcome) in MODIFIED.items()}
+
+
+MOMENTS = {
+    "moments": "'2024-12-31 23:59:59.5', '2024-02-28 23:59:59.9995', '2024-01-01 00:00:00.4999999', "
+    "'2024-01-01 09:08:07.995'),(NULL, '1969-12-31 23:59:59.0004999', '2024-01-01 09:59:59.95', '2030-01-01 00:00:00'",
+    "the last moment": "'9999-12-31 23:59:59.7', NULL, NULL, NULL",
+}
+
+
+@LONG
+@VENDORS
+@KINDS
+def test_surplus_digits_of_a_second_are_rounded_or_cut_as_on_the_source(
+    ddl: Outcome, vendor: str, request: pytest.FixtureRequest
+) -> None:
+    rounds = {"mariadb": "TIME_ROUND_FRACTIONAL", "mysql": ""}[vendor]
+    cuts = {"mariadb": "", "mysql": "TIME_TRUNCATE_FRACTIONAL"}[vendor]
+    cases = {
+        f"{name} {mode}": "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, a DATETIME(6), b DATETIME(6), "
+        f"c TIMESTAMP(6) NULL, d TIMESTAMP(6) NULL);INSERT INTO t (a, b, c, d) VALUES ({rows});"
+        f"SET SESSION time_zone='+02:00', sql_mode='{mode}'\0ALTER TABLE t MODIFY a DATETIME, MODIFY b DATETIME(3), "
+        "MODIFY c DATETIME(1), MODIFY d TIMESTAMP(2) NULL"
+        for name, rows in MOMENTS.items()
+        for mode in (rounds, cuts)
+    }
+    found = outcomes(ddl, request, cases)
+    assert found == {name: "stopped" if name == f"the last moment {rounds}" else "equal" for name in cases}
 
 
 ADDED = [

@@ -30,8 +30,8 @@ ONLY_MYSQL = {
     "an index over an expression": "CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(20), b INT, KEY f ((LOWER(a))));"
     "ALTER TABLE t ADD UNIQUE g ((b+1)), ADD d INT; CREATE INDEX h ON t (b, (b*2)); ALTER TABLE t RENAME INDEX f TO f2;"
     "ALTER TABLE t DROP INDEX g, DROP KEY f2; DROP INDEX h ON t",
-    "a parser": f"{T}; ALTER TABLE t ADD FULLTEXT KEY f (a) WITH PARSER ngram; CREATE FULLTEXT INDEX g ON t (a) "
-    "WITH PARSER ngram; DROP INDEX f ON t",
+    "a parser (Wagtail)": f"{T}; ALTER TABLE t ADD FULLTEXT KEY f (a) WITH PARSER ngram;"
+    "CREATE FULLTEXT INDEX g ON t (a) WITH PARSER ngram; DROP INDEX f ON t",
     "an invisible index": f"{T}; CREATE INDEX i ON t (b) INVISIBLE; ALTER TABLE t ALTER INDEX i VISIBLE;"
     "ALTER TABLE t ADD KEY j (a) INVISIBLE, ALTER INDEX i INVISIBLE",
     "an invisible column": f"SET sql_mode=''; {T}; ALTER TABLE t ADD d INT NOT NULL INVISIBLE, ADD e INT INVISIBLE;"
@@ -60,6 +60,11 @@ ONLY_MYSQL = {
     "STORAGE MEMORY, b INT, KEY i (b)) ENGINE=InnoDB AUTOEXTEND_SIZE=4M;"
     "ALTER TABLE t COMPRESSION='none'; ANALYZE TABLE t UPDATE HISTOGRAM ON b",
     "databases": f"ALTER DATABASE crossed COLLATE utf8mb4_0900_as_cs ENCRYPTION='N'; {T}",
+    "a check that is named as its column (MLflow)": "CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(20), b INT, "
+    "status VARCHAR(20), CONSTRAINT status CHECK (status IN ('SCHEDULED', 'RUNNING'))); ALTER TABLE t ADD CHECK "
+    "(status IN ('SCHEDULED', 'RUNNING', 'KILLED')); ALTER TABLE t DROP CHECK status",
+    "a column with a check (django-oscar)": f"{T}; ALTER TABLE `t` ADD COLUMN `num_allocated` integer UNSIGNED NULL "
+    "CHECK (`num_allocated` >= 0)",
     "a sequence of clauses in one statement": f"{T}; ALTER TABLE t ADD (d INT CHECK (d>1), e INT), ADD KEY k (e), "
     "DROP PRIMARY KEY, ADD PRIMARY KEY (id, b), ENGINE=InnoDB, COMMENT='x', ALGORITHM=COPY",
 }

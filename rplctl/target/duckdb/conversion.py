@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from rplctl.schema.context import TIME_ROUND_FRACTIONAL, DdlContext
+from rplctl.schema.context import DdlContext
 from rplctl.schema.default_value import Value
 from rplctl.schema.model import Column
-from rplctl.sql_text import Sql, written
+from rplctl.sql_text import NOTHING, Sql, written
 from rplctl.target.conversion import ASCII_CHARSETS, UTF8_CHARSETS, Conversion, keeps_blanks
 from rplctl.target.ddl_parts import text_literal
 from rplctl.target.duckdb.ddl_type import MOST_DIGITS, ZERO_DATE, declared, literal, typed
@@ -113,12 +113,19 @@ class DuckdbModify(TypedModify):
         """Cut: a cast of more digits would keep them."""
         if new >= old:
             return Conversion(value)
-        is_finite = written("{} IS NOT NULL", value) if self.old.type == "time" else written("isfinite({})", value)
-        rest = written("(CASE WHEN {} THEN epoch_us({}) % {} ELSE 0 END)", is_finite, value, 10 ** (6 - new))
+        rounds = self.rounds_fractions and self.old.type != "time"
+        if rounds:
+            value = written("({} + INTERVAL {} MICROSECOND)", value, self.half(new))
+        is_finite, rest = written("isfinite({})", value), written("epoch_us({}) % {}", value, unit := 10 ** (6 - new))
+        if self.old.type == "time":
+            is_finite = written("{} IS NOT NULL", value)
+        else:  # moments before 1970 are negative, and are cut to earlier ones
+            rest = written("({} + {}) % {}", rest, unit, unit)
+        rest = written("(CASE WHEN {} THEN {} ELSE 0 END)", is_finite, rest)
         cut = written("({} - {} * INTERVAL 1 MICROSECOND)", value, rest)
-        if self.context.is_mariadb and not self.context.sql_mode & TIME_ROUND_FRACTIONAL:
-            return Conversion(cut)
-        return self.only(cut, written("{} <> 0", rest))
+        if rounds:
+            return self.only(cut, written("isfinite({}) AND {} > {}", value, cut, self.moment(self.last_moment)))
+        return self.only(cut, written("{} <> 0", rest) if self.rounds_fractions else NOTHING)
 
     def plain_to_text(self) -> Conversion:
         return self.impossible() if self._is_long() else self.fit_text(self.shown())

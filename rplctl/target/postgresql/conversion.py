@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from rplctl.schema.context import TIME_ROUND_FRACTIONAL, DdlContext
+from rplctl.schema.context import DdlContext
 from rplctl.schema.default_value import Value
 from rplctl.schema.model import Column
 from rplctl.sql_text import NOTHING, Sql, written
@@ -77,7 +77,8 @@ class PostgresqlModify(TypedModify):
     def beyond(self) -> Sql:
         """Numbers whose whole part is too long for the new DECIMAL."""
         scale = self.new.scale or 0
-        bad = written("abs(trunc({}::numeric)) >= 1e{}", self.value, (self.new.length or 10) - scale)
+        rounded = written("round({}::numeric, {})", self.value, scale)
+        bad = written("abs(trunc({})) >= 1e{}", rounded, (self.new.length or 10) - scale)
         return written("{} OR {} < 0", bad, self.value) if self.new.unsigned and not self.old.unsigned else bad
 
     def decimal_to_integer(self) -> Conversion:
@@ -111,6 +112,9 @@ class PostgresqlModify(TypedModify):
         if new >= old:
             same = declared(self.old) == declared(self.new) and value == self.value
             return Conversion(value if same else written("({})::{}", value, declared(self.new)))
+        rounds = self.rounds_fractions and self.old.type != "time"
+        if rounds:
+            value = written("({} + interval '{} microseconds')", value, self.half(new))
         rest = written("(coalesce(EXTRACT(microseconds FROM {}), 0)::bigint % {})", value, 10 ** (6 - new))
         if self.old.type != "time":
             rest = written(
@@ -120,9 +124,9 @@ class PostgresqlModify(TypedModify):
                 10 ** (6 - new),
             )
         cut = written("({} - coalesce({}, 0) * interval '1 microsecond')::{}", value, rest, declared(self.new))
-        if self.context.is_mariadb and not self.context.sql_mode & TIME_ROUND_FRACTIONAL:
-            return Conversion(cut)
-        return self.only(cut, written("{} <> 0", rest))
+        if rounds:
+            return self.only(cut, written("isfinite({}) AND {} > {}", value, cut, self.moment(self.last_moment)))
+        return self.only(cut, written("{} <> 0", rest) if self.rounds_fractions else NOTHING)
 
     def plain_to_text(self) -> Conversion:
         return self.fit_text(self.shown() if self.old.type not in ("enum", "set") else self.value)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rplctl.schema.context import TIME_ROUND_FRACTIONAL, DdlContext
+from rplctl.schema.context import DdlContext
 from rplctl.schema.default_value import Value
 from rplctl.schema.model import TEXT_BYTES, Column
 from rplctl.sql_text import NOTHING, NULL, Sql, joined, written
@@ -22,6 +22,7 @@ from rplctl.target.conversion import (
 )
 from rplctl.target.sqlite.ddl_type import literal, text_literal
 
+_INTEGER_DIGITS = 18  # of a number that SQLite holds as an integer
 _EXACT_DIGITS = 15  # and their power of ten are both exact doubles: one division rounds as the server does
 
 
@@ -118,12 +119,27 @@ class SqliteModify(Modify):
         if new > old:
             expression = written("({} || {})", value, text_literal(("" if old else ".") + "0" * (new - old)))
         elif new < old:
+            if (self.old.length or 10) <= _INTEGER_DIGITS:
+                return self._rounded_decimal(old, new)
             cut = old - new + (1 if new == 0 else 0)
             bad.append(written("ltrim(substr({}, -{}), '.0') <> ''", value, cut))
             expression = written("substr({}, 1, length({}) - {})", value, value, cut)
         if (self.new.length or 10) - new >= (self.old.length or 10) - old:
             bad = bad[1:]  # the whole part always fits
         return self.only(expression, joined(" OR ", bad)) if bad else Conversion(expression)
+
+    def _rounded_decimal(self, old: int, new: int) -> Conversion:
+        """Round half away from zero, in whole numbers."""
+        digits, unit = written("CAST(replace({}, '.', '') AS INTEGER)", self.value), 10 ** (old - new)
+        rounded = written("((abs({}) + {}) / {})", digits, unit // 2, unit)
+        text = written("printf('%0{}d', {})", new + 1, rounded)
+        if new:
+            text = written("substr({0}, 1, length({0}) - {1}) || '.' || substr({0}, -{1})", text, new)
+        sign = written("CASE WHEN {} < 0 AND {} > 0 THEN '-' ELSE '' END", digits, rounded)
+        bad = written("{} >= {}", rounded, 10 ** (self.new.length or 10))
+        if self.new.unsigned and not self.old.unsigned:
+            bad = written("{} OR {} < 0", bad, digits)
+        return self.only(written("CASE WHEN {} IS NOT NULL THEN {} || {} END", self.value, sign, text), bad)
 
     def decimal_to_integer(self) -> Conversion:
         whole = written("CAST({} AS INTEGER)", self.value)
@@ -195,9 +211,22 @@ class SqliteModify(Modify):
             return Conversion(written("({} || {})", text, text_literal(zeros)) if new > old else text)
         cut = old - new + (1 if new == 0 else 0)
         shorter = written("substr({}, 1, length({}) - {})", text, text, cut)
-        if self.context.is_mariadb and not self.context.sql_mode & TIME_ROUND_FRACTIONAL:
+        if not self.rounds_fractions:
             return Conversion(shorter)
+        if self.old.type != "time":
+            return self._rounded_moment(text, old, new)
         return self.only(shorter, written("ltrim(substr({}, -{}), '.0') <> ''", text, cut))
+
+    def _rounded_moment(self, text: Sql, old: int, new: int) -> Conversion:
+        unit = 10 ** (old - new)
+        digits = written("((CAST(substr({}, 21) AS INTEGER) + {}) / {})", text, unit // 2, unit)
+        is_next, second = written("{} = {}", digits, 10**new), written("substr({}, 1, 19)", text)
+        following = written("datetime({}, '+1 second')", second)
+        rest = written(" || printf('.%0{}d', {} % {})", new, digits, 10**new) if new else NOTHING
+        found = written("CASE WHEN {} THEN {} ELSE {} END{}", is_next, following, second, rest)
+        no_second = written("{} IS NULL OR datetime({}) IS NOT {}", following, second, second)
+        beyond = written("{} OR {} > {}", no_second, following, text_literal(self.last_moment))
+        return self.only(written("({})", found), written("{} AND ({})", is_next, beyond))
 
     def date_to_datetime(self) -> Conversion:
         return self.refit_fraction(written("({} || ' 00:00:00')", self.value), 0, self.new.fraction_digits)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
-from rplctl.applier.apply.unsupported_ddl import SKIPPED_KINDS, UnsupportedDdl, cannot_execute
+from rplctl.applier.apply.unsupported_ddl import NOTED_KINDS, SKIPPED_KINDS, UnsupportedDdl, cannot_execute
 from rplctl.config import OPTIONS
 from rplctl.schema.statement import ObjectKind, Unreplicated
 
@@ -28,3 +29,12 @@ def test_a_stop_names_the_strictest_value_that_skips_it(kind: ObjectKind) -> Non
     assert named is not None and kind in SKIPPED_KINDS[UnsupportedDdl(named[1])]
     stricter = list(UnsupportedDdl)[: list(UnsupportedDdl).index(UnsupportedDdl(named[1]))]
     assert not any(kind in SKIPPED_KINDS[value] for value in stricter)
+
+
+def test_a_drop_of_what_the_target_never_has_is_no_reason_to_stop() -> None:
+    for kind in NOTED_KINDS:
+        drop = Unreplicated(kind, f"DROP {kind.upper()}", f"DROP {kind} IF EXISTS x", is_drop=True)
+        assert all(policy.skips(drop) for policy in UnsupportedDdl)
+        assert not UnsupportedDdl.STOP_ALL.skips(replace(drop, is_drop=False))
+    account = Unreplicated(ObjectKind.ACCOUNT, "DROP USER", "DROP USER x", is_drop=True)
+    assert not UnsupportedDdl.STOP_ALL.skips(account)
