@@ -7,19 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
-
-import tomlkit
-from tomlkit import TOMLDocument
-from tomlkit.items import Table
+from typing import TYPE_CHECKING
 
 from rplctl.config import INSTANCE_FILE, Value, check_value, read_file
 from rplctl.durable import private_folder, replace_file
+
+if TYPE_CHECKING:
+    from tomlkit import TOMLDocument
+    from tomlkit.items import Table
 
 _HEAD = "Options of this instance; see rplctl.toml(5). Changed by `rplctl init`."
 
 
 def read_document(path: Path) -> TOMLDocument:
     """The file with its comments; a new document if there is none. Raises ConfigError as `read_file` does."""
+    import tomlkit  # looking at a channel loads this module, and does not need it
+
     if not path.exists():
         document = tomlkit.document()
         document.add(tomlkit.comment(_HEAD))
@@ -29,11 +32,13 @@ def read_document(path: Path) -> TOMLDocument:
 
 
 def to_bytes(document: TOMLDocument) -> bytes:
-    return tomlkit.dumps(document).encode()
+    return document.as_string().encode()
 
 
 def section_of(document: TOMLDocument, channel: str) -> Table:
     """The section of the channel, made if there is none."""
+    import tomlkit
+
     sections = document.setdefault("channel", tomlkit.table(is_super_table=True))
     found: Table = sections.setdefault(channel, tomlkit.table())
     return found

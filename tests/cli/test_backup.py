@@ -44,7 +44,7 @@ def test_what_is_restored_is_what_was_there(configured: Program, folder: Path, k
     original = configured.datadir
     configured.datadir = again
     done = configured("restore", str(folder))
-    assert done.code == 0 and "rplctl start goes on" in done.out
+    assert done.code == 0 and "to continue, run: rplctl start" in done.out
     assert stored(again) == before
     assert (again / "run" / "@" / "skip_counter").read_text() == (original / "run" / "@" / "skip_counter").read_text()
     password = before[0].user_password  # type: ignore[attr-defined]

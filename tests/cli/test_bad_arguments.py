@@ -102,7 +102,7 @@ BAD: list[tuple[str, int, str]] = [
     (f"{CM} --master-zstd-compression-level 0", 2, "ERROR 3921"),
     (f"{CM} --master-zstd-compression-level 23", 2, "ERROR 3921"),
     (f"{CM} --require-table-primary-key-check MAYBE", 2, "STREAM, ON, OFF, GENERATE"),
-    (f"{CM} --assign-gtids-to-anonymous-transactions nope", 2, "OFF, LOCAL or a UUID"),
+    (f"{CM} --assign-gtids-to-anonymous-transactions nope", 2, "LOCAL, or OFF, or a UUID"),
     (f"{CM} --master-binlog-dir archive", 2, "not an absolute path"),
     (f"{CM} --master-binlog-dir /no/such/folder", 2, "is not a folder"),
     (f"{CM} --master-binlog-dir /tmp --master-host db1", 2, "two sources"),

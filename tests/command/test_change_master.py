@@ -340,7 +340,7 @@ def test_without_the_target_the_receiver_may_be_sent_elsewhere_and_the_applier_s
     before = stored(config)[1]
     away = replace(config, target=url)
     done = change_master(away, "", MasterChanges(master_host="standby", master_connect_retry=7))
-    assert "relay logs are kept" in done.notes[-1].text and not done.purges_relay_logs
+    assert "keeps the relay logs" in done.notes[-1].text and not done.purges_relay_logs
     master, relay = stored(config)
     assert (master.host, master.connect_retry, master.uses_gtid) == ("standby", 7, True)
     assert relay == before and relay_log.exists()

@@ -175,4 +175,4 @@ def test_an_error_that_nobody_foresaw_tells_where_and_what_to_do(
     assert isinstance(error.__cause__, ZeroDivisionError) and error.errno == 1593 and error.channel == ""
     status = read_status(Channel("", tmp_path).status_path("receiver"))
     assert "failed unexpectedly" in status.last_error and "ZeroDivisionError" in status.last_error
-    assert "receiver.log" in status.last_error and status.last_errno == 1593 and status.last_error_timestamp > 0
+    assert "receiver.log" in status.last_hint and status.last_errno == 1593 and status.last_error_timestamp > 0

@@ -326,7 +326,7 @@ ROWS = [
         {"Slave_IO_Running": "Yes", "Slave_SQL_Running": "No", "Seconds_Behind_Master": None}, doctor=1),
     Row("UNTIL reached", until, CRITICAL, BOTH_STOPPED, "reached its UNTIL", {"Until_Condition": "Master"}, doctor=1),
     Row("receiver killed", lambda s: killed(s, "receiver"), CRITICAL, ("receiver_killed", "applier_stopped"),
-        "receiver was killed at about", {**STOPPED, "Last_IO_Errno": 1593, "Last_IO_Error": "killed"}),
+        "receiver was killed at about", {**STOPPED, "Last_IO_Errno": 1105, "Last_IO_Error": "killed"}),
     Row("applier killed", lambda s: (s.stays(), s.runs("receiver"), s.says("applier", heard=20, state="Reading")),
         CRITICAL, ("applier_killed",), "applier was killed at about",
         {"Slave_IO_Running": "Yes", "Last_SQL_Errno": 1105, "Last_SQL_Error": "killed", "Seconds_Behind_Master": None}),
