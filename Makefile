@@ -22,7 +22,9 @@ PYTHON := $(firstword $(foreach p,$(PYTHON3) python3.13 python3.12 python3.11 py
 	$(shell $(p) -c 'import sys; sys.version_info >= (3, 11) and print("$(p)")' 2>/dev/null)))
 ROOT := $(filter 0,$(shell id -u))
 APT := $(if $(ROOT),$(shell command -v apt-get))
-PYTEST := $(BIN)/python -m pytest -n 3 --dist worksteal
+# a worker and its servers take up to 2.5 GB; tests wait for servers, so there are more workers than cores
+WORKERS := $(shell awk '/MemAvailable/ {n = int($$2 / 2500000); print (n < 2 ? 2 : (n > 4 ? 4 : n))}' /proc/meminfo || echo 2)
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 .PHONY: help demo test test-long test-all quick torture lint bench pictures clean servers
 
@@ -82,7 +84,8 @@ $(READY): pyproject.toml
 	@echo 'installing rplctl and its tools into $(VENV) (about 1 GB with Spark; once)' >&2
 	@mkdir -p man migrations
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	@$(BIN)/python -m rplctl.demo.warm_up # compiles the kernels once, or each worker of the tests would
+	@# compiles the kernels and the tests once, or each worker of the tests would
+	@$(BIN)/python -m pytest -n 0 --collect-only -q >/dev/null 2>&1 & $(BIN)/python -m rplctl.demo.warm_up; wait
 	@touch $@
 
 # Servers and tools for the tests. Installed by name only; policy-rc.d keeps the packages from starting anything.

@@ -37,6 +37,7 @@ def test_a_limit_that_is_too_low_is_named_with_the_command_that_raises_it(
     assert f"hint: ulimit {option} " in done.stderr
 
 
+@pytest.mark.long("test_a_limit_that_is_too_low_is_named_with_the_command_that_raises_it stays in make test.")
 def test_the_smallest_stack_that_runs_a_script_ends_with_a_clear_error(tmp_path: Path) -> None:
     """Below that size Python itself is killed before any line of ours."""
     script = tmp_path / "empty.py"

@@ -290,6 +290,7 @@ def test_a_lost_answer_is_decided_without_a_start(
     assert (len(sent), mariadb.sql("SELECT a FROM t", "noted")) == (1, [(2,)])
 
 
+@pytest.mark.long("test_killed_around_each_statement_mariadb_is_as_the_source holds the notes.")
 def test_an_answer_that_is_an_error_leaves_no_doubt(
     before_last: Callable[[str], Killed], mariadb: MariadbServer
 ) -> None:

@@ -37,8 +37,11 @@ from rplctl.config import ENVIRONMENT_PREFIX
 from rplctl.own_process import OWN_FOLDER, OWN_UMASK, SAFE_PATH, own_environment
 
 CHANGES = {
-    "JAVA_HOME",  # this and PYSPARK_PYTHON: a Spark in this process sets them
+    "JAVA_HOME",  # this one and those of Spark are set by a Spark in this process, and are read when one starts
+    "PYSPARK_DRIVER_PYTHON",
     "PYSPARK_PYTHON",
+    "SPARK_LOCAL_DIRS",
+    "SPARK_LOCAL_IP",
     "PYTEST_CURRENT_TEST",
     "PYTHONPATH",
     SAFE_PATH,

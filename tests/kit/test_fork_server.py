@@ -28,6 +28,7 @@ def test_says_and_ends_as_the_program_does(tmp_path: Path, arguments: list[str])
     assert (forked.returncode, forked.stdout, forked.stderr) == (real.returncode, real.stdout, real.stderr)
 
 
+@pytest.mark.long("It compares the fork server of these tests with the program; the kit changes rarely.")
 def test_threads_that_start_began_are_seen_signalled_and_ended_as_processes_of_their_own(replica: Replica) -> None:
     replica.run("init")
     replica.run("change-master", "--master-binlog-dir", os.fspath(BINLOG_FOLDER), "--master-delay", "2000000000")
@@ -51,6 +52,6 @@ def test_threads_that_start_began_are_seen_signalled_and_ended_as_processes_of_t
 def test_what_acts_while_python_starts_is_not_forked() -> None:
     assert fork_server.takes(dict(os.environ))
     assert fork_server.takes({**os.environ, "RPLCTL_FAILPOINTS": "crash_commit_after=kill"})
-    assert fork_server.takes({**os.environ, "PYSPARK_PYTHON": "python3", "JAVA_HOME": "/java"})
+    assert fork_server.takes({**os.environ, "PYSPARK_PYTHON": "python3", "SPARK_LOCAL_IP": "127.0.0.1"})
     assert not fork_server.takes({**os.environ, "NUMBA_DISABLE_JIT": "1"})
     assert not fork_server.takes({**os.environ, "PYTHONPATH": "/elsewhere"})

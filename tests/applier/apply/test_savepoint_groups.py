@@ -202,9 +202,9 @@ def test_a_lock_wait_timeout_costs_one_member_only(
     executed: list[str] = []
     really_run = LiveTables.run
 
-    def run(self: LiveTables, query: Any, description: Any) -> None:
+    def run(self: LiveTables, query: Any, description: Any) -> Any:
         executed.append(query.sql.split()[0])
-        really_run(self, query, description)
+        return really_run(self, query, description)
 
     target.sql(f"INSERT INTO {NAME}.t VALUES (1000, 0)")
     with closing(target.connect()) as holder:

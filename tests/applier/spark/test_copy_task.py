@@ -78,6 +78,9 @@ def test_tasks_answer_with_the_rows_that_this_process_decodes(
     assert not list(Path(piece.spool_folder).glob("*"))
 
 
+@pytest.mark.long(
+    "tests/stories/test_rows_by_spark.py has tasks in make test; rows of a copy that a target refuses are rare.",
+)
 def test_rows_that_the_target_refuses_come_again_one_by_one(
     pool: Pool, channel: ChannelPool, path: Path, tmp_path: Path
 ) -> None:

@@ -453,8 +453,18 @@ def test_the_table_has_sixty_situations_of_different_names() -> None:
     assert len({row.name for row in ROWS}) == len(ROWS) >= 60
 
 
+def _rows() -> Iterator[Any]:
+    """Each row; those with the findings of an earlier one are in the long part."""
+    long = pytest.mark.long("A row with the same findings stays in make test.")
+    seen: set[tuple[object, ...]] = set()
+    for row in ROWS:
+        findings_of_row = (row.codes, row.check, row.exit)
+        yield pytest.param(row, id=row.name, marks=[long] if findings_of_row in seen else [])
+        seen.add(findings_of_row)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+@pytest.mark.parametrize("row", list(_rows()))
 def test_check_doctor_and_show_status_say_what_is(
     situation: Situation, row: Row, monkeypatch: pytest.MonkeyPatch
 ) -> None:

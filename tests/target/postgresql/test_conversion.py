@@ -45,6 +45,10 @@ def plain(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     )
 
 
+@pytest.mark.long(
+    "The cases of MySQL stay; tests/target/sqlite/test_conversion.py has those of both vendors.",
+    keeps=r"-9\.",
+)
 @each_case
 def test_altered_rows_are_what_the_source_has(
     replica: PostgresqlTables, case: dict[str, Any], context: DdlContext
