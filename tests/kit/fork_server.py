@@ -36,12 +36,9 @@ from rplctl.command.process import child
 from rplctl.config import ENVIRONMENT_PREFIX
 from rplctl.own_process import OWN_FOLDER, OWN_UMASK, SAFE_PATH, own_environment
 
+OF_SPARK = ("SPARK_", "PYSPARK_")  # a Spark in this process sets them; they are read when one starts
 CHANGES = {
-    "JAVA_HOME",  # this one and those of Spark are set by a Spark in this process, and are read when one starts
-    "PYSPARK_DRIVER_PYTHON",
-    "PYSPARK_PYTHON",
-    "SPARK_LOCAL_DIRS",
-    "SPARK_LOCAL_IP",
+    "JAVA_HOME",
     "PYTEST_CURRENT_TEST",
     "PYTHONPATH",
     SAFE_PATH,
@@ -63,7 +60,7 @@ def takes(environment: Mapping[str, str]) -> bool:
     if not is_wanted:
         return False
     differing = {name for name, _ in set(environment.items()) ^ set(os_environment().items())}
-    changed = {name for name in differing if not name.startswith(ENVIRONMENT_PREFIX)}
+    changed = {name for name in differing if not name.startswith((ENVIRONMENT_PREFIX, *OF_SPARK))}
     before = os_environment().get("PYTHONPATH", "")
     paths = {before, os.pathsep.join(filter(None, [str(WITHOUT_SPARK), before]))}
     return changed <= CHANGES and environment.get("PYTHONPATH", "") in paths
