@@ -130,7 +130,7 @@ def test_a_session_that_dies_stops_the_applier_with_an_error_and_the_next_start_
     assert code not in (0, -9), said
     status = read_status(channel.status_path("applier"))
     assert status.last_errno and NAMED[what] in status.last_error, said
-    assert not status.state and "nothing is lost" in status.last_error
+    assert not status.state and "nothing is lost" in status.last_hint
     assert not list(channel.spool_folder.glob("*"))
     assert_whole(channel)
 

@@ -28,6 +28,7 @@ from rplctl.command.log_status import sqlite_file
 from rplctl.config import Config
 from rplctl.durable import replace_file
 from rplctl.errors import UsageError, file_error
+from rplctl.option_text import is_clean
 
 SYSTEM_FOLDER: Final = Path("/etc/systemd/system")
 _WRITTEN: Final = "# Written by rplctl init --systemd; systemctl edit keeps your changes in a file of their own.\n"
@@ -83,6 +84,8 @@ def user_folder() -> Path:
 def unit_folder(given: Path | None) -> Path:
     """Where units go, made if it is not there: `given`, or systemd's own for this user. Raises UsageError."""
     folder = given or (SYSTEM_FOLDER if os.geteuid() == 0 else user_folder())
+    if not is_clean(str(folder)):
+        raise UsageError("--systemd-dir: the name of the folder has a control character", hint="--systemd-dir DIR")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

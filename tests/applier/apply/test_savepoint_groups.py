@@ -234,12 +234,12 @@ def test_a_deadlock_begins_the_whole_group_again(
     really_run = LiveTables.run
     monkeypatch.setattr("rplctl.applier.apply.batch.RETRY_PAUSE_SECONDS", 0.0)
 
-    def run(self: LiveTables, query: Any, description: Any) -> None:
+    def run(self: LiveTables, query: Any, description: Any) -> Any:
         calls.append(1)
         if len(calls) == 3:
             instance.target.connection.exec_driver_sql("ROLLBACK")
             raise TargetError("Deadlock found when trying to get lock", errno=1213, transient=True)
-        really_run(self, query, description)
+        return really_run(self, query, description)
 
     monkeypatch.setattr(LiveTables, "run", run)
     go_on(instance, log)

@@ -560,7 +560,7 @@ def test_a_duckdb_file_that_was_removed_is_missed(tmp_path: Path) -> None:
     assert not file.exists()
     shown = show_status(config, "")
     assert shown.Target_State == "target_lost"
-    assert "(hint: 1. mount its file system again, then run: rplctl start; 2. restore a backup " in shown.Last_SQL_Error
+    assert shown.Last_SQL_Hint.startswith("mount its file system again, then run: rplctl start\n")
 
 
 @pytest.mark.parametrize("where", ["inside", "elsewhere"])
