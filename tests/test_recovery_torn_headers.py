@@ -114,7 +114,7 @@ def applied_states(written: Written) -> list[int]:
     return sorted({0, min(1, count), min(3, count), count})
 
 
-@pytest.mark.long("One channel by GTID stays; two on one folder take the same steps.", keeps=r"^29-1-by GTID$")
+@pytest.mark.long("tests/test_recovery.py::test_torn_at_every_byte stays in make test.")
 @pytest.mark.parametrize("by_gtid", [False, True], ids=["by position", "by GTID"])
 @pytest.mark.parametrize("earlier", [0, 1, 2])
 @pytest.mark.parametrize("step", [pytest.param(29, marks=pytest.mark.slow), pytest.param(1, marks=pytest.mark.torture)])
@@ -144,7 +144,7 @@ def test_a_header_damaged_anywhere_loses_and_repeats_nothing(
             assert found == written.source.ends[applied:], (what, applied)
 
 
-@pytest.mark.long("test_a_header_damaged_anywhere_loses_and_repeats_nothing cuts the header everywhere.")
+@pytest.mark.long("tests/test_recovery.py::test_torn_at_every_byte cuts the last log everywhere.")
 @pytest.mark.slow
 @pytest.mark.parametrize("way", [{}, {"master_auto_position": True}], ids=["first log", "GTID"])
 @pytest.mark.parametrize("kind", ["FILE", "TABLE"])

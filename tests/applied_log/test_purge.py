@@ -138,6 +138,7 @@ def test_a_log_that_was_being_made_is_made_again_under_its_name(config: Config, 
     assert b"binlog.000002" in (config.datadir / "binlog.000001").read_bytes()[-40:], "the ROTATE names it"
 
 
+@pytest.mark.long("A lost index is rare; tests/relay_log/test_index.py reads damaged ones.")
 def test_an_index_that_is_lost_is_made_again_and_lines_without_files_go(config: Config) -> None:
     names, files = make_logs(config, 3), files_of(config)
     files.relay_log_index_path.unlink()

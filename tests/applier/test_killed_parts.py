@@ -91,10 +91,7 @@ def assert_whole(channel: Channel) -> None:
     assert rows(channel, "orders") > 0
 
 
-@pytest.mark.long(
-    "test_a_session_that_dies_stops_the_applier_with_an_error_and_the_next_start_goes_on holds it for the whole "
-    "session."
-)
+@pytest.mark.long("`crash-test` kills a worker of Spark; tests/applier/spark/test_pool.py loses one in make test.")
 def test_a_worker_that_is_killed_once_costs_another_attempt_of_its_task(channel: Channel) -> None:
     code, said = applied(channel, "once")
     assert code == 0, said
@@ -165,9 +162,7 @@ def killed_after_error(process: subprocess.Popen[str]) -> Iterator[None]:
         raise
 
 
-@pytest.mark.long(
-    "test_a_session_that_dies_stops_the_applier_with_an_error_and_the_next_start_goes_on holds it under load."
-)
+@pytest.mark.long("A JVM that is killed while nothing is to be applied is rare.")
 def test_an_idle_applier_tells_at_once_that_its_jvm_was_killed(channel: Channel) -> None:
     command = [sys.executable, "-m", "rplctl.applier", str(channel.datadir), "", json.dumps({})]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as applier, killed_after_error(applier):

@@ -266,7 +266,7 @@ def copy_of(replica: Replica, folder: Path) -> Replica:
     return other
 
 
-@pytest.mark.long("test_a_second_writer_of_the_channel_is_kept_out stays in make test.")
+@pytest.mark.long("Two writers from copies of one state are rare.")
 @pytest.mark.mariadb
 @pytest.mark.parametrize("kind", ["delta", pytest.param("parquet", marks=pytest.mark.torture)])
 def test_of_two_writers_from_copies_of_one_state_that_cut_batches_differently_one_is_refused(

@@ -112,7 +112,7 @@ def test_a_file_that_is_no_dump_is_refused_by_name(configured: Program, tmp_path
 
 
 @pytest.mark.long(
-    "tests/stories/test_rows_by_spark.py::test_the_demo_leaves_no_row_to_the_driver runs the demo in make test.",
+    "tests/demo/test_demo.py holds the parts of the demo in make test.",
 )
 @pytest.mark.spark
 @pytest.mark.slow

@@ -152,9 +152,6 @@ def replica(tmp_path: Path) -> Iterator[Replica]:
     made.close()
 
 
-@pytest.mark.long(
-    "tests/command/test_clone.py::test_a_living_source_is_copied_and_followed_strictly copies a source of MariaDB.",
-)
 def test_a_mysql_source_is_copied_by_gtid(mysql: MysqlServer, replica: Replica) -> None:
     fill(mysql, "living9", 3000)
     replica.change_master(mysql, "--master-auto-position", "1", "--get-master-public-key", "1")

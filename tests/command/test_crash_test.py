@@ -190,7 +190,7 @@ def walk(tmp_path_factory: pytest.TempPathFactory) -> Walk:
     return made
 
 
-@pytest.mark.long("test_points_on_a_scratch_target holds it for rows.")
+@pytest.mark.long("test_points_on_a_sqlite_file walks the points in make test.")
 @pytest.mark.mariadb
 @pytest.mark.slow
 def test_two_phases_and_ddl_on_mariadb_and_nothing_is_left_there(mariadb: MariadbServer, program: Program) -> None:
@@ -276,7 +276,7 @@ def test_a_childs_error_is_its_last_word() -> None:
     assert crash_run.in_child(work) == crash_run.Outcome(False, (), "no", 1210)
 
 
-@pytest.mark.long("test_a_transaction_that_an_interrupted_case_left_prepared_is_rolled_back stays in make test.")
+@pytest.mark.long("A crash-test that is interrupted is rare.")
 @pytest.mark.slow
 @pytest.mark.mariadb
 @pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.torture)])

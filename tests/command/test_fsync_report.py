@@ -39,7 +39,7 @@ def test_page() -> None:
     assert PAGE["fsync-report"] == list(FsyncLine.__dataclass_fields__)
 
 
-@pytest.mark.long("test_mariadb_adds_what_the_worklog_says_and_nothing_is_left_behind stays in make test.")
+@pytest.mark.long("It measures a disk; no promise of the replica depends on it.")
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed (apt-get install strace)")
 def test_sqlite_adds_no_fsync_in_the_same_engine_and_two_for_a_synced_file(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_mariadb_adds_what_the_worklog_says_and_nothing_is_left_behind(
     assert "rplctl_fsync_probe" not in server.tables("rplctl")
 
 
-@pytest.mark.long("test_mariadb_adds_what_the_worklog_says_and_nothing_is_left_behind counts with MariaDB.")
+@pytest.mark.long("It measures a disk; no promise of the replica depends on it.")
 @pytest.mark.slow
 @pytest.mark.postgresql
 def test_postgresql_adds_what_the_worklog_says(

@@ -101,10 +101,7 @@ def test_a_name_is_free_again_once_its_channel_is_renamed_or_reset(tmp_path: Pat
     assert known_channels(life.config) == []
 
 
-@pytest.mark.long(
-    "tests/test_renaming.py::test_killed_behind_each_step_the_next_command_finishes_it holds the steps; here the "
-    "target is a server."
-)
+@pytest.mark.long("test_a_name_is_free_again_once_its_channel_is_renamed_or_reset renames in make test.")
 @pytest.mark.slow
 @pytest.mark.mariadb
 def test_a_channel_of_a_server_goes_on_under_its_new_name(

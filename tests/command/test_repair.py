@@ -146,7 +146,7 @@ def test_what_differs_is_mended_and_nothing_else(target: Target, replica: Replic
     killed_and_repeated(replica)
 
 
-@pytest.mark.long("test_what_differs_is_mended_and_nothing_else kills at the same points, while nobody writes.")
+@pytest.mark.long("tests/command/test_verify_stopped.py repairs in make test; a kill beside writers is rare.")
 @pytest.mark.parametrize("target", ["sqlite"], indirect=True)
 def test_killed_beside_writers_it_is_repeated(target: Target, replica: Replica, source: MariadbServer) -> None:
     """The report is an old one by then."""

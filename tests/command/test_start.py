@@ -53,7 +53,7 @@ def exist(pids: list[int]) -> bool:
     return any(Path("/proc", str(pid)).exists() for pid in pids)
 
 
-@pytest.mark.long("A start that is refused stays in make test.", keeps=r"^the start is refused$")
+@pytest.mark.long("It is about when Java starts; each story of make test starts one.")
 @pytest.mark.parametrize("how", ["the command is killed", "the start is refused"])
 def test_java_starts_before_the_channel_is_prepared_and_ends_if_it_cannot_be(channel: Channel, how: str) -> None:
     with closing(sqlite3.connect(channel.datadir / "target.db")) as other:

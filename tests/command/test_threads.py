@@ -166,7 +166,7 @@ def test_an_error_of_a_thread_becomes_the_error_of_start_and_of_show_status(tmp_
     assert "Could not find first log file name" in status.Last_IO_Error and status.Last_IO_Error_Timestamp
 
 
-@pytest.mark.long("tests/stories/test_rows_by_spark.py::test_the_demo_leaves_no_row_to_the_driver runs the demo, too.")
+@pytest.mark.long("tests/demo/test_demo.py holds the parts of the demo in make test.")
 @pytest.mark.spark
 @pytest.mark.slow
 def test_the_demo_ends_with_equal_tables_and_nothing_running(tmp_path: Path) -> None:

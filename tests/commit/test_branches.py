@@ -110,7 +110,7 @@ def test_killed_anywhere_all_branches_have_a_batch_or_none_has_on_mariadb(
     killed_everywhere(source, mariadb_factory(), tmp_path)
 
 
-@pytest.mark.long("test_killed_anywhere_all_branches_have_a_batch_or_none_has_on_mariadb holds the same for MariaDB.")
+@pytest.mark.long("test_whatever_call_is_the_last_the_next_start_finds_all_or_nothing has the same calls in make test.")
 @pytest.mark.postgresql
 def test_killed_anywhere_all_branches_have_a_batch_or_none_has_on_postgresql(
     source: MariadbServer, postgresql_factory: Callable[..., PostgresqlServer], tmp_path: Path
@@ -144,7 +144,7 @@ def test_tables_that_only_the_target_ties_together_are_applied_by_one_from_then_
     assert [rows(target, table) for table in TABLES] == [rows(source, table) for table in TABLES]
 
 
-@pytest.mark.long("test_killed_anywhere_all_branches_have_a_batch_or_none_has_on_mariadb commits by the same branches.")
+@pytest.mark.long("test_whatever_call_is_the_last_the_next_start_finds_all_or_nothing commits by the same branches.")
 @pytest.mark.timeout(300)
 def test_who_holds_the_position_for_long_is_waited_for(
     source: MariadbServer, mariadb_factory: Callable[..., MariadbServer], tmp_path: Path

@@ -44,7 +44,7 @@ def events_of(found: Changes) -> Iterator[Any]:
     yield from ((s.position, s.kind, s.text) for s in found.statements)
 
 
-@pytest.mark.long("test_a_walk_in_steps_is_the_walk_at_once cuts in the same way.")
+@pytest.mark.long("tests/applier/decode/test_net_changes.py splits logs everywhere in make test.")
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_however_the_logs_are_cut_the_changes_are_the_same(case: str, tmp_path: Path) -> None:

@@ -1,10 +1,14 @@
-"""A test that `make test` leaves out says which test there holds the same promise, or why what it tries is rare."""
+"""A test that `make test` leaves out says which test there holds the same promise, or why what it tries is rare.
+
+Invariant: a test that such a reason names has a case in `make test`.
+"""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 TESTS = Path(__file__).parents[1]
@@ -33,3 +37,17 @@ def _check(path: str, reason: str) -> None:
             file, test = named, ""
         text = (TESTS.parent / (file or path)).read_text()
         assert not test or f"def {test}(" in text, f"{path}: {test} does not exist"
+        assert not test or test not in _all_long(file or path), f"{path}: {test} is not in make test"
+
+
+@cache
+def _all_long(path: str) -> frozenset[str]:
+    """The tests of the file none of whose cases is in make test, as far as their own marks say."""
+    functions = [
+        node for node in ast.parse((TESTS.parent / path).read_text()).body if isinstance(node, ast.FunctionDef)
+    ]
+    return frozenset(node.name for node in functions if any(map(_is_whole, node.decorator_list)))
+
+
+def _is_whole(mark: ast.expr) -> bool:
+    return isinstance(mark, ast.Call) and ast.unparse(mark.func).endswith(".long") and not mark.keywords

@@ -179,6 +179,7 @@ def test_no_table_is_locked_and_no_more_rights_are_taken(case: tuple[Step, Maria
             query(written("FLUSH TABLES WITH READ LOCK"))
 
 
+@pytest.mark.long("DDL between two statements of a snapshot is rare.")
 @pytest.mark.slow
 def test_ddl_passes_between_two_statements_of_a_snapshot_where_the_session_may_turn_its_log_off(
     case: tuple[Step, MariadbServer], tmp_path: Path

@@ -158,7 +158,7 @@ def test_a_start_that_waited_for_a_switch_goes_by_what_the_switch_left(operators
     assert operators.wrong() == []
 
 
-@pytest.mark.long("test_a_start_that_waited_for_a_switch_goes_by_what_the_switch_left stays in make test.")
+@pytest.mark.long("test_one_wins_and_the_other_is_told_why stays in make test.")
 def test_a_change_that_waited_for_a_switch_goes_by_what_the_switch_left(operators: Operators) -> None:
     before = operators.config()
     operators.all["to table"]()

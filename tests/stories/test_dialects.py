@@ -109,6 +109,7 @@ def test_forms_of_mysql_end_equal_on_mariadb(mariadb: MariadbServer, mysql: Mysq
     ends_equal(tmp_path, mysql, mariadb, ONLY_MYSQL)
 
 
+@pytest.mark.long("test_forms_of_mysql_end_equal_on_mariadb edits statements in the same way.")
 def test_forms_of_mariadb_end_equal_on_mysql(mariadb: MariadbServer, mysql: MysqlServer, tmp_path: Path) -> None:
     ends_equal(tmp_path, mariadb, mysql, ONLY_MARIADB)
 

@@ -229,6 +229,7 @@ def test_the_replicas_own_values_and_keys_do_not_hide_a_row_from_the_source(besi
     beside.pass_over()
 
 
+@pytest.mark.long("The invalid value of an ENUM is rare.")
 @pytest.mark.parametrize("bad", [1, BULK])
 def test_enums_invalid_value_arrives_as_it_is_however_many_rows_have_it(beside: Beside, bad: int) -> None:
     """LOAD DATA warns of it, so such a batch goes in order; strict mode rests for these rows only."""

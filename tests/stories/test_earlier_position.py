@@ -18,6 +18,7 @@ def rows(replica: Replica) -> list[tuple[int, ...]]:
     return replica.query('SELECT (SELECT COUNT(*) FROM "w__bag"), (SELECT COUNT(*) FROM "w__keyed")')
 
 
+@pytest.mark.long("tests/applier/feed/test_skip.py passes over executed GTIDs; here a native replica does it, too.")
 def test_executed_gtids_of_mysql_are_passed_over_as_by_mysql(
     replica: Replica, mysql_factory: Callable[..., MysqlServer]
 ) -> None:

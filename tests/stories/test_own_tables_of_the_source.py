@@ -66,7 +66,7 @@ def test_positions_of_the_first_channel_never_reach_the_tables_of_the_second(
     assert last.tables("rplctl") == middle.tables("rplctl")
 
 
-@pytest.mark.long("test_positions_of_the_first_channel_never_reach_the_tables_of_the_second stays in make test.")
+@pytest.mark.long("A source that is the target of another rplctl is rare.")
 @pytest.mark.parametrize("compressed", ["OFF", "ON"])
 def test_mysqls_log_of_its_rplctl_database_leaves_no_table_in_sqlite_nor_in_the_log_of_applied_transactions(
     applied: Callable[..., Instance], mysql_factory: Callable[..., MysqlServer], tmp_path: Path, compressed: str

@@ -149,7 +149,7 @@ def mysql_source(mysql: MysqlServer) -> MysqlServer:
 
 
 @pytest.mark.long(
-    "tests/stories/test_replication_mysql.py::test_mysql_becomes_what_the_mysql_source_was holds it without kills."
+    "tests/command/test_clone_ladder.py::test_a_mysql_source_is_copied_by_gtid follows a MySQL without kills."
 )
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("start_by", [pytest.param("position", marks=pytest.mark.torture), "gtid"])

@@ -46,9 +46,7 @@ def apply(case: str, replica: Replica, target: MariadbServer, folder: Path, repo
     replica.run("start", "--until-synced")
 
 
-@pytest.mark.long(
-    "test_mysql_becomes_what_the_mysql_source_was applies a log to a server, and examples apply one to a MariaDB."
-)
+@pytest.mark.long("tests/stories/test_examples.py applies a log to a MariaDB in make test.")
 @pytest.mark.parametrize("case", MARIADB_CASES)
 def test_mariadb_becomes_what_the_mariadb_source_was(
     case: str, replica: Replica, mariadb_factory: Callable[..., MariadbServer], tmp_path: Path

@@ -90,7 +90,7 @@ def test_kill_9_of_the_applier_at_random_moments_loses_and_repeats_nothing(
     assert findings["target"] == findings["target foreign keys"] == "OK" and findings["power cut"] == "WARN"
 
 
-@pytest.mark.long("test_kill_9_of_the_applier_at_random_moments_loses_and_repeats_nothing holds it for the applier.")
+@pytest.mark.long("`crash-test` kills an applier of PostgreSQL; here the target crashes under load.")
 def test_stop_and_start_under_load_and_a_target_that_crashes(
     replica: Replica, source: MariadbServer, postgresql_factory: Callable[..., PostgresqlServer]
 ) -> None:

@@ -163,7 +163,6 @@ def test_tasks_decode_all_rows_of_a_clone_and_of_what_follows_it(replica: Replic
     assert rows == copied + 6 + 3  # the parent's rows were decoded as net changes first, which does not fit
 
 
-@pytest.mark.long("test_tasks_of_one_job_decode_all_rows_of_a_backlog_and_of_a_trickle counts the same tasks.")
 def test_tasks_decode_and_write_all_rows_of_a_lake(replica: Replica, mariadb: MariadbServer) -> None:
     log_name, position = mariadb.master_status()
     lake = replica.datadir.parent / "lake"

@@ -600,7 +600,7 @@ def test_a_server_whose_disk_is_full_stops_the_applier_which_goes_on_with_space(
         through.close()
 
 
-@pytest.mark.long("test_a_server_whose_disk_is_full_stops_the_applier_which_goes_on_with_space stays by default.")
+@pytest.mark.long("test_sqlite_on_a_full_or_read_only_disk_stops_says_so_and_goes_on_with_space stays in make test.")
 @LONG
 @pytest.mark.postgresql
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small file system")

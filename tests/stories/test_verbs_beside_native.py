@@ -170,6 +170,9 @@ def has_rows(server: MariadbServer, count: int) -> bool:
     return there == [(1,)] and server.sql("SELECT COUNT(*) FROM kept.bag") == [(count,)]
 
 
+@pytest.mark.long(
+    "tests/command/test_threads.py::test_reset_forgets_the_position_and_reset_all_the_channel stays in make test.",
+)
 def test_executed_gtids_stay_after_reset_as_in_mariadb(
     replica: Replica, mariadb_factory: Callable[..., MariadbServer]
 ) -> None:

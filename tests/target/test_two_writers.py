@@ -75,7 +75,7 @@ def test_of_writers_at_the_same_instant_one_has_the_batch(kind: str, tmp_path: P
     assert tables_of(url).claimed("rplctl/c") == ROUNDS
 
 
-@pytest.mark.long("test_of_writers_at_the_same_instant_one_has_the_batch holds it on a local disk.")
+@pytest.mark.long("Two writers of one lake at the same instant are rare.")
 @pytest.mark.slow
 def test_of_writers_at_the_same_instant_one_has_the_batch_in_a_bucket(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -184,7 +184,7 @@ def test_killed_after_any_row_and_twice_the_rows_are_those_of_the_source(
         assert killed
 
 
-@pytest.mark.long("test_killed_after_any_row_and_twice_the_rows_are_those_of_the_source stays in make test.")
+@pytest.mark.long("A kill between two rows of a table without transactions is rare.")
 @pytest.mark.parametrize("number", [1, 20])
 def test_a_process_killed_in_the_middle_leaves_what_the_next_one_applies_once_more(
     number: int, log_of: Callable[..., RelayGroups], make: Make, mariadb: MariadbServer, target_server: MariadbServer

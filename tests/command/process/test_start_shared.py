@@ -93,7 +93,7 @@ def exists(pid: int) -> bool:
         return False
 
 
-@pytest.mark.long("tests/command/test_threads.py::test_channels_come_and_go_while_the_others_run stays in make test.")
+@pytest.mark.long("tests/command/test_serve.py has several channels in make test.")
 def test_one_process_serves_several_channels_each_for_itself(channels: Channels) -> None:
     said = channels.run(*START).stdout
     assert said.splitlines() == [f"channel '{name}': receiver and applier started" for name in NAMES]

@@ -112,6 +112,7 @@ def test_a_run_that_ends_before_the_applier_says_a_word_gives_the_position_that_
     assert str(position_at_end(config, channel)) == "binlog.000003:4"
 
 
+@pytest.mark.long("tests/cli/test_threads.py has a foreground that stops in make test.")
 def test_a_foreground_that_is_to_run_is_stopped_by_sigterm_in_good_order(held_back: Replica) -> None:
     started = start(held_back, "--foreground")
     started.until_it_waits()

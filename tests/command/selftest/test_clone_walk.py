@@ -58,9 +58,7 @@ def test_tables_are_copied_once_at_every_point_and_the_instance_is_untouched(
     assert replica.status() == before and not list(replica.channel.clone_folder.glob("*/*"))
 
 
-@pytest.mark.long(
-    "It plants faults; test_tables_are_copied_once_at_every_point_and_the_instance_is_untouched walks the copy."
-)
+@pytest.mark.long("It plants faults into the walk of `crash-test --kinds clone`, which is long itself.")
 def test_a_row_that_was_not_copied_and_a_table_that_is_not_there_are_told(
     replica: Replica, mariadb: MariadbServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -139,7 +139,7 @@ def _case(name: str, series: list[dict[str, str]], firing: dict[str, int]) -> di
     return {"name": name, "interval": "1m", "input_series": series, "promql_expr_test": [asked]}
 
 
-@pytest.mark.long("promtool fires the rules in test_the_alert_rules_fire_for_the_three_and_no_other.")
+@pytest.mark.long("A Prometheus that watches fifty channels takes a minute to fire.")
 def test_prometheus_has_the_dashboards_values_and_fires_the_alerts(datadir: Path, tmp_path: Path) -> None:
     """The rules as they are printed, but each `for` lasts a second: promtool has tested how long they wait."""
     rules = re.sub(r"(?m)^( +for: ).*$", r"\g<1>1s", alert_rules())
