@@ -21,11 +21,7 @@ from tests.kit.servers import MariadbServer, MysqlServer
 
 __all__ = ["compare", "replica"]
 pytestmark = [
-    pytest.mark.long(
-        " in make test."
-        "tests/command/selftest/test_clone_walk.py::"
-        "test_tables_are_copied_once_at_every_point_and_the_instance_is_untouched kills a copy at each point."
-    ),
+    pytest.mark.long("A copy that is killed is rare; tests/command/test_clone.py copies in make test."),
     pytest.mark.slow,
     pytest.mark.mariadb,
 ]

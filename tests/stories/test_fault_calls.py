@@ -52,9 +52,7 @@ EXISTING = "binlog.000002"  # CHANGE MASTER TO here
 
 pytestmark = [
     pytest.mark.long(
-        "A failing system call is rare; "
-        "tests/stories/test_replication.py::"
-        "test_kill_9_of_receiver_and_applier_at_random_moments_loses_and_repeats_nothing holds it for kills."
+        "A failing system call is rare; tests/command/test_crash_test.py kills at each point in make test."
     ),
     pytest.mark.slow,
     pytest.mark.timeout(3600),

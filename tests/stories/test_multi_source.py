@@ -23,10 +23,7 @@ from tests.kit.replica import Replica, wait_until
 from tests.kit.servers import MariadbServer, MysqlServer, PostgresqlServer
 
 pytestmark = [
-    pytest.mark.long(
-        "tests/command/process/test_start_shared.py::test_one_process_serves_several_channels_each_for_itself holds "
-        "it for one process."
-    ),
+    pytest.mark.long("tests/command/test_serve.py has several channels in make test."),
     pytest.mark.slow,
     pytest.mark.timeout(900),
 ]

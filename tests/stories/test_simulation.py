@@ -57,9 +57,7 @@ from tests.kit.torture_page import count_torture, walk
 from tests.relay_log.stream import FakeSource
 
 pytestmark = pytest.mark.long(
-    "Random faults in one process; "
-    "tests/stories/test_replication.py::"
-    "test_kill_9_of_receiver_and_applier_at_random_moments_loses_and_repeats_nothing holds it with real processes."
+    "Random faults in one process; tests/command/test_crash_test.py kills at each point in make test."
 )
 
 IN_THE_SUITE, AT_ONCE, TORTURE = 50, 50, 5000

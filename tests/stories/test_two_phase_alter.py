@@ -25,10 +25,7 @@ from tests.kit.postgresql_state import connect, differences as postgresql_differ
 from tests.kit.servers import MariadbServer, PostgresqlServer
 
 pytestmark = [
-    pytest.mark.long(
-        "ALTER in two groups is rare; "
-        "tests/stories/test_two_phase.py::test_mariadb_in_two_phases_becomes_what_the_source_was holds two phases."
-    ),
+    pytest.mark.long("ALTER in two groups is rare; tests/commit/test_two_phase.py has two phases in make test."),
     pytest.mark.slow,
 ]
 
