@@ -11,7 +11,6 @@ from tests.kit.servers import MariadbServer
 
 pytestmark = [
     pytest.mark.long(
-        " in make test."
         "tests/command/channel/test_change_positions.py::"
         "test_no_option_moves_the_position_loses_or_repeats_a_transaction holds it option by option."
     ),
