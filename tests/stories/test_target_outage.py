@@ -430,7 +430,7 @@ def test_an_account_that_is_refused_is_waited_for_as_a_receiver_waits(
     run.applier = run._new_applier()
     with run:
         wait_until(lambda: run.status.last_errno == 1045, 240)
-        assert run.status.state == AWAY and "target-password-file" in run.status.last_error
+        assert run.status.state == AWAY and "target-password-file" in run.status.last_hint
         maria_target.sql("CREATE USER w IDENTIFIED BY 'right'; GRANT ALL ON *.* TO w")
         run.join(60)
     assert run.error is None
