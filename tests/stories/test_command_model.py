@@ -148,7 +148,7 @@ class Commands(RuleBasedStateMachine):
     def change_position(self, channel: str, position: tuple[str, int]) -> None:
         model = self.models[channel]
         source = [] if model.configured else ["--master-binlog-dir", str(FOLDER)]
-        where = ["--master-log-file", position[0], "--master-log-pos", str(position[1])]
+        where = ["--master-log-file", position[0], "--master-log-pos", str(position[1]), "--yes"]
         if self.expect(channel, "change-master", *source, *where, refused=self.refused(channel, "receiver", 3021)):
             model.configured, model.read = True, position
             if not model.running:

@@ -229,7 +229,8 @@ def test_a_dump_of_one_channel_put_over_a_group_leads_to_equal_rows(group: Made,
     wait_until(lambda: made.pids()["b"] is None)
     errno, error = made.error("b")
     assert errno == 1062 and made.pids()["a"], error
-    for command in error.partition("run: ")[2].rstrip(")").split("; "):
+    hint = made.of["b"].status()["Last_SQL_Hint"]
+    for command in hint.partition("run: ")[2].partition("\n")[0].split("; "):
         words = command.split()
         at = words.index("rplctl")
         variables = dict(word.split("=", 1) for word in words[:at])
