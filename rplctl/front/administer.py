@@ -236,5 +236,7 @@ def _rules(words: Statement) -> str:
         else:
             name = words.value()
             found.append(f"{name}.{words.value()}" if words.accept(".") else name)
+        if "," in found[-1]:
+            raise UsageError(f"a name in a filter cannot contain a comma: '{found[-1]}'", errno=er.WRONG_ARGUMENTS)
         words.accept(",")
     return ",".join(found)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable
 from dataclasses import astuple
+from itertools import islice
 from typing import Final
 
 from rplctl import mysql_errors as er
@@ -140,9 +142,11 @@ def relay_log_events(front: Front, session: ClientSession, words: Statement) -> 
         if words.accept(","):
             offset, count = count, words.number()
     channel = one_channel(front, channel_after(words, front, named=named))
+    offset = min(offset, sys.maxsize - _MOST_EVENTS)
     last = offset + min(count, _MOST_EVENTS)
     events = show_relaylog_events(front.looks.config_of(channel), channel, log_name, position, last)
-    return texts("Log_name,Pos#,Event_type,Server_id#,End_log_pos#,Info", [astuple(each) for each in events][offset:])
+    rows = (astuple(each) for each in islice(events, offset, None))
+    return texts("Log_name,Pos#,Event_type,Server_id#,End_log_pos#,Info", rows)
 
 
 def binary_logs(front: Front, session: ClientSession, words: Statement) -> Answer:

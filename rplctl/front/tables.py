@@ -14,7 +14,6 @@ from typing import Any, Final
 
 from rplctl.accounts import ADMIN
 from rplctl.command.change_filter import FILTERS
-from rplctl.command.channel.context import open_repositories
 from rplctl.command.log_status import log_status
 from rplctl.command.process.thread_report import ThreadReport
 from rplctl.front.front import ClientSession, Front, denied
@@ -79,10 +78,9 @@ def _empty(front: Front, session: ClientSession) -> Iterator[Row]:
 
 
 def _records(front: Front, record: Record[Any]) -> Iterator[Row]:
-    for name in front.looks.names():
-        repositories = open_repositories(front.looks.config_of(name), name)
-        info = (repositories.master_info if record is MASTER_INFO else repositories.relay_log_info).stored()
-        if info is not None:
+    for look in front.looks.all():
+        info = look.master if record is MASTER_INFO else look.relay
+        if record.has_data(info):
             row: Row = {"Number_of_lines": record.number_of_lines}
             row |= {field.column: field.notation.to_column(getattr(info, field.name)) for field in record.fields}
             if _SECRET in row:

@@ -128,6 +128,7 @@ def test_filters_are_changed_as_on_a_server(datadir: Path) -> None:
         assert errno_of(server, "dba", sql) == 0
         assert errno_of(server, "dba", "CHANGE REPLICATION FILTER REPLICATE_REWRITE_DB = ((a, b))") == 0
         assert errno_of(server, "dba", "CHANGE REPLICATION FILTER REPLICATE_DO_TABLE = (shop.t, shop.u)") == 0
+        assert errno_of(server, "dba", "CHANGE REPLICATION FILTER REPLICATE_DO_DB = (`a,b`)") == 1210  # not two names
         config = load_config(datadir, "")
         assert (config.replicate_do_db, config.replicate_rewrite_db) == ("shop,web", "a->b")
         row = ask(server, "monitor", "SELECT filter_rule FROM performance_schema.replication_applier_filters")[1]
@@ -150,6 +151,7 @@ def test_logs_and_grants_are_shown(datadir: Path) -> None:
         assert errno_of(server, "monitor", "SHOW BINARY LOGS") == 1381
         assert errno_of(server, "dba", "PURGE BINARY LOGS TO 'binlog.000002'") == 1381
         names, _ = ask(server, "monitor", "SHOW RELAYLOG EVENTS LIMIT 2")
+        assert ask(server, "monitor", "SHOW RELAYLOG EVENTS LIMIT 18446744073709551615, 2")[1] == []
         assert names == ["Log_name", "Pos", "Event_type", "Server_id", "End_log_pos", "Info"]
         assert "REPLICATION CLIENT" in ask(server, "monitor", "SHOW GRANTS FOR CURRENT_USER()")[1][0][0]
         assert PASSWORD not in str(ask(server, "monitor", "SHOW PROCESSLIST"))
