@@ -23,7 +23,7 @@ PYTHON := $(firstword $(foreach p,$(PYTHON3) python3.13 python3.12 python3.11 py
 ROOT := $(filter 0,$(shell id -u))
 APT := $(if $(ROOT),$(shell command -v apt-get))
 # a worker and its servers take up to 2.5 GB; tests wait for servers, so there are more workers than cores
-WORKERS := $(shell awk '/MemAvailable/ {n = int($$2 / 2500000); print (n < 2 ? 2 : (n > 4 ? 4 : n))}' /proc/meminfo || echo 2)
+WORKERS := $(shell awk '/MemAvailable/ {n = int($$2 / 2500000); print (n < 2 ? 2 : (n > 4 ? 4 : n))}' /proc/meminfo 2>/dev/null || echo 2)
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 .PHONY: help demo test test-long test-all quick torture lint bench pictures clean servers

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from rplctl.config import INSTANCE_FILE, Value, check_value, read_file
 from rplctl.durable import private_folder, replace_file
+from rplctl.plain_file import read_plain
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument
@@ -28,7 +29,7 @@ def read_document(path: Path) -> TOMLDocument:
         document.add(tomlkit.comment(_HEAD))
         return document
     read_file(path)
-    return tomlkit.parse(path.read_bytes())
+    return tomlkit.parse(read_plain(path))
 
 
 def to_bytes(document: TOMLDocument) -> bytes:

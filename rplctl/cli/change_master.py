@@ -15,6 +15,7 @@ from rplctl.errors import UsageError
 from rplctl.secret import find_password
 
 _FILE = "Read the password from a file that only you can read."
+_POSITIONS = frozenset({"master_log_file", "master_log_pos", "relay_log_file", "relay_log_pos"})
 _REFERENCE = "Store env:NAME or file:/PATH instead of the password; rplctl reads the password there."
 
 
@@ -55,7 +56,8 @@ def change_master(options: Globals, channel: str | None, dry_run: bool, yes: boo
     password = find_password(sources, user) if is_wanted else None
     changes = parse_changes(texts, password, sources.reference or None)
     name = one_channel(options.config(), channel)  # the default one unless several exist (3079)
-    if not (dry_run or yes) and run(options.config(name), name, changes, dry_run=True).repeats:
+    asks = not (dry_run or yes) and not _POSITIONS.isdisjoint(texts)
+    if asks and run(options.config(name), name, changes, dry_run=True).repeats:
         question = "the new position is before the executed one: what was applied since would be applied again."
         confirm(f"Channel '{name}': {question}", yes=yes)
     result = run(options.config(name), name, changes, dry_run=dry_run)

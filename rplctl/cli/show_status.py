@@ -15,7 +15,7 @@ from rplctl.cli.text import clean, short, shown
 from rplctl.command.channel.context import one_look
 from rplctl.command.channel.source_terms import to_source, to_source_text
 from rplctl.config import Config
-from rplctl.errors import NotConfigured, NotRunning, UsageError
+from rplctl.errors import NotConfigured, NotRunning, UsageError, in_one_line
 
 HINTS = ("Last_IO_Hint", "Last_SQL_Hint")  # shown after MySQL's columns, but only if there is an error
 
@@ -101,7 +101,7 @@ def _brief(row: dict[str, object], terminology: str) -> str:
         f"channel '{row['Channel_Name']}': receiver {io}, applier {sql}, {behind}",
         f"  read {_place(at[0], at[1])}, applied {_place(at[2], at[3])}, relay logs {space}",
         f"  {doing}",
-        *(f"  hint: {row[name]}".replace("\n", "; ") for name in HINTS if row[name]),
+        *(f"  hint: {in_one_line(str(row[name]))}" for name in HINTS if row[name]),
     )
     return "".join(clean(line) + "\n" for line in lines)
 

@@ -177,7 +177,7 @@ class _Repair:
     def __init__(
         self, repairer: Repairer, applied: Applied, rules: ReplicationFilter, away: set[TableName], says: Says
     ) -> None:
-        self._mender, self._applied, self._rules, self._away, self._says = repairer, applied, rules, away, says
+        self._repairer, self._applied, self._rules, self._away, self._says = repairer, applied, rules, away, says
         self._done = self._reported = 0
         self._rests: bool | None = None  # of foreign keys
 
@@ -221,7 +221,7 @@ class _Repair:
 
     def _pair(self, name: TableName) -> Pair | str:
         """Or why it cannot be repaired."""
-        settler = self._mender.settler
+        settler = self._repairer.settler
         model, _, _ = read_table(settler.source.about, self._rules.original(name[0]), name[1])
         known = self._applied.model(settler.side, name)
         if known is None:
@@ -245,7 +245,7 @@ class _Repair:
         """True if foreign keys of other tables act when rows of this table are deleted, because they cannot be turned
         off.
         """
-        target = self._mender.target
+        target = self._repairer.target
         if self._rests is None:
             target.begin(foreign_keys=False)
             self._rests = not isinstance(target, ForeignKeyTarget) or target.follow_foreign_keys(False, {})
@@ -254,7 +254,7 @@ class _Repair:
         return not self._rests and any((key.ref_database, key.ref_table) == name for key in keys)
 
     def _repair(self, pair: Pair, found: Iterator[Difference], out: Outcome) -> None:
-        repairer = self._mender
+        repairer = self._repairer
         count = min(AT_ONCE, at_once(repairer.settler, pair))
         while some := list(islice(found, count)):
             keys: dict[Key, Kind] = {}

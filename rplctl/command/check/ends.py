@@ -16,7 +16,7 @@ from rplctl.command.check.findings import Finding, found
 from rplctl.command.check.repository import Stored
 from rplctl.command.process.thread_report import threads_of
 from rplctl.config import Config
-from rplctl.errors import RplError, SourceError, TargetError, in_one_line
+from rplctl.errors import RplError, SourceError, TargetError
 from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition, log_number
@@ -48,7 +48,7 @@ def check_belonging(config: Config, channel: Channel) -> Iterator[Finding]:
         from rplctl.commit.belonging import belonging_of
 
         if (error := belonging_of(config, channel, engine_of(config)).error) is not None:
-            yield found(error.state, error.message, in_one_line(error.hint))
+            yield found(error.state, error.message, error.hint)
 
 
 def _has_applied(config: Config, channel: Channel) -> bool:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rplctl.errors import in_one_line
+
 NOTE, WARNING, CRITICAL = 0, 1, 2
 
 LEVELS: dict[str, int] = {
@@ -108,4 +110,5 @@ class Finding:
 
 
 def found(code: str, text: str, repair: str) -> Finding:
-    return Finding(code, LEVELS[code], text, repair)
+    """Return a finding. Several ways in `repair`, a line each, become one line."""
+    return Finding(code, LEVELS[code], text, in_one_line(repair))

@@ -95,7 +95,7 @@ def _thread(thread: ThreadReport) -> Iterator[Finding]:
         yield found(f"{role}_killed", status.last_error, status.last_hint)
     elif status.last_errno:
         text = f"the {role} does not run since {clock(status.updated)}; its last error: {status.last_error}"
-        hint = status.last_hint.replace("\n", "; ") or "repair the cause of the error, then run: rplctl start"
+        hint = status.last_hint or "repair the cause of the error, then run: rplctl start"
         yield found(f"{role}_error", text, hint)
 
 

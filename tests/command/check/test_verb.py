@@ -15,13 +15,14 @@ from rplctl.command.change_master import change_master
 from rplctl.command.channel.change_options import MasterChanges
 from rplctl.command.channel.context import engine_of, one_look, open_repositories
 from rplctl.command.check.ends import judge_beginning, judge_gtids, judge_identity, judge_position
-from rplctl.command.check.findings import LEVELS
+from rplctl.command.check.findings import LEVELS, found
 from rplctl.command.check.relay_log import check_relay_log
 from rplctl.command.check.repository import Stored, check_repositories
 from rplctl.command.check.verb import Limits, Scope, Verdict, check, worst
 from rplctl.commit.position_store import open_ledger
 from rplctl.config import Config
 from rplctl.durable import private_folder
+from rplctl.errors import in_one_line
 from rplctl.info import MasterInfo
 from rplctl.own_tables.models import mark_made_empty, rows_are_loaded, store_models
 from rplctl.own_tables.tables import create_own_tables
@@ -500,3 +501,8 @@ def test_relay_logs_that_are_gone_swapped_or_cut_to_the_header_are_told(in_file:
 def test_every_code_is_named_by_a_test() -> None:
     texts = [path.read_text() for path in Path(__file__).parents[2].rglob("*.py")]
     assert [code for code in LEVELS if not any(code in text for text in texts)] == []
+
+
+def test_several_ways_to_repair_are_one_line() -> None:
+    ways = "mount it: rplctl start\nor begin again: rplctl reset; rplctl start"
+    assert found("target_lost", "it is lost", ways).repair == in_one_line(ways)
