@@ -78,7 +78,7 @@ class EditedElements(EditedStatement):
         name = self.text[self.tokens[at - 1].start : self.tokens[at - 1].end] if at - first >= 2 else ""
         if not name and not self.context.is_mariadb:
             self.checks += 1
-            name = f"`{self.bare_name}_chk_{self.checks}`"
+            name = self.named_after_table(f"_chk_{self.checks}")
         if name.startswith(("CONSTRAINT_", "`CONSTRAINT_")) and not self.to_mariadb:
             name = ""  # MySQL's names are of the whole database
         keeps = not self.to_mariadb and self.target.version >= _CHECKS_SINCE

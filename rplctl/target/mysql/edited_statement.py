@@ -1,4 +1,7 @@
-"""A statement's text and its tokens, and edits of it at them (design D33)."""
+"""A statement's text and its tokens, and edits of it at them (design D33).
+
+Invariant: a name that an edit writes is the source's own text in its own quotes, or goes through `backticked`.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ class EditedStatement:
     edits: list[tuple[int, int, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     name: str = ""  # of the table, as it is written
-    bare_name: str = ""  # the same without its database and its quotes
+    table_token: int = 0  # the number of its token, without the database
     model: TableModel | None = None  # of the table at the target
     is_new: bool = False  # the table has no rows
     added: list[str] = field(default_factory=list)  # CHECKs that were written with a column
@@ -89,6 +92,12 @@ class EditedStatement:
     def end(self) -> int:
         last = len(self.tokens) - 1
         return last - (last > 0 and self.tokens[last - 1].value == ";")
+
+    def named_after_table(self, suffix: str) -> str:
+        """Return the table's name with the suffix, in the quotes that the source wrote."""
+        token = self.tokens[self.table_token]
+        end = token.end - (token.kind == "quoted")
+        return f"{self.text[token.start : end]}{suffix}{self.text[end : token.end]}"
 
     # edits
 

@@ -17,6 +17,7 @@ from rplctl.event.query import Query
 from rplctl.schema.context import DdlContext
 from rplctl.schema.lexer import opened, tokenize
 from rplctl.schema.model import TableModel
+from rplctl.sql_text import backticked
 from rplctl.target.mysql.edited_elements import GENERATED_CHECK, OF_DATABASES, EditedElements
 from rplctl.target.mysql.edited_statement import Gone
 from rplctl.target.mysql.session import ServerKind
@@ -106,9 +107,7 @@ class _Statement(EditedElements):
         if self.is_symbol(at + 1, "."):
             database, at = self.decoded(at), at + 2
         self.name = self.text[self.tokens[first].start : self.tokens[at].end]
-        table, token = self.decoded(at), self.tokens[at]
-        is_quoted = token.kind == "quoted"
-        self.bare_name = self.text[token.start + is_quoted : token.end - is_quoted]
+        table, self.table_token = self.decoded(at), at
         self.model = None if self.is_new else self.table_model(database, table)
         numbers = (GENERATED_CHECK.search(check.name) for check in self.model.checks) if self.model else ()
         self.checks = max((int(number[1]) for number in numbers if number), default=0)
@@ -253,7 +252,7 @@ class _Statement(EditedElements):
         if len(alike) != 1:
             self.note(f"the constraint {wanted}, which the source drops")
             raise Gone
-        self.put(name, name + 1, f"`{alike[0]}`")
+        self.put(name, name + 1, backticked(alike[0]))
 
     def _refuse_absent(self, name: int) -> None:
         """Leave a clause out about an index that the target never got."""
