@@ -277,6 +277,7 @@ def _kernels() -> None:
 
     if not is_compiled():
         warm_up()
+    fork_server.os_environment()  # as it is before a test changes it
 
 
 @pytest.fixture(autouse=True)

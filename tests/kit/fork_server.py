@@ -68,6 +68,7 @@ def takes(environment: Mapping[str, str]) -> bool:
 
 @cache
 def os_environment() -> dict[str, str]:
+    """The variables of this process as they were at the first call, which the server has, too."""
     return dict(os.environ)
 
 
