@@ -105,11 +105,11 @@ class Channel:
     def stop_path(self) -> Path:
         return self.asked_path("applier")
 
-    def trouble_path(self, role: str) -> Path:
-        """Return the file that describes the thread's problem (trouble.py), from its error until it works again. The
+    def incident_path(self, role: str) -> Path:
+        """Return the file that describes the thread's problem (incident.py), from its error until it works again. The
         file may be lost.
         """
-        return self.run_folder / f"{role}.trouble.json"
+        return self.run_folder / f"{role}.incident.json"
 
     def log_path(self, role: str) -> Path:
         return self.run_folder / f"{role}.log"

@@ -196,7 +196,7 @@ def file_errors(channel: str | None = None) -> Iterator[None]:
         raise file_error(error, channel) from error
 
 
-def told(error: RplError | OSError) -> RplError:
+def as_rpl_error(error: RplError | OSError) -> RplError:
     """Return the error as an RplError; an OSError is converted."""
     return file_error(error) if isinstance(error, OSError) else error
 

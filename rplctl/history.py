@@ -56,8 +56,8 @@ def note_event(  # noqa: PLR0913 - the columns
     """Append one line. Raises nothing."""
     info = masked(text)[:_MOST_WORDS]
     by = "" if thread else _doer.get() or _who()
-    told = Event(stamp(time.time()), channel, event, thread, errno, info, position, by, os.getpid())
-    filled = {name: value for name, value in asdict(told).items() if value or (name == "Channel_Name" and value == "")}
+    noted = Event(stamp(time.time()), channel, event, thread, errno, info, position, by, os.getpid())
+    filled = {name: value for name, value in asdict(noted).items() if value or (name == "Channel_Name" and value == "")}
     line = json.dumps(filled).encode() + b"\n"
     try:
         append_line(datadir / HISTORY, line)

@@ -33,8 +33,8 @@ _MOST_WORDS = 500  # characters
 log = logging.getLogger("rplctl.hook")
 
 
-def call(command: str, datadir: Path, told: Mapping[str, Any]) -> None:
-    """Begin it. `told` goes to it as one JSON object; event, channel and thread are in it. Raises OSError."""
+def call(command: str, datadir: Path, report: Mapping[str, Any]) -> None:
+    """Begin it. `report` goes to it as one JSON object; event, channel and thread are in it. Raises OSError."""
     with closing(FileLock(_busy(datadir))) as busy:
         busy.acquire(shared=True)
         runner = subprocess.Popen(
@@ -49,7 +49,7 @@ def call(command: str, datadir: Path, told: Mapping[str, Any]) -> None:
         )
     with suppress(BrokenPipeError):
         assert runner.stdin is not None
-        runner.stdin.write(json.dumps({"command": command, "told": dict(told)}).encode())
+        runner.stdin.write(json.dumps({"command": command, "report": dict(report)}).encode())
         runner.stdin.close()
     threading.Thread(target=runner.wait, name="rplctl-hook", daemon=True).start()  # no zombie of a thread that goes on
 
@@ -72,16 +72,16 @@ def main(arguments: list[str]) -> int:
     log.addHandler(handler)
     datadir = Path(arguments[0])
     asked = json.load(sys.stdin)
-    told = asked["told"]
+    report = asked["report"]
     with closing(FileLock(datadir / "run" / "hook.lock")) as turn:
         if turn.acquire(patience_s=PATIENCE_S):
-            failure = run_command(asked["command"], json.dumps(told).encode() + b"\n")
+            failure = run_command(asked["command"], json.dumps(report).encode() + b"\n")
         else:
             failure = f"it was not called, for another one ran for {PATIENCE_S:g} s"
     if failure:
-        text = f"on_{told['event']}: {failure}"
+        text = f"on_{report['event']}: {failure}"
         log.warning("%s", text)
-        note_event(datadir, told["channel"], "hook", text, thread=told["thread"])
+        note_event(datadir, report["channel"], "hook", text, thread=report["thread"])
     return 0
 
 

@@ -30,7 +30,7 @@ from rplctl.plain_file import closing_descriptor, parsed_json, read_plain
 from rplctl.position import BinlogPosition
 
 log = logging.getLogger(__name__)
-_told: set[Path] = set()  # files that could not be written last time
+_reported: set[Path] = set()  # files that could not be written last time
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 PULSE_S = 1.0
 SILENT_S = 5.0  # a few pulses: a process that lives has written by then
@@ -108,7 +108,7 @@ class ThreadStatus:
     clone_bytes: int = 0  # a second
     clone_left: int | None = None  # seconds, as far as that can be told
     clone_moved: float = 0.0  # when rows last went on their way
-    clone_trouble: str = ""  # a chunk that is read again, how often and why
+    clone_incident: str = ""  # a chunk that is read again, how often and why
     clone_step: str = ""  # how its snapshots know their place
 
     @property
@@ -137,11 +137,11 @@ class ThreadStatus:
         try:
             _put(path, data)
         except OSError as error:
-            if path not in _told:
+            if path not in _reported:
                 log.warning("%s cannot be written, show-status is out of date: %s", path, error.strerror)
-            _told.add(path)
+            _reported.add(path)
         else:
-            _told.discard(path)
+            _reported.discard(path)
 
 
 class StatusFile:

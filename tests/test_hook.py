@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 import rplctl.hook
-from rplctl import trouble
+from rplctl import incident
 from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.errors import SourceError
 from rplctl.history import read_history
 from rplctl.hook import call, run_command, wait_for_hooks
+from rplctl.incident import Incident
 from rplctl.status import ThreadStatus
-from rplctl.trouble import Trouble
 
 pytestmark = pytest.mark.slow
 
@@ -56,17 +56,17 @@ def test_what_lasts_is_told_after_a_minute_once_and_that_it_is_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[tuple[str, str, str]] = []
-    monkeypatch.setattr(trouble, "call", lambda command, _, told: calls.append((command, told["state"], told["hint"])))
+    monkeypatch.setattr(incident, "call", lambda command, _, told: calls.append((command, told["state"], told["hint"])))
     channel = Channel("c", tmp_path)
     channel.run_folder.mkdir(parents=True)
-    thread = Trouble(channel, "receiver", Config(tmp_path, on_error="E", on_recovery="R"))
+    thread = Incident(channel, "receiver", Config(tmp_path, on_error="E", on_recovery="R"))
     thread.begins(ThreadStatus())
     away = SourceError("away", errno=2003, transient=True)
     thread.lasts(away, ThreadStatus(last_errno=2003))
     thread.gone()
     assert calls == [], "it was short"
     thread.lasts(away, ThreadStatus(last_errno=2003))
-    monkeypatch.setattr(trouble, "LASTS_S", 0.0)
+    monkeypatch.setattr(incident, "LASTS_S", 0.0)
     for _ in range(3):
         thread.lasts(away, ThreadStatus(last_errno=2003))
     thread.ends(away, ThreadStatus(last_errno=2003), "rplctl start")

@@ -37,15 +37,15 @@ def reading_heartbeats(config: Config, status: ThreadStatus) -> Iterator[None]:
     table = config.target_url, config.heartbeat_table, config.heartbeat_utc
     with _changing:
         reader = _readers.setdefault(table, _Reader(config))
-        reader.told[id(status)] = status
-        if len(reader.told) == 1:
+        reader.statuses[id(status)] = status
+        if len(reader.statuses) == 1:
             reader.start()
     try:
         yield
     finally:
         with _changing:
-            del reader.told[id(status)]
-            if is_last := not reader.told:
+            del reader.statuses[id(status)]
+            if is_last := not reader.statuses:
                 del _readers[table]
                 reader.ended.set()
         if is_last:
@@ -57,7 +57,7 @@ class _Reader(threading.Thread):
 
     def __init__(self, config: Config) -> None:
         super().__init__(name="rplctl-heartbeat", daemon=True)
-        self.told: dict[int, ThreadStatus] = {}
+        self.statuses: dict[int, ThreadStatus] = {}
         self.ended = threading.Event()
         self._config = config
 
@@ -70,7 +70,7 @@ class _Reader(threading.Thread):
                 engine = engine or open_engine(config.target_url)
                 found = read_heartbeats(engine, config.heartbeat_table, is_utc=config.heartbeat_utc)
                 with _changing:
-                    for status in self.told.values():
+                    for status in self.statuses.values():
                         status.heartbeats = found
                 pause = READ_S
             except (SQLAlchemyError, RplError, OSError, ValueError, TypeError) as error:

@@ -40,9 +40,9 @@ from rplctl.channel import Channel, hold_lock
 from rplctl.clone.throttle import orders_seen
 from rplctl.commit.ambiguous_commit import honouring_stop
 from rplctl.commit.belonging import refuse_unfit
-from rplctl.commit.position_store import open_ledger, shown_mode
+from rplctl.commit.position_store import open_position_store, shown_mode
 from rplctl.commit.resolve import terminate_predecessor
-from rplctl.commit.step import Ledger
+from rplctl.commit.step import PositionStore
 from rplctl.config import Config
 from rplctl.demo.warm_up import warm_up
 from rplctl.errors import BinlogFormatError, RelayLogError, RplError, TargetError
@@ -169,7 +169,7 @@ class Applier:
                 patience.options = master.read() if master.exists() else patience.options
                 self._by_gtid = patience.options.uses_gtid
                 target = self._open_target()
-                ledger = self._open_ledger(target)
+                store = self._open_position_store(target)
                 pipeline.cluster = self._cluster(patience.options)
                 if self._is_copying(target) and not self._is_always:
                     _warm_up_for_copy()
@@ -181,15 +181,15 @@ class Applier:
                     warm_up()
             interrupter.actions = (self._spark.end, target.interrupt)
             with interrupter.abortable(GRACE_SECONDS):  # may wait for locks of the target
-                work = BatchApplier.open(self._config, self._channel, target, ledger, pipeline, interrupter)
-            if ledger.branches is not None:
-                interrupter.actions = (*interrupter.actions, ledger.branches.interrupt)
+                work = BatchApplier.open(self._config, self._channel, target, store, pipeline, interrupter)
+            if store.branches is not None:
+                interrupter.actions = (*interrupter.actions, store.branches.interrupt)
             work.on_retry = partial(self._retried, work, patience)
             self._report.target_is_back()
             self._report.at(work.info)
             self._ahead = Prefetch(RelayLogError)
             self._pipeline = pipeline
-            self._run_until_stopped(work, ledger, target)
+            self._run_until_stopped(work, store, target)
         except TargetError as error:
             if self._target is not None:
                 self._target.reconnect()
@@ -230,7 +230,7 @@ class Applier:
         """True if tables are copied, or the remains of a copy must be removed."""
         return is_copying(target.engine, self._channel.name) or self._channel.clone_folder.exists()
 
-    def _open_ledger(self, target: Target) -> Ledger:
+    def _open_position_store(self, target: Target) -> PositionStore:
         terminate_predecessor(self._channel, target.engine)
         if self._is_fenced:
             _ = target.connection  # begins with the fence
@@ -239,32 +239,32 @@ class Applier:
             self._is_fenced = True
         refuse_unfit(self._config, self._channel, lambda: target.engine)  # also what came in place of one that was away
         create_own_tables(target.engine)
-        ledger = open_ledger(self._config, self._channel, target.engine)
-        self._report.status.commit_mode = shown_mode(self._config, ledger)
-        return ledger
+        store = open_position_store(self._config, self._channel, target.engine)
+        self._report.status.commit_mode = shown_mode(self._config, store)
+        return store
 
-    def sever(self) -> None:
+    def abort(self) -> None:
         """From any thread: what this channel has begun in the target ends as with the death of its process."""
         if self._target is not None:
-            self._target.sever()
+            self._target.abort()
 
     def _leave(self) -> None:
         """End the process as it is, from any thread, as a crash would; what the operator sees is told first. Others'
         work is not ours to end.
         """
         if self._spark.serves_others():
-            return self.sever()
+            return self.abort()
         log.info("STOP came in the middle of something that cannot be waited for: the process ends as it is")
         self._skips.keep_rest()
         self._report.stopped()
         logging.shutdown()
         os._exit(0)
 
-    def _run_until_stopped(self, work: BatchApplier, ledger: Ledger, target: Target) -> None:
+    def _run_until_stopped(self, work: BatchApplier, store: PositionStore, target: Target) -> None:
         is_cut_off = False  # the target is away: as with a crash, nothing is written any more
         try:
             try:
-                self._loop(work, ledger, target)
+                self._loop(work, store, target)
             except TargetError as error:
                 is_cut_off = is_away(error)
                 raise
@@ -283,20 +283,20 @@ class Applier:
                 return  # like a crash: the next start reconciles the repository
         except BaseException:
             if not is_cut_off:
-                ledger.close(work.info)
+                store.close(work.info)
             raise
-        ledger.close(work.info)
+        store.close(work.info)
 
-    def _loop(self, work: BatchApplier, ledger: Ledger, target: Target) -> None:
+    def _loop(self, work: BatchApplier, store: PositionStore, target: Target) -> None:
         with contextlib.ExitStack() as opened:
-            self._follow(work, ledger, target, opened)
+            self._follow(work, store, target, opened)
 
-    def _follow(self, work: BatchApplier, ledger: Ledger, target: Target, opened: contextlib.ExitStack) -> None:
+    def _follow(self, work: BatchApplier, store: PositionStore, target: Target, opened: contextlib.ExitStack) -> None:
         patience_s, zones = self._config.replica_net_timeout, SourceZones(self._channel, self._config)
         feed = RelayFeed(self._channel, patience_s, by_gtid=self._by_gtid, zones=zones)
         purged_to = work.info.relay_log_name
         orders = orders_seen(self._channel)  # first: what is asked meanwhile is seen the next time
-        clone, target_look = self._open_clone(work, ledger, target, opened), TargetLook(target, ledger)
+        clone, target_look = self._open_clone(work, store, target, opened), TargetLook(target, store)
 
         def read_ahead() -> None:
             self._ahead.begin(feed, lambda: self._read_ahead(feed, work))
@@ -307,7 +307,7 @@ class Applier:
                 orders = now
                 if clone is not None:
                     clone.look()
-            clone = clone or (self._open_clone(work, ledger, target, opened) if is_asked or work.left_out else None)
+            clone = clone or (self._open_clone(work, store, target, opened) if is_asked or work.left_out else None)
             if clone is not None and self._loads(clone, work):
                 continue
             if clone is None or not clone.is_open:  # else the start of one takes a core from it for seconds
@@ -326,7 +326,7 @@ class Applier:
                     work.bulk.learn_tables(batch)
                     is_last = groups is not None and batch.last == len(groups.scan)
                     more = is_last and batch.end - batch.start >= SMALLEST_SPLIT
-                    if not self._carry_out(batch, work, ledger, target, read_ahead if more else lambda: None):
+                    if not self._carry_out(batch, work, store, target, read_ahead if more else lambda: None):
                         return
             except BinlogFormatError as error:
                 self._ahead.take(feed)  # what was read behind it
@@ -336,7 +336,7 @@ class Applier:
                 feed.rewind()  # held back by UNTIL or the delay
             if batch is None:
                 self._rest(wait, is_cloning=clone is not None and clone.is_open)
-            if self._config.relay_log_purge and work.info.relay_log_name != purged_to and self._purge(work, ledger):
+            if self._config.relay_log_purge and work.info.relay_log_name != purged_to and self._purge(work, store):
                 purged_to = work.info.relay_log_name
 
     def _rest(self, delay_s: float, *, is_cloning: bool) -> None:
@@ -349,7 +349,7 @@ class Applier:
             self._watch.wait(self._woken, self._report.rests)
 
     def _carry_out(
-        self, batch: Batch, work: BatchApplier, ledger: Ledger, target: Target, meanwhile: Callable[[], None]
+        self, batch: Batch, work: BatchApplier, store: PositionStore, target: Target, meanwhile: Callable[[], None]
     ) -> bool:
         """False: STOP came while tables were locked. `meanwhile` as in BatchApplier.apply."""
         if batch.kind is not BatchKind.SKIP:
@@ -362,7 +362,7 @@ class Applier:
             began, counts = time.monotonic(), (work.bulk.rows_by_spark, work.bulk.rows_by_driver)
             try:
                 catalog = None if work.executes_statements else work.catalog
-                work.info = enter_new_source(work.info, batch, target, ledger, catalog)
+                work.info = enter_new_source(work.info, batch, target, store, catalog)
                 changes = work.apply(batch, meanwhile)
             finally:
                 self._report.counted(work.retried, work.passed_over)
@@ -391,14 +391,14 @@ class Applier:
             pipeline.await_begun(wanted=not is_here)
 
     def _open_clone(
-        self, work: BatchApplier, ledger: Ledger, target: Target, opened: contextlib.ExitStack
+        self, work: BatchApplier, store: PositionStore, target: Target, opened: contextlib.ExitStack
     ) -> CloneLoader | None:
         """Return the loader of a copy's rows; None if there is no copy, and nothing remains of one."""
         if not self._is_copying(target):
             return None
         from rplctl.applier.apply.clone_load import CloneLoader
 
-        parts = (self._config, self._channel, target, ledger, work, self._pipeline)
+        parts = (self._config, self._channel, target, store, work, self._pipeline)
         loader = CloneLoader(*parts, by_gtid=self._by_gtid)
         opened.callback(loader.close)
         return loader
@@ -432,12 +432,12 @@ class Applier:
                 work.bulk.expect(groups, self._due(groups, before, work)[0], self._commit_group.transactions)
         return groups
 
-    def _purge(self, work: BatchApplier, ledger: Ledger) -> bool:
+    def _purge(self, work: BatchApplier, store: PositionStore) -> bool:
         """False while the instance is locked for a backup: no file goes then, a later round tries again."""
         with contextlib.closing(InstanceLock(self._config.datadir)) as lock:
-            may_purge = (ledger.log is None or ledger.log.sync()) and lock.acquire_verb(0)
+            may_purge = (store.log is None or store.log.sync()) and lock.acquire_verb(0)
             if may_purge:
-                ledger.committed(work.info, force=True)
+                store.committed(work.info, force=True)
                 purge_applied(self._channel, work.info.relay_log_position)
         return may_purge
 

@@ -19,7 +19,7 @@ from rplctl.applier.apply.batch import KEEPS_CONNECTION, RETRY_PAUSE_SECONDS
 from rplctl.applier.interrupt import Stopped
 from rplctl.applier.report import Report
 from rplctl.commit.ambiguous_commit import InDoubt
-from rplctl.commit.step import Ledger, taken_over
+from rplctl.commit.step import PositionStore, taken_over
 from rplctl.errors import TargetError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.sql_run import run
@@ -44,8 +44,8 @@ class TargetLook:
     file away from the process that has it open.
     """
 
-    def __init__(self, target: Target, ledger: Ledger) -> None:
-        self._target, self._ledger = target, ledger
+    def __init__(self, target: Target, store: PositionStore) -> None:
+        self._target, self._store = target, store
         dialect = dialect_of(target.engine.dialect.name)
         self._is_asked = not (dialect.is_one_file or dialect.commits_per_table)
         self._due = time.monotonic() + LOOK_S
@@ -62,7 +62,7 @@ class TargetLook:
         try:
             with target.mapped_errors():
                 run(target.connection, written("SELECT 1"))
-            stored = self._ledger.stored(target.connection)
+            stored = self._store.stored(target.connection)
         finally:
             target.rollback()
         if stored is not None and not stored.is_at(info):

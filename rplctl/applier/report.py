@@ -21,10 +21,10 @@ from rplctl.channel import Channel
 from rplctl.commit.belonging import UnfitTarget
 from rplctl.config import Config
 from rplctl.errors import RplError
+from rplctl.incident import Incident
 from rplctl.info import RelayLogInfo
 from rplctl.status import AWAY, PATIENCE_S, StatusFile, ThreadStatus, read_status
 from rplctl.target.registry import dialect_of, target_kind
-from rplctl.trouble import Trouble
 
 INTERVAL = 0.2  # seconds
 IDLE_INTERVAL = 5.0  # while it waits
@@ -49,11 +49,11 @@ def log_error(error: RplError) -> int:
 class Report:
     """Keeps one ThreadStatus; a start clears the last error, as START REPLICA does."""
 
-    def __init__(self, channel: Channel, status: ThreadStatus, trouble: Trouble, *, copies: bool = True) -> None:
+    def __init__(self, channel: Channel, status: ThreadStatus, incident: Incident, *, copies: bool = True) -> None:
         self._channel = channel.name
         self.is_away = False
         self._before_waiting = ""  # the state that Spark's waiting took the place of
-        self._trouble = trouble
+        self._incident = incident
         self._copies = copies
         self.status = status
         self._file = StatusFile(channel.status_path("applier"), status, PATIENCE_S)
@@ -61,8 +61,8 @@ class Report:
     @classmethod
     def open(cls, channel: Channel, until: Until, config: Config | None = None) -> Report:
         """Open the report of a new run, whose status file says at once that it starts."""
-        before, trouble = read_status(channel.status_path("applier")), Trouble(channel, "applier", config)
-        trouble.begins(before)
+        before, incident = read_status(channel.status_path("applier")), Incident(channel, "applier", config)
+        incident.begins(before)
         status = ThreadStatus(
             state=STARTING,
             last_event_timestamp=before.last_event_timestamp,
@@ -76,7 +76,7 @@ class Report:
             until_log_pos=until.log_pos,
         )
         copies = config is None or not dialect_of(target_kind(config.target_place)).commits_per_table
-        report = cls(channel, status, trouble, copies=copies)
+        report = cls(channel, status, incident, copies=copies)
         report.write()
         return report
 
@@ -95,7 +95,7 @@ class Report:
         self.status.batches += 1
         self.status.transactions += batch.transaction_count
         self.status.row_changes += changes
-        self._trouble.gone()
+        self._incident.gone()
         self.status.last_applied_timestamp = batch.last_timestamp or self.status.last_applied_timestamp
         self.state(READING)
 
@@ -123,7 +123,7 @@ class Report:
         """All that is in the relay log is applied, or all that may be before the next rows of a copy."""
         if not is_cloning:
             self.status.last_event_timestamp = 0
-        self._trouble.gone()
+        self._incident.gone()
         self.state(WAITING)
 
     def cloning(self, progress: Mapping[str, Any]) -> None:
@@ -168,7 +168,7 @@ class Report:
         """Report that the target is unreachable, in the words that a server's receiver uses for its source."""
         text = f"error connecting to the target - retry-time: {pause_s:g}  maximum-retries: {most}  message: "
         self._error(error, text)
-        self._trouble.lasts(error, self.status)
+        self._incident.lasts(error, self.status)
         self.is_away = True
         self.state(AWAY)
         self.write()
@@ -187,7 +187,7 @@ class Report:
         error.hint = way_out(error, copies=self._copies)
         self.status.target_state = error.state if isinstance(error, UnfitTarget) else ""
         self._error(error)
-        self._trouble.ends(error, self.status, error.hint)
+        self._incident.ends(error, self.status, error.hint)
 
     def _error(self, error: RplError, beginning: str = "") -> None:
         self.status.last_errno = error.errno or er.UNKNOWN_ERROR

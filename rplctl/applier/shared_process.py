@@ -148,7 +148,7 @@ class SharedProcess:
         ).items():
             self._appliers[channel.name].end()
             if words == [str(os.getpid()), STOP_NOW]:
-                self._appliers[channel.name].sever()
+                self._appliers[channel.name].abort()
 
     def _serve(self, name: str) -> None:
         with logging_as(name):

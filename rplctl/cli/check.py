@@ -16,7 +16,7 @@ from rplctl.cli.options import CHANNELS, each_channel, end, option, seconds, swi
 from rplctl.cli.output import show_rows, write
 from rplctl.cli.text import clean
 from rplctl.deadline import Deadline
-from rplctl.errors import RplError, TargetError, UsageError, told
+from rplctl.errors import RplError, TargetError, UsageError, as_rpl_error
 
 if TYPE_CHECKING:
     from rplctl.command.check.verb import Verdict
@@ -67,9 +67,9 @@ def check(
         raise
     except (RplError, OSError) as error:  # its exit code is a verdict: 1 would be a warning
         if options.format != "json":
-            write(_laid_out(options, f"RPLCTL UNKNOWN - {told(error).message}", "UNKNOWN"))
+            write(_laid_out(options, f"RPLCTL UNKNOWN - {as_rpl_error(error).message}", "UNKNOWN"))
             return end(UNKNOWN)
-        verdicts = [Verdict(channel or "", UNKNOWN, told(error).message, None)]
+        verdicts = [Verdict(channel or "", UNKNOWN, as_rpl_error(error).message, None)]
     level = worst(v.level for v in verdicts)
     if options.format == "json":
         rows: list[dict[str, Any]] = [{**asdict(v), "level": WORDS[v.level], "findings": v.shown} for v in verdicts]
@@ -106,8 +106,8 @@ def _laid_out(options: Globals, line: str, level: str) -> str:
 def _details(verdicts: Sequence[Verdict]) -> str:
     """The worst first; of many, those in order are counted only: who is woken looks for the others."""
     counted = [v for v in verdicts if not v.level] if len(verdicts) > _MOST_NAMED else []
-    told = [f"'{v.channel}' {v.text}" if len(verdicts) > 1 or v.channel else v.text for v in verdicts]
-    shown = told[: len(told) - len(counted)]
+    lines = [f"'{v.channel}' {v.text}" if len(verdicts) > 1 or v.channel else v.text for v in verdicts]
+    shown = lines[: len(lines) - len(counted)]
     if counted:
         lags = [v.lag_s for v in counted if v.lag_s is not None]
         behind = f", at most {max(lags)} s behind" if lags else ""

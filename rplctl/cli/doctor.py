@@ -6,7 +6,7 @@ from rplctl.channel import check_channel_name
 from rplctl.cli.globals import Globals
 from rplctl.cli.options import CHANNEL, end
 from rplctl.cli.output import show_records
-from rplctl.errors import RplError, told
+from rplctl.errors import RplError, as_rpl_error
 
 
 def doctor(options: Globals, channel: str | None = CHANNEL) -> None:
@@ -21,7 +21,7 @@ def doctor(options: Globals, channel: str | None = CHANNEL) -> None:
     try:
         findings = run(options.config(channel or ""), None if channel is None else [channel], options.config)
     except (RplError, OSError) as error:  # options that cannot be read
-        findings = [DoctorLine("options", FAIL, told(error).message, told(error).hint)]
+        findings = [DoctorLine("options", FAIL, as_rpl_error(error).message, as_rpl_error(error).hint)]
     show_records(options, findings, DoctorLine)
     results = {finding.Result for finding in findings}
     end(2 if FAIL in results else 1 if WARN in results else 0)

@@ -15,7 +15,7 @@ from rplctl.cli.output import one_list, report, say_notes
 from rplctl.command.channel.context import APPLIER, RECEIVER, ROLES, known_channels, one_channel, one_engine
 from rplctl.config import Config, Option
 from rplctl.deadline import Deadline
-from rplctl.errors import RplError, TargetError, UsageError, told
+from rplctl.errors import RplError, TargetError, UsageError, as_rpl_error
 
 T = TypeVar("T")
 Verb = Callable[..., None]
@@ -95,8 +95,8 @@ def for_each(
             except (RplError, OSError) as error:
                 if len(names) == 1:
                     raise
-                report(told(error), name)
-                failed = failed or told(error).exit_code
+                report(as_rpl_error(error), name)
+                failed = failed or as_rpl_error(error).exit_code
     return failed
 
 

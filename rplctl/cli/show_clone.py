@@ -27,4 +27,4 @@ def show_clone(options: Globals, channel: str | None = CHANNEL) -> None:
     left = f"  {clock_time(found.left_s)} left" if found.left_s is not None else ""
     paused = (f"the {role} does not run: rplctl start --{role}" for role in found.paused)
     done = f"{found.done} of {found.tables} tables  {found.percent} %{rate}{left}"
-    say_notes(options, [Note(text) for text in (done, found.reader, *paused, found.trouble, found.error) if text])
+    say_notes(options, [Note(text) for text in (done, found.reader, *paused, found.incident, found.error) if text])

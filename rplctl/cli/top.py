@@ -82,7 +82,7 @@ def _row(line: Line) -> dict[str, object]:
         "Rows_Per_Second": round(line.rows_per_s, 1),
         "Relay_Log_Space": line.relay_log_bytes,
         "State": line.doing,
-        "Trouble": line.trouble,
+        "Trouble": line.incident,
     }
 
 
@@ -140,7 +140,7 @@ def _fitting(found: Sequence[Line], room: int | None) -> Sequence[Line]:
     if room is None:
         return found
     for count, line in enumerate(found):
-        room -= 2 if line.trouble else 1
+        room -= 2 if line.incident else 1
         if room < 0:
             return found[:count]
     return found
@@ -172,9 +172,9 @@ def _rows(found: Sequence[Line], width: int) -> Iterator[RenderableType]:
         if doing:
             row.append("  ").append(set_cell_size(clean(line.doing), doing - 2), style="dim")
         yield row
-        if line.trouble:
+        if line.incident:
             style = "red" if line.level > 1 else "yellow"
-            yield Text(f"  {clean(line.trouble)}", style=style, no_wrap=True, overflow="ellipsis")
+            yield Text(f"  {clean(line.incident)}", style=style, no_wrap=True, overflow="ellipsis")
 
 
 def _cell(value: str, title: str, size: int) -> str:

@@ -1,9 +1,10 @@
 """The initial copy of a living source, a chunk at a time (man rplctl-design).
 
     source_tables    what the source has to be copied, and what it hides from the account
-    families     which tables must be read in one snapshot: those that foreign keys link
+    table_groups  which tables must be read in one snapshot: those that foreign keys link
     cloner       the reading end, beside the receiver;  reading  a snapshot's tables into chunk files
-    go_on        what of a snapshot is taken over that was not read to its end;  touched  the rows of it that changed
+    go_on        what is taken over of a snapshot that was not read to its end
+    changed_keys the rows that changed since such a snapshot
     received     what has come into the relay log meanwhile;  last_row  a row that its last change of a family wrote
     read_from    a replica that is read in the source's place;  shown_end  where in the source's log its rows are
     throttle     how much of the source it may take;  lag  of its replicas;  report  what it says of itself

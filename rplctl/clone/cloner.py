@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Final
 
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel
+from rplctl.clone.changed_keys import Unsure
 from rplctl.clone.chunk_file import Place
 from rplctl.clone.folder import CloneFolder, CopiedTable, Part, Snapshot
 from rplctl.clone.go_on import between, taken_over
@@ -45,9 +46,8 @@ from rplctl.clone.received import Received, changed, count_up_to, ddl_behind, gt
 from rplctl.clone.report import CloneReport
 from rplctl.clone.shown_end import ShownEnd, shown_by
 from rplctl.clone.throttle import HistoryGrows, Throttle, read_limits
-from rplctl.clone.touched import Unsure
 from rplctl.config import Config
-from rplctl.errors import RplError, SourceError, told
+from rplctl.errors import RplError, SourceError, as_rpl_error
 from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
 from rplctl.failpoint import crash_point
 from rplctl.info import MasterInfo, RelayLogInfo
@@ -84,7 +84,7 @@ KEPT_S: Final = 60.0  # the applier stands still where a snapshot is that is not
 LEFT_FREE: Final = 1 << 30  # bytes of the disk at most, or a tenth
 _POLL_S: Final = 0.5
 _SOON_S: Final = 0.1  # until there is a plan, or the receiver has connected: it costs a look at a name
-_SETTLE_S: Final = 0.1
+_STABLE_S: Final = 0.1
 _FULL: Final = "Waiting: the applier has not loaded what is read"
 _AGAIN: Final = "see receiver.log. To continue the copy, run: rplctl stop; rplctl start"
 _PAUSE_S: Final = 5.0  # after an error of the source
@@ -133,7 +133,7 @@ class Cloner:
             except HistoryGrows as reason:
                 log.info("%s: the snapshot is given up, another goes on with it", reason)
             except (RplError, OSError) as error:  # a full disk, too: the receiver goes on
-                shown = told(error)
+                shown = as_rpl_error(error)
                 log.warning("the copy waits %g s: %s%s", _PAUSE_S, shown.message, f" ({shown.hint})" * bool(shown.hint))
                 self._report.failed(shown)
                 self._failing_since = min(self._failing_since, time.monotonic())
@@ -150,21 +150,21 @@ class Cloner:
         self._has_plan = bool(plan)
         if not plan:
             return self._report.state("")
-        there = {found.family for found in self._folder.snapshots()}
-        begun = {family for family in there if self._folder.unfinished(family) is not None}
-        for family in [*sorted(begun.intersection(plan)), *(family for family in plan if family not in there)]:
-            if family not in begun:  # else what it waits for waits for it
+        there = {found.table_group for found in self._folder.snapshots()}
+        begun = {group for group in there if self._folder.unfinished(group) is not None}
+        for group in [*sorted(begun.intersection(plan)), *(group for group in plan if group not in there)]:
+            if group not in begun:  # else what it waits for waits for it
                 while len(self._folder.snapshots()) >= MOST_AHEAD and not self.stop.wait(_POLL_S):
                     self._report.state(_FULL)
                 self._wait_for_room()
             try:
-                self._read(family, plan[family])
+                self._read(group, plan[group])
             except _Written as written:  # the others first
-                self._folder.forget_unfinished(family)
+                self._folder.forget_unfinished(group)
                 log.warning("%s", written)
                 self._report.failed(SourceError(str(written), hint=_WRITTEN_HINT))
 
-    def _read(self, family: int, names: list[TableName]) -> None:
+    def _read(self, group: int, names: list[TableName]) -> None:
         with self.reading() as source:
             while not source.received.begin():  # the receiver connects
                 self._pause(_SOON_S)
@@ -175,9 +175,9 @@ class Cloner:
                     raise SourceError(f"tables on {source.copy} are not of InnoDB: {_listed(names)}", hint=READ_SOURCE)
                 last = self._last_row(names, source) if shows and source.step is Step.SHARE_LOCK else None
                 if shows and (last is not None or source.step is not Step.SHARE_LOCK):
-                    self._read_snapshot(family, names, source, last)
+                    self._read_snapshot(group, names, source, last)
                 else:
-                    self._read_locked(family, names, source)
+                    self._read_locked(group, names, source)
             except SourceError as error:
                 if error.errno == er.TABLE_DEF_CHANGED:
                     raise BeginAgain(error.message) from error
@@ -193,9 +193,9 @@ class Cloner:
         last = LastRow(source.received, lambda name: read_table(source.about, *name)[0], telling_tables(found))
         return last if last.lock() is not None else None
 
-    def _read_snapshot(self, family: int, names: list[TableName], source: Source, last: LastRow | None) -> None:
+    def _read_snapshot(self, group: int, names: list[TableName], source: Source, last: LastRow | None) -> None:
         with self.opened_snapshot(names, source, last) as (place, tables):
-            begun = self._folder.begin(family, _epoch(), place, tables, source.server_id)
+            begun = self._folder.begin(group, _epoch(), place, tables, source.server_id)
             reader = self._reader(begun, source)
             with _worthless_after_error(begun):
                 begun = self._go_on(begun, reader, source)
@@ -205,7 +205,7 @@ class Cloner:
                 crash_point("crash_clone_after_claim")
                 self._folder.let_go()
                 of = f" of {source.copy}" * bool(source.copy)
-                log.info("family %d at %s: %s%s", family, place.position, names_of(tables), of)
+                log.info("table group %d at %s: %s%s", group, place.position, names_of(tables), of)
                 counts = reader.read_all()
         with _worthless_after_error(begun):
             for groups in self._received(source, log_end(source.log), _RECEIVER_S):
@@ -214,34 +214,34 @@ class Cloner:
 
     def _go_on(self, begun: Snapshot, reader: Reader, source: Source) -> Snapshot:
         """Continue with the usable part of an unfinished snapshot, or remove that snapshot."""
-        old = self._folder.unfinished(begun.family)
+        old = self._folder.unfinished(begun.table_group)
         if old is None:
             return begun
         try:
             since = source.received.afresh()
             log_between = between(old, begun, since, source.relay, self.stop.wait)
             (folds_names,) = source.log(written("SELECT @@GLOBAL.lower_case_table_names <> 0"))[0]
-            parts, touched = taken_over(old, begun, log_between, self._kind, folds_names=bool(int(folds_names)))
+            parts, changed_rows = taken_over(old, begun, log_between, self._kind, folds_names=bool(int(folds_names)))
             self._folder.hold()
-            log.info("family %d goes on: %s", begun.family, _kept(parts, begun))
-            return replace(reader.go_on(parts, touched), continues=old.epoch)
+            log.info("table group %d goes on: %s", begun.table_group, _kept(parts, begun))
+            return replace(reader.go_on(parts, changed_rows), continues=old.epoch)
         except Unsure as why:
             if self.stop.is_set():
                 raise _Stopped from why
-            log.info("family %d is read from its start: %s", begun.family, why)
+            log.info("table group %d is read from its start: %s", begun.table_group, why)
         except SourceError:
-            self._folder.forget_unfinished(begun.family)
+            self._folder.forget_unfinished(begun.table_group)
             raise
-        self._folder.forget_unfinished(begun.family)
+        self._folder.forget_unfinished(begun.table_group)
         return begun
 
-    def _read_locked(self, family: int, names: list[TableName], source: Source) -> None:
+    def _read_locked(self, group: int, names: list[TableName], source: Source) -> None:
         """Read the tables in their state at the end of the reading, if nothing was written meanwhile."""
         with locked_rows(source.query, source.step, _SOURCE_S) as held:
-            self._pause(_SETTLE_S)  # a statement's rows of MyISAM are seen when it ends, a moment after they are logged
+            self._pause(_STABLE_S)  # a statement's rows of MyISAM are seen when it ends, a moment after they are logged
             tables = self._tables(names, source, is_locked=True)
-            self._folder.forget_unfinished(family)
-            begun = self._folder.begin(family, _epoch(), Place(str(held.low.position)), tables)
+            self._folder.forget_unfinished(group)
+            begun = self._folder.begin(group, _epoch(), Place(str(held.low.position)), tables)
             with _worthless_after_error(begun):
                 counts = self._reader(begun, source, held.locking).read_all()
                 self._hold()
@@ -251,7 +251,7 @@ class Cloner:
                 begun = replace(begun, low=place)
                 begun.complete(counts)
                 begun.claim()
-                log.info("family %d at %s: %s", family, place.position, names_of(tables))
+                log.info("table group %d at %s: %s", group, place.position, names_of(tables))
 
     @contextmanager
     def opened_snapshot(
@@ -367,7 +367,7 @@ class Cloner:
 
     def _hold(self) -> None:
         self._folder.hold()
-        self._pause(_SETTLE_S)  # what the applier has in hand is from before the snapshot
+        self._pause(_STABLE_S)  # what the applier has in hand is from before the snapshot
 
     def _pause(self, seconds: float) -> None:
         if self.stop.wait(seconds):
@@ -430,8 +430,8 @@ class Cloner:
             self._pause(_POLL_S)
 
     def _forget_unfinished(self) -> None:
-        for family in {found.family for found in self._folder.snapshots()}:
-            self._folder.forget_unfinished(family)
+        for group in {found.table_group for found in self._folder.snapshots()}:
+            self._folder.forget_unfinished(group)
 
     def _wait_for_room(self) -> None:
         while not self.stop.is_set() and (reason := self._lacks_room()):

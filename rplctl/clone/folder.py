@@ -79,7 +79,7 @@ class Snapshot:
     """
 
     folder: Path
-    family: int
+    table_group: int
     epoch: int
     low: Place
     tables: tuple[CopiedTable, ...]
@@ -148,7 +148,7 @@ class CloneFolder:
         """{} when there is nothing to copy, and for junk."""
         stored = stored_json(self._plan)
         with suppress(AttributeError, TypeError, ValueError):
-            return {int(family): [(str(d), str(t)) for d, t in tables] for family, tables in stored.items()}
+            return {int(table_group): [(str(d), str(t)) for d, t in tables] for table_group, tables in stored.items()}
         return {}
 
     def write_plan(self, plan: Plan) -> None:
@@ -172,21 +172,25 @@ class CloneFolder:
         except FileNotFoundError:
             return False
 
-    def begin(self, family: int, epoch: int, low: Place, tables: list[CopiedTable], server_id: int = 0) -> Snapshot:
+    def begin(
+        self, table_group: int, epoch: int, low: Place, tables: list[CopiedTable], server_id: int = 0
+    ) -> Snapshot:
         """One that nobody loads before it is claimed."""
-        folder = private_folder(self.path / f"{family}-{epoch}")
-        return Snapshot(folder, family, epoch, low, tuple(tables), server_id)
+        folder = private_folder(self.path / f"{table_group}-{epoch}")
+        return Snapshot(folder, table_group, epoch, low, tuple(tables), server_id)
 
-    def unfinished(self, family: int) -> Snapshot | None:
+    def unfinished(self, table_group: int) -> Snapshot | None:
         """The newest of a family, if it is not read to its end."""
-        found = max((one for one in self.snapshots() if one.family == family), key=lambda one: one.epoch, default=None)
+        found = max(
+            (one for one in self.snapshots() if one.table_group == table_group), key=lambda one: one.epoch, default=None
+        )
         return found if found is not None and found.chunk_counts() is None else None
 
-    def forget_unfinished(self, family: int) -> None:
+    def forget_unfinished(self, table_group: int) -> None:
         """Remove the unfinished snapshot with all snapshots that it continues."""
-        if self.unfinished(family) is not None:
+        if self.unfinished(table_group) is not None:
             for found in self.snapshots():
-                if found.family == family and found.chunk_counts() is None:
+                if found.table_group == table_group and found.chunk_counts() is None:
                     found.remove()
 
     def sweep(self) -> None:
@@ -212,7 +216,7 @@ class CloneFolder:
 
 
 def _claimed(folder: Path, stored: Any) -> Snapshot:
-    family, _, epoch = folder.name.partition("-")
+    table_group, _, epoch = folder.name.partition("-")
     tables = [
         CopiedTable(TableModel.from_json(t["model"]), DatabaseModel(**t["database"]), *all_of(str, (t["create"],)))
         for t in stored["tables"]
@@ -222,7 +226,7 @@ def _claimed(folder: Path, stored: Any) -> Snapshot:
     if counts and len(counts) != len(tables):
         raise ValueError(f"{len(counts)} counts for {len(tables)} tables")
     low = Place.from_json(stored["low"])
-    found = Snapshot(folder, int(family), int(epoch), low, tuple(tables), server_id, continues, counts)
+    found = Snapshot(folder, int(table_group), int(epoch), low, tuple(tables), server_id, continues, counts)
     found.position.order_key()  # or it is none
     return found
 

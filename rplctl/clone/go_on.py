@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
+from rplctl.clone.changed_keys import ChangedKeys, Unsure, changed_keys
 from rplctl.clone.chunk_file import digest_of, read_chunk
 from rplctl.clone.folder import Part, Snapshot
 from rplctl.clone.received import Received
-from rplctl.clone.touched import Touched, Unsure, touched_keys
 from rplctl.errors import RelayLogError
 from rplctl.info import RelayLogInfo
 from rplctl.relay_log.reader import RelayGroups
@@ -26,9 +26,9 @@ _FEW: Final = 1000  # keys that are worth it in any case; else a tenth of what w
 
 def taken_over(
     old: Snapshot, new: Snapshot, log: Iterable[RelayGroups], kind: str, *, folds_names: bool
-) -> tuple[list[Part | None], list[Touched]]:
+) -> tuple[list[Part | None], list[ChangedKeys]]:
     """Return the part of each table that is reused (None: nothing), and its changed keys as that kind of target reads
-    keys. `log`: the groups `between` the snapshots; `folds_names`: see `touched_keys`. Raises Unsure if no table has
+    keys. `log`: the groups `between` the snapshots; `folds_names`: see `changed_keys`. Raises Unsure if no table has
     such a part, and SourceError if the log does not arrive.
     """
     parts = _parts(old)
@@ -41,7 +41,7 @@ def taken_over(
         if part.count and was.model == now.model and digest_of(was.create) == digest_of(now.create)
     ]
     try:
-        found = touched_keys(log, old.position, new.position, models, kind, folds_names=folds_names)
+        found = changed_keys(log, old.position, new.position, models, kind, folds_names=folds_names)
     except RelayLogError as error:
         raise Unsure(error.message) from error
     kept: list[Part | None] = [

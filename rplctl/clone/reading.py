@@ -15,12 +15,12 @@ from typing import Final
 
 from rplctl import mysql_errors as er
 from rplctl.clone.bounds import Chunk, chunk_key, condition, next_chunk, row_bytes
+from rplctl.clone.changed_keys import ChangedKeys
 from rplctl.clone.chunk_file import ChunkHead, Key, digest_of, write_chunk
 from rplctl.clone.folder import CopiedTable, Part, Snapshot
 from rplctl.clone.received import Received, alike, ddl_behind
 from rplctl.clone.report import CloneReport
 from rplctl.clone.throttle import Lag, Throttle
-from rplctl.clone.touched import Touched
 from rplctl.errors import SourceError
 from rplctl.failpoint import crash_point
 from rplctl.info import RelayLogInfo
@@ -83,13 +83,13 @@ class Reader:
         self._takes_numbers, self._locking = takes_numbers, locking
         self._parts = [Part() for _ in begun.tables]
 
-    def go_on(self, parts: Sequence[Part | None], touched: Sequence[Touched]) -> Snapshot:
+    def go_on(self, parts: Sequence[Part | None], changed_rows: Sequence[ChangedKeys]) -> Snapshot:
         """Take over so much of each table, None: nothing; and read what was touched of it. Before the snapshot is
         claimed: its claim says so.
         """
         for number, part in enumerate(parts):
             if part is not None:
-                rows = self._read_touched(number, part, touched[number])
+                rows = self._read_changed(number, part, changed_rows[number])
                 self._parts[number] = replace(part, count=part.count + 1, rows=part.rows + rows)
         self._begun.tell_read(self._parts)
         return replace(self._begun, counts=tuple(part.count if part is not None else 0 for part in parts))
@@ -117,15 +117,15 @@ class Reader:
             crash_point("crash_clone_after_chunk")
         return part.count
 
-    def _read_touched(self, number: int, part: Part, touched: Touched) -> int:
+    def _read_changed(self, number: int, part: Part, changed_rows: ChangedKeys) -> int:
         """Those that lie in what is taken over; the others come with the rest."""
         chunk = Chunk(None, part.upto)
         begin = condition(chunk_key(self._begun.tables[number].model), chunk)
         begin = written("{} AND ", begin) if begin else written(" WHERE ")
-        parts = (joined(" OR ", [written("({})", one) for one in some]) for some in _in_parts(touched))
+        parts = (joined(" OR ", [written("({})", one) for one in some]) for some in _in_parts(changed_rows))
         conditions = [written("{}({})", begin, one) for one in parts]
         nothing = [written(" WHERE 1 = 0")]  # the columns' types are asked for in any case
-        return self._read_chunk(number, part.count, chunk, conditions or nothing, tuple(touched))[0]
+        return self._read_chunk(number, part.count, chunk, conditions or nothing, tuple(changed_rows))[0]
 
     def _read_chunk(
         self, number: int, chunk_number: int, chunk: Chunk, conditions: Sequence[Sql], gone: tuple[Key, ...] = ()
@@ -163,10 +163,10 @@ def _rows_in_a_chunk(row_bytes: float) -> int:
     return max(1, int(CHUNK_BYTES / max(row_bytes, 1)))
 
 
-def _in_parts(touched: Touched) -> Iterator[list[Sql]]:
+def _in_parts(changed_rows: ChangedKeys) -> Iterator[list[Sql]]:
     """Conditions, as many as a statement takes."""
     some, size = list[Sql](), 0
-    for one in touched.values():
+    for one in changed_rows.values():
         if some and (len(some) == _KEYS_AT_ONCE or size + len(one) > _MOST_CONDITIONS):
             yield some
             some, size = [], 0

@@ -31,7 +31,7 @@ from rplctl.command.channel.change_options import (
 from rplctl.command.channel.change_store import (
     ChangeResult,
     after_pending_change,
-    settle_position,
+    resolve_position,
     store_change,
     stored_records,
 )
@@ -67,7 +67,7 @@ def change_master(config: Config, channel_name: str, changes: MasterChanges, *, 
         plan.check_own_id(config, channel, changes)
         stays: tuple[Note, ...] = ()
         try:
-            if settle_position(repositories, dry_run=dry_run):
+            if resolve_position(repositories, dry_run=dry_run):
                 relay = repositories.relay_log_info.read()
         except TargetError as error:
             stays = (_applier_stays(changes, master, error, channel_name),)

@@ -18,10 +18,10 @@ from sqlalchemy import Connection
 from rplctl import mysql_errors as er
 from rplctl.applier.decode.filter_rules import ReplicationFilter, filtered_catalog
 from rplctl.channel import Channel
-from rplctl.clone.families import families, together
 from rplctl.clone.lag import refuse_no_replica
 from rplctl.clone.read_from import READ_SOURCE, refuse_copy
 from rplctl.clone.source_tables import TableFacts
+from rplctl.clone.table_groups import table_groups, together
 from rplctl.clone.throttle import history_length, read_limits, write_limits
 from rplctl.command.change_master import change_master
 from rplctl.command.channel.change_options import MasterChanges
@@ -302,7 +302,7 @@ def _rows(connection: Connection, channel: str, plan: ClonePlan, rules: Replicat
     alone = {name for name in plan.models if facts[name].engine.lower() != SNAPSHOT_ENGINE}
     groups = [
         *together(
-            families({name: model for name, model in plan.models.items() if name not in alone}),
+            table_groups({name: model for name, model in plan.models.items() if name not in alone}),
             lambda name: facts[name].bytes,
         ),
         *([name] for name in sorted(alone)),  # the sooner each rests

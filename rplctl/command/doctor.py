@@ -45,7 +45,7 @@ from rplctl.commit.resolve import two_phases_for, wants_two_phases
 from rplctl.config import INSTANCE_FILE, Config
 from rplctl.deadline import Deadline
 from rplctl.durable import is_readable_by_others
-from rplctl.errors import RplError, TargetError, for_channel, in_one_line, told
+from rplctl.errors import RplError, TargetError, as_rpl_error, for_channel, in_one_line
 from rplctl.event.kernel_cache import cache_folder
 from rplctl.info import MasterInfo
 from rplctl.repository.channels import target_key
@@ -68,7 +68,7 @@ __all__ = ["FAIL", "OK", "WARN", "DoctorLine", "doctor"]
 MIN_FREE_BYTES = 1 << 30
 TWO_PHASES = "two phases"  # of a commit
 LAG_WARNING_S, LAG_CRITICAL_S = 60, 300  # as `check` has them without an option
-_AS_TOLD = {"never_started": OK, "receiver_stopped": WARN, "applier_stopped": WARN}
+_RESULTS = {"never_started": OK, "receiver_stopped": WARN, "applier_stopped": WARN}
 _LADDER = {  # source.snapshot's steps → why
     "exact": "the server names the position of a consistent snapshot",
     "GTID window": "it has GTIDs and names no position of a snapshot, which shows a window of the log",
@@ -124,16 +124,16 @@ def _doctored(config: Config, name: str, deadline: Deadline) -> list[DoctorLine]
     is_there = all(finding.Result != FAIL for finding in seen)
     limits = limits_of(config, LAG_WARNING_S, LAG_CRITICAL_S)
     verdict = check(config, name, limits, Scope.ONLINE if is_there else Scope.LOCAL, deadline)
-    told = [DoctorLine(f"channel '{name}' {f.code}", _result(f), f.text, f.repair) for f in verdict.findings]
+    lines = [DoctorLine(f"channel '{name}' {f.code}", _result(f), f.text, f.repair) for f in verdict.findings]
     if not verdict.findings or verdict.level == UNKNOWN:
-        told.append(DoctorLine(f"channel '{name}' check", FAIL if verdict.level else OK, verdict.text))
-    return [replace(line, Hint=for_channel(line.Hint, name)) for line in (*seen, *told)]
+        lines.append(DoctorLine(f"channel '{name}' check", FAIL if verdict.level else OK, verdict.text))
+    return [replace(line, Hint=for_channel(line.Hint, name)) for line in (*seen, *lines)]
 
 
 def _result(finding: Finding) -> str:
     """A channel that nobody started yet, or that was stopped in an orderly way, lacks nothing."""
-    if finding.code in _AS_TOLD:
-        return _AS_TOLD[finding.code]
+    if finding.code in _RESULTS:
+        return _RESULTS[finding.code]
     return (OK, WARN, FAIL)[finding.level]
 
 
@@ -154,7 +154,7 @@ def _guarded(check: str, run: Callable[[], Iterator[DoctorLine]]) -> list[Doctor
     try:
         found.extend(run())
     except (RplError, OSError) as error:
-        found.append(DoctorLine(check, FAIL, told(error).message, told(error).hint))
+        found.append(DoctorLine(check, FAIL, as_rpl_error(error).message, as_rpl_error(error).hint))
     return found
 
 
@@ -273,8 +273,8 @@ def _protection(connection: Connection, dialect: Dialect) -> Iterator[DoctorLine
 def _power_cut(connection: Connection, config: Config) -> Iterator[DoctorLine]:
     """One finding for each setting that lets a power cut take something; else one that says that none does."""
     together = "rows and position together: they are fetched and applied again"
-    apart = "rows without their position (commit_mode=xa): they are missing then"
-    lost = apart if config.commit_mode == "xa" else together
+    separate = "rows without their position (commit_mode=xa): they are missing then"
+    lost = separate if config.commit_mode == "xa" else together
     found = list(dialect_of(connection.dialect.name).power_cut(connection, lost))
     yield from found or [DoctorLine(POWER_CUT, OK, "takes no committed row from the target, nor its position")]
     events = config.sync_relay_log

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from rplctl.channel import Channel
-from rplctl.command.channel.change_store import after_pending_change, settle_position
+from rplctl.command.channel.change_store import after_pending_change, resolve_position
 from rplctl.command.channel.context import Note, administer, refuse_while_running
 from rplctl.config import Config
 from rplctl.durable import private_folder, replace_file
@@ -63,7 +63,7 @@ def export_info(config: Config, channel_name: str, destination: Destination, *, 
                 f"channel '{channel_name}' reads the folder {master.master_binlog_dir}: no server can do that"
             )
         repositories.refuse_unfit_target()
-        settle_position(repositories, dry_run=dry_run)  # design D3: the newer position is exported
+        resolve_position(repositories, dry_run=dry_run)  # design D3: the newer position is exported
         relay = repositories.relay()
         contents, notes = _contents(config, channel, (master, relay), Server(server), folder)
         existing = [name for name in contents if (folder / name).exists() and name != CONNECTIONS]

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rplctl.channel import Channel
-from rplctl.commit.step import CommitMode, Ledger, Step
+from rplctl.commit.step import CommitMode, PositionStore, Step
 from rplctl.config import Config
 from rplctl.durable import private_folder, replace_file, sync_count
 from rplctl.errors import RplError, UsageError
@@ -203,7 +203,7 @@ class _Run:
         self.table = dialect_of(self.target.kind).own_name(TABLE)
         with self.target.engine.begin() as connection:
             run(connection, written("CREATE TABLE IF NOT EXISTS {} (n INTEGER PRIMARY KEY)", self.table))
-        self.ledger: Ledger | None = None
+        self.store: PositionStore | None = None
         self.repository: InfoRepository[RelayLogInfo] | None = None
         self.engine_before = ""
         self.number = 0
@@ -215,7 +215,7 @@ class _Run:
                 raise
 
     def _open(self, config: Config, chosen: Variant) -> None:
-        from rplctl.commit.position_store import open_ledger
+        from rplctl.commit.position_store import open_position_store
 
         config = replace(
             config,
@@ -231,10 +231,10 @@ class _Run:
         channel = Channel(CHANNEL, config.datadir)
         self.repository = open_relay_log_info(config, channel, lambda: self.target.engine)
         self.repository.flush(self._info(), force=True)
-        self.ledger = open_ledger(config, channel, self.target.engine)
-        if chosen.commit_mode == "xa" and self.ledger.mode is not CommitMode.XA:
-            raise RplError(f"not counted: the commit mode here is {self.ledger.mode}")
-        self.ledger.open()
+        self.store = open_position_store(config, channel, self.target.engine)
+        if chosen.commit_mode == "xa" and self.store.mode is not CommitMode.XA:
+            raise RplError(f"not counted: the commit mode here is {self.store.mode}")
+        self.store.open()
 
     def _move_table(self, engine: str) -> None:
         """The repository's table into another engine, while it is empty; `remove` moves it back."""
@@ -258,14 +258,14 @@ class _Run:
         for _ in range(transactions):
             before = self._info()
             self.number += 1
-            if self.ledger is None:
+            if self.store is None:
                 self.target.begin(foreign_keys=True)
                 self._insert()
                 self.target.commit()
             else:
-                if self.ledger.log is not None:
-                    self.ledger.log.stage(_logged_insert(), before)
-                commit_group(self.target, self.ledger, Step(before, self._info()), self._insert)
+                if self.store.log is not None:
+                    self.store.log.stage(_logged_insert(), before)
+                commit_group(self.target, self.store, Step(before, self._info()), self._insert)
 
     def _insert(self) -> None:
         run(self.target.connection, written("INSERT INTO {} VALUES ({})", self.table, self.number))
@@ -277,8 +277,8 @@ class _Run:
         if self.repository is not None:
             self.repository.remove()
             remove_marker(CHANNEL, self.target.engine)
-        if self.ledger is not None and self.ledger.log is not None:
-            self.ledger.log.close()
+        if self.store is not None and self.store.log is not None:
+            self.store.log.close()
         with self.target.engine.begin() as connection:
             run(connection, written("DROP TABLE {}", self.table))
             if self.engine_before:

@@ -20,7 +20,7 @@ from rplctl.command.channel.change_store import (
     CONNECTION,
     ChangeResult,
     after_pending_change,
-    settle_position,
+    resolve_position,
     store_change,
     stored_records,
 )
@@ -91,7 +91,7 @@ def import_info(config: Config, channel_name: str, origin: Origin, *, dry_run: b
                 f"{kind} knows the position only: channel '{channel_name}' must be configured first",
                 hint="rplctl change-master --master-host HOST --master-user USER --ask-password",
             )
-        settle_position(repositories, dry_run=dry_run)
+        resolve_position(repositories, dry_run=dry_run)
         master, relay = stored_records(repositories, dry_run=dry_run)
         new_master, new_relay, gtid_notes = _merge(config, channel, (master, relay), found, origin.gtids)
         ignored = (

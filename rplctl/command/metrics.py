@@ -39,12 +39,12 @@ _OTHERS_MAY_READ = 0o644
 
 def metrics(channels: Sequence[Seen], at: float) -> bytes:
     """All channels as they were seen at that time (Unix seconds), in the text format that Prometheus reads."""
-    return generate_latest(_Families(channels, at))
+    return generate_latest(_OnDemand(channels, at))
 
 
 def samples(channels: Sequence[Seen], at: float) -> list[dict[str, object]]:
     """The same as rows: Name, Labels (a mapping), Value."""
-    found = (sample for family in _families(channels, at) for sample in family.samples)
+    found = (sample for metric in _metrics_of(channels, at) for sample in metric.samples)
     return [{"Name": s.name, "Labels": s.labels, "Value": s.value} for s in found]
 
 
@@ -67,22 +67,22 @@ def write_textfile(path: Path, text: bytes) -> None:
         write_all(descriptor, text)
 
 
-class _Families(CollectorRegistry):
+class _OnDemand(CollectorRegistry):
     """Metric families for `generate_latest`, made on demand and not registered once."""
 
     def __init__(self, channels: Sequence[Seen], at: float) -> None:
-        self._found = _families(channels, at)
+        self._found = _metrics_of(channels, at)
 
     def collect(self) -> Iterator[Metric]:
         return self._found
 
 
-def _families(channels: Sequence[Seen], at: float) -> Iterator[Metric]:
+def _metrics_of(channels: Sequence[Seen], at: float) -> Iterator[Metric]:
     there = [(each, each.status, each.threads) for each in channels if each.status and each.threads]
     is_up = bool(there) and len(there) == len(channels)
     yield GaugeMetricFamily("mysql_up", "Whether every channel's state could be read.", float(is_up))
     for column in WORKLOG_COLUMNS:
-        yield from _server_family(column, [status for _, status, _ in there])
+        yield from _server_metric(column, [status for _, status, _ in there])
     info = GaugeMetricFamily("rplctl_info", "The program.", labels=["version"])
     info.add_metric([__version__], 1)
     yield info
@@ -94,8 +94,8 @@ def _families(channels: Sequence[Seen], at: float) -> Iterator[Metric]:
     for kind, rows in ((CounterMetricFamily, _COUNTERS), (GaugeMetricFamily, _GAUGES)):
         for name, help, value in rows:
             yield _filled(kind(name, help, labels=[_CHANNEL]), there, value)
-    yield from _heartbeat_families([(each.at, threads) for each, _, threads in there])
-    yield from _thread_families([(each, t) for each, _, threads in there for t in (threads.receiver, threads.applier)])
+    yield from _heartbeat_metrics([(each.at, threads) for each, _, threads in there])
+    yield from _thread_metrics([(each, t) for each, _, threads in there for t in (threads.receiver, threads.applier)])
 
 
 _CHANNEL = "channel_name"
@@ -131,11 +131,11 @@ _GAUGES: tuple[tuple[str, str, _Value], ...] = (
 )
 
 
-def _filled(family: Any, there: Iterable[_There], value: _Value) -> Metric:
+def _filled(metric: Any, there: Iterable[_There], value: _Value) -> Metric:
     for each, status, _ in there:
         if (found := value(each, status)) is not None:
-            family.add_metric([each.channel], found)
-    return cast(Metric, family)
+            metric.add_metric([each.channel], found)
+    return cast(Metric, metric)
 
 
 def _moment(text: str) -> float | None:
@@ -146,15 +146,15 @@ def _of_verify(status: SlaveStatus, value: int) -> float | None:
     return value if status.Verify_Timestamp else None
 
 
-def _server_family(column: str, there: Iterable[SlaveStatus]) -> Iterator[Metric]:
+def _server_metric(column: str, there: Iterable[SlaveStatus]) -> Iterator[Metric]:
     name = f"mysql_slave_status_{column.lower()}"
-    family = UntypedMetricFamily(name, "Generic metric from SHOW SLAVE STATUS.", labels=_SERVER_LABELS)
+    metric = UntypedMetricFamily(name, "Generic metric from SHOW SLAVE STATUS.", labels=_SERVER_LABELS)
     for status in there:
         value = as_number(getattr(status, column))
         if value is not None:
-            family.add_metric([status.Master_Host, status.Master_UUID, status.Channel_Name, ""], value)
-    if family.samples:
-        yield family
+            metric.add_metric([status.Master_Host, status.Master_UUID, status.Channel_Name, ""], value)
+    if metric.samples:
+        yield metric
 
 
 def as_number(value: object) -> float | None:
@@ -165,7 +165,7 @@ def as_number(value: object) -> float | None:
     return float(text) if _NUMBER.fullmatch(text) else None
 
 
-def _heartbeat_families(there: Iterable[tuple[float, Threads]]) -> Iterator[Metric]:
+def _heartbeat_metrics(there: Iterable[tuple[float, Threads]]) -> Iterator[Metric]:
     """Yield the heartbeat metrics that mysqld_exporter makes of pt-heartbeat's table; now is by the source's clock."""
     labels = ["server_id"]
     now = GaugeMetricFamily("mysql_heartbeat_now_timestamp_seconds", "Timestamp of the current server.", labels=labels)
@@ -184,7 +184,7 @@ def _heartbeat_families(there: Iterable[tuple[float, Threads]]) -> Iterator[Metr
         yield from (now, stored)
 
 
-def _thread_families(threads: Sequence[tuple[Seen, ThreadReport]]) -> Iterator[Metric]:
+def _thread_metrics(threads: Sequence[tuple[Seen, ThreadReport]]) -> Iterator[Metric]:
     state = GaugeMetricFamily("rplctl_thread_state", "1 for the state it is in.", labels=[_CHANNEL, "thread", "state"])
     errno = GaugeMetricFamily("rplctl_thread_last_errno", "0 without an error.", labels=[_CHANNEL, "thread"])
     heard = GaugeMetricFamily(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from rplctl.channel import Channel
-from rplctl.command.channel.change_store import settle_position
+from rplctl.command.channel.change_store import resolve_position
 from rplctl.command.channel.context import RECEIVER, administer, refuse_while_running
 from rplctl.config import Config
 from rplctl.errors import UsageError
@@ -46,7 +46,7 @@ def recover(config: Config, channel_name: str, *, refetch: bool = False, dry_run
             if not (relay.master_log_name or relay.gtid_executed or master.uses_gtid):
                 relay = _at_its_beginning(channel, relay)
                 if not dry_run:  # so that it is known when the relay logs are gone
-                    settle_position(repositories, dry_run=False)
+                    resolve_position(repositories, dry_run=False)
                     repositories.relay_log_info.flush(relay, force=True)
             removed = RelayLogIndex(channel).names() if dry_run else purge_all(channel)
         result = recover_relay_log(channel, master, relay, dry_run=dry_run)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from rplctl import renaming
 from rplctl.channel import Channel, check_channel_name
-from rplctl.command.channel.change_store import after_pending_change, settle_position
+from rplctl.command.channel.change_store import after_pending_change, resolve_position
 from rplctl.command.channel.context import (
     Repositories,
     channels_stay,
@@ -62,16 +62,16 @@ def rename_channel(config: Config, old: str, new: str, *, dry_run: bool = False)
             _refuse(repositories, new)
             steps = tuple(_steps(repositories, Channel(new, config.datadir)))
             if not dry_run:
-                _settle(repositories)
+                _resolve(repositories)
                 renaming.begin(config, old, new, engine_of)
     if not dry_run:
         note_event(config.datadir, new, "rename-channel", f"rename-channel '{old}' '{new}'")
     return RenameResult(channel=new, old=old, steps=steps, dry_run=dry_run)
 
 
-def _settle(repositories: Repositories) -> None:
+def _resolve(repositories: Repositories) -> None:
     """End what a crash has left half-way: it is found by the old name."""
-    from rplctl.commit.resolve import settle_prepared
+    from rplctl.commit.resolve import finish_prepared
 
     config, channel = repositories.config, repositories.channel
     after_pending_change(repositories, dry_run=False)
@@ -79,9 +79,9 @@ def _settle(repositories: Repositories) -> None:
     repositories = open_repositories(
         load_config(config.datadir, channel.name, config_file=config.config_file), channel.name
     )
-    settle_position(repositories, dry_run=False)
+    resolve_position(repositories, dry_run=False)
     if may_have_target(config):
-        settle_prepared(repositories.config, channel, repositories.engine)
+        finish_prepared(repositories.config, channel, repositories.engine)
 
 
 def _refuse(repositories: Repositories, new: str) -> None:

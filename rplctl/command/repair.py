@@ -40,7 +40,7 @@ from rplctl.verify.key_values import Key, from_json
 from rplctl.verify.pair import Pair
 from rplctl.verify.repair import AT_ONCE, Outcome, Repairer
 from rplctl.verify.report_file import Difference, Kind, Report, Totals, read_report
-from rplctl.verify.settle import Altered, Settler
+from rplctl.verify.resolve import Altered, Resolver
 from rplctl.verify.source_side import open_source
 from rplctl.verify.table import at_once
 from rplctl.verify.target_side import open_side
@@ -131,12 +131,12 @@ def repair(
         lock = opened.enter_context(closing(read_lock(config.datadir)))
         received = Received(channel, source.server_id, by_gtid=master.uses_gtid)
         receives = threads is not None or RECEIVER in running(channel)
-        settler = Settler(
+        resolver = Resolver(
             source=source, side=side, received=received, applied=applied, stopped=_wait, holds_still=holds_still,
             receives=receives,
         )  # fmt: skip
         undo = UndoFolder(channel.undo_folder / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}")
-        repairer = Repairer(settler, target, position_holder(config, channel, target.engine), undo, lock, dry_run)
+        repairer = Repairer(resolver, target, position_holder(config, channel, target.engine), undo, lock, dry_run)
         work = _Repair(repairer, applied, ReplicationFilter.from_config(config), away, says)
         try:
             tables = tuple(work.tables(found))
@@ -221,13 +221,13 @@ class _Repair:
 
     def _pair(self, name: TableName) -> Pair | str:
         """Or why it cannot be repaired."""
-        settler = self._repairer.settler
-        model, _, _ = read_table(settler.source.about, self._rules.original(name[0]), name[1])
-        known = self._applied.model(settler.side, name)
+        resolver = self._repairer.resolver
+        model, _, _ = read_table(resolver.source.about, self._rules.original(name[0]), name[1])
+        known = self._applied.model(resolver.side, name)
         if known is None:
             return "the target has no such table: rplctl clone"
-        settler.side.target.check_table(known)
-        server = statement_target(settler.side.target)
+        resolver.side.target.check_table(known)
+        server = statement_target(resolver.side.target)
         if server is None and self._acts_on_others(name):
             return (
                 "foreign keys act on other rows: GRANT SET ON PARAMETER session_replication_role TO the target's user"
@@ -236,7 +236,7 @@ class _Repair:
             return "triggers, or a history of its own, would act on the repaired rows"
         if server is not None and not server.is_transactional(known):
             return f"its engine takes nothing back: {_clone(name)}"
-        pair = Pair.of(model, known, settler.side.target.kind)
+        pair = Pair.of(model, known, resolver.side.target.kind)
         if not pair.key:
             return f"{pair.why_keyless or 'it has no key'}: {_clone(name)}"
         return why_not(pair) or pair
@@ -255,7 +255,7 @@ class _Repair:
 
     def _repair(self, pair: Pair, found: Iterator[Difference], out: Outcome) -> None:
         repairer = self._repairer
-        count = min(AT_ONCE, at_once(repairer.settler, pair))
+        count = min(AT_ONCE, at_once(repairer.resolver, pair))
         while some := list(islice(found, count)):
             keys: dict[Key, Kind] = {}
             for difference in some:

@@ -15,7 +15,7 @@ from rplctl import mysql_errors as er, skip_list
 from rplctl.command.change_filter import FILTERS
 from rplctl.command.channel.both_places import refuse_both_places
 from rplctl.command.channel.change_plan import first_place
-from rplctl.command.channel.change_store import after_pending_change, keep_models, settle_position
+from rplctl.command.channel.change_store import after_pending_change, keep_models, resolve_position
 from rplctl.command.channel.context import ROLES, Note, Repositories, administer, not_configured, refuse_while_running
 from rplctl.command.check.sync_record import forget_sync
 from rplctl.config import Config
@@ -49,7 +49,7 @@ def reset(
 
     The order keeps a kill harmless: the executed position goes last, and until then start goes on from it.
     """
-    from rplctl.commit.resolve import settle_prepared
+    from rplctl.commit.resolve import finish_prepared
 
     with administer(config, channel_name, dry_run=dry_run) as repositories:
         config, channel = repositories.config, repositories.channel
@@ -68,7 +68,7 @@ def reset(
             repositories.refuse_unfit_target()
         if not dry_run and is_fit and not everything:
             # a lake's batch that is in some tables only is finished while its position is known
-            settle_position(repositories, dry_run=False)
+            resolve_position(repositories, dry_run=False)
         kept = _kept(repositories, keeps_gtids=is_fit and not forget_gtids)
         if not everything and kept.gtid_executed:
             text = "Executed_Gtid_Set stays, and the next start continues after it; --forget-gtids forgets it"
@@ -89,7 +89,7 @@ def reset(
         shutil.rmtree(channel.clone_folder, ignore_errors=True)
         shutil.rmtree(channel.verify_folder, ignore_errors=True)
         channel.verify_report_path.unlink(missing_ok=True)
-        settle_prepared(config, channel, repositories.engine)
+        finish_prepared(config, channel, repositories.engine)
         if kept.gtid_executed and not everything:
             keep_models(repositories, repositories.relay())
         elif is_fit and repositories.target_has("rplctl_commit_marker"):

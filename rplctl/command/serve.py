@@ -290,9 +290,9 @@ def _ready(moment: Moment, query: _Query) -> _Answer:
     return _health("" if all(_is_ready(each, int(lag) if lag else None) for each in channels) else "not ready")
 
 
-def _health(trouble: str) -> _Answer:
-    status = HTTPStatus.SERVICE_UNAVAILABLE if trouble else HTTPStatus.OK
-    return status, _TEXT, f"{trouble or 'ok'}\n".encode()
+def _health(incident: str) -> _Answer:
+    status = HTTPStatus.SERVICE_UNAVAILABLE if incident else HTTPStatus.OK
+    return status, _TEXT, f"{incident or 'ok'}\n".encode()
 
 
 def _is_ready(each: Seen, most_lag_s: int | None) -> bool:

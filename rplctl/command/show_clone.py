@@ -15,7 +15,7 @@ from rplctl.status import ThreadStatus, read_status
 @dataclass(frozen=True, slots=True)
 class CloneProgress:
     """A copy that is not done. Rates are a second's; `left_s` None: cannot be told. `paused`: the threads that do
-    not run; `trouble`: a chunk that is read again, how often and why, '' without one; `error`: of the reading end, with
+    not run; `incident`: a chunk that is read again, how often and why; `error`: of the reading end, with
     number and time.
     """
 
@@ -27,7 +27,7 @@ class CloneProgress:
     left_s: int | None
     reader: str
     paused: tuple[str, ...]
-    trouble: str
+    incident: str
     error: str
 
 
@@ -55,7 +55,7 @@ def progress(config: Config, channel_name: str, rows: list[ClonedTable]) -> Clon
         applier.clone_left,
         reader.state if threads.receiver.runs else "",
         tuple(thread.role for thread in (threads.receiver, threads.applier) if not thread.runs),
-        threads.applier.status.clone_trouble,
+        threads.applier.status.clone_incident,
         f"ERROR {reader.last_errno} at {clock(reader.last_error_timestamp)}: {reader.last_error}"
         if reader.last_errno
         else "",

@@ -107,7 +107,7 @@ def bring_up(
         try:
             for role in ready.roles:
                 if role == APPLIER and early is not None:
-                    go_on(early, ready.told)
+                    go_on(early, ready.argument)
                     started.append(early)
                 else:
                     started.append(ready.spawn(role))
@@ -120,7 +120,7 @@ def bring_up(
             raise
     note_started(ready.config, ready.channel, request, [child.role for child in started])
     if started and ready.config.channel_group:
-        ready = replace(ready, notes=(*ready.notes, _apart(ready.config.channel_group, channel_name)))
+        ready = replace(ready, notes=(*ready.notes, _separate_start(ready.config.channel_group, channel_name)))
     return ready, started
 
 
@@ -149,7 +149,7 @@ def begun_early(repositories: Repositories, request: StartRequest) -> Iterator[C
             early.options.close()
 
 
-def _apart(group: str, channel: str) -> Note:
+def _separate_start(group: str, channel: str) -> Note:
     text = (
         f"channel '{channel}' has processes of its own; rplctl stop --group {group} and rplctl start --group {group} "
         "bring it into the group's"

@@ -56,9 +56,9 @@ def switch_repo(
         if not finished:
             refuse_unknown(config, channel_name)
         if not dry_run:
-            from rplctl.commit.resolve import settle_prepared
+            from rplctl.commit.resolve import finish_prepared
 
-            settle_prepared(config, channel, engine)
+            finish_prepared(config, channel, engine)
             repositories.refuse_unfit_target()
         steps = []
         for name in names:

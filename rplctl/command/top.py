@@ -13,13 +13,13 @@ from rplctl.command.watching.watch import Moment, Point
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """`lags`: of the last hour, None where it was not known. `trouble` says what is wrong and what repairs it."""
+    """`lags`: of the last hour, None where it was not known. `incident` says what is wrong and what repairs it."""
 
     channel: str
     level: int  # index of check's WORDS
     receiver: str
     applier: str
-    trouble: str
+    incident: str
     lag_s: int | None = None
     lags: tuple[int | None, ...] = ()
     rows_per_s: float = 0.0
@@ -54,7 +54,7 @@ def _line(each: Seen, verdict: Verdict | None, history: Sequence[Point]) -> Line
         each.channel,
         level,
         *each.states,
-        _trouble(status.Last_SQL_Error or status.Last_IO_Error, verdict),
+        _incident(status.Last_SQL_Error or status.Last_IO_Error, verdict),
         status.Seconds_Behind_Master,
         tuple(point.lag_s for point in history),
         history[-1].rows_per_s if history else 0.0,
@@ -63,7 +63,7 @@ def _line(each: Seen, verdict: Verdict | None, history: Sequence[Point]) -> Line
     )
 
 
-def _trouble(error: str, verdict: Verdict | None) -> str:
+def _incident(error: str, verdict: Verdict | None) -> str:
     """A thread's own error, else the worst that check found; '' where nothing is wrong."""
     if error:
         return error

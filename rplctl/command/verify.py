@@ -63,7 +63,7 @@ from rplctl.verify.offline_source import offline_source, place_of
 from rplctl.verify.pair import Pair
 from rplctl.verify.progress import Progress
 from rplctl.verify.report_file import Header, Totals
-from rplctl.verify.settle import Altered, Settler, Unjudged
+from rplctl.verify.resolve import Altered, Resolver, Unjudged
 from rplctl.verify.source_side import Source, open_source
 from rplctl.verify.table import verify_table
 from rplctl.verify.target_side import TargetSide, open_side
@@ -266,7 +266,7 @@ class _Verify:
     def _catch_up(self) -> None:
         """The threads have just begun: what the target lacks until now is no difference to look for row by row."""
         with self._open_source() as source, closing(open_side(self._config.target_url)) as side:
-            self._settler(source, side).catch_up()
+            self._resolver(source, side).catch_up()
 
     def _tables(self, progress: Progress, *, restart: bool) -> dict[TableName, TableModel]:
         """Name in the target → the source's model."""
@@ -316,7 +316,7 @@ class _Verify:
             names = more()
             if names:
                 try:
-                    self._settler(source, side).catch_up()
+                    self._resolver(source, side).catch_up()
                 except NotRunning:
                     return set()
             return names & more() if names else names
@@ -335,10 +335,10 @@ class _Verify:
     def _open_source(self) -> AbstractContextManager[Source]:
         return open_source(self._config, self._reached, self._request.at)
 
-    def _settler(self, source: Source, side: TargetSide) -> Settler:
+    def _resolver(self, source: Source, side: TargetSide) -> Resolver:
         received = Received(self._channel, source.server_id, by_gtid=self._master.uses_gtid)
         tells, stopped = self._wait, self._stop.wait
-        return Settler(
+        return Resolver(
             source=source, side=side, received=received, applied=self._applied, stopped=stopped, tells=tells,
             holds_still=self._holds_still,
         )  # fmt: skip
@@ -348,33 +348,33 @@ class _Verify:
         with ExitStack() as opened:
             source = opened.enter_context(self._open_source())
             side = opened.enter_context(closing(open_side(self._config.target_url)))
-            settler = self._settler(source, side)
+            resolver = self._resolver(source, side)
             while not self._stop.is_set():
                 try:
                     name = work.get_nowait()
                 except queue.Empty:
                     return
-                totals = self._verified(settler, name, found[name], number)
+                totals = self._verified(resolver, name, found[name], number)
                 self._progress.add(totals)
                 self._tell(totals)
 
-    def _verified(self, settler: Settler, name: TableName, model: TableModel, number: int) -> Totals:
+    def _verified(self, resolver: Resolver, name: TableName, model: TableModel, number: int) -> Totals:
         totals = Totals(*name)
         for tried in range(_MOST_TRIES):
             try:
-                model, known, drift = self._definitions(settler, name, model)
+                model, known, drift = self._definitions(resolver, name, model)
                 totals = replace(totals, drift=drift)
                 if known is None:
                     return replace(totals, not_comparable="the target has no such table")
-                settler.side.target.check_table(known)
-                pair = Pair.of(model, known, settler.side.target.kind)
+                resolver.side.target.check_table(known)
+                pair = Pair.of(model, known, resolver.side.target.kind)
                 if why := why_not(pair):
                     return replace(totals, not_comparable=why)
                 with self._progress.table(name) as write:
                     spool = self._progress.spool(number)
                     done = self._progress.pieces(name, pair.source.to_json() + pair.target.to_json())
                     self._moved(2 * done.rows)
-                    found = verify_table(settler, pair, self._request.max_load, spool, write, self._moved, done)
+                    found = verify_table(resolver, pair, self._request.max_load, spool, write, self._moved, done)
                 return replace(found, drift=totals.drift)
             except Altered:
                 pass
@@ -396,12 +396,12 @@ class _Verify:
         return replace(totals, not_comparable="it was altered while it was verified", drift=())
 
     def _definitions(
-        self, settler: Settler, name: TableName, model: TableModel
+        self, resolver: Resolver, name: TableName, model: TableModel
     ) -> tuple[TableModel, TableModel | None, tuple[str, ...]]:
         """The models of both sides, and the drift between them; none that DDL of the source is on its way to mend.
         Raises Altered, and as Settler.
         """
-        about, side = settler.source.about, settler.side
+        about, side = resolver.source.about, resolver.side
         model, _, create = read_table(about, model.database, model.name)
 
         def compared() -> tuple[TableModel | None, tuple[str, ...]]:
@@ -414,11 +414,11 @@ class _Verify:
             return bool(drift) or known is not None and bool(why_not(Pair.of(model, known, side.target.kind)))
 
         known, drift = compared()
-        at = log_end(about) if self._holds_still else settler.source.at
+        at = log_end(about) if self._holds_still else resolver.source.at
         if at and is_odd() and self._applied.executed() != at:
             raise Ahead
         if is_odd():
-            settler.catch_up()
+            resolver.catch_up()
             known, drift = compared()
             if is_odd() and read_table(about, model.database, model.name)[0] != model:
                 raise Altered

@@ -8,7 +8,7 @@
     6 the first: COMMIT, the position with it       crash_commit_before_unlog, crash_commit_after
 
 Invariant: a prepared branch whose batch the row names is committed, every other one of this channel is rolled back,
-before anything else is applied or the position is moved by anybody (`settle_branches`). The position is committed
+before anything else is applied or the position is moved by anybody (`resolve_branches`). The position is committed
 last, so nobody reads one that is ahead of the rows. A name is used once: what a lost connection prepares late is of no
 batch that was decided. Branches are `rplctl-branch:INSTANCE:CHANNEL:BATCH.NUMBER`, 16 hex digits of chance and a
 number from 0 on; for INSTANCE and CHANNEL see xid.py. Who goes through the steps: transaction.commit_in_branches.
@@ -52,7 +52,7 @@ class Branches:
         verbs: TwoPhaseVerbs,
         count: int,
     ) -> None:
-        """Nothing may be prepared when this is called (`settle_branches`). Raises TargetError."""
+        """Nothing may be prepared when this is called (`resolve_branches`). Raises TargetError."""
         self.count = count
         self._targets: list[TwoPhaseTarget | None] = [first, *[None] * (count - 1)]
         self._another = another
@@ -65,13 +65,13 @@ class Branches:
         self._batch = ""
         self._foreign_keys = True
         self._begun: dict[int, TwoPhaseTarget] = {}
-        self._is_settled = True
+        self._is_resolved = True
         self._threads = ThreadPoolExecutor(count, thread_name_prefix="branch")
 
     # the steps
 
     def begin(self, *, foreign_keys: bool) -> None:
-        self.settle()
+        self.resolve()
         self._batch = _new_name()
         self._foreign_keys = foreign_keys
         self._target(0)
@@ -143,22 +143,22 @@ class Branches:
             target.rollback()
         except TargetError:
             target.reconnect()
-            self._is_settled = False
+            self._is_resolved = False
 
     # others' ends
 
-    def settle(self, *, is_doubtful: bool = False) -> None:
+    def resolve(self, *, is_doubtful: bool = False) -> None:
         """Resolve what is prepared, before anything else is applied.
 
         `is_doubtful`: a connection was lost, and statements sent over it may arrive late.
         """
-        if self._is_settled and not is_doubtful and not self._begun:
+        if self._is_resolved and not is_doubtful and not self._begun:
             return
         for target in self._begun.values():
             target.reconnect()
         self._begun.clear()
-        settle_branches(self._engine, self._channel, self._prefix, self._verbs)
-        self._is_settled = True
+        resolve_branches(self._engine, self._channel, self._prefix, self._verbs)
+        self._is_resolved = True
 
     def interrupt(self) -> None:
         """Make what the branches execute now fail, from another thread; the caller interrupts the first one itself."""
@@ -203,7 +203,7 @@ class Branches:
             raise failures[0]
 
 
-def settle_branches(engine: Engine, channel: str, prefix: str, verbs: TwoPhaseVerbs) -> None:
+def resolve_branches(engine: Engine, channel: str, prefix: str, verbs: TwoPhaseVerbs) -> None:
     """Resolve what a crash left prepared: commit the batch that was decided, roll back everything else.
 
     May be interrupted anywhere and repeated. The caller is alone with the channel. Raises TargetError.

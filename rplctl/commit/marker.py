@@ -20,7 +20,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, Update, bindparam, delete, insert, select, update
 
 from rplctl import mysql_errors as er
-from rplctl.commit.step import CommitMode, Ledger, taken_over
+from rplctl.commit.step import CommitMode, PositionStore, taken_over
 from rplctl.errors import TargetError
 from rplctl.info import RelayLogInfo
 from rplctl.own_tables.owner import claim_channel
@@ -34,7 +34,7 @@ CLOSE_PATIENCE_MS = 2000  # for SQLite's write lock at STOP
 log = logging.getLogger(__name__)
 
 
-class MarkerLedger(Ledger):
+class MarkerPositionStore(PositionStore):
     mode = CommitMode.MARKER
 
     def __init__(self, repository: InfoRepository[RelayLogInfo], channel: str, engine: Engine) -> None:

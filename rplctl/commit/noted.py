@@ -18,7 +18,7 @@ No decision is possible, and the channel stops after a crash, where
 - tables without transactions are changed by statements, or by rows that cannot be applied again, and the server does
   not tell that they are as before (only MyISAM does, for tables that were not changed in that second).
 In mode xa a logged ROLLBACK that shares the commit of others has no note: what MyISAM keeps of it may be done twice.
-Statements that may be executed twice (TRUNCATE, GRANT, ALTER SEQUENCE) have no note: schema/touched.py.
+Statements that may be executed twice (TRUNCATE, GRANT, ALTER SEQUENCE) have no note: schema/affected.py.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ from rplctl.own_tables.statement_note import (
     keep_note,
     kept_note,
 )
+from rplctl.schema.affected import Affected, Outcome, ServerObject
 from rplctl.schema.statement import TableName
-from rplctl.schema.touched import Outcome, ServerObject, Touched
 from rplctl.target.base import StatementTarget
 
 _CLIENT_ERRORS = range(2000, 3000)  # no answer arrived
@@ -64,45 +64,45 @@ class Decision(Enum):
     STOP = "stop"
 
 
-def decide(touched: Touched, before: Definitions, now: Definitions) -> Decision:
+def decide(affected: Affected, before: Definitions, now: Definitions) -> Decision:
     """Decide how to continue with a statement if nobody knows whether it was executed."""
-    if not touched.outcomes or before.keys() != touched.outcomes.keys():
+    if not affected.outcomes or before.keys() != affected.outcomes.keys():
         return Decision.STOP
     if any(definition is not None and definition.text == "?" for definition in (*before.values(), *now.values())):
         return Decision.STOP
-    changed = {found for found in before if _differ(found, touched, before, now)}
+    changed = {found for found in before if _differ(found, affected, before, now)}
     if not changed:
-        return Decision.STOP if _may_look_alike(touched, before) else Decision.EXECUTE
-    if all(_fits(found, touched, before, now, found in changed) for found in before):
+        return Decision.STOP if _may_look_alike(affected, before) else Decision.EXECUTE
+    if all(_fits(found, affected, before, now, found in changed) for found in before):
         return Decision.MOVE_ON
-    if touched.is_drop and all(now[found] is None for found in changed):
+    if affected.is_drop and all(now[found] is None for found in changed):
         return Decision.FINISH
     return Decision.STOP
 
 
-def _differ(found: ServerObject, touched: Touched, before: Definitions, now: Definitions) -> bool:
+def _differ(found: ServerObject, affected: Affected, before: Definitions, now: Definitions) -> bool:
     old, new = before[found], now[found]
     if old is None or new is None:
         return old is not new
     if (old.text, old.identity) != (new.text, new.identity):
         return True
-    return touched.may_look_alike and bool(old.altered) and old.altered != new.altered
+    return affected.may_look_alike and bool(old.altered) and old.altered != new.altered
 
 
-def _may_look_alike(touched: Touched, before: Definitions) -> bool:
+def _may_look_alike(affected: Affected, before: Definitions) -> bool:
     """True if the definitions may be unchanged although the statement was executed."""
     there = [definition for definition in before.values() if definition is not None]
-    if touched.may_look_alike:
+    if affected.may_look_alike:
         return not all(definition.altered for definition in there)
-    if touched.wants_identity and not touched.pairs:
+    if affected.wants_identity and not affected.pairs:
         return not all("=" in definition.identity for definition in there)  # InnoDB's number
-    return touched.wants_identity and _renamed(touched, before) == _identities(before)
+    return affected.wants_identity and _renamed(affected, before) == _identities(before)
 
 
-def _fits(found: ServerObject, touched: Touched, before: Definitions, now: Definitions, is_changed: bool) -> bool:
-    if touched.wants_identity and touched.pairs:
-        return _renamed(touched, before)[found] == _identities(now)[found]
-    match touched.outcomes[found]:
+def _fits(found: ServerObject, affected: Affected, before: Definitions, now: Definitions, is_changed: bool) -> bool:
+    if affected.wants_identity and affected.pairs:
+        return _renamed(affected, before)[found] == _identities(now)[found]
+    match affected.outcomes[found]:
         case Outcome.ABSENT:
             return now[found] is None
         case Outcome.PRESENT:
@@ -117,10 +117,10 @@ def _identities(definitions: Definitions) -> dict[ServerObject, str | None]:
     return {found: None if definition is None else definition.identity for found, definition in definitions.items()}
 
 
-def _renamed(touched: Touched, before: Definitions) -> dict[ServerObject, str | None]:
+def _renamed(affected: Affected, before: Definitions) -> dict[ServerObject, str | None]:
     """Return the identities of the objects after RENAME TABLE."""
     found = _identities(before)
-    for old, new in touched.pairs:
+    for old, new in affected.pairs:
         found[new], found[old] = found[old], None
     return found
 
@@ -168,7 +168,7 @@ class StatementNotes:
             self._kept = note if note is not None and is_of(note, before, after) else None
             self._has_row, self._is_known = note is not None, True
 
-    def carry_out(self, sql: bytes, touched: Touched, send: Callable[[bool], None]) -> None:
+    def carry_out(self, sql: bytes, affected: Affected, send: Callable[[bool], None]) -> None:
         """Have the statement carried out once. `send` executes it; True: as DROP … IF EXISTS. Raises RplError 1593
         where no decision is possible, and what `send` raises.
         """
@@ -176,9 +176,9 @@ class StatementNotes:
             return send(False)
         digest = hashlib.sha256(sql).hexdigest()[:32]
         decision = Decision.EXECUTE
-        now = self._target.definitions(touched.outcomes, identity=touched.wants_identity)
+        now = self._target.definitions(affected.outcomes, identity=affected.wants_identity)
         if self._kept is not None and self._kept.state is NoteState.SENT:
-            decision = self._decide(sql, digest, touched, now)
+            decision = self._decide(sql, digest, affected, now)
         else:
             self._keep(NoteState.SENT, self.event, digest, now)
             crash_point("crash_statement_after_note")
@@ -195,8 +195,8 @@ class StatementNotes:
         now, kept = self._target.row_states(tables), self._kept
         if kept is None or (kept.state is NoteState.DONE and not kept.events_done):
             return self._keep(NoteState.CUT, 0, "", now)
-        is_told = all(state is not None and state.altered for state in kept.definitions.values())
-        if kept.state is not NoteState.CUT or kept.definitions != now or not is_told:
+        is_reported = all(state is not None and state.altered for state in kept.definitions.values())
+        if kept.state is not NoteState.CUT or kept.definitions != now or not is_reported:
             raise RplError(
                 "the applier ended in the middle of a transaction on tables without transactions, which may hold its "
                 f"changes or a part of them: {', '.join(f'{database}.{name}' for database, name in tables)}",
@@ -209,13 +209,13 @@ class StatementNotes:
         if self._answered is None and self._kept is not None and self._kept.state is NoteState.CUT:
             self._answered = 0
 
-    def _decide(self, sql: bytes, digest: str, touched: Touched, now: Definitions) -> Decision:
+    def _decide(self, sql: bytes, digest: str, affected: Affected, now: Definitions) -> Decision:
         assert self._kept is not None
         before = self._kept.definitions
         is_this = (self._kept.events_done, self._kept.statement_hash) == (self.event, digest)
-        decision = decide(touched, before, now) if is_this else Decision.STOP
+        decision = decide(affected, before, now) if is_this else Decision.STOP
         if decision is Decision.STOP:
-            raise self._stop(sql, touched, before, now)
+            raise self._stop(sql, affected, before, now)
         if decision is Decision.MOVE_ON:
             log.info("the statement was carried out before the applier ended: only its position moves")
         return decision
@@ -275,8 +275,8 @@ class StatementNotes:
         finally:
             self._target.rollback()
 
-    def _stop(self, sql: bytes, touched: Touched, before: Definitions, now: Definitions) -> RplError:
-        said = [f"{found} {_compared(before.get(found), now[found])}" for found in touched.outcomes]
+    def _stop(self, sql: bytes, affected: Affected, before: Definitions, now: Definitions) -> RplError:
+        said = [f"{found} {_compared(before.get(found), now[found])}" for found in affected.outcomes]
         text = masked(sql.decode("utf-8", "replace"))[:_LONGEST_SHOWN]
         return RplError(
             "the applier ended while the target executed a statement that commits by itself, and the definitions do "

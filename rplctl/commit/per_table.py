@@ -25,7 +25,7 @@ from typing import cast
 from sqlalchemy import Connection, Engine
 
 from rplctl.commit.ambiguous_commit import InDoubt, until_answered
-from rplctl.commit.step import CommitMode, Ledger, Step
+from rplctl.commit.step import CommitMode, PositionStore, Step
 from rplctl.errors import LockBusy, RplError, TargetError
 from rplctl.failpoint import crash_point
 from rplctl.info import RelayLogInfo
@@ -38,14 +38,14 @@ from rplctl.target.lake import LakeTables, LakeTarget, PendingTable
 log = logging.getLogger(__name__)
 
 
-class PerTableLedger(Ledger):
+class PerTablePositionStore(PositionStore):
     """`own`: of our own tables, which are one database: of mode transaction or marker. `unfinished`: the batch that is
     decided, and not in all its tables yet.
     """
 
     mode = CommitMode.PER_TABLE
 
-    def __init__(self, own: Ledger, channel: str, engine: Engine, tables: LakeTables) -> None:
+    def __init__(self, own: PositionStore, channel: str, engine: Engine, tables: LakeTables) -> None:
         super().__init__()
         self.unfinished: LakeBatch | None = None
         self._own = own
@@ -147,49 +147,49 @@ class PerTableLedger(Ledger):
             )
 
 
-def commit_per_table(target: Target, ledger: PerTableLedger, step: Step, apply: Callable[[], None]) -> None:
+def commit_per_table(target: Target, store: PerTablePositionStore, step: Step, apply: Callable[[], None]) -> None:
     """Commit a step as transaction.commit_group does.
 
     Called again after an error past the decision, it finishes the step and does not apply it.
     """
     lake = cast(LakeTarget, target)
-    if ledger.is_decided():
-        _finish(ledger, step)
-        ledger.committed(step.after)
+    if store.is_decided():
+        _finish(store, step)
+        store.committed(step.after)
         return
     lake.begin(foreign_keys=True)
     try:
         crash_point("crash_before_update_pos")
-        ledger.advance(lake.connection, step.before, step.before)  # the fence: nothing moves yet
+        store.advance(lake.connection, step.before, step.before)  # the fence: nothing moves yet
         crash_point("crash_after_update_pos_before_apply")
         apply()
         crash_point("crash_after_apply")
-        ledger.decide(lake, step)
+        store.decide(lake, step)
         crash_point("crash_commit_before")
     except BaseException:
-        ledger.unfinished = None
+        store.unfinished = None
         lake.rollback()
         raise
-    with ledger.guard():
+    with store.guard():
         try:
             lake.commit()
         except TargetError as error:
-            ledger.unfinished = None
+            store.unfinished = None
             raise InDoubt(error.message, errno=error.errno, hint=error.hint) from error  # the next start reads it
-        if ledger.is_decided():
+        if store.is_decided():
             crash_point("crash_per_table_after_intent")
-            _finish(ledger, step)
+            _finish(store, step)
         else:
             crash_point("crash_commit_after")
             crash_point("crash_after_commit_before_update_pos")
-        until_answered(lambda: ledger.committed(step.after))
+        until_answered(lambda: store.committed(step.after))
     crash_point("crash_after_commit_and_update_pos")
 
 
-def _finish(ledger: PerTableLedger, step: Step) -> None:
+def _finish(store: PerTablePositionStore, step: Step) -> None:
     """Finish what is decided. If a table stays unavailable, the next start finishes it. Raises InDoubt then."""
     try:
-        until_answered(lambda: ledger.finish(step))
+        until_answered(lambda: store.finish(step))
     except InDoubt:
         raise
     except TargetError as error:

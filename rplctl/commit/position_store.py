@@ -27,11 +27,11 @@ from rplctl.applied_log.files import binary_log_files
 from rplctl.channel import Channel
 from rplctl.commit.belonging import identity_of, refuse_unfit
 from rplctl.commit.branches import Branches
-from rplctl.commit.marker import MarkerLedger, read_marker, remove_marker
+from rplctl.commit.marker import MarkerPositionStore, read_marker, remove_marker
 from rplctl.commit.noted import StatementNotes
-from rplctl.commit.per_table import PerTableLedger
+from rplctl.commit.per_table import PerTablePositionStore
 from rplctl.commit.resolve import open_two_phase, several_workers, two_phases_for, verbs_for
-from rplctl.commit.step import CommitMode, Ledger, taken_over
+from rplctl.commit.step import CommitMode, PositionStore, taken_over
 from rplctl.commit.xid import branch_prefix
 from rplctl.config import Config
 from rplctl.errors import ConfigError, LockBusy
@@ -52,17 +52,21 @@ from rplctl.target.base import StatementTarget, Target, TwoPhaseTarget
 log = logging.getLogger(__name__)
 
 
-def open_ledger(config: Config, channel: Channel, engine: Engine) -> Ledger:
+def open_position_store(config: Config, channel: Channel, engine: Engine) -> PositionStore:
     """Choose the commit mode from where the repository is, and what its engine can do now. Raises UnfitTarget where
     the target does not belong to the stored position.
     """
     refuse_unfit(config, channel, lambda: engine)
     repository = open_relay_log_info(config, channel, lambda: engine)
-    kind = TableLedger if repository.kind is RepositoryKind.TABLE and repository.is_transactional() else MarkerLedger
+    kind = (
+        TablePositionStore
+        if repository.kind is RepositoryKind.TABLE and repository.is_transactional()
+        else MarkerPositionStore
+    )
     two_phase = open_two_phase(config, channel, engine, repository)
-    ledger: Ledger = two_phase or kind(repository, channel.name, engine)
+    store: PositionStore = two_phase or kind(repository, channel.name, engine)
     ours, _ = identity_of(config, channel, lambda: engine)
-    ledger.owner = replace(ours, Instance_id=made_instance_id(config.datadir))
+    store.owner = replace(ours, Instance_id=made_instance_id(config.datadir))
     dialect = dialect_of(target_kind(config.target_place))
     if dialect.commits_per_table:
         if config.log_bin:
@@ -70,14 +74,14 @@ def open_ledger(config: Config, channel: Channel, engine: Engine) -> Ledger:
                 "log_bin: a lake has no transactions that a binary log could be told of",
                 hint="set log_bin = '' in rplctl.toml; the lake's tables of changes are the log",
             )
-        ledger = PerTableLedger(ledger, channel.name, engine, dialect.lake_tables(engine))
-    ledger.guard = gtid_map(config.datadir).shared
+        store = PerTablePositionStore(store, channel.name, engine, dialect.lake_tables(engine))
+    store.guard = gtid_map(config.datadir).shared
     if (files := binary_log_files(config, channel)) is not None:
-        ledger.log = BinaryLog(files, config, replica_server_id(config, channel))
-    return ledger
+        store.log = BinaryLog(files, config, replica_server_id(config, channel))
+    return store
 
 
-def open_branches(config: Config, channel: Channel, target: Target, ledger: Ledger) -> Branches | None:
+def open_branches(config: Config, channel: Channel, target: Target, store: PositionStore) -> Branches | None:
     """Open the worker connections; None if one connection commits.
 
     Raises ConfigError if the target allows no others, TargetError.
@@ -89,7 +93,7 @@ def open_branches(config: Config, channel: Channel, target: Target, ledger: Ledg
     if config.replica_preserve_commit_order:
         log.info("%s: one connection commits, for replica_preserve_commit_order is on", option)
         return None
-    if ledger.mode is CommitMode.XA:
+    if store.mode is CommitMode.XA:
         raise ConfigError(
             f"{option}: one connection commits while the position is elsewhere (commit_mode=xa)",
             channel=channel.name,
@@ -113,9 +117,9 @@ def open_branches(config: Config, channel: Channel, target: Target, ledger: Ledg
     return Branches(first, another, channel.name, branch_prefix(channel), verbs, count)
 
 
-def open_notes(ledger: Ledger, target: StatementTarget, channel: Channel, info: RelayLogInfo) -> StatementNotes:
+def open_notes(store: PositionStore, target: StatementTarget, channel: Channel, info: RelayLogInfo) -> StatementNotes:
     """Open the statement notes of a channel that is positioned at `info`. Raises TargetError."""
-    return StatementNotes(target, channel.name, info, position_follows=ledger.mode is CommitMode.XA)
+    return StatementNotes(target, channel.name, info, position_follows=store.mode is CommitMode.XA)
 
 
 def position_holder(config: Config, channel: Channel, engine: Engine) -> Callable[[Connection], None] | None:
@@ -141,7 +145,7 @@ def position_holder(config: Config, channel: Channel, engine: Engine) -> Callabl
     return holds
 
 
-class TableLedger(Ledger):
+class TablePositionStore(PositionStore):
     mode = CommitMode.TRANSACTION
 
     def __init__(self, repository: InfoRepository[RelayLogInfo], channel: str, engine: Engine) -> None:
@@ -186,18 +190,18 @@ class TableLedger(Ledger):
         """Do nothing: the position is in the target (see `committed`)."""
 
 
-def settle(config: Config, channel: Channel, engine: Engine) -> None:
+def resolve(config: Config, channel: Channel, engine: Engine) -> None:
     """Bring file and marker in step while no applier runs: before CHANGE MASTER moves the position, so that it
     counts.
     """
-    ledger = open_ledger(config, channel, engine)
-    ledger.close(ledger.open())
+    store = open_position_store(config, channel, engine)
+    store.close(store.open())
 
 
-def shown_mode(config: Config, ledger: Ledger) -> str:
+def shown_mode(config: Config, store: PositionStore) -> str:
     """Return the mode for show-status, with the reason if it is not the mode that was asked for."""
-    if config.commit_mode != "xa" or ledger.mode is CommitMode.XA:
-        return ledger.mode.value
-    if ledger.mode is CommitMode.TRANSACTION:
-        return f"{ledger.mode.value} (not xa: the position is in the target's own transaction)"
-    return f"{ledger.mode.value} (not xa: the position's table keeps nothing through a crash)"
+    if config.commit_mode != "xa" or store.mode is CommitMode.XA:
+        return store.mode.value
+    if store.mode is CommitMode.TRANSACTION:
+        return f"{store.mode.value} (not xa: the position is in the target's own transaction)"
+    return f"{store.mode.value} (not xa: the position's table keeps nothing through a crash)"

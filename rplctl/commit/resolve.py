@@ -14,7 +14,7 @@ from sqlalchemy import Engine
 from rplctl.applied_log.end import logged_record
 from rplctl.applied_log.files import binary_log_files
 from rplctl.channel import Channel
-from rplctl.commit.branches import settle_branches
+from rplctl.commit.branches import resolve_branches
 from rplctl.commit.participants.base import PositionParticipant
 from rplctl.commit.participants.choice import (
     chosen_participant,
@@ -23,7 +23,7 @@ from rplctl.commit.participants.choice import (
     pages_path,
     possible_participants,
 )
-from rplctl.commit.two_phase import XaLedger
+from rplctl.commit.two_phase import XaPositionStore
 from rplctl.commit.xid import branch_prefix, instance_name, xid_prefix
 from rplctl.config import Config
 from rplctl.errors import ConfigError, NotRunning
@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 
 def open_two_phase(
     config: Config, channel: Channel, engine: Engine, repository: InfoRepository[RelayLogInfo]
-) -> XaLedger | None:
+) -> XaPositionStore | None:
     """The ledger of mode `xa`, None in another mode; in both, what a crash left between two phases is resolved.
 
     Raises ConfigError when two-phase commit is wanted and the target cannot do it, TargetError.
@@ -51,7 +51,7 @@ def open_two_phase(
         return None
     if not wanted and not instance_name(channel.datadir):
         return None
-    settle_branches(engine, channel.name, branch_prefix(channel), verbs)
+    resolve_branches(engine, channel.name, branch_prefix(channel), verbs)
     prefix = xid_prefix(channel)
     resolve_prepared(
         possible_participants(config, channel, engine, prefix), engine, prefix, verbs, _logged(config, channel)
@@ -62,7 +62,7 @@ def open_two_phase(
         return None
     for weakness in weaknesses:
         log.warning("commit_mode=xa: %s", weakness)
-    return XaLedger(repository, participant, engine, prefix, verbs)
+    return XaPositionStore(repository, participant, engine, prefix, verbs)
 
 
 def resolve_prepared(
@@ -97,12 +97,12 @@ def resolve_prepared(
             participant.commit_by_xid(decision)
 
 
-def settle_prepared(config: Config, channel: Channel, engine: Callable[[], Engine]) -> None:
+def finish_prepared(config: Config, channel: Channel, engine: Callable[[], Engine]) -> None:
     """Resolve prepared positions before RelayLogInfo moves or is removed: none may remain in the old repository."""
     verbs = two_phase_verbs(engine().dialect.name) if instance_name(channel.datadir) else None
     if verbs is None:
         return
-    settle_branches(engine(), channel.name, branch_prefix(channel), verbs)
+    resolve_branches(engine(), channel.name, branch_prefix(channel), verbs)
     file = open_repository(RELAY_LOG_INFO, RepositoryKind.FILE, config, channel, engine)
     has_line = file.exists() and file.read().prepared is not None
     if not has_line and not pages_path(channel).exists() and not logged_path(channel).exists():

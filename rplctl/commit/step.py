@@ -38,7 +38,7 @@ class Step(NamedTuple):
     after: RelayLogInfo
 
 
-class Ledger(ABC):
+class PositionStore(ABC):
     """Who keeps the position (position_store.py). `log`: None while `log_bin` is off. `branches`: further connections
     that commit, or None. `notes`: of a target that executes statements, or None. `guard`: held from COMMIT until
     `committed` returns: no GTID counts as executed while log-status looks. `owner`: whose the channel's rows in the

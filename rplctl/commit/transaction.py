@@ -18,9 +18,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rplctl.commit.ambiguous_commit import InDoubt, until_answered
-from rplctl.commit.per_table import PerTableLedger, commit_per_table
-from rplctl.commit.step import Ledger, Step, taken_over
-from rplctl.commit.two_phase import XaLedger, commit_in_two_phases
+from rplctl.commit.per_table import PerTablePositionStore, commit_per_table
+from rplctl.commit.step import PositionStore, Step, taken_over
+from rplctl.commit.two_phase import XaPositionStore, commit_in_two_phases
 from rplctl.errors import RplError, TargetError
 from rplctl.failpoint import crash_point
 from rplctl.info import RelayLogInfo
@@ -28,33 +28,33 @@ from rplctl.target.base import Target
 
 
 def commit_group(
-    target: Target, ledger: Ledger, step: Step, apply: Callable[[], None], *, foreign_keys: bool = True
+    target: Target, store: PositionStore, step: Step, apply: Callable[[], None], *, foreign_keys: bool = True
 ) -> None:
     """Apply and move the position by `step` in one transaction; on any error neither happened."""
-    if isinstance(ledger, XaLedger):
-        commit_in_two_phases(target, ledger, step, apply, foreign_keys=foreign_keys)
+    if isinstance(store, XaPositionStore):
+        commit_in_two_phases(target, store, step, apply, foreign_keys=foreign_keys)
         return
-    if isinstance(ledger, PerTableLedger):
-        commit_per_table(target, ledger, step, apply)
+    if isinstance(store, PerTablePositionStore):
+        commit_per_table(target, store, step, apply)
         return
-    if ledger.branches is not None:
-        ledger.branches.settle()
+    if store.branches is not None:
+        store.branches.resolve()
     target.begin(foreign_keys=foreign_keys)
     try:
-        _move_and_apply(target, ledger, step, apply)
+        _move_and_apply(target, store, step, apply)
     except BaseException:
         target.rollback()
         raise
-    with ledger.guard():
-        _commit_logged(target, ledger, step)
+    with store.guard():
+        _commit_logged(target, store, step)
         crash_point("crash_commit_after")
         crash_point("crash_after_commit_before_update_pos")
-        until_answered(lambda: ledger.committed(step.after))
+        until_answered(lambda: store.committed(step.after))
     crash_point("crash_after_commit_and_update_pos")
 
 
 def commit_after(
-    target: Target, ledger: Ledger, step: Step, apply: Callable[[], None], *, foreign_keys: bool = True
+    target: Target, store: PositionStore, step: Step, apply: Callable[[], None], *, foreign_keys: bool = True
 ) -> None:
     """Apply, then move the position, for groups that may commit by themselves (WL#2775: "non-transactional").
 
@@ -62,12 +62,12 @@ def commit_after(
     next start decides by the notes what of the change is there (noted.py).
     """
     expected, new = step
-    notes = ledger.notes
-    if ledger.branches is not None:
-        ledger.branches.settle()
+    notes = store.notes
+    if store.branches is not None:
+        store.branches.resolve()
     target.begin(foreign_keys=foreign_keys)
     try:
-        stored = ledger.stored(target.connection)
+        stored = store.stored(target.connection)
         if stored is not None and not stored.is_at(expected):
             raise taken_over(expected)
         if notes is not None:
@@ -75,7 +75,7 @@ def commit_after(
         if notes is None or not notes.is_whole:
             apply()
         crash_point("crash_after_commit_before_update_pos")
-        ledger.advance(target.connection, expected, new)
+        store.advance(target.connection, expected, new)
         if notes is not None:
             notes.close()
     except BaseException:
@@ -83,32 +83,32 @@ def commit_after(
         if notes is not None:
             notes.failed()
         raise
-    with ledger.guard():
-        _commit_logged(target, ledger, step)
+    with store.guard():
+        _commit_logged(target, store, step)
         crash_point("crash_commit_after")
-        until_answered(lambda: ledger.committed(new))
+        until_answered(lambda: store.committed(new))
     if notes is not None:
         notes.committed()
     crash_point("crash_after_commit_and_update_pos")
 
 
 def commit_in_branches(
-    target: Target, ledger: Ledger, step: Step, apply: Callable[[], None], *, foreign_keys: bool = True
+    target: Target, store: PositionStore, step: Step, apply: Callable[[], None], *, foreign_keys: bool = True
 ) -> None:
     """Apply and move the position by `step` over several connections, or on any error neither (as commit_group)."""
-    branches = ledger.branches
+    branches = store.branches
     assert branches is not None
     branches.begin(foreign_keys=foreign_keys)
     try:
-        _move_and_apply(target, ledger, step, apply)
+        _move_and_apply(target, store, step, apply)
         branches.prepare()
         crash_point("crash_commit_after_prepare")
-        if ledger.log is not None:
-            ledger.log.before_commit(*step)
+        if store.log is not None:
+            store.log.before_commit(*step)
     except BaseException:
         branches.roll_back()
         raise
-    with ledger.guard():
+    with store.guard():
         try:
             branches.decide()
         except InDoubt:
@@ -118,47 +118,47 @@ def commit_in_branches(
             raise
         crash_point("crash_commit_after_log")
         branches.commit()
-        if ledger.log is not None:
-            ledger.log.after_commit(*step)
+        if store.log is not None:
+            store.log.after_commit(*step)
         crash_point("crash_commit_before_unlog")
-        until_answered(lambda: ledger.committed(step.after))
+        until_answered(lambda: store.committed(step.after))
     crash_point("crash_commit_after")
 
 
-def _move_and_apply(target: Target, ledger: Ledger, step: Step, apply: Callable[[], None]) -> None:
+def _move_and_apply(target: Target, store: PositionStore, step: Step, apply: Callable[[], None]) -> None:
     """Move the position and apply, in the position's transaction."""
     crash_point("crash_before_update_pos")
-    ledger.advance(target.connection, *step)
+    store.advance(target.connection, *step)
     crash_point("crash_after_update_pos_before_apply")
     apply()
     crash_point("crash_after_apply")
     crash_point("crash_commit_before")
 
 
-def _commit_logged(target: Target, ledger: Ledger, step: Step) -> None:
+def _commit_logged(target: Target, store: PositionStore, step: Step) -> None:
     """Commit, then write the binary log of applied transactions; write it first if no data change (binary_log.py)."""
-    if ledger.log is None:
-        _commit(target, ledger, step.after)
+    if store.log is None:
+        _commit(target, store, step.after)
         return
-    ledger.log.before_commit(*step)
-    _commit(target, ledger, step.after)
-    ledger.log.after_commit(*step)
+    store.log.before_commit(*step)
+    _commit(target, store, step.after)
+    store.log.after_commit(*step)
     crash_point("crash_commit_after_log")
     crash_point("crash_commit_before_unlog")
 
 
-def _commit(target: Target, ledger: Ledger, new: RelayLogInfo) -> None:
+def _commit(target: Target, store: PositionStore, new: RelayLogInfo) -> None:
     """COMMIT; an error counts only when the target does not hold the new position."""
     try:
         target.commit()
     except TargetError:
-        if not until_answered(lambda: _is_committed(target, ledger, new)):
+        if not until_answered(lambda: _is_committed(target, store, new)):
             raise
 
 
-def _is_committed(target: Target, ledger: Ledger, new: RelayLogInfo) -> bool:
+def _is_committed(target: Target, store: PositionStore, new: RelayLogInfo) -> bool:
     """True if the target holds the new position after a failed COMMIT. Reconnects, and rolls back what may be open."""
     target.reconnect()
-    stored = ledger.stored(target.connection)
+    stored = store.stored(target.connection)
     target.rollback()
     return stored is not None and stored.exec_position == new.exec_position

@@ -26,7 +26,7 @@ from sqlalchemy import Connection, Engine
 from rplctl.commit.ambiguous_commit import until_answered
 from rplctl.commit.marker import one_that_counts, read_marker, remove_marker
 from rplctl.commit.participants.base import PositionParticipant
-from rplctl.commit.step import CommitMode, Ledger, Step, taken_over
+from rplctl.commit.step import CommitMode, PositionStore, Step, taken_over
 from rplctl.commit.xid import xid_of
 from rplctl.errors import TargetError
 from rplctl.failpoint import crash_point
@@ -39,7 +39,7 @@ from rplctl.target.base import Target, TwoPhaseTarget, TwoPhaseVerbs
 log = logging.getLogger(__name__)
 
 
-class XaLedger(Ledger):
+class XaPositionStore(PositionStore):
     mode = CommitMode.XA
 
     def __init__(
@@ -125,20 +125,20 @@ class XaLedger(Ledger):
 
 
 def commit_in_two_phases(
-    target: Target, ledger: XaLedger, step: Step, apply: Callable[[], None], *, foreign_keys: bool = True
+    target: Target, store: XaPositionStore, step: Step, apply: Callable[[], None], *, foreign_keys: bool = True
 ) -> None:
     """Commit a step as transaction.commit_group does.
 
     Called again after an error past the decision, it finishes the step and does not apply it.
     """
-    xid = xid_of(ledger.prefix, step.after)
-    if ledger.decided:
-        if ledger.decided != xid:
-            raise TargetError(f"{ledger.decided} is decided and not finished", hint="rplctl start finishes it first")
-        with ledger.guard():
-            _finish_elsewhere(ledger, target.engine, xid)
+    xid = xid_of(store.prefix, step.after)
+    if store.decided:
+        if store.decided != xid:
+            raise TargetError(f"{store.decided} is decided and not finished", hint="rplctl start finishes it first")
+        with store.guard():
+            _finish_elsewhere(store, target.engine, xid)
         return
-    ledger.begin(target, xid, foreign_keys=foreign_keys)
+    store.begin(target, xid, foreign_keys=foreign_keys)
     try:
         crash_point("crash_before_update_pos")
         apply()
@@ -150,20 +150,20 @@ def commit_in_two_phases(
         _undo(target)
         raise
     with ExitStack() as held:
-        if ledger.log is not None:
-            held.enter_context(ledger.guard())  # nobody may see the log ahead of the target
-        _decide(target, ledger, xid, step)
-        if ledger.log is None:
-            held.enter_context(ledger.guard())
-        _carry_out(target, ledger, xid)
+        if store.log is not None:
+            held.enter_context(store.guard())  # nobody may see the log ahead of the target
+        _decide(target, store, xid, step)
+        if store.log is None:
+            held.enter_context(store.guard())
+        _carry_out(target, store, xid)
     crash_point("crash_commit_after")
 
 
-def _decide(target: Target, ledger: XaLedger, xid: str, step: Step) -> None:
+def _decide(target: Target, store: XaPositionStore, xid: str, step: Step) -> None:
     try:
-        ledger.decide(xid, *step)
+        store.decide(xid, *step)
     except BaseException:
-        if ledger.decided:
+        if store.decided:
             target.reconnect()  # leaves it prepared
         else:
             _undo(target)
@@ -171,25 +171,25 @@ def _decide(target: Target, ledger: XaLedger, xid: str, step: Step) -> None:
     crash_point("crash_commit_after_log")
 
 
-def _carry_out(target: Target, ledger: XaLedger, xid: str) -> None:
+def _carry_out(target: Target, store: XaPositionStore, xid: str) -> None:
     """Commit what is decided, on the connection that prepared it."""
     try:
         target.commit()
     except TargetError:
         target.reconnect()
-        until_answered(lambda: _finish_elsewhere(ledger, target.engine, xid))
+        until_answered(lambda: _finish_elsewhere(store, target.engine, xid))
         return
     crash_point("crash_commit_between_engines")
     crash_point("crash_commit_before_unlog")
-    ledger.participant.commit()
-    ledger.decided = ""
+    store.participant.commit()
+    store.decided = ""
 
 
-def _finish_elsewhere(ledger: XaLedger, engine: Engine, xid: str) -> None:
+def _finish_elsewhere(store: XaPositionStore, engine: Engine, xid: str) -> None:
     """The decided transaction, when its own connection did not say that it is committed."""
-    ledger.verbs.end_prepared(engine, "COMMIT", xid)
-    ledger.participant.commit_by_xid(xid)
-    ledger.decided = ""
+    store.verbs.end_prepared(engine, "COMMIT", xid)
+    store.participant.commit_by_xid(xid)
+    store.decided = ""
 
 
 def _undo(target: Target) -> None:

@@ -65,7 +65,7 @@ class BinlogError(Exception):
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _reported() -> Iterator[None]:
     try:
         yield
     except RplError as error:
@@ -83,7 +83,7 @@ class BinlogDataSource(api.DataSource):
 
     def schema(self) -> sql.StructType:
         """Return the schema of the rows. Raises BinlogError."""
-        with _told():
+        with _reported():
             return self._schema(_with_logs(Options.parse(self.options)))
 
     @staticmethod
@@ -104,11 +104,11 @@ class BinlogDataSource(api.DataSource):
     def reader(self, schema: sql.StructType) -> api.DataSourceReader:
         """A reader that takes filters only where Spark gives it some: elsewhere Spark refuses a reader that could."""
         kind = FilteredBinlogReader if _FILTERS_PUSHED_BY in sys.modules else BinlogReader
-        with _told():
+        with _reported():
             return kind(_with_logs(Options.parse(self.options)), schema)
 
     def streamReader(self, schema: sql.StructType) -> api.DataSourceStreamReader:
-        with _told():
+        with _reported():
             return BinlogStreamReader(Options.parse(self.options), schema)
 
 
@@ -122,7 +122,7 @@ class _Reads:
     def read(self, partition: api.InputPartition) -> Iterator[pa.RecordBatch]:
         schema = to_arrow_schema(self._schema, timezone="UTC")
         for piece, sent in partition.value:
-            with _told():
+            with _reported():
                 batches = self._batches(piece, schema, as_file(sent, piece.end) if sent else None)
             yield from batches
 
@@ -164,7 +164,7 @@ class BinlogReader(_Reads, api.DataSourceReader):
     """The partitions of a batch."""
 
     def partitions(self) -> Sequence[api.InputPartition]:
-        with _told():
+        with _reported():
             return self._partitions(Walk(self._options, self._asked).to())
 
 
@@ -200,7 +200,7 @@ class BinlogStreamReader(_Reads, api.DataSourceStreamReader, SupportsTriggerAvai
         self._pieces: dict[tuple[BinlogPosition, BinlogPosition], list[Piece]] = {}
 
     def initialOffset(self) -> dict[str, Any]:
-        with _told():
+        with _reported():
             self._look()
             walk = Walk(self._options)
         self._walks[walk.place] = walk
@@ -209,7 +209,7 @@ class BinlogStreamReader(_Reads, api.DataSourceStreamReader, SupportsTriggerAvai
     def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:
         """Spark before 4.2 names no start: then all that is there is next."""
         begun = _place(start) if start else (max(self._walks, key=BinlogPosition.order_key) if self._walks else None)
-        with _told():
+        with _reported():
             self._look()
             walk = (self._at(begun) if begun else Walk(self._options)).copy()
             came_from = walk.place
@@ -219,7 +219,7 @@ class BinlogStreamReader(_Reads, api.DataSourceStreamReader, SupportsTriggerAvai
         return _offset(walk.place)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        with _told():
+        with _reported():
             self._look()
             walk = Walk(self._options)
             walk.to()
@@ -229,12 +229,12 @@ class BinlogStreamReader(_Reads, api.DataSourceStreamReader, SupportsTriggerAvai
         bounds = _place(start), _place(end)
         pieces = self._pieces.pop(bounds, None)
         if pieces is None:
-            with _told():
+            with _reported():
                 self._look()
                 walk = self._at(bounds[0]).copy()
                 pieces = walk.to(bounds[1])
             self._walks[walk.place] = walk
-        with _told():
+        with _reported():
             return self._partitions(pieces)
 
     def _look(self) -> None:

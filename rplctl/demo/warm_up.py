@@ -13,7 +13,6 @@ from dataclasses import replace
 import numpy as np
 
 from rplctl.demo import BINLOG_FOLDER
-from rplctl.event.bag import bag_changes
 from rplctl.event.checksum import verify_events
 from rplctl.event.column import column_formats
 from rplctl.event.distinct_ranges import distinct_ranges
@@ -22,6 +21,7 @@ from rplctl.event.images import walk_images
 from rplctl.event.jit import byte_view
 from rplctl.event.kernel_cache import LOCK_FILE, STAMP_FILE, is_compiled, made_folder
 from rplctl.event.maps_in_force import maps_in_force
+from rplctl.event.multiset import multiset_changes
 from rplctl.event.net_change import net_changes
 from rplctl.event.open_group import OpenGroup
 from rplctl.event.packets import deframe
@@ -72,7 +72,7 @@ def run_kernels() -> None:
     formats = column_formats(table_map)
     images = walk_images(events, formats)
     net_changes(images, [0])
-    bag_changes(replace(images, before=images.after))
+    multiset_changes(replace(images, before=images.after))
     everything = np.arange(len(images.cell_start))
     for column, column_format in enumerate(formats):
         decode_column(images, everything, column, column_format)
@@ -81,9 +81,9 @@ def run_kernels() -> None:
     form = TextForm(lambda value: str(value).encode(), takes_bytes=True)
     columns = [fields_of(images, everything, c, f, form) for c, f in enumerate(formats)]
     list(EncodedText(columns))
-    framed = byte_view(b"".join(EncodedText(columns, framed=True)))
-    row_ends(framed, len(columns), framed=True)
-    field_spans(framed, len(columns) * len(everything))
+    length_prefixed = byte_view(b"".join(EncodedText(columns, length_prefixed=True)))
+    row_ends(length_prefixed, len(columns), length_prefixed=True)
+    field_spans(length_prefixed, len(columns) * len(everything))
 
 
 if __name__ == "__main__" and not is_compiled():

@@ -38,7 +38,7 @@ _DATED = frozenset(
     }
 )
 PIECE_BYTES = 16 << 20
-LONGEST_FRAMED = 1 << 16  # bytes of a row's cells: many such rows fit into a packet
+LONGEST_LENGTH_PREFIXED = 1 << 16  # bytes of a row's cells: many such rows fit into a packet
 _NEWLINE = ord("\n")
 _DIGITS = 20  # of the longest 64-bit number, sign included
 _WITH_OWN_LENGTH = frozenset(
@@ -109,17 +109,17 @@ def _are_real_dates(sheet: TextSheet) -> bool:
 
 class EncodedText:
     """All rows of the columns (at least one), one behind another: `len` bytes, made piece by piece while they are
-    iterated over, so that a row of 1 GB is never held. `framed`: only for rows whose cells are LONGEST_FRAMED
-    at most.
+    iterated over, so that a row of 1 GB is never held. `length_prefixed` needs rows whose cells have at most
+    LONGEST_LENGTH_PREFIXED bytes.
     """
 
-    def __init__(self, columns: Sequence[Fields], *, framed: bool = False) -> None:
+    def __init__(self, columns: Sequence[Fields], *, length_prefixed: bool = False) -> None:
         self._columns = columns
-        self._framed = framed
+        self._length_prefixed = length_prefixed
         self._ends = np.zeros(len(columns[0].starts), np.int64)  # of the rows
-        if framed:
+        if length_prefixed:
             for c in columns:
-                _measure_framed(c.starts, c.lengths, self._ends)
+                _measure_length_prefixed(c.starts, c.lengths, self._ends)
         else:
             self._plain = [_measure(c.data, c.starts, c.lengths, c.plain, self._ends) for c in columns]
         np.cumsum(self._ends, out=self._ends)
@@ -159,16 +159,16 @@ class EncodedText:
 
     def _put(self, number: int, starts: Ints, lengths: npt.NDArray[np.int32], out: ByteArray, cursor: Ints) -> None:
         data = self._columns[number].data
-        if self._framed:
-            _put_framed(data, starts, lengths, out, cursor)
+        if self._length_prefixed:
+            _put_length_prefixed(data, starts, lengths, out, cursor)
         else:
             separator = 10 if number == len(self._columns) - 1 else 9
             _put(data, starts, lengths, self._plain[number], np.uint8(separator), out, cursor)
 
 
-def row_ends(text: ByteArray, columns: int, *, framed: bool) -> Ints:
+def row_ends(text: ByteArray, columns: int, *, length_prefixed: bool) -> Ints:
     """Where each row of an EncodedText ends."""
-    if not framed:
+    if not length_prefixed:
         return np.flatnonzero(text == _NEWLINE) + 1  # a newline within a field is escaped
     ends = np.empty(len(text) // columns, np.int64)
     return ends[: _find_frames(text, columns, ends)]
@@ -285,7 +285,7 @@ def _put(data: Any, starts: Any, lengths: Any, plain: Any, separator: Any, out: 
 
 
 @lean_kernel
-def _measure_framed(starts: Any, lengths: Any, sizes: Any) -> None:
+def _measure_length_prefixed(starts: Any, lengths: Any, sizes: Any) -> None:
     """Add each field's length, framed."""
     for i in range(len(starts)):
         if starts[i] < 0:
@@ -297,7 +297,7 @@ def _measure_framed(starts: Any, lengths: Any, sizes: Any) -> None:
 
 
 @lean_kernel
-def _put_framed(data: Any, starts: Any, lengths: Any, out: Any, cursor: Any) -> None:
+def _put_length_prefixed(data: Any, starts: Any, lengths: Any, out: Any, cursor: Any) -> None:
     """Write each field at its row's cursor and move that on."""
     for i in range(len(starts)):
         p = starts[i]

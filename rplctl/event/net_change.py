@@ -168,17 +168,17 @@ def _same_key(data: Any, starts: Any, lengths: Any, a: Any, a_other: Any, b: Any
 
 
 @lean_kernel
-def entry_of(data: Any, cells: Any, image: Any, other: Any, keys: Any, table: Any, size: Any, told: Any) -> Any:
-    """The entry of a key; a key that is not there yet becomes entry `size`. `told`: `telling_hashes`."""
+def entry_of(data: Any, cells: Any, image: Any, other: Any, keys: Any, table: Any, size: Any, exact_hashes: Any) -> Any:
+    """The entry of a key; a key that is not there yet becomes entry `size`. `exact_hashes`: `telling_hashes`."""
     starts, lengths = cells
     slots, hashes, key_images = table
-    h = told[image] if len(told) else _hash_key(data, starts, lengths, image, other, keys)
+    h = exact_hashes[image] if len(exact_hashes) else _hash_key(data, starts, lengths, image, other, keys)
     mask = np.uint64(len(slots) - 1)
     slot = h & mask
     while slots[slot] >= 0:
         entry = np.int64(slots[slot])
         if hashes[entry] == h and (
-            len(told)
+            len(exact_hashes)
             or _same_key(data, starts, lengths, image, other, key_images[entry, 0], key_images[entry, 1], keys)
         ):
             return entry
@@ -191,10 +191,10 @@ def entry_of(data: Any, cells: Any, image: Any, other: Any, keys: Any, table: An
 
 
 @lean_kernel
-def _stays(data: Any, cells: Any, before: Any, after: Any, keys: Any, told: Any) -> Any:
+def _stays(data: Any, cells: Any, before: Any, after: Any, keys: Any, exact_hashes: Any) -> Any:
     """An update that leaves the key as it was."""
-    if len(told):
-        return told[before] == told[after]
+    if len(exact_hashes):
+        return exact_hashes[before] == exact_hashes[after]
     return _same_key(data, cells[0], cells[1], after, before, before, np.int64(-1), keys)
 
 
@@ -222,7 +222,15 @@ def _lacks_base(starts: Any, diffs: Any, before: Any, after: Any) -> Any:
 
 @lean_kernel
 def _net_changes(
-    data: Any, where: Any, changes: Any, keys: Any, told: Any, partial: Any, slots: Any, hashes: Any, entries: Any
+    data: Any,
+    where: Any,
+    changes: Any,
+    keys: Any,
+    exact_hashes: Any,
+    partial: Any,
+    slots: Any,
+    hashes: Any,
+    entries: Any,
 ) -> Any:
     """The loop over all changes fills the entries: (how many there are, conflict, first diff without a base)."""
     starts, lengths, diffs = where
@@ -236,7 +244,7 @@ def _net_changes(
     for i in range(len(ops)):
         entry = none
         if ops[i] != 1:
-            entry = entry_of(data, cells, before[i], none, keys, table, size, told)
+            entry = entry_of(data, cells, before[i], none, keys, table, size, exact_hashes)
             if entry == size:
                 size += 1
                 expect[entry] = 1
@@ -249,8 +257,8 @@ def _net_changes(
             elif state[entry, 0] < 0:
                 return size, np.int64(i), no_base
         target = entry
-        if ops[i] == 1 or (ops[i] == 2 and not _stays(data, cells, before[i], after[i], keys, told)):
-            target = entry_of(data, cells, after[i], before[i], keys, table, size, told)
+        if ops[i] == 1 or (ops[i] == 2 and not _stays(data, cells, before[i], after[i], keys, exact_hashes)):
+            target = entry_of(data, cells, after[i], before[i], keys, table, size, exact_hashes)
             if target == size:
                 size += 1
                 state[target, 0] = -1

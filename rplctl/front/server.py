@@ -20,7 +20,7 @@ from typing import Final
 from rplctl import mysql_errors as er
 from rplctl.command.serve import address_of, is_local, tls_context_of
 from rplctl.command.user import refuse_missing_folder
-from rplctl.errors import RplError, UsageError, file_error, told
+from rplctl.errors import RplError, UsageError, as_rpl_error, file_error
 from rplctl.front import wire
 from rplctl.front.front import FLAVORS, ClientSession, Front
 from rplctl.front.looks import ConfigOf, Looks
@@ -121,7 +121,7 @@ class MysqlServer:
             try:
                 client = sign_in(link, self._door, number)
             except (RplError, OSError) as error:
-                refusal = told(error)
+                refusal = as_rpl_error(error)
                 link.send(wire.error(refusal.errno or er.UNKNOWN_ERROR, refusal.message))
                 return
             link.send(wire.ok())

@@ -11,7 +11,7 @@ from typing import Final
 
 from rplctl import mysql_errors as er
 from rplctl.command.channel.context import Note
-from rplctl.errors import RplError, told
+from rplctl.errors import RplError, as_rpl_error
 from rplctl.front import wire
 from rplctl.front.binary import binary_row, bound
 from rplctl.front.front import ClientSession, Front
@@ -49,7 +49,7 @@ def converse(session: ClientSession, front: Front) -> None:
             _carry_out(session, front, packet)
         except (RplError, OSError) as error:
             if packet[0] not in _QUIET:
-                link.send(_error(session, told(error)))
+                link.send(_error(session, as_rpl_error(error)))
 
 
 def _carry_out(session: ClientSession, front: Front, packet: bytes) -> None:

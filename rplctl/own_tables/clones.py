@@ -87,8 +87,8 @@ def requeue_tables(connection: Connection, channel: str, names: Iterable[tuple[T
     """Add tables that are copied from now on, each with its database's name on the source. The caller's transaction
     commits them.
     """
-    family = max((row.Family for row in read_clones(connection, channel)), default=0) + 1
-    add_clones(connection, channel, (ClonedTable(*name, database, family) for name, database in names))
+    number = max((row.Family for row in read_clones(connection, channel)), default=0) + 1
+    add_clones(connection, channel, (ClonedTable(*name, database, number) for name, database in names))
 
 
 def move_clone(connection: Connection, channel: str, old: ClonedTable, new: ClonedTable) -> None:

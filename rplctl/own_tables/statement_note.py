@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Delete, Insert, bindparam, delete, insert, se
 
 from rplctl.own_tables.tables import statement_note
 from rplctl.position import BinlogPosition
-from rplctl.schema.touched import ServerObject
+from rplctl.schema.affected import ServerObject
 from rplctl.target import mapped_errors
 from rplctl.target.base import Definition
 

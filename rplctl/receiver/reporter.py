@@ -13,11 +13,11 @@ from rplctl import mysql_errors as er
 from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.errors import RplError, for_channel
+from rplctl.incident import Incident
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.receiver.retrieved_gtids import RetrievedGtids
 from rplctl.source import SourceIdentity
 from rplctl.status import StatusFile, ThreadStatus, read_status
-from rplctl.trouble import Trouble
 
 INTERVAL_S: Final = 0.2
 IDLE_S: Final = 5.0  # nothing new was read
@@ -40,7 +40,7 @@ def log_error(error: RplError) -> int:
 class Reporter:
     def __init__(self, channel: Channel, config: Config | None = None) -> None:
         self._channel = channel.name
-        self._trouble = Trouble(channel, "receiver", config)
+        self._incident = Incident(channel, "receiver", config)
         self._connected_at = 0.0  # time.monotonic()
         self.has_news = False  # what was read is not in the file yet
         self._path = channel.status_path("receiver")
@@ -50,7 +50,7 @@ class Reporter:
     def begin(self) -> AbstractContextManager[None]:
         """A new run, for the length of the block: what a killed one said last is no news of this one."""
         self.status = status = read_status(self._path)
-        self._trouble.begins(status)
+        self._incident.begins(status)
         self._file = StatusFile(self._path, status)
         status.connected, status.is_waiting, status.is_done, status.lost = False, False, False, time.time()
         self.state(STARTING)
@@ -91,7 +91,7 @@ class Reporter:
 
     def retrying(self, error: RplError, *, is_first: bool) -> None:
         self._error(error)
-        self._trouble.lasts(error, self.status)
+        self._incident.lasts(error, self.status)
         self.status.connected = self.status.is_waiting = False
         self.status.lost = self.status.lost or time.time()
         self.state("Reconnecting after a failed master event read" if is_first else "Connecting to master")
@@ -101,17 +101,17 @@ class Reporter:
         self._error(error)
         self.status.connected = False
         self.status.last_hint = for_channel(error.hint or _OTHERWISE, self._channel)
-        self._trouble.ends(error, self.status, self.status.last_hint)
+        self._incident.ends(error, self.status, self.status.last_hint)
 
     def stopped(self) -> None:
         if self.status.connected:
-            self._trouble.gone()
+            self._incident.gone()
         self.status.connected = self.status.is_waiting = False
         self.state("")
 
     def tick(self) -> None:
-        if self._trouble.is_known and self.status.connected and time.monotonic() - self._connected_at > STEADY_S:
-            self._trouble.gone()
+        if self._incident.is_known and self.status.connected and time.monotonic() - self._connected_at > STEADY_S:
+            self._incident.gone()
         if self._file.write_if_older(INTERVAL_S if self.has_news else IDLE_S):
             self.has_news = False
 

@@ -198,7 +198,7 @@ def resume_switch(config: Config, channel: Channel, engine: Callable[[], Engine]
     return config
 
 
-def settle_repositories(
+def resolve_repositories(
     config: Config, channel: Channel, engine: Callable[[], Engine], has_applied: Callable[[], bool] = lambda: False
 ) -> Config:
     """REQ-6 at start-up: resume a cut switch, then bring both repositories to the kinds that the options name.

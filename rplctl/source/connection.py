@@ -193,8 +193,8 @@ def _connected(info: MasterInfo, timeout_s: int) -> socket.socket:
     connected. Raises OSError.
     """
     failure = OSError(f"'{info.host}' has no address")
-    for family, kind, protocol, _, address in socket.getaddrinfo(info.host, info.port, 0, socket.SOCK_STREAM):
-        connection = socket.socket(family, kind, protocol)
+    for network, kind, protocol, _, address in socket.getaddrinfo(info.host, info.port, 0, socket.SOCK_STREAM):
+        connection = socket.socket(network, kind, protocol)
         try:
             hold(connection)
             connection.settimeout(timeout_s)

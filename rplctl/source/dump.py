@@ -144,8 +144,8 @@ class LiveStream:
         """Double, or at once for the event that has begun: pages that no bytes have come into take no memory."""
         buffer = self._room.buffer
         event_length = int.from_bytes(buffer[_EVENT_LENGTH_AT : _EVENT_LENGTH_AT + 4].tobytes(), "little")
-        framed = event_length + 1 + 4 * (event_length // _FULL_PACKET + 2)
-        size = min(max(2 * len(buffer), framed), MAX_BUFFER_BYTES)
+        length_prefixed = event_length + 1 + 4 * (event_length // _FULL_PACKET + 2)
+        size = min(max(2 * len(buffer), length_prefixed), MAX_BUFFER_BYTES)
         if size == len(buffer):
             raise SourceError(
                 f"Got a packet bigger than 'slave_max_allowed_packet' ({MAX_BUFFER_BYTES} bytes)",

@@ -194,7 +194,7 @@ def _window(query: Query, applied: LogPlace, deadline: float) -> Snapshot:
         if late:
             raise _too_late(applied)
     settled = log_end(query)
-    _settle(query, deadline)
+    _wait_until_stable(query, deadline)
     (gtids,), (name, offset, *_) = query(written("SELECT @@GLOBAL.gtid_executed"), _SNAPSHOT, _status(query))
     low = LogPlace(settled, str(gtids).replace("\n", ""))
     return Snapshot(query, low, LogPlace(answered_place(name, offset)))
@@ -260,11 +260,11 @@ def settled_end(query: Query, step: Step, timeout_s: float) -> LogPlace:
         return LogPlace(end, gtids_at(query, end))
     if step is Step.SHARE_LOCK:
         return LogPlace(end)
-    _settle(query, time.monotonic() + timeout_s)
+    _wait_until_stable(query, time.monotonic() + timeout_s)
     return LogPlace(end, executed_gtids(query, of_mysql=True))
 
 
-def _settle(query: Query, deadline: float) -> None:
+def _wait_until_stable(query: Query, deadline: float) -> None:
     """Wait until all that is logged by now is in gtid_executed, or rolled back."""
     owned = _owned(query)
     while owned:

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from rplctl.event.events import Intvar, Rand, UserVar
     from rplctl.event.format_description import FormatDescription
     from rplctl.event.query import ExecuteLoadQuery, Query
+    from rplctl.schema.affected import ServerObject
     from rplctl.schema.context import DdlContext
     from rplctl.schema.plan import Catalog, DdlPlan
-    from rplctl.schema.touched import ServerObject
 
 Value = int | float | str | bytes | memoryview | LargeText | None  # views and LargeText: where they lie in a file
 Row = tuple[Value, ...]
@@ -66,7 +66,7 @@ def expect_rows(what: str, found: int, expected: int) -> None:
         raise CountMismatch(f"{what}: {found} rows, expected {expected}")
 
 
-class BagMismatch(CountMismatch):
+class KeylessMismatch(CountMismatch):
     """A mismatch in a table without a key whose changes came as numbers of rows: in their order they may fit."""
 
     def __init__(self, database: str, table: str, reason: object = "") -> None:
@@ -109,7 +109,7 @@ class EncodedRows:
     count: int
     text: bytes | memoryview | Pieces
     keys: bytes = b""
-    framed: bool = False
+    length_prefixed: bool = False
 
     def __len__(self) -> int:
         return self.count
@@ -210,7 +210,7 @@ class Target(Protocol):
         back after it, which is not waited for.
         """
 
-    def sever(self) -> None:
+    def abort(self) -> None:
         """Cut off the target as if this process had died; called from another thread. Calls that wait then fail."""
 
     def is_idle(self) -> bool:
@@ -219,7 +219,7 @@ class Target(Protocol):
     def check_table(self, model: TableModel) -> None:
         """Check the columns. Raises TargetError 1146 when the table is missing, 1677 when a column of the model is."""
 
-    def takes_bags(self, model: TableModel) -> bool:
+    def takes_multisets(self, model: TableModel) -> bool:
         """True if equal rows of the table, which has no key, are interchangeable: nothing of the target's own depends
         on a row (a column, a trigger, a foreign key) and would be lost when the row is deleted and inserted again.
         """
@@ -227,7 +227,7 @@ class Target(Protocol):
     def apply_chunks(self, chunks: Sequence[TableChunk], models: Mapping[tuple[str, str], TableModel]) -> None:
         """Apply net changes: per chunk sequence all deletes, then updates, then inserts.
 
-        Raises CountMismatch, BagMismatch, TargetError.
+        Raises CountMismatch, KeylessMismatch, TargetError.
         """
 
     def apply_change(self, change: RowChange, model: TableModel) -> None:
@@ -424,10 +424,10 @@ def _shown(value: Value) -> str:
 
 
 @contextlib.contextmanager
-def bag_of(
+def keyless_mismatch(
     chunk: TableChunk, model: TableModel, errors: type[Exception], named: Callable[[Any], TargetError]
 ) -> Iterator[None]:
-    """Raise BagMismatch if the block fails on a table without a key. `errors` are the driver's, `named` makes them
+    """Raise KeylessMismatch if the block fails on a table without a key. `errors` are the driver's, `named` makes them
     TargetErrors; errors that are transient are raised as they are.
     """
     expected: tuple[type[Exception], ...] = (CountMismatch, errors)
@@ -436,7 +436,7 @@ def bag_of(
     except expected as error:
         if key_of(model) or (isinstance(error, errors) and named(error).transient):
             raise
-        raise BagMismatch(chunk.database, chunk.table, error) from error
+        raise KeylessMismatch(chunk.database, chunk.table, error) from error
 
 
 def inserts_together(changes: Iterable[RowChange]) -> Iterator[RowSet | RowChange]:

@@ -17,7 +17,7 @@ from rplctl.schema.model import INTEGER_BITS, Column
 from rplctl.schema.plan import AlterStep
 from rplctl.schema.token_stream import TokenStream
 from rplctl.sql_text import NOTHING, Grammar, Sql, joined, matched, written
-from rplctl.target.conversion import family, integer_range
+from rplctl.target.conversion import integer_range, type_class
 from rplctl.target.ddl_parts import quote, text_literal
 
 _MOST_DIGITS = 18  # of a literal: below 2^63
@@ -122,7 +122,7 @@ def _part(column: Column, tokens: TokenStream, operands: Operands) -> Sql | None
     operand, sql = operands.get(tokens.identifier().casefold(), (None, NOTHING))
     if operand is None or operand.zerofill or operand.is_unsigned_64:
         return None
-    if family(operand) == "text" and (operand.charset in (column.charset, "ascii") or column.charset == "utf8mb4"):
+    if type_class(operand) == "text" and (operand.charset in (column.charset, "ascii") or column.charset == "utf8mb4"):
         return sql
     return written("CAST({} AS TEXT)", sql) if operand.type in INTEGER_BITS else None
 
@@ -141,9 +141,13 @@ def _read_otherwise(step: AlterStep, context: DdlContext) -> set[str]:
 
 def _changes(old: Column, new: Column, context: DdlContext) -> bool:
     """True if values of `old` may differ in `new`, or be printed differently. A CHAR is always trimmed again."""
-    if family(old) != family(new) or new.labels[: len(old.labels)] != old.labels or old.zerofill != new.zerofill:
+    if (
+        type_class(old) != type_class(new)
+        or new.labels[: len(old.labels)] != old.labels
+        or old.zerofill != new.zerofill
+    ):
         return True
-    kind = family(new)
+    kind = type_class(new)
     if old.nullable and not new.nullable and not context.is_strict and kind not in _WITHOUT_DEFAULT:
         return True  # NULL became the implicit default
     match kind:

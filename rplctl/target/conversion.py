@@ -51,7 +51,7 @@ class Conversion:
     why: str = ""
 
 
-def family(column: Column) -> str:
+def type_class(column: Column) -> str:
     """Return one name for types that convert alike."""
     kind = column.type
     if kind in INTEGER_BITS:
@@ -65,7 +65,7 @@ def family(column: Column) -> str:
 
 def keeps_blanks(old: Column, new: Column, context: DdlContext) -> bool:
     """True when the source's rows keep the blanks at the end that fill up their CHAR."""
-    return context.pads_char and old.type == "char" and family(new) in ("text", "binary")
+    return context.pads_char and old.type == "char" and type_class(new) in ("text", "binary")
 
 
 def integer_range(column: Column) -> tuple[int, int]:
@@ -90,7 +90,7 @@ class Modify(ABC):
     small: ClassVar[Sql] = NOTHING  # cast behind a YEAR that was calculated
 
     def by_rule(self) -> Conversion:
-        found: Conversion = getattr(self, RULES.get((family(self.old), family(self.new)), "impossible"))()
+        found: Conversion = getattr(self, RULES.get((type_class(self.old), type_class(self.new)), "impossible"))()
         return found
 
     def with_default(self, found: Conversion) -> Conversion:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from sqlalchemy import Connection, Engine
 
-from rplctl.target.severed import sever
+from rplctl.target.aborted import abort
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import TwoPhaseTransaction
@@ -57,8 +57,8 @@ class OneConnection(ABC):
         self.reconnect()
         self.engine.dispose()
 
-    def sever(self) -> None:
-        sever(self.engine)
+    def abort(self) -> None:
+        abort(self.engine)
 
     def is_idle(self) -> bool:
         """Always: the rollback was here."""

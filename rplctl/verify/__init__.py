@@ -6,7 +6,7 @@ offline_source  a stopped source: a server of our own on a copy of its folder
 pair          the table as both have it        hashes        rows → hashes, buckets of them
 server_sums   sums that two servers make themselves, where both define the table alike
 spool         rows of unequal buckets → suspects
-settle        suspects → differences, by position; the target decides
+resolve       suspects → differences, by position; the target decides
 log_keys      what the relay log touches meanwhile
 key_values    a key's values as text and as literals
 progress      what is done of a verify that is not over

@@ -33,7 +33,7 @@ _MOST_KEPT: Final = 20_000  # images of a transaction
 _QUERIES: Final = (EventType.QUERY, EventType.QUERY_COMPRESSED)
 
 
-class TouchedKeys:
+class ChangedKeys:
     """From `Received.begin` on, behind the place `low` (None: all), but for the transactions that are `seen`. `kept`:
     in the order of the log, those with a key of `keeps`, where each ends, and the key of each of its images.
     """

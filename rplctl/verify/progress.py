@@ -131,8 +131,8 @@ class PiecesDone:
 
     def keep(self, upto: Bound, rows: int, unlike: list[UnequalRows]) -> None:
         """Store the finished part. Raises OSError."""
-        told = {"definition": self._definition, "upto": upto, "rows": rows, "unlike": [asdict(one) for one in unlike]}
-        replace_file(self._path, json.dumps(told).encode(), durable=False)
+        state = {"definition": self._definition, "upto": upto, "rows": rows, "unlike": [asdict(one) for one in unlike]}
+        replace_file(self._path, json.dumps(state).encode(), durable=False)
 
 
 def _bound(stored: Any) -> Bound | None:

@@ -1,6 +1,6 @@
 """Repair of keys that differ: the target's rows become the source's, while the channel runs.
 
-The source's rows are read at a place L of its log, and staged, as a verify does it (`settle`). Then, of the target:
+The source's rows are read at a place L of its log, and staged, as a verify does it (`resolve`). Then, of the target:
 
     1  the position's row is written as it is: the applier, whose commits move it first, waits for our end (design D4)
     2  what the relay log has done to the rows from L up to that position A is done to the stage, too (`log_rows`)
@@ -39,11 +39,11 @@ from rplctl.sql_text import Sql
 from rplctl.target.base import ChangeKind, Row, RowChange, RowSet, Target
 from rplctl.target.registry import undo_sql
 from rplctl.verify.key_values import Key
-from rplctl.verify.log_keys import TouchedKeys
+from rplctl.verify.log_keys import ChangedKeys
 from rplctl.verify.log_rows import NOT_KNOWN, moved_rows
 from rplctl.verify.pair import Pair, keys_of_images
 from rplctl.verify.report_file import Kind
-from rplctl.verify.settle import Settler, Unjudged, by_key
+from rplctl.verify.resolve import Resolver, Unjudged, by_key
 from rplctl.verify.shown import shown_statement
 from rplctl.verify.source_side import rows_of_keys
 from rplctl.verify.undo import NoUndo, UndoFolder, UndoText
@@ -103,8 +103,8 @@ class _Staged:
     pair: Pair
     keys: Collection[Key]
     rows: dict[Key, Row]
-    touched: TouchedKeys
-    apart: bool
+    changed: ChangedKeys
+    delete_first: bool
     unknown: set[Key] = field(default_factory=set)
 
 
@@ -116,7 +116,7 @@ class _Refused(Exception):
         self.key, self.error = key, error
 
 
-class _Touched(Exception):
+class _KeysChanged(Exception):
     """A row that is written already, by the source."""
 
 
@@ -126,19 +126,19 @@ class Repairer:
     held for as long as a transaction takes. `dry_run`: all but the writing, and so many statements of a table.
     """
 
-    settler: Settler
+    resolver: Resolver
     target: Target
     hold: Callable[[Connection], None] | None
     undo: UndoFolder
     lock: RwLock
     dry_run: int | None = None
 
-    def repair(self, pair: Pair, keys: Suspects, out: Outcome, *, apart: bool = False) -> None:
+    def repair(self, pair: Pair, keys: Suspects, out: Outcome, *, delete_first: bool = False) -> None:
         """Raises Altered, SourceError, TargetError, LockBusy, WaitTimeout, NotRunning."""
-        for _ in range(self.settler.rounds):
+        for _ in range(self.resolver.rounds):
             if not keys:
                 return
-            keys = self._round(pair, keys, out, apart=apart)
+            keys = self._round(pair, keys, out, delete_first=delete_first)
         out.left[_IN_MOTION] += len(keys)
 
     def finish(self, pair: Pair, out: Outcome) -> None:
@@ -147,25 +147,25 @@ class Repairer:
             before, out.blocked = out.blocked, {}
             names = list(before)
             for at in range(0, len(names), AT_ONCE):
-                self.repair(pair, {key: before[key] for key in names[at : at + AT_ONCE]}, out, apart=True)
+                self.repair(pair, {key: before[key] for key in names[at : at + AT_ONCE]}, out, delete_first=True)
             if len(out.blocked) >= len(before):
                 out.left[_BLOCKED] += len(out.blocked)
                 out.blocked = {}
 
-    def _round(self, pair: Pair, keys: Suspects, out: Outcome, *, apart: bool) -> Suspects:
+    def _round(self, pair: Pair, keys: Suspects, out: Outcome, *, delete_first: bool) -> Suspects:
         """The keys that were touched meanwhile."""
         images: list[Images] = []
 
         def rows(locking: Sql) -> Iterator[Images]:
-            for some in rows_of_keys(self.settler.source, pair, list(keys), locking):
+            for some in rows_of_keys(self.resolver.source, pair, list(keys), locking):
                 images.append(some)
                 yield some
 
         try:
-            with self.settler.staged(pair, rows, keys) as touched:
-                staged = _Staged(pair, keys, source_rows(pair, images, self.target.kind), touched, apart)
-                if self.settler.holds_still:  # at a place before the one of the source's rows
-                    staged.unknown.update(touched.keys)
+            with self.resolver.staged(pair, rows, keys) as changed:
+                staged = _Staged(pair, keys, source_rows(pair, images, self.target.kind), changed, delete_first)
+                if self.resolver.holds_still:  # at a place before the one of the source's rows
+                    staged.unknown.update(changed.keys)
                 return self._repaired(staged, dict(keys), out)
         except Unjudged:
             return keys
@@ -176,8 +176,8 @@ class Repairer:
             try:
                 return self._transact(staged, left, out)
             except _Refused as refused:
-                _leave(left, refused, out, puts_off=not staged.apart)
-            except _Touched:
+                _leave(left, refused, out, puts_off=not staged.delete_first)
+            except _KeysChanged:
                 pass
             except (LockBusy, TargetError) as error:
                 if error.errno in _OF_PARENTS and not error.transient:
@@ -186,7 +186,7 @@ class Repairer:
                 if not (error.transient or isinstance(error, LockBusy)) or tries > _MOST_TRIES:
                     raise
                 self.target.reconnect()
-                self.settler.stopped(_BETWEEN_TRIES_S)
+                self.resolver.stopped(_BETWEEN_TRIES_S)
         return {}
 
     def _halves(self, staged: _Staged, left: dict[Key, Kind], out: Outcome, error: RplError) -> Suspects:
@@ -201,18 +201,18 @@ class Repairer:
 
     def _transact(self, staged: _Staged, keys: Suspects, out: Outcome) -> Suspects:
         """All that is repaired in one; the keys that were touched before."""
-        touched = staged.touched
+        changed = staged.changed
         with self.lock.shared():
             try:
                 self.target.begin(foreign_keys=False)
                 if self.hold is not None:  # the position stays as it is until we end
                     self.hold(self.target.connection)
                     self._follow(staged)
-                ours, theirs = self.settler.side.read(staged.pair, list(keys))
+                ours, theirs = self.resolver.side.read(staged.pair, list(keys))
                 if self.hold is None:
-                    self.settler.look(touched)
-                    staged.unknown.update(touched.keys)
-                again = {key: kind for key, kind in keys.items() if touched.is_all or key in staged.unknown}
+                    self.resolver.look(changed)
+                    staged.unknown.update(changed.keys)
+                again = {key: kind for key, kind in keys.items() if changed.is_all or key in staged.unknown}
                 judged = {key: kind for key, kind in keys.items() if key not in again}
                 faults, odd = _faults(staged, judged, by_key(ours), by_key(theirs))
                 if self.dry_run is not None:
@@ -237,7 +237,7 @@ class Repairer:
 
     def _follow(self, staged: _Staged) -> None:
         """To the target's place, which is held."""
-        kept = staged.touched.take(self.settler.look(staged.touched))
+        kept = staged.changed.take(self.resolver.look(staged.changed))
         moved = moved_rows(kept, staged.pair, staged.rows, staged.keys)
         if not moved:
             return
@@ -245,7 +245,7 @@ class Repairer:
         gone = [key for key in moved if staged.rows.pop(key, None) is not None]
         known = {key: row for key, row in moved.items() if row != NOT_KNOWN}
         staged.rows.update((key, row) for key, row in known.items() if row)
-        self.settler.side.restage(staged.pair, gone, [row for row in known.values() if row])
+        self.resolver.side.restage(staged.pair, gone, [row for row in known.values() if row])
         staged.unknown.difference_update(known)
 
     def _write(self, staged: _Staged, faults: Sequence[Fault]) -> None:
@@ -255,7 +255,7 @@ class Repairer:
         )
         pair = staged.pair
         undo = UndoText(undo_sql(self.target.kind), self.target, pair)
-        replaced, updated = (updated, []) if staged.apart else ([], updated)
+        replaced, updated = (updated, []) if staged.delete_first else ([], updated)
         try:
             text = undo.of(_keys(inserted), _keys([*deleted, *replaced]), _keys(updated))
         except NoUndo as error:
@@ -270,9 +270,9 @@ class Repairer:
             for fault in (*replaced, *inserted):
                 self._change(pair, fault, ChangeKind.INSERT, tuple(range(pair.width)))
             if self.hold is None:
-                staged.touched.look()
-                if any(fault.key in staged.touched for fault in faults):
-                    raise _Touched
+                staged.changed.look()
+                if any(fault.key in staged.changed for fault in faults):
+                    raise _KeysChanged
         except BaseException:
             self.undo.drop(path)
             raise

@@ -20,8 +20,8 @@ from rplctl.verify.key_values import Key
 from rplctl.verify.pair import Batch, Pair
 from rplctl.verify.progress import PiecesDone
 from rplctl.verify.report_file import Difference, Totals
+from rplctl.verify.resolve import Resolver
 from rplctl.verify.server_sums import RowSum, unequal_rows
-from rplctl.verify.settle import Settler
 from rplctl.verify.source_side import scan_source
 from rplctl.verify.spool import Spool, spools, suspects, uneven
 from rplctl.verify.target_side import ServerSide
@@ -33,7 +33,7 @@ _MOST_UNEVEN: Final = 200_000
 
 
 def verify_table(  # noqa: PLR0913 - what one table takes
-    settler: Settler,
+    resolver: Resolver,
     pair: Pair,
     max_load: int,
     spool: Path,
@@ -44,7 +44,7 @@ def verify_table(  # noqa: PLR0913 - what one table takes
     """`write`: takes the differences. `moved`: is told of rows that were read. `done`: of its pieces. Raises as
     Settler.
     """
-    source, side = settler.source, settler.side
+    source, side = resolver.source, resolver.side
 
     def seen(batches: Iterable[Batch]) -> Iterable[Batch]:
         for batch in batches:
@@ -71,12 +71,12 @@ def verify_table(  # noqa: PLR0913 - what one table takes
             _together(lambda: one.add_all(scans[0]()), lambda: other.add_all(scans[1]()))
         else:  # what a target that lags behind has not got yet is not suspect, but what is written from now on
             one.add_all(scans[0]())
-            settler.catch_up()
+            resolver.catch_up()
             other.add_all(scans[1]())
         if not pair.key:
-            return _keyless(settler, pair, totals, one, other, parts)
+            return _keyless(resolver, pair, totals, one, other, parts)
         for part in range(parts):
-            totals = settled_totals(settler, pair, suspects(one, other, part), totals, write)
+            totals = resolved_totals(resolver, pair, suspects(one, other, part), totals, write)
     return replace(totals, equal=max(0, totals.rows - totals.missing - totals.different - totals.in_motion))
 
 
@@ -93,12 +93,12 @@ def _sum(buckets: Buckets, batches: Iterable[Batch]) -> None:
         buckets.add(batch.keys, batch.rows)
 
 
-def settled_totals(
-    settler: Settler, pair: Pair, keys: list[Key], totals: Totals, write: Callable[[Iterable[Difference]], None]
+def resolved_totals(
+    resolver: Resolver, pair: Pair, keys: list[Key], totals: Totals, write: Callable[[Iterable[Difference]], None]
 ) -> Totals:
-    count = at_once(settler, pair)
+    count = at_once(resolver, pair)
     for at in range(0, len(keys), count):
-        found = settler.settle(pair, keys[at : at + count])
+        found = resolver.resolve(pair, keys[at : at + count])
         write(found.differences)
         kinds = [difference.kind for difference in found.differences]
         totals = replace(
@@ -111,12 +111,12 @@ def settled_totals(
     return totals
 
 
-def at_once(settler: Settler, pair: Pair) -> int:
-    return min(_MOST_AT_ONCE, max(10, _BYTES_AT_ONCE // row_bytes(settler.source.about, pair.source)[0]))
+def at_once(resolver: Resolver, pair: Pair) -> int:
+    return min(_MOST_AT_ONCE, max(10, _BYTES_AT_ONCE // row_bytes(resolver.source.about, pair.source)[0]))
 
 
 def _keyless(  # noqa: PLR0913 - what one table takes
-    settler: Settler, pair: Pair, totals: Totals, one: Spool, other: Spool, parts: int
+    resolver: Resolver, pair: Pair, totals: Totals, one: Spool, other: Spool, parts: int
 ) -> Totals:
     hashes: set[int] = set()
     for part in range(parts):
@@ -126,7 +126,7 @@ def _keyless(  # noqa: PLR0913 - what one table takes
             return replace(totals, not_comparable=why)
     if not hashes:
         return replace(totals, equal=totals.rows)
-    missing, extra, is_moving = settler.settle_hashes(pair, hashes)
+    missing, extra, is_moving = resolver.resolve_hashes(pair, hashes)
     if is_moving:
         why = f"{pair.why_keyless or 'it has no key'}, and was written to each time that it was looked at"
         return replace(totals, not_comparable=why)

@@ -12,7 +12,7 @@ from rplctl.applied_log.end import logged_record
 from rplctl.applied_log.files import binary_log_files
 from rplctl.channel import Channel
 from rplctl.commit.participants.choice import logged_path
-from rplctl.commit.position_store import open_ledger
+from rplctl.commit.position_store import open_position_store
 from rplctl.commit.step import Step
 from rplctl.commit.transaction import commit_group
 from rplctl.config import Config
@@ -48,15 +48,15 @@ def apply_next(config: Config, apply: Callable[[Target, int], None] = insert) ->
     opened = open_target(config.target_url)
     try:
         opened.fence("")
-        ledger = open_ledger(config, Channel("", config.datadir), opened.engine)
-        info = ledger.open()
-        assert ledger.log is not None
+        store = open_position_store(config, Channel("", config.datadir), opened.engine)
+        info = store.open()
+        assert store.log is not None
         number = info.master_log_pos + 1
-        ledger.log.open()
-        ledger.log.stage(EVENTS, info)
-        commit_group(opened, ledger, Step(info, at(number)), lambda: apply(opened, number))
-        ledger.log.close()
-        ledger.close(at(number))
+        store.log.open()
+        store.log.stage(EVENTS, info)
+        commit_group(opened, store, Step(info, at(number)), lambda: apply(opened, number))
+        store.log.close()
+        store.close(at(number))
     finally:
         opened.close()
     return number
@@ -72,8 +72,8 @@ def start(config: Config) -> int:
     """What recovery makes of it: the position."""
     engine = open_engine(config.target_url)
     try:
-        ledger = open_ledger(config, Channel("", config.datadir), engine)
-        return ledger.open().master_log_pos
+        store = open_position_store(config, Channel("", config.datadir), engine)
+        return store.open().master_log_pos
     finally:
         engine.dispose()
 
@@ -174,13 +174,13 @@ def test_the_record_is_the_positions_only_fsync(tmp_path: Path, target: MariadbS
     config = config_of(tmp_path, target.url(), log_bin="binlog", prepared_position="binlog")
     prepare(config)
     opened = open_target(config.target_url)
-    ledger = open_ledger(config, Channel("", tmp_path), opened.engine)
-    info, log = ledger.open(), ledger.log
+    store = open_position_store(config, Channel("", tmp_path), opened.engine)
+    info, log = store.open(), store.log
     assert isinstance(log, BinaryLog)
     log.stage(EVENTS, info)
     before = sync_count.total()
     for number in range(1, 6):
         log.stage(EVENTS, at(number - 1))
-        commit_group(opened, ledger, Step(at(number - 1), at(number)), lambda number=number: insert(opened, number))  # type: ignore[misc]
+        commit_group(opened, store, Step(at(number - 1), at(number)), lambda number=number: insert(opened, number))  # type: ignore[misc]
     assert sync_count.total() - before == 5
     opened.close()

@@ -19,7 +19,7 @@ from rplctl.applier.feed.plan import plan_batches
 from rplctl.applier.interrupt import Interrupter
 from rplctl.applier.spark.in_process import InProcessPipeline
 from rplctl.channel import Channel
-from rplctl.commit.position_store import open_ledger
+from rplctl.commit.position_store import open_position_store
 from rplctl.config import Config
 from rplctl.event.types import GTIDS
 from rplctl.info import RelayLogInfo
@@ -52,9 +52,9 @@ class Instance:
         self.applier = self.reopen()
 
     def reopen(self) -> BatchApplier:
-        self.ledger = ledger = open_ledger(self.config, self.channel, self.target.engine)
+        self.store = store = open_position_store(self.config, self.channel, self.target.engine)
         interrupter = Interrupter(self.stop, (self.target.interrupt,))
-        parts = (self.config, self.channel, self.target, ledger, self.pipeline, interrupter)
+        parts = (self.config, self.channel, self.target, store, self.pipeline, interrupter)
         return BatchApplier.open(*parts)
 
     def apply(self, groups: RelayGroups, stop: int | None = None) -> int:

@@ -45,10 +45,10 @@ class Noted(Applier):
     def __init__(self, config: Config, channel: Channel, *more: Any) -> None:
         super().__init__(config, channel, *more)
         self.made[channel.name] = self
-        self.is_severed = False
+        self.is_aborted = False
 
-    def sever(self) -> None:
-        self.is_severed = True
+    def abort(self) -> None:
+        self.is_aborted = True
 
 
 @pytest.fixture(autouse=True)
@@ -75,7 +75,7 @@ def test_sigterm_stops_the_channel_that_it_is_for_and_without_one_all(tmp_path: 
     assert stopped() == {"a": False, "b": True, "c": False}
     made.stop()
     assert stopped() == {"a": True, "b": True, "c": True}
-    assert not any(applier.is_severed for applier in Noted.made.values())
+    assert not any(applier.is_aborted for applier in Noted.made.values())
 
 
 @pytest.mark.parametrize(("of_b", "cleans"), [("always", False), ("auto", True)])
@@ -90,7 +90,7 @@ def test_when_nobody_waits_any_more_the_channel_is_severed_from_its_target_and_n
     Channel("b", tmp_path).stop_path.write_text(f"{os.getpid()} now\n")
     made.stop()
     assert stopped() == {"a": False, "b": True}
-    assert [name for name, applier in Noted.made.items() if applier.is_severed] == ["b"]
+    assert [name for name, applier in Noted.made.items() if applier.is_aborted] == ["b"]
 
 
 def test_the_process_is_left_only_by_the_last_of_its_channels() -> None:

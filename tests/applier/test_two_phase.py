@@ -17,7 +17,7 @@ from rplctl.applier.feed.plan import plan_batches
 from rplctl.applier.spark.in_process import InProcessPipeline
 from rplctl.channel import Channel
 from rplctl.commit.step import CommitMode
-from rplctl.commit.two_phase import XaLedger
+from rplctl.commit.two_phase import XaPositionStore
 from rplctl.config import Config
 from rplctl.event.scan import GroupKind, scan_groups
 from rplctl.position import BinlogPosition, RelayLogPosition
@@ -161,7 +161,7 @@ def test_each_kind_of_group_is_whole_after_each_crash_point(
     started = Started(tmp_path, target.url())
     assert target.sql("XA RECOVER") == []
     assert bool(rows(target, name)[0]) == POINTS[point]
-    assert isinstance(started.ledger, XaLedger)
+    assert isinstance(started.store, XaPositionStore)
     assert started.go_on(log.groups).info.exec_position == log.groups.end_source
     started.target.close()
     assert rows(target, name) == log.rows
@@ -206,9 +206,9 @@ def test_a_group_on_a_table_without_transactions_has_no_prepare(
     prepare(target, tmp_path, "xa_rows", log)
     target.sql("ALTER TABLE t ENGINE=MyISAM", "xa_rows")
     started = Started(tmp_path, target.url())
-    ledger = started.ledger
-    assert isinstance(ledger, XaLedger)
-    monkeypatch.setattr(ledger.participant, "prepare", lambda *_: pytest.fail("prepared"))
+    store = started.store
+    assert isinstance(store, XaPositionStore)
+    monkeypatch.setattr(store.participant, "prepare", lambda *_: pytest.fail("prepared"))
     assert started.go_on(log.groups).info.exec_position == log.groups.end_source
     started.target.close()
     assert rows(target, "xa_rows") == log.rows
@@ -236,6 +236,6 @@ def test_what_mysql_does_not_let_into_xa_is_applied_without_a_prepare(
     prepare(server, tmp_path, "xa_temporary", log)
     started = Started(tmp_path, server.url())
     assert started.go_on(log.groups).info.exec_position == log.groups.end_source
-    assert started.ledger.mode is CommitMode.XA
+    assert started.store.mode is CommitMode.XA
     started.target.close()
     assert rows(server, "xa_temporary") == log.rows and server.sql("XA RECOVER") == []

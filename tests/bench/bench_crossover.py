@@ -64,7 +64,9 @@ def _compared(log: Path) -> Iterator[Measurement]:
         spark = Pipeline(lambda: context)
         spark.begin()
         for kind, bulk_rows in (("sqlite", 0), ("mysql", 200)):
-            make = partial(Split, spool_folder=folder, target_kind=kind, bulk_rows=bulk_rows, framed=bulk_rows > 0)
+            make = partial(
+                Split, spool_folder=folder, target_kind=kind, bulk_rows=bulk_rows, length_prefixed=bulk_rows > 0
+            )
             for size in SIZES:
                 ends = scan.end[groups]
                 half, whole = (int(ends[np.searchsorted(ends, start + part)]) for part in (size // 2, size))

@@ -21,7 +21,7 @@ from rplctl.applier.report import Report
 from rplctl.applier.spark.pipeline import Pipeline
 from rplctl.applier.spark.session import open_session
 from rplctl.channel import Channel
-from rplctl.commit.position_store import open_ledger
+from rplctl.commit.position_store import open_position_store
 from rplctl.config import load_config
 from rplctl.demo.warm_up import warm_up
 from rplctl.own_tables.tables import create_own_tables
@@ -44,15 +44,15 @@ def applying(folder: Path) -> Iterator[Callable[[str], float]]:
         file, _, position = end.partition(":")
         applier = Applier(config, channel, StartOptions(Until("master_pos", file, int(position))))
         applier._report, applier._pipeline = Report.open(channel, applier._options.until), pipeline
-        ledger = open_ledger(config, channel, target.engine)
+        store = open_position_store(config, channel, target.engine)
         with Interrupter(applier.stop) as interrupter:
-            work = BatchApplier.open(config, channel, target, ledger, pipeline, interrupter)
+            work = BatchApplier.open(config, channel, target, store, pipeline, interrupter)
             began = time.perf_counter()
-            applier._loop(work, ledger, target)
+            applier._loop(work, store, target)
             seconds = time.perf_counter() - began
             applier._ahead.close()
             work.close()
-            ledger.close(work.info)
+            store.close(work.info)
         return seconds
 
     yield apply

@@ -33,7 +33,7 @@ from rplctl.applier.feed.relay_feed import RelayFeed
 from rplctl.applier.job import Applier
 from rplctl.applier.spark.pipeline import Pipeline
 from rplctl.applier.spark.split_task import Split, bytes_of, chunks_of, encode_chunks, pieces_of, run_split
-from rplctl.commit.position_store import TableLedger
+from rplctl.commit.position_store import TablePositionStore
 from rplctl.own_tables.tables import create_own_tables
 from rplctl.schema.plan import Catalog
 from rplctl.target import open_target
@@ -183,7 +183,7 @@ class Recorder:
             (bulk, "load_local", clock.of(SERVER, bulk.load_local)),
             (MysqlTarget, "_send", clock.of(SERVER, MysqlTarget._send)),
             (MysqlTarget, "commit", clock.of(COMMIT, MysqlTarget.commit)),
-            (TableLedger, "advance", clock.of(POSITION, TableLedger.advance)),
+            (TablePositionStore, "advance", clock.of(POSITION, TablePositionStore.advance)),
         ):
             setattr(owner, name, watched)
 
@@ -205,7 +205,9 @@ def tasks_again(jobs: Sequence[tuple[float, Sequence[Split], Catalog]]) -> dict[
             run = read_run(data, split.start, split.end, split.description, split.table_maps)
             run = filtered(run, split.rules)
             kind, most = split.target_kind, split.bulk_rows
-            chunks = net_chunks(run, catalog, kind, most, framed=split.framed, in_order=split.in_order)
+            chunks = net_chunks(
+                run, catalog, kind, most, length_prefixed=split.length_prefixed, in_order=split.in_order
+            )
             decoded = time.thread_time()
             for _ in pieces_of(encode_chunks(chunks)):
                 pass
@@ -215,12 +217,12 @@ def tasks_again(jobs: Sequence[tuple[float, Sequence[Split], Catalog]]) -> dict[
     return {"decode": decode, "encode": encode, "job start": start, "jobs": len(jobs)}
 
 
-def bare_load(url: str, told: Sequence[Rows | Statement], server: int, *, framed: bool) -> tuple[float, float]:
+def bare_load(url: str, told: Sequence[Rows | Statement], server: int, *, length_prefixed: bool) -> tuple[float, float]:
     """Seconds, and CPU of the server and of this process, to do to a server what `told` did to the target."""
     work: list[Rows | Statement] = []
     for event in told:
-        if isinstance(event, Rows) and not framed:
-            plain = [run_split(replace(split, framed=False), event.catalog) for split in event.splits]
+        if isinstance(event, Rows) and not length_prefixed:
+            plain = [run_split(replace(split, length_prefixed=False), event.catalog) for split in event.splits]
             event = replace(event, chunks=[chunk for result in plain for chunk in chunks_of(result)])
         work.append(event)
     target = open_target(url)
@@ -262,8 +264,8 @@ def main(folder: str) -> None:
             (url, pid), (text_url, text_pid) = wanted["bare"]
             account = {"seconds": seconds, "cpu": cpu, "parts": parts, "tasks": tasks_again(jobs)}
             account["bare"] = {
-                "bulk execution": bare_load(url, told, pid, framed=True),
-                "LOAD DATA": bare_load(text_url, told, text_pid, framed=False),
+                "bulk execution": bare_load(url, told, pid, length_prefixed=True),
+                "LOAD DATA": bare_load(text_url, told, text_pid, length_prefixed=False),
             }
             BulkApplier._apply_chunks = watched  # type: ignore[method-assign]
             recorder.taken()

@@ -7,7 +7,7 @@ import stat
 import subprocess
 from pathlib import Path
 
-from prometheus_client.parser import text_string_to_metric_families as families
+from prometheus_client.parser import text_string_to_metric_families as table_groups
 
 from rplctl.command.show_status import WORKLOG_COLUMNS
 from tests.cli.program import Program
@@ -20,13 +20,13 @@ def samples(text: str) -> dict[tuple[str, str], float]:
     """(name, channel) → value; states are in the name."""
     return {
         (f"{s.name}{s.labels.get('state', '')}{s.labels.get('thread', '')}", s.labels.get("channel_name", "")): s.value
-        for family in families(text)
+        for family in table_groups(text)
         for s in family.samples
     }
 
 
 def test_columns_are_named_and_labelled_as_the_exporter_has_them(configured: Program) -> None:
-    found = {s.name: s for family in families(configured("metrics").out) for s in family.samples}
+    found = {s.name: s for family in table_groups(configured("metrics").out) for s in family.samples}
     assert {name for name in found if name.startswith("mysql_slave_status_")} <= {
         f"mysql_slave_status_{column.lower()}" for column in WORKLOG_COLUMNS
     }
@@ -71,7 +71,7 @@ def test_the_file_for_node_exporter_is_whole_and_readable_and_named_as_it_reads_
 
 def test_rows_of_json_are_the_same_samples(configured: Program) -> None:
     rows = json.loads(configured("metrics", "--json").out)
-    assert {row["Name"] for row in rows} == {s.name for f in families(configured("metrics").out) for s in f.samples}
+    assert {row["Name"] for row in rows} == {s.name for f in table_groups(configured("metrics").out) for s in f.samples}
 
 
 def test_promtool_finds_nothing_wrong(configured: Program) -> None:

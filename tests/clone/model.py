@@ -169,7 +169,7 @@ class Chunk:
 
 class Life:
     def __init__(
-        self, seed: int, rules: Rules, families: str = "", ladder: Ladder | None = None, *, whole: bool = False
+        self, seed: int, rules: Rules, table_groups: str = "", ladder: Ladder | None = None, *, whole: bool = False
     ) -> None:
         self.chance = Random(seed)
         self.rules, self.whole = rules, whole
@@ -177,12 +177,12 @@ class Life:
         self.ladder: Ladder = self.chance.choice(ladders) if ladder is None else ladder
         self.log: list[list[Change] | Ddl] = []
         self.child_in_snapshot = self.chance.random() < 0.3
-        families = families or self.chance.choice(["s", "s", "pc", "pc", "r", "m", "spcrm"])
+        table_groups = table_groups or self.chance.choice(["s", "s", "pc", "pc", "r", "m", "spcrm"])
         parents = {"c": "p", "r": "r"}
         columns = {"p": ("k", "u", "x"), "c": ("k", "p"), "r": ("k", "p"), "m": ("k", "x", "y")}
         tables = {
             t: Table(columns.get(t, ("k", "u", "x", "y")), {}, parents.get(t, ""), -2 - number)
-            for number, t in enumerate(families)
+            for number, t in enumerate(table_groups)
         }
         self.states: list[dict[str, Table]] = [tables]
         self.script: list[list[Change] | Ddl] = []  # what a schema change tool does next
@@ -700,7 +700,7 @@ ALL_RULES = Rules()
 
 
 def run(
-    seed: int, rules: Rules = ALL_RULES, families: str = "", ladder: Ladder | None = None, *, whole: bool = False
+    seed: int, rules: Rules = ALL_RULES, table_groups: str = "", ladder: Ladder | None = None, *, whole: bool = False
 ) -> None:
     """`families`: the tables; by default the seed's choice. Raises Wrong."""
-    Life(seed, rules, families, ladder, whole=whole).live()
+    Life(seed, rules, table_groups, ladder, whole=whole).live()

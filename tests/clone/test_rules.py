@@ -53,7 +53,7 @@ def test_a_load_that_overwrites_rows_is_as_right(ladder: Ladder) -> None:
 
 
 @pytest.mark.parametrize(
-    ("left_out", "families", "ladder"),
+    ("left_out", "table_groups", "ladder"),
     [
         (("waits_until_visible", "checks_low"), "s", None),
         (("low_is_visible",), "s", "window"),
@@ -74,16 +74,16 @@ def test_a_load_that_overwrites_rows_is_as_right(ladder: Ladder) -> None:
         (("snapshot_sees_parents",), "pc", "window"),
     ],
 )
-def test_a_rule_that_is_left_out_is_missed(left_out: tuple[str, ...], families: str, ladder: Ladder | None) -> None:
+def test_a_rule_that_is_left_out_is_missed(left_out: tuple[str, ...], table_groups: str, ladder: Ladder | None) -> None:
     rules = replace(ALL_RULES, **dict.fromkeys(left_out, False))
     with pytest.raises(Wrong):
         for seed in range(LOOKED_AT):
-            run(seed, rules, families, ladder)
+            run(seed, rules, table_groups, ladder)
 
 
 @pytest.mark.long("One rule stays; each is missed by the same comparison.", keeps=r"^left_out3-")
 @pytest.mark.parametrize(
-    ("left_out", "families", "ladder"),
+    ("left_out", "table_groups", "ladder"),
     [
         (("waits_until_visible", "checks_low"), "s", "exact"),
         (("low_is_visible",), "s", "window"),
@@ -107,9 +107,9 @@ def test_a_rule_that_is_left_out_is_missed(left_out: tuple[str, ...], families: 
     ],
 )
 def test_a_rule_of_whole_tables_that_is_left_out_is_missed(
-    left_out: tuple[str, ...], families: str, ladder: Ladder
+    left_out: tuple[str, ...], table_groups: str, ladder: Ladder
 ) -> None:
     rules = replace(ALL_RULES, **dict.fromkeys(left_out, False))
     with pytest.raises((Wrong, KeyError)):
         for seed in range(LOOKED_AT):
-            run(seed, rules, families, ladder, whole=True)
+            run(seed, rules, table_groups, ladder, whole=True)

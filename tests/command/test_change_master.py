@@ -16,8 +16,8 @@ from rplctl.command.channel.change_options import CHANGE_OPTIONS, MasterChanges,
 from rplctl.command.channel.change_plan import new_master_info, new_relay_log_info
 from rplctl.command.channel.change_store import finish_pending_change
 from rplctl.command.channel.context import open_repositories
-from rplctl.commit.position_store import open_ledger
-from rplctl.commit.step import Ledger
+from rplctl.commit.position_store import open_position_store
+from rplctl.commit.step import PositionStore
 from rplctl.config import Config
 from rplctl.errors import LockBusy, TargetError, UsageError
 from rplctl.info import MasterInfo, RelayLogInfo
@@ -249,13 +249,13 @@ def test_our_own_id_is_not_ignored_when_replicate_same_server_id_asks_for_it(tmp
     change_master(Config(tmp_path, server_id=77), "", MasterChanges(ignore_server_ids=(5, 77)))
 
 
-def applied_to(config: Config) -> tuple[Engine, Ledger, RelayLogInfo]:
+def applied_to(config: Config) -> tuple[Engine, PositionStore, RelayLogInfo]:
     """A configured channel as its applier finds it: the target, the ledger, and the position in it."""
     change_master(config, "", FIRST)
     engine = open_repositories(config, "").engine()
     create_own_tables(engine)
-    ledger = open_ledger(config, Channel("", config.datadir), engine)
-    return engine, ledger, ledger.open()
+    store = open_position_store(config, Channel("", config.datadir), engine)
+    return engine, store, store.open()
 
 
 @pytest.mark.parametrize("kind", ["FILE", "TABLE"])
@@ -264,13 +264,13 @@ def test_the_record_of_a_running_applier_is_left_alone(
 ) -> None:
     """It commits while the receiver's settings change: neither its position nor its marker may go back."""
     config = Config(tmp_path, relay_log_info_repository=kind)
-    engine, ledger, before = applied_to(config)
+    engine, store, before = applied_to(config)
     after = before.at(RelayLogPosition("relay-bin.000001", 900), BinlogPosition("b.000003", 2000))
 
     def commits_meanwhile(*given: Any) -> MasterInfo:
         with engine.begin() as connection:
-            ledger.advance(connection, before, after)
-        ledger.committed(after)
+            store.advance(connection, before, after)
+        store.committed(after)
         return new_master_info(*given)
 
     monkeypatch.setattr(module, "new_master_info", commits_meanwhile)
@@ -279,7 +279,7 @@ def test_the_record_of_a_running_applier_is_left_alone(
     master, relay = stored(config)
     assert (master.connect_retry, relay.exec_position) == (7, after.exec_position)
     assert master.read_position == BinlogPosition("b.000003", 1170)
-    again = open_ledger(config, Channel("", tmp_path), engine)  # after a crash of that applier
+    again = open_position_store(config, Channel("", tmp_path), engine)  # after a crash of that applier
     assert again.open().exec_position == after.exec_position
 
 
@@ -318,15 +318,15 @@ def test_what_a_killed_change_left_waits_for_the_thread_it_concerns_only(
 def test_what_a_crash_kept_out_of_the_file_is_not_fetched_again(tmp_path: Path) -> None:
     """The marker in the target is ahead of the file, as a power cut leaves them: CHANGE MASTER goes by the marker."""
     config = Config(tmp_path, relay_log_info_repository="FILE")
-    engine, ledger, before = applied_to(config)
+    engine, store, before = applied_to(config)
     after = before.at(RelayLogPosition("relay-bin.000001", 900), BinlogPosition("b.000003", 2000))
     with engine.begin() as connection:
-        ledger.advance(connection, before, replace(after, gtid_executed="0-1-7"))
+        store.advance(connection, before, replace(after, gtid_executed="0-1-7"))
     change_master(config, "", MasterChanges(master_connect_retry=7))
     relay = stored(config)[1]
     assert relay.exec_position == BinlogPosition("b.000003", 2000)
     assert relay.gtid_executed == "0-1-7"
-    assert open_ledger(config, Channel("", tmp_path), engine).open().exec_position == relay.exec_position
+    assert open_position_store(config, Channel("", tmp_path), engine).open().exec_position == relay.exec_position
 
 
 @pytest.mark.parametrize("url", ["mysql://rpl@127.0.0.1:1/", "postgresql://rpl@127.0.0.1:1/postgres"])

@@ -75,8 +75,8 @@ def test_no_snapshot_is_open_while_history_is_long_and_the_copy_goes_on_with_wha
         write()
         replica.run("clone", "--max-history", "100", "--max-rate", "5")
         says(replica, "old versions, --max-history 100")
-        assert "family 1 at" not in log.read_text()
-    wait_until(lambda: "family 1 at" in log.read_text(), 60)  # what is old is purged, and it begins
+        assert "table group 1 at" not in log.read_text()
+    wait_until(lambda: "table group 1 at" in log.read_text(), 60)  # what is old is purged, and it begins
 
     def given_up() -> bool:
         write()

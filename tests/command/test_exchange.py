@@ -12,7 +12,7 @@ from rplctl.command.channel.change_options import MasterChanges
 from rplctl.command.channel.context import engine_of, open_repositories
 from rplctl.command.export_info import Destination, export_info
 from rplctl.command.import_info import FOLDER, Origin, import_info
-from rplctl.commit.position_store import open_ledger
+from rplctl.commit.position_store import open_position_store
 from rplctl.config import Config
 from rplctl.errors import NotConfigured
 from rplctl.own_tables.tables import create_own_tables
@@ -25,10 +25,10 @@ def test_a_file_that_a_crash_left_behind_its_marker_is_not_exported(tmp_path: Pa
     change_master(config, "", first)
     engine = engine_of(config)()
     create_own_tables(engine)
-    ledger = open_ledger(config, Channel("", config.datadir), engine)
-    info = ledger.open()
+    store = open_position_store(config, Channel("", config.datadir), engine)
+    info = store.open()
     with engine.begin() as connection:  # killed before the file followed
-        ledger.advance(
+        store.advance(
             connection, info, info.at(RelayLogPosition("relay-bin.000001", 9), BinlogPosition("b.000001", 777))
         )
     result = export_info(config, "", Destination("mariadb", tmp_path / "out"))

@@ -24,7 +24,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
-from prometheus_client.parser import text_string_to_metric_families as families
+from prometheus_client.parser import text_string_to_metric_families as table_groups
 
 from rplctl.command.serve import MOST_CONNECTIONS, Request, Server, is_local, serve
 from rplctl.command.show_status import COLUMNS
@@ -80,7 +80,7 @@ def test_each_path_answers_what_it_is_for(configured: Program) -> None:
     with served(configured.datadir) as server:
         status, headers, page = ask(server, "/")
         assert status == 200 and headers["content-type"].startswith("text/html") and b"<title>rplctl" in page
-        names = {sample.name for f in families(ask(server, "/metrics")[2].decode()) for sample in f.samples}
+        names = {sample.name for f in table_groups(ask(server, "/metrics")[2].decode()) for sample in f.samples}
         assert {"mysql_up", "mysql_slave_status_slave_io_running", "rplctl_thread_state"} <= names
         told = json.loads(ask(server, "/status.json")[2])
         (channel,) = told["channels"]

@@ -32,4 +32,4 @@ def test_each_order_takes_channels_of_which_nothing_is_known() -> None:
 
 def test_what_cannot_be_read_says_why_and_what_repairs_it() -> None:
     (line,) = lines(moment(a=3))
-    assert (line.receiver, line.applier, line.trouble) == ("unknown", "unknown", "damaged: rplctl doctor")
+    assert (line.receiver, line.applier, line.incident) == ("unknown", "unknown", "damaged: rplctl doctor")

@@ -16,7 +16,7 @@ from rplctl.applier.feed.plan import plan_batches
 from rplctl.applier.interrupt import Interrupter
 from rplctl.applier.spark.in_process import InProcessPipeline
 from rplctl.channel import Channel
-from rplctl.commit.position_store import open_ledger
+from rplctl.commit.position_store import open_position_store
 from rplctl.commit.resolve import terminate_predecessor
 from rplctl.commit.transaction import commit_in_branches
 from rplctl.config import Config
@@ -54,8 +54,8 @@ def _apply(datadir: Path, log: Path, options: dict[str, Any], stop: int | None) 
             create_tables(target.engine, "")
             begin = RelayLogInfo().at(groups.start, groups.start_source)
             open_relay_log_info(config, channel, lambda: target.engine).flush(begin, force=True)
-        ledger = open_ledger(config, channel, target.engine)
-        parts = (target, ledger, InProcessPipeline(), Interrupter(threading.Event()))
+        store = open_position_store(config, channel, target.engine)
+        parts = (target, store, InProcessPipeline(), Interrupter(threading.Event()))
         work = BatchApplier.open(config, channel, *parts)
         with closing(work):
             ends = map(groups.scan.source_position, range(len(groups.scan)))
@@ -63,4 +63,4 @@ def _apply(datadir: Path, log: Path, options: dict[str, Any], stop: int | None) 
             for planned in plan_batches(groups, len(groups.scan) if stop is None else stop, per_commit=lambda: 2):
                 if planned.last > done:
                     work.apply(replace(planned, first=max(planned.first, done)))
-        ledger.close(work.info)
+        store.close(work.info)

@@ -55,7 +55,7 @@ class BranchServer:
         made.swap_decision = lambda name: self.call("decide", partial(decide, name))  # type: ignore[method-assign]
         return made
 
-    def ledger(self, branches: Branches) -> Any:
+    def store(self, branches: Branches) -> Any:
         moved = SimpleNamespace(log=None, branches=branches, guard=nullcontext)
         moved.advance = lambda *_: self.first.move()
         moved.committed = lambda _: None

@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from rplctl.applier.apply.batch import KEEPS_CONNECTION
 from rplctl.channel import Channel
-from rplctl.commit.position_store import open_ledger
+from rplctl.commit.position_store import open_position_store
 from rplctl.commit.step import Step
 from rplctl.commit.transaction import commit_after, commit_group
 from rplctl.config import Config
@@ -69,27 +69,27 @@ def target(config: Config) -> Iterator[Target]:
 
 
 def error_where_the_position_moves(
-    target: Target, config: Config, trouble: Callable[[], object], end: Callable[[], object]
+    target: Target, config: Config, incident: Callable[[], object], end: Callable[[], object]
 ) -> TargetError:
-    """Transaction 1 with `trouble` right before `advance`: nothing is left of it, and tried again it is there once."""
+    """Transaction 1 with `incident` right before `advance`: nothing is left of it, and tried again it is there once."""
     way = commit_group if config.relay_log_info_repository == "TABLE" else commit_after
-    ledger = open_ledger(config, Channel("", config.datadir), target.engine)
-    info = ledger.open()
-    really = ledger.advance
+    store = open_position_store(config, Channel("", config.datadir), target.engine)
+    info = store.open()
+    really = store.advance
 
     def advance(connection: Connection, expected: RelayLogInfo, new: RelayLogInfo) -> None:
-        trouble()
+        incident()
         really(connection, expected, new)
 
-    ledger.advance = advance  # type: ignore[method-assign]
+    store.advance = advance  # type: ignore[method-assign]
     with pytest.raises(TargetError) as caught:
-        way(target, ledger, Step(info, at(1)), lambda: insert(target, 1))
+        way(target, store, Step(info, at(1)), lambda: insert(target, 1))
     end()
     assert numbers(config) == []
-    ledger.advance = really  # type: ignore[method-assign]
+    store.advance = really  # type: ignore[method-assign]
     if caught.value.errno not in KEEPS_CONNECTION:
         target.reconnect()  # as the applier does
-    way(target, ledger, Step(info, at(1)), lambda: insert(target, 1))
+    way(target, store, Step(info, at(1)), lambda: insert(target, 1))
     assert numbers(config) == [1]
     assert caught.value.transient
     return caught.value
@@ -135,15 +135,15 @@ def test_another_writer_in_sqlite_is_a_lock_wait_too(
     open_relay_log_info(config, Channel("", tmp_path), lambda: target.engine).flush(at(0), force=True)
     target.connection.exec_driver_sql("CREATE TABLE probe (seq INTEGER PRIMARY KEY)")
     target.connection.commit()
-    ledger = open_ledger(config, Channel("", tmp_path), target.engine)
-    info = ledger.open()
+    store = open_position_store(config, Channel("", tmp_path), target.engine)
+    info = store.open()
     with closing(sqlite3.connect(tmp_path / "target.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(TargetError) as caught:
-            commit_group(target, ledger, Step(info, at(1)), lambda: None)
+            commit_group(target, store, Step(info, at(1)), lambda: None)
         other.execute("ROLLBACK")
     assert (caught.value.errno, caught.value.transient) == (1205, True)
-    commit_group(target, ledger, Step(info, at(1)), lambda: None)
-    stored = ledger.stored(target.connection)
+    commit_group(target, store, Step(info, at(1)), lambda: None)
+    stored = store.stored(target.connection)
     assert stored is not None and stored.exec_position == at(1).exec_position
     target.close()

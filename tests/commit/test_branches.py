@@ -12,7 +12,7 @@ from sqlalchemy import create_engine
 
 from rplctl.channel import Channel
 from rplctl.command.selftest.crash_run import in_child
-from rplctl.commit.branches import PATIENCE_SECONDS, Branches, decided_batch, settle_branches
+from rplctl.commit.branches import PATIENCE_SECONDS, Branches, decided_batch, resolve_branches
 from rplctl.commit.resolve import refuse_half_committed
 from rplctl.commit.step import Step
 from rplctl.commit.transaction import commit_in_branches
@@ -204,7 +204,7 @@ def commit_rows(server: BranchServer, branches: Branches) -> None:
     """One on each branch; the position moves."""
     first: Any = server.first
     step = Step(position(0), position(1))
-    commit_in_branches(first, server.ledger(branches), step, lambda: server.insert_on_each(branches))
+    commit_in_branches(first, server.store(branches), step, lambda: server.insert_on_each(branches))
 
 
 def position(number: int) -> RelayLogInfo:
@@ -229,7 +229,7 @@ def test_whatever_call_is_the_last_the_next_start_finds_all_or_nothing(
             is_whole = True
         except Cut:
             server.restart()
-        settle_branches(server.engine, "", server.prefix, server)
+        resolve_branches(server.engine, "", server.prefix, server)
         assert server.prepared == {}, server.said
         assert server.rows in ([], sorted(range(count))), server.said
         assert bool(server.rows) == server.has_moved, server.said
@@ -270,10 +270,10 @@ def test_a_branch_that_fails_undoes_all_and_the_next_batch_is_whole(tmp_path: Pa
     def fail(target: object) -> None:
         raise TargetError("Lock wait timeout exceeded", errno=1205, transient=True)
 
-    ledger, step = server.ledger(branches), Step(position(0), position(1))
+    store, step = server.store(branches), Step(position(0), position(1))
     first: Any = server.first
     with pytest.raises(TargetError, match="Lock wait"):
-        commit_in_branches(first, ledger, step, lambda: branches.apply({0: lambda target: None, 1: fail}))
+        commit_in_branches(first, store, step, lambda: branches.apply({0: lambda target: None, 1: fail}))
     assert (server.rows, server.has_moved, server.prepared) == ([], False, {})
     commit_rows(server, branches)
     assert server.rows == [0, 1] and server.has_moved

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from rplctl.channel import Channel
-from rplctl.commit.position_store import open_ledger
-from rplctl.commit.step import Ledger, Step
+from rplctl.commit.position_store import open_position_store
+from rplctl.commit.step import PositionStore, Step
 from rplctl.commit.transaction import commit_after, commit_group
 from rplctl.config import Config
 from rplctl.errors import LockBusy, TargetError
@@ -25,55 +25,55 @@ def at(number: int) -> RelayLogInfo:
 
 
 @pytest.fixture(params=["TABLE", "FILE"])
-def opened(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Target, Ledger]:
+def opened(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Target, PositionStore]:
     config = Config(datadir=tmp_path, relay_log_info_repository=request.param)
     target = open_target(config.target_url)
     create_own_tables(target.engine)
     create_tables(target.engine, "")
     channel = Channel("", tmp_path)
     open_relay_log_info(config, channel, lambda: target.engine).flush(at(0), force=True)
-    ledger = open_ledger(config, channel, target.engine)
-    ledger.open()
-    return target, ledger
+    store = open_position_store(config, channel, target.engine)
+    store.open()
+    return target, store
 
 
-def stored(target: Target, ledger: Ledger) -> int:
-    found = ledger.stored(target.connection)
+def stored(target: Target, store: PositionStore) -> int:
+    found = store.stored(target.connection)
     target.rollback()
     assert found is not None
     return found.master_log_pos
 
 
-def test_the_position_moves_after_the_change(opened: tuple[Target, Ledger]) -> None:
-    target, ledger = opened
+def test_the_position_moves_after_the_change(opened: tuple[Target, PositionStore]) -> None:
+    target, store = opened
     seen: list[int] = []
 
     def apply() -> None:
-        found = ledger.stored(target.connection)
+        found = store.stored(target.connection)
         assert found is not None
         seen.append(found.master_log_pos)
 
-    commit_after(target, ledger, Step(at(0), at(1)), apply)
-    assert (seen, stored(target, ledger)) == ([0], 1)
+    commit_after(target, store, Step(at(0), at(1)), apply)
+    assert (seen, stored(target, store)) == ([0], 1)
     target.close()
 
 
-def test_an_error_leaves_the_position_where_it_was(opened: tuple[Target, Ledger]) -> None:
-    target, ledger = opened
+def test_an_error_leaves_the_position_where_it_was(opened: tuple[Target, PositionStore]) -> None:
+    target, store = opened
 
     def fail() -> None:
         raise TargetError("no", errno=1050)
 
     with pytest.raises(TargetError):
-        commit_after(target, ledger, Step(at(0), at(1)), fail)
-    assert stored(target, ledger) == 0
+        commit_after(target, store, Step(at(0), at(1)), fail)
+    assert stored(target, store) == 0
     target.close()
 
 
-def test_nothing_is_applied_when_somebody_else_moved_the_position(opened: tuple[Target, Ledger]) -> None:
-    target, ledger = opened
-    commit_group(target, ledger, Step(at(0), at(5)), lambda: None)
+def test_nothing_is_applied_when_somebody_else_moved_the_position(opened: tuple[Target, PositionStore]) -> None:
+    target, store = opened
+    commit_group(target, store, Step(at(0), at(5)), lambda: None)
     with pytest.raises(LockBusy):
-        commit_after(target, ledger, Step(at(0), at(1)), lambda: pytest.fail("applied"))
-    assert stored(target, ledger) == 5
+        commit_after(target, store, Step(at(0), at(1)), lambda: pytest.fail("applied"))
+    assert stored(target, store) == 5
     target.close()

@@ -26,9 +26,9 @@ from rplctl.command.selftest.crash_cases import COMMITTED, ONE_TRANSACTION, POSI
 from rplctl.command.selftest.crash_run import Say, in_child, leftovers, load_what_is_loaded_by
 from rplctl.commit import transaction
 from rplctl.commit.participants.line import LinePosition
-from rplctl.commit.position_store import open_ledger
+from rplctl.commit.position_store import open_position_store
 from rplctl.commit.resolve import terminate_predecessor
-from rplctl.commit.step import Ledger, Step
+from rplctl.commit.step import PositionStore, Step
 from rplctl.config import Config
 from rplctl.errors import TargetError
 from rplctl.failpoint import crash_point
@@ -149,19 +149,19 @@ class Bench:
         target = open_target(self.config().target_url)
         terminate_predecessor(self.channel, target.engine)
         target.fence("")
-        ledger = open_ledger(self.config(case.sync_relay_log_info), self.channel, target.engine)
-        info = ledger.open()
+        store = open_position_store(self.config(case.sync_relay_log_info), self.channel, target.engine)
+        info = store.open()
         say(["found", *self.state(target, info)])
         if self.mode != "transaction":
             shutil.copy(self.channel.relay_log_info_path, self.folder / OLDER)
         for _ in range(count):
-            info = self._apply(case, target, ledger, info)
+            info = self._apply(case, target, store, info)
             say(["acknowledged", info.master_log_pos - 4])
-        ledger.close(info)
+        store.close(info)
         left = leftovers(self.config(), target.engine)
         say(["ended", *self.state(target, info), left])
 
-    def _apply(self, case: Case, target: Target, ledger: Ledger, info: RelayLogInfo) -> RelayLogInfo:
+    def _apply(self, case: Case, target: Target, store: PositionStore, info: RelayLogInfo) -> RelayLogInfo:
         number = info.master_log_pos - 4 + 1
         commit = transaction.commit_after if case.kind == "after" else transaction.commit_group
         step = Step(info, at(number, case.gtid))
@@ -176,8 +176,8 @@ class Bench:
 
         if case.kind == "failed":
             with suppress(TargetError):
-                commit(target, ledger, step, fail)
-        commit(target, ledger, step, insert)
+                commit(target, store, step, fail)
+        commit(target, store, step, insert)
         return step.after
 
     def state(self, target: Target, info: RelayLogInfo) -> tuple[int, list[str]]:
@@ -266,27 +266,27 @@ def test_no_crash_point_breaks_an_invariant_in_two_phases(
         mariadb.sql("DROP DATABASE IF EXISTS rplctl")
 
 
-def position_before_data(target: Target, ledger: Ledger, step: Any, apply: Callable[[], None], **_: Any) -> None:
+def position_before_data(target: Target, store: PositionStore, step: Any, apply: Callable[[], None], **_: Any) -> None:
     """In a transaction of its own, as one that updates relay-log.info before COMMIT."""
     target.begin(foreign_keys=True)
-    ledger.advance(target.connection, *step)
+    store.advance(target.connection, *step)
     target.commit()
-    ledger.committed(step[1])
+    store.committed(step[1])
     crash_point("crash_after_update_pos_before_apply")
     target.begin(foreign_keys=True)
     apply()
     target.commit()
 
 
-def data_before_position(target: Target, ledger: Ledger, step: Any, apply: Callable[[], None], **_: Any) -> None:
+def data_before_position(target: Target, store: PositionStore, step: Any, apply: Callable[[], None], **_: Any) -> None:
     target.begin(foreign_keys=True)
     apply()
     target.commit()
     crash_point("crash_commit_after")
     target.begin(foreign_keys=True)
-    ledger.advance(target.connection, *step)
+    store.advance(target.connection, *step)
     target.commit()
-    ledger.committed(step[1])
+    store.committed(step[1])
 
 
 @pytest.mark.long("Commit mode `transaction` stays in make test.", keeps=r"-transaction$")
@@ -305,9 +305,9 @@ def test_a_wrong_order_is_caught(
 
 def test_a_file_that_says_more_than_the_marker_is_caught(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The check of the acknowledged: a marker that is not written leaves an old file alone after the power cut."""
-    from rplctl.commit.marker import MarkerLedger
+    from rplctl.commit.marker import MarkerPositionStore
 
-    monkeypatch.setattr(MarkerLedger, "advance", lambda *_: None)
+    monkeypatch.setattr(MarkerPositionStore, "advance", lambda *_: None)
     case = Case("marker", "crash_commit_after", "rows", 10_000, 2, True, False, True)
     assert Bench(folder, "marker").violations(case)
 

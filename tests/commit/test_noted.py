@@ -21,8 +21,8 @@ from rplctl.info import RelayLogInfo
 from rplctl.own_tables.statement_note import NoteState, StatementNote
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.relay_log.reader import RelayGroups
+from rplctl.schema.affected import Affected, ServerObject, affected_by
 from rplctl.schema.context import DdlContext
-from rplctl.schema.touched import ServerObject, Touched, touched_by
 from rplctl.target.base import Definition
 from rplctl.target.mysql.target import MysqlTarget
 from tests.applier.instance import Instance
@@ -192,7 +192,7 @@ class Killed:
         for batch in plan_batches(self.log, stop, has_rollbacks=True, per_commit=lambda: 1):
             if batch.last > done:
                 work.apply(replace(batch, first=max(batch.first, done)))
-        self.instance.ledger.close(work.info)
+        self.instance.store.close(work.info)
         self.instance.target.close()
 
     def until_done(self, points: str, again: str) -> int:
@@ -368,29 +368,29 @@ def before(**identities: str) -> dict[ServerObject, Definition | None]:
 
 @pytest.mark.parametrize(("t", "u"), [("=1", "=1"), ("", ""), ("made 2026", "made 2026")])
 def test_names_that_change_places_and_look_alike_are_not_guessed(t: str, u: str) -> None:
-    touched = touched_by("RENAME TABLE t TO x, u TO t, x TO u", "d", DdlContext(server_version="9.0"))
-    assert touched is not None
+    changed = affected_by("RENAME TABLE t TO x, u TO t, x TO u", "d", DdlContext(server_version="9.0"))
+    assert changed is not None
     kept = before(t=t, u=u) | {ServerObject("TABLE", "d", "x"): None}
-    assert decide(touched, kept, kept) is Decision.STOP
+    assert decide(changed, kept, kept) is Decision.STOP
 
 
 def test_partitions_without_numbers_are_not_guessed() -> None:
-    touched = touched_by("ALTER TABLE t EXCHANGE PARTITION p WITH TABLE u", "d", DdlContext(server_version="9.0"))
-    assert touched is not None
-    assert decide(touched, before(t="", u=""), before(t="", u="")) is Decision.STOP
-    assert decide(touched, before(t="=1", u="=2"), before(t="=1", u="=2")) is Decision.EXECUTE
-    assert decide(touched, before(t="=1", u="=2"), before(t="=3", u="=2")) is Decision.STOP
-    assert decide(touched, before(t="=1", u="=2"), before(t="=2", u="=3")) is Decision.MOVE_ON
+    changed = affected_by("ALTER TABLE t EXCHANGE PARTITION p WITH TABLE u", "d", DdlContext(server_version="9.0"))
+    assert changed is not None
+    assert decide(changed, before(t="", u=""), before(t="", u="")) is Decision.STOP
+    assert decide(changed, before(t="=1", u="=2"), before(t="=1", u="=2")) is Decision.EXECUTE
+    assert decide(changed, before(t="=1", u="=2"), before(t="=3", u="=2")) is Decision.STOP
+    assert decide(changed, before(t="=1", u="=2"), before(t="=2", u="=3")) is Decision.MOVE_ON
 
 
 def test_a_statement_that_is_not_understood_is_not_guessed() -> None:
-    assert decide(Touched(), {}, {}) is Decision.STOP
+    assert decide(Affected(), {}, {}) is Decision.STOP
 
 
 def test_what_the_account_may_not_see_is_not_guessed() -> None:
-    touched = touched_by("DROP TABLE t", "d", DdlContext(server_version="9.0"))
+    changed = affected_by("DROP TABLE t", "d", DdlContext(server_version="9.0"))
     hidden = {ServerObject("TABLE", "d", "t"): Definition("?")}
-    assert touched is not None and decide(touched, hidden, hidden) is Decision.STOP
+    assert changed is not None and decide(changed, hidden, hidden) is Decision.STOP
 
 
 def test_a_note_is_met_by_its_position_or_by_its_gtid() -> None:

@@ -12,12 +12,12 @@ import pytest
 from sqlalchemy import Engine
 
 from rplctl.channel import Channel
-from rplctl.commit.marker import MarkerLedger, has_gone_back, read_marker, remove_marker
+from rplctl.commit.marker import MarkerPositionStore, has_gone_back, read_marker, remove_marker
 from rplctl.commit.participants.line import LinePosition
-from rplctl.commit.position_store import TableLedger, open_ledger, settle
+from rplctl.commit.position_store import TablePositionStore, open_position_store, resolve
 from rplctl.commit.step import CommitMode, Step
 from rplctl.commit.transaction import commit_group
-from rplctl.commit.two_phase import XaLedger
+from rplctl.commit.two_phase import XaPositionStore
 from rplctl.config import Config
 from rplctl.errors import LockBusy, NotConfigured
 from rplctl.info import RelayLogInfo
@@ -45,9 +45,9 @@ class Instance:
         self.repository = open_relay_log_info(self.config, self.channel, lambda: self.engine)
         self.repository.flush(at(1), force=True)
 
-    def move(self, ledger: object, old: RelayLogInfo, new: RelayLogInfo) -> None:
+    def move(self, store: object, old: RelayLogInfo, new: RelayLogInfo) -> None:
         with self.engine.begin() as connection:
-            ledger.advance(connection, old, new)  # type: ignore[attr-defined]
+            store.advance(connection, old, new)  # type: ignore[attr-defined]
 
 
 @pytest.fixture(params=["FILE", "TABLE"])
@@ -61,43 +61,46 @@ def file_instance(tmp_path: Path) -> Instance:
 
 
 def test_the_mode_follows_from_the_repository(instance: Instance) -> None:
-    mode = open_ledger(instance.config, instance.channel, instance.engine).mode
+    mode = open_position_store(instance.config, instance.channel, instance.engine).mode
     assert mode is (CommitMode.TRANSACTION if instance.repository.kind == "TABLE" else CommitMode.MARKER)
 
 
 def test_a_position_moves_with_its_transaction_and_not_without(instance: Instance) -> None:
-    ledger = open_ledger(instance.config, instance.channel, instance.engine)
-    opened = ledger.open()
+    store = open_position_store(instance.config, instance.channel, instance.engine)
+    opened = store.open()
     assert opened.exec_position == at(1).exec_position
     with instance.engine.connect() as connection:
-        ledger.advance(connection, opened, at(2))
+        store.advance(connection, opened, at(2))
         connection.rollback()
-    instance.move(ledger, opened, at(2))
-    ledger.committed(at(2))
-    ledger.close(at(2))
-    assert open_ledger(instance.config, instance.channel, instance.engine).open().exec_position == at(2).exec_position
+    instance.move(store, opened, at(2))
+    store.committed(at(2))
+    store.close(at(2))
+    assert (
+        open_position_store(instance.config, instance.channel, instance.engine).open().exec_position
+        == at(2).exec_position
+    )
 
 
 def test_a_position_that_somebody_else_moved_stops_the_applier(instance: Instance) -> None:
-    ledger = open_ledger(instance.config, instance.channel, instance.engine)
-    opened = ledger.open()
-    other = open_ledger(instance.config, instance.channel, instance.engine)
+    store = open_position_store(instance.config, instance.channel, instance.engine)
+    opened = store.open()
+    other = open_position_store(instance.config, instance.channel, instance.engine)
     instance.move(other, opened, at(5))
     with pytest.raises(LockBusy, match="nothing was applied"):
-        instance.move(ledger, opened, at(2))
+        instance.move(store, opened, at(2))
 
 
 def test_the_set_of_applied_gtids_is_kept_with_the_position(instance: Instance) -> None:
-    ledger = open_ledger(instance.config, instance.channel, instance.engine)
-    instance.move(ledger, ledger.open(), at(3))
-    assert open_ledger(instance.config, instance.channel, instance.engine).open().gtid_executed == "0-1-3"
+    store = open_position_store(instance.config, instance.channel, instance.engine)
+    instance.move(store, store.open(), at(3))
+    assert open_position_store(instance.config, instance.channel, instance.engine).open().gtid_executed == "0-1-3"
 
 
 def test_a_file_behind_the_marker_after_a_crash_is_moved_forward(file_instance: Instance) -> None:
-    ledger = open_ledger(file_instance.config, file_instance.channel, file_instance.engine)
-    file_instance.move(ledger, ledger.open(), at(4))  # killed before the file followed
+    store = open_position_store(file_instance.config, file_instance.channel, file_instance.engine)
+    file_instance.move(store, store.open(), at(4))  # killed before the file followed
     assert (
-        open_ledger(file_instance.config, file_instance.channel, file_instance.engine).open().exec_position
+        open_position_store(file_instance.config, file_instance.channel, file_instance.engine).open().exec_position
         == at(4).exec_position
     )
     assert file_instance.repository.read().exec_position == at(4).exec_position
@@ -105,15 +108,15 @@ def test_a_file_behind_the_marker_after_a_crash_is_moved_forward(file_instance: 
 
 @pytest.mark.parametrize("edited_to", [2, 9], ids=["backwards", "forwards"])
 def test_a_file_edited_by_hand_after_an_orderly_stop_is_honoured(file_instance: Instance, edited_to: int) -> None:
-    ledger = open_ledger(file_instance.config, file_instance.channel, file_instance.engine)
-    file_instance.move(ledger, ledger.open(), at(4))
-    ledger.close(at(4))
+    store = open_position_store(file_instance.config, file_instance.channel, file_instance.engine)
+    file_instance.move(store, store.open(), at(4))
+    store.close(at(4))
     path = file_instance.channel.relay_log_info_path
     lines = path.read_text().split("\n")
     assert lines[1:5] == ["./relay-bin.000001", "400", "bin.000001", "4000"]
     lines[2], lines[4] = str(100 * edited_to), str(1000 * edited_to)
     path.write_text("\n".join(lines))
-    reopened = open_ledger(file_instance.config, file_instance.channel, file_instance.engine)
+    reopened = open_position_store(file_instance.config, file_instance.channel, file_instance.engine)
     info = reopened.open()
     assert info.exec_position == at(edited_to).exec_position
     file_instance.move(reopened, info, at(edited_to + 1))
@@ -128,9 +131,9 @@ def test_of_a_file_that_nobody_edited_and_a_marker_the_one_that_came_from_a_back
     path, database = file_instance.channel.relay_log_info_path, config.datadir / "target.db"
     kept = {}
     for number in (4, 6):
-        ledger = open_ledger(config, channel, engine)
-        file_instance.move(ledger, ledger.open(), at(number))
-        ledger.close(at(number))
+        store = open_position_store(config, channel, engine)
+        file_instance.move(store, store.open(), at(number))
+        store.close(at(number))
         engine.dispose()
         kept[number] = path.read_bytes(), database.read_bytes()
     if restored == "target":
@@ -141,74 +144,74 @@ def test_of_a_file_that_nobody_edited_and_a_marker_the_one_that_came_from_a_back
     assert has_gone_back("", engine, stored) == (restored == "target")
     rows_at = at(4 if restored == "target" else 6).exec_position
     for _ in range(2):
-        ledger = open_ledger(config, channel, engine)
-        info = ledger.open()
+        store = open_position_store(config, channel, engine)
+        info = store.open()
         assert info.exec_position == rows_at == file_instance.repository.read().exec_position
         assert not has_gone_back("", engine, file_instance.repository.read())
-        ledger.close(info)
+        store.close(info)
 
 
 def test_a_file_of_an_older_release_that_differs_after_an_orderly_stop_counts(file_instance: Instance) -> None:
     """It does not say where the applier left it, so it may have been edited: what that release did."""
-    ledger = open_ledger(file_instance.config, file_instance.channel, file_instance.engine)
-    file_instance.move(ledger, ledger.open(), at(4))
-    ledger.close(at(4))
+    store = open_position_store(file_instance.config, file_instance.channel, file_instance.engine)
+    file_instance.move(store, store.open(), at(4))
+    store.close(at(4))
     assert "rplctl_left_at=" in file_instance.channel.relay_log_info_path.read_text()
     file_instance.repository.flush(at(6), force=True)
     assert "rplctl_left_at=" not in file_instance.channel.relay_log_info_path.read_text()
     assert not has_gone_back("", file_instance.engine, file_instance.repository.read())
-    reopened = open_ledger(file_instance.config, file_instance.channel, file_instance.engine)
+    reopened = open_position_store(file_instance.config, file_instance.channel, file_instance.engine)
     assert reopened.open().exec_position == at(6).exec_position
 
 
 def test_settling_lets_a_later_change_of_position_count_after_a_crash(file_instance: Instance) -> None:
-    ledger = open_ledger(file_instance.config, file_instance.channel, file_instance.engine)
-    file_instance.move(ledger, ledger.open(), at(4))  # killed here
-    settle(file_instance.config, file_instance.channel, file_instance.engine)
+    store = open_position_store(file_instance.config, file_instance.channel, file_instance.engine)
+    file_instance.move(store, store.open(), at(4))  # killed here
+    resolve(file_instance.config, file_instance.channel, file_instance.engine)
     assert file_instance.repository.read().exec_position == at(4).exec_position
     file_instance.repository.flush(at(2), force=True)  # CHANGE MASTER moves it back
     assert (
-        open_ledger(file_instance.config, file_instance.channel, file_instance.engine).open().exec_position
+        open_position_store(file_instance.config, file_instance.channel, file_instance.engine).open().exec_position
         == at(2).exec_position
     )
 
 
 def test_other_settings_of_the_file_survive_a_crash(file_instance: Instance) -> None:
     file_instance.repository.flush(replace(at(1), sql_delay=77), force=True)
-    ledger = open_ledger(file_instance.config, file_instance.channel, file_instance.engine)
-    file_instance.move(ledger, ledger.open(), at(4))
-    assert open_ledger(file_instance.config, file_instance.channel, file_instance.engine).open().sql_delay == 77
+    store = open_position_store(file_instance.config, file_instance.channel, file_instance.engine)
+    file_instance.move(store, store.open(), at(4))
+    assert open_position_store(file_instance.config, file_instance.channel, file_instance.engine).open().sql_delay == 77
 
 
 def test_without_a_repository_there_is_no_position_and_no_marker_is_left(file_instance: Instance) -> None:
     remove_marker("", file_instance.engine)
     file_instance.repository.remove()
-    ledger = open_ledger(file_instance.config, file_instance.channel, file_instance.engine)
+    store = open_position_store(file_instance.config, file_instance.channel, file_instance.engine)
     with pytest.raises(NotConfigured):
-        ledger.open()
-    assert isinstance(ledger, MarkerLedger)
+        store.open()
+    assert isinstance(store, MarkerPositionStore)
     with file_instance.engine.connect() as connection:
-        assert ledger.stored(connection) is None
+        assert store.stored(connection) is None
 
 
 def test_a_crash_before_the_switch_to_a_table_keeps_the_markers_position(file_instance: Instance) -> None:
     """Killed in mode marker, then switch-repo --to table: the row is older than the marker."""
-    ledger = open_ledger(file_instance.config, file_instance.channel, file_instance.engine)
-    file_instance.move(ledger, ledger.open(), at(4))  # killed before the file followed
+    store = open_position_store(file_instance.config, file_instance.channel, file_instance.engine)
+    file_instance.move(store, store.open(), at(4))  # killed before the file followed
     table = replace(file_instance.config, relay_log_info_repository="TABLE")
     open_relay_log_info(table, file_instance.channel, lambda: file_instance.engine).flush(at(1), force=True)
     for _ in range(2):
-        reopened = open_ledger(table, file_instance.channel, file_instance.engine)
+        reopened = open_position_store(table, file_instance.channel, file_instance.engine)
         assert (reopened.mode, reopened.open().exec_position) == (CommitMode.TRANSACTION, at(4).exec_position)
 
 
 def test_a_marker_in_step_never_overrides_a_table_that_was_moved_later(file_instance: Instance) -> None:
-    ledger = open_ledger(file_instance.config, file_instance.channel, file_instance.engine)
-    file_instance.move(ledger, ledger.open(), at(4))
-    ledger.close(at(4))
+    store = open_position_store(file_instance.config, file_instance.channel, file_instance.engine)
+    file_instance.move(store, store.open(), at(4))
+    store.close(at(4))
     table = replace(file_instance.config, relay_log_info_repository="TABLE")
     open_relay_log_info(table, file_instance.channel, lambda: file_instance.engine).flush(at(2), force=True)
-    opened = open_ledger(table, file_instance.channel, file_instance.engine).open()
+    opened = open_position_store(table, file_instance.channel, file_instance.engine).open()
     assert opened.exec_position == at(2).exec_position
 
 
@@ -227,19 +230,19 @@ def test_a_table_without_transactions_follows_a_marker_after_commit(
     channel = Channel("", tmp_path)
     repository = open_relay_log_info(config, channel, lambda: engine)
     repository.flush(at(1), force=True)
-    ledger = open_ledger(config, channel, engine)
-    assert ledger.mode is CommitMode.MARKER
-    opened = ledger.open()
+    store = open_position_store(config, channel, engine)
+    assert store.mode is CommitMode.MARKER
+    opened = store.open()
     with engine.connect() as connection:
-        ledger.advance(connection, opened, at(2))
+        store.advance(connection, opened, at(2))
         connection.rollback()
     assert repository.read().exec_position == at(1).exec_position
     with engine.begin() as connection:
-        ledger.advance(connection, opened, at(3))  # killed before the row followed
+        store.advance(connection, opened, at(3))  # killed before the row followed
     assert repository.read().exec_position == at(1).exec_position
-    assert open_ledger(config, channel, engine).open().exec_position == at(3).exec_position
+    assert open_position_store(config, channel, engine).open().exec_position == at(3).exec_position
     mariadb.sql("ALTER TABLE rplctl.slave_relay_log_info ENGINE=InnoDB")
-    after = open_ledger(config, channel, engine)
+    after = open_position_store(config, channel, engine)
     assert (after.mode, after.open().exec_position) == (CommitMode.TRANSACTION, at(3).exec_position)
     engine.dispose()
 
@@ -252,13 +255,13 @@ def test_in_two_phases_a_target_from_a_backup_with_its_marker_goes_on_from_there
     the file may have been edited, so it counts, and that is told.
     """
     engine, repository = file_instance.engine, file_instance.repository
-    ledger = open_ledger(file_instance.config, file_instance.channel, engine)
-    ledger.open()
+    store = open_position_store(file_instance.config, file_instance.channel, engine)
+    store.open()
     if in_step:
-        ledger.close(at(1))
+        store.close(at(1))
     verbs = two_phase_verbs("mysql")  # nothing of it is asked
     assert verbs is not None
-    two_phase = XaLedger(repository, LinePosition(repository), engine, "rplctl:", verbs)
+    two_phase = XaPositionStore(repository, LinePosition(repository), engine, "rplctl:", verbs)
     repository.flush(at(5), force=True)
     opened = two_phase.open()
     assert opened.exec_position == at(5 if in_step else 1).exec_position
@@ -272,15 +275,15 @@ def test_in_two_phases_a_target_from_a_backup_with_its_marker_goes_on_from_there
 
 def test_a_file_in_step_takes_the_gtids_of_the_marker(file_instance: Instance) -> None:
     """A FILE in MySQL's layout does not hold them: without the marker's they would be fetched and applied again."""
-    ledger = open_ledger(file_instance.config, file_instance.channel, file_instance.engine)
-    file_instance.move(ledger, ledger.open(), at(4))
-    ledger.close(at(4))
+    store = open_position_store(file_instance.config, file_instance.channel, file_instance.engine)
+    file_instance.move(store, store.open(), at(4))
+    store.close(at(4))
     file_instance.repository.flush(replace(file_instance.repository.read(), gtid_executed=""), force=True)
-    reopened = open_ledger(file_instance.config, file_instance.channel, file_instance.engine).open()
+    reopened = open_position_store(file_instance.config, file_instance.channel, file_instance.engine).open()
     assert (reopened.exec_position, reopened.gtid_executed) == (at(4).exec_position, "0-1-4")
 
 
-@pytest.mark.parametrize(("is_safe", "kind"), [(True, TableLedger), (False, MarkerLedger)])
+@pytest.mark.parametrize(("is_safe", "kind"), [(True, TablePositionStore), (False, MarkerPositionStore)])
 def test_a_table_that_is_not_crash_safe_gets_a_marker_beside_it_and_is_written_each_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_safe: bool, kind: type[Any]
 ) -> None:
@@ -292,10 +295,10 @@ def test_a_table_that_is_not_crash_safe_gets_a_marker_beside_it_and_is_written_e
     repository = open_relay_log_info(config, channel, lambda: target.engine)
     monkeypatch.setattr(type(repository), "is_transactional", lambda self: is_safe)
     repository.flush(RelayLogInfo(), force=True)
-    ledger = open_ledger(config, channel, target.engine)
-    before = ledger.open()
+    store = open_position_store(config, channel, target.engine)
+    before = store.open()
     after = at(1)
-    commit_group(target, ledger, Step(before, after), lambda: None)
+    commit_group(target, store, Step(before, after), lambda: None)
     target.close()
-    assert isinstance(ledger, kind)
+    assert isinstance(store, kind)
     assert open_relay_log_info(config, channel, lambda: target.engine).read().exec_position == after.exec_position

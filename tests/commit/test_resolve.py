@@ -14,8 +14,8 @@ from rplctl.channel import Channel
 from rplctl.commit.participants.choice import logged_path, pages_path
 from rplctl.commit.participants.line import LinePosition
 from rplctl.commit.participants.page import PagePosition
-from rplctl.commit.resolve import open_two_phase, resolve_prepared, settle_prepared, terminate_predecessor
-from rplctl.commit.two_phase import XaLedger
+from rplctl.commit.resolve import finish_prepared, open_two_phase, resolve_prepared, terminate_predecessor
+from rplctl.commit.two_phase import XaPositionStore
 from rplctl.commit.xid import INSTANCE_FILE, xid_of, xid_prefix
 from rplctl.config import Config
 from rplctl.errors import ConfigError, TargetError
@@ -100,7 +100,7 @@ class Start:
     def config(self, mode: str, **options: Any) -> Config:
         return Config(self.channel.datadir, commit_mode=mode, **options)
 
-    def open(self, mode: str, **options: Any) -> XaLedger | None:
+    def open(self, mode: str, **options: Any) -> XaPositionStore | None:
         return open_two_phase(self.config(mode, **options), self.channel, self.engine, self.repository)
 
 
@@ -121,7 +121,7 @@ def test_another_mode_asks_nothing_as_long_as_there_never_was_this_one(start: St
     (start.channel.datadir / INSTANCE_FILE).unlink()
     assert (start.open("auto"), start.server.said) == (None, [])
     terminate_predecessor(start.channel, start.engine)
-    settle_prepared(start.config("auto"), start.channel, lambda: pytest.fail("asked"))
+    finish_prepared(start.config("auto"), start.channel, lambda: pytest.fail("asked"))
     assert start.server.said == []
 
 
@@ -133,8 +133,8 @@ def test_every_mode_resolves_what_this_one_left(start: Start, mode: str, caplog:
     LinePosition(start.repository).prepare(decided, at(0), at(1))
     start.server.prepared = {decided: [1], other: [2]}
     start.server.check = lambda *_: ["a weakness"]
-    ledger = start.open(mode)
-    assert (ledger is None) == (mode == "auto")
+    store = start.open(mode)
+    assert (store is None) == (mode == "auto")
     assert (start.repository.read(), start.server.rows, start.server.prepared) == (at(1), [1], {})
     assert caplog.messages == [
         f"prepared transaction {decided} was decided and is committed",
@@ -152,12 +152,12 @@ def test_pages_that_are_no_more_chosen_go_into_the_file(start: Start, chosen: st
     pages.open()
     pages.prepare(xid_of(prefix, at(1)), at(0), at(1))
     start.server.prepared = {xid_of(prefix, at(1)): [1]}
-    ledger = start.open("xa", prepared_position=chosen)
+    store = start.open("xa", prepared_position=chosen)
     opened = replace(at(1), left_at=at(1).place)  # from here on the target needs the owner's row
-    assert ledger is not None and ledger.open() == opened
+    assert store is not None and store.open() == opened
     assert (start.repository.read(), start.server.rows) == (opened, [1])
     assert pages_path(start.channel).exists() == (chosen == "pages")
-    settle_prepared(start.config("xa"), start.channel, lambda: start.engine)
+    finish_prepared(start.config("xa"), start.channel, lambda: start.engine)
     assert not pages_path(start.channel).exists() and start.repository.read() == opened
 
 
@@ -175,7 +175,7 @@ def test_before_the_position_moves_elsewhere_it_is_what_was_decided(start: Start
     xid = xid_of(xid_prefix(start.channel), at(1))
     LinePosition(start.repository).prepare(xid, at(0), at(1))
     start.server.prepared = {xid: [1]}
-    settle_prepared(start.config("xa"), start.channel, lambda: start.engine)
+    finish_prepared(start.config("xa"), start.channel, lambda: start.engine)
     assert (start.repository.read(), start.server.rows) == (at(1), [1])
 
 
@@ -190,9 +190,9 @@ def test_what_the_binary_log_says_goes_into_the_repository_when_it_is_no_more_ch
             f"rplctl.commit.{place}.logged_record", lambda _: PositionRecord(before=at(0), after=at(1), xid=xid)
         )
     start.server.prepared = {xid: [1]}
-    ledger = start.open("xa", log_bin="binlog", prepared_position=position)
-    assert ledger is not None and start.server.rows == [1]
+    store = start.open("xa", log_bin="binlog", prepared_position=position)
+    assert store is not None and start.server.rows == [1]
     assert start.repository.read().is_at(at(1))
     assert logged_path(start.channel).exists() == (position == "binlog")
-    settle_prepared(start.config("xa", log_bin="binlog"), start.channel, lambda: start.engine)
+    finish_prepared(start.config("xa", log_bin="binlog"), start.channel, lambda: start.engine)
     assert not logged_path(start.channel).exists() and start.repository.read().is_at(at(1))

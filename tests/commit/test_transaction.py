@@ -14,7 +14,7 @@ import pytest
 from rplctl.channel import Channel
 from rplctl.command.selftest.crash_run import in_child
 from rplctl.commit import transaction
-from rplctl.commit.position_store import open_ledger
+from rplctl.commit.position_store import open_position_store
 from rplctl.commit.step import Step
 from rplctl.commit.transaction import commit_after, commit_group
 from rplctl.config import Config
@@ -59,12 +59,12 @@ def insert_probe(target: Target, number: int) -> None:
 def apply_next(config: Config) -> int:
     """Apply one more transaction that writes its number, the way the applier does; the number."""
     target = open_target(config.target_url)
-    ledger = open_ledger(config, Channel("", config.datadir), target.engine)
-    info = ledger.open()
+    store = open_position_store(config, Channel("", config.datadir), target.engine)
+    info = store.open()
     number = info.master_log_pos + 1
     commit_group(
         target,
-        ledger,
+        store,
         Step(info, at(number)),
         lambda: insert_probe(target, number),
     )
@@ -94,15 +94,15 @@ def test_a_kill_leaves_data_and_position_together(tmp_path: Path, kind: str, poi
 def test_an_error_while_applying_rolls_the_position_back(tmp_path: Path) -> None:
     config = prepare(tmp_path, "TABLE")
     target = open_target(config.target_url)
-    ledger = open_ledger(config, Channel("", config.datadir), target.engine)
-    info = ledger.open()
+    store = open_position_store(config, Channel("", config.datadir), target.engine)
+    info = store.open()
 
     def fail() -> None:
         target.connection.exec_driver_sql("INSERT INTO probe VALUES (1)")
         raise TargetError("no", errno=1062)
 
     with pytest.raises(TargetError):
-        commit_group(target, ledger, Step(info, at(1)), fail)
+        commit_group(target, store, Step(info, at(1)), fail)
     target.close()
     assert probe(config) == []
     assert apply_next(config) == 1
@@ -114,8 +114,8 @@ def test_a_commit_that_fails_is_decided_by_the_stored_position(
 ) -> None:
     config = prepare(tmp_path, "TABLE")
     target = open_target(config.target_url)
-    ledger = open_ledger(config, Channel("", config.datadir), target.engine)
-    info = ledger.open()
+    store = open_position_store(config, Channel("", config.datadir), target.engine)
+    info = store.open()
     really_commit = target.commit
 
     def commit_and_lose_the_answer() -> None:
@@ -129,10 +129,10 @@ def test_a_commit_that_fails_is_decided_by_the_stored_position(
         target.connection.exec_driver_sql("INSERT INTO probe VALUES (1)")
 
     if durable:
-        commit_group(target, ledger, Step(info, at(1)), write)
+        commit_group(target, store, Step(info, at(1)), write)
     else:
         with pytest.raises(TargetError):
-            commit_group(target, ledger, Step(info, at(1)), write)
+            commit_group(target, store, Step(info, at(1)), write)
     target.close()
     assert probe(config) == ([1] if durable else [])
 
@@ -143,12 +143,12 @@ def test_the_log_of_what_was_applied_is_told_of_the_step_before_and_after_its_co
 ) -> None:
     config = prepare(tmp_path, "TABLE")
     target = open_target(config.target_url)
-    ledger = open_ledger(config, Channel("", config.datadir), target.engine)
-    step = Step(ledger.open(), at(1))
+    store = open_position_store(config, Channel("", config.datadir), target.engine)
+    step = Step(store.open(), at(1))
     told: list[Any] = []
-    ledger.log = Mock()
-    ledger.log.before_commit.side_effect = lambda *step: told.append(("before", *step))
-    ledger.log.after_commit.side_effect = lambda *step: told.append(("after", *step))
+    store.log = Mock()
+    store.log.before_commit.side_effect = lambda *step: told.append(("before", *step))
+    store.log.after_commit.side_effect = lambda *step: told.append(("after", *step))
     really_commit = target.commit
 
     def tell_and_commit() -> None:
@@ -156,7 +156,7 @@ def test_the_log_of_what_was_applied_is_told_of_the_step_before_and_after_its_co
         really_commit()
 
     monkeypatch.setattr(target, "commit", tell_and_commit)
-    commit(target, ledger, step, lambda: insert_probe(target, 1))
+    commit(target, store, step, lambda: insert_probe(target, 1))
     target.close()
     assert (told, probe(config)) == ([("before", *step), "commit", ("after", *step)], [1])
 
@@ -179,8 +179,8 @@ def test_no_branch_stays_open_when_one_fails(failing: str) -> None:
         roll_back=lambda: said.append("roll back"),
         decide=lambda: said.append("decide"),
     )
-    ledger: Any = SimpleNamespace(branches=branches, log=None, advance=lambda *_: None)
+    store: Any = SimpleNamespace(branches=branches, log=None, advance=lambda *_: None)
     target: Any = SimpleNamespace(connection=None)
     with pytest.raises(TargetError):
-        transaction.commit_in_branches(target, ledger, Step(at(1), at(2)), apply)
+        transaction.commit_in_branches(target, store, Step(at(1), at(2)), apply)
     assert said == ["begin", *(["prepare"] if failing == "prepare" else []), "roll back"]

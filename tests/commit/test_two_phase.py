@@ -15,11 +15,11 @@ import pytest
 from rplctl.channel import Channel
 from rplctl.commit import ambiguous_commit as in_doubt
 from rplctl.commit.participants.choice import pages_path
-from rplctl.commit.position_store import open_ledger, settle, shown_mode
-from rplctl.commit.resolve import settle_prepared, terminate_predecessor
+from rplctl.commit.position_store import open_position_store, resolve, shown_mode
+from rplctl.commit.resolve import finish_prepared, terminate_predecessor
 from rplctl.commit.step import CommitMode, Step
 from rplctl.commit.transaction import commit_after, commit_group
-from rplctl.commit.two_phase import XaLedger
+from rplctl.commit.two_phase import XaPositionStore
 from rplctl.commit.xid import xid_prefix
 from rplctl.config import Config
 from rplctl.errors import ConfigError, LockBusy, RplError, TargetError
@@ -151,10 +151,10 @@ def test_the_target_killed_between_prepare_and_commit(
     prepare(config)
     apply_next(config)
     target = open_target(config.target_url)
-    ledger = open_ledger(config, Channel("", tmp_path), target.engine)
-    assert isinstance(ledger, XaLedger)
-    info = ledger.open()
-    really_prepare = ledger.participant.prepare
+    store = open_position_store(config, Channel("", tmp_path), target.engine)
+    assert isinstance(store, XaPositionStore)
+    info = store.open()
+    really_prepare = store.participant.prepare
 
     def kill_and_prepare(*arguments: Any) -> None:
         if decided:
@@ -163,7 +163,7 @@ def test_the_target_killed_between_prepare_and_commit(
         if not decided:
             raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(ledger.participant, "prepare", kill_and_prepare)
+    monkeypatch.setattr(store.participant, "prepare", kill_and_prepare)
     monkeypatch.setattr(in_doubt, "ASKED_FOR_S", 1.0)
     applied: list[int] = []
 
@@ -172,7 +172,7 @@ def test_the_target_killed_between_prepare_and_commit(
         insert(target, 2)
 
     def step() -> None:
-        commit_group(target, ledger, Step(info, at(2)), apply)
+        commit_group(target, store, Step(info, at(2)), apply)
 
     with pytest.raises((TargetError, OSError)):
         step()
@@ -180,9 +180,9 @@ def test_the_target_killed_between_prepare_and_commit(
     monkeypatch.undo()
     if decided:
         with pytest.raises(TargetError, match="decided and not finished"):
-            commit_group(target, ledger, Step(info, at(3)), lambda: None)
+            commit_group(target, store, Step(info, at(3)), lambda: None)
         step()
-        assert (applied, ledger.decided) == ([1], "")
+        assert (applied, store.decided) == ([1], "")
     target.close()
     assert apply_next(config) == (3 if decided else 2)
     assert numbers(config) == list(range(1, 4 if decided else 3))
@@ -201,11 +201,11 @@ def test_a_frozen_predecessor_that_holds_a_prepared_transaction_is_ended(
     if not child:
         target = open_target(config.target_url)
         target.fence("")
-        ledger = open_ledger(config, Channel("", tmp_path), target.engine)
-        assert isinstance(ledger, XaLedger)
-        info = ledger.open()
-        ledger.participant.prepare = lambda *_: (os.write(write, b"x"), signal.pause())  # type: ignore[method-assign,func-returns-value,assignment]
-        commit_group(target, ledger, Step(info, at(1)), lambda: insert(target, 1))
+        store = open_position_store(config, Channel("", tmp_path), target.engine)
+        assert isinstance(store, XaPositionStore)
+        info = store.open()
+        store.participant.prepare = lambda *_: (os.write(write, b"x"), signal.pause())  # type: ignore[method-assign,func-returns-value,assignment]
+        commit_group(target, store, Step(info, at(1)), lambda: insert(target, 1))
         os._exit(1)
     try:
         assert os.read(read, 1) == b"x"
@@ -267,17 +267,17 @@ def test_without_two_phases_the_position_follows_without_a_prepare_line(mariadb:
     mariadb.sql(f"ALTER TABLE {TABLE} ENGINE=MyISAM")
     target = open_target(config.target_url)
     channel = Channel("", tmp_path)
-    ledger = open_ledger(config, channel, target.engine)
+    store = open_position_store(config, channel, target.engine)
     seen: list[bytes] = []
 
     def apply() -> None:
         insert(target, 1)
         seen.append(channel.relay_log_info_path.read_bytes())
 
-    commit_after(target, ledger, Step(ledger.open(), at(1)), apply)
+    commit_after(target, store, Step(store.open(), at(1)), apply)
     assert b"prepared:" not in seen[0] and prepared(mariadb) == []
     assert open_relay_log_info(config, channel, lambda: target.engine).read().is_at(at(1))
-    ledger.close(at(1))
+    store.close(at(1))
     target.close()
 
 
@@ -313,9 +313,9 @@ def test_what_was_decided_is_settled_before_the_position_goes_elsewhere(
     auto = replace(config, commit_mode="auto")
     engine = open_engine(config.target_url)
     moves: tuple[Callable[[], None], ...] = (
-        lambda: settle(config, channel, engine),
-        lambda: settle_prepared(config, channel, lambda: engine),
-        lambda: settle(auto, channel, engine),
+        lambda: resolve(config, channel, engine),
+        lambda: finish_prepared(config, channel, lambda: engine),
+        lambda: resolve(auto, channel, engine),
     )
     for number, move in enumerate(moves):
         prepare(config)
@@ -337,16 +337,16 @@ def test_xa_is_not_used_where_it_adds_nothing_or_decides_nothing(mariadb: Mariad
         config = config_of(tmp_path, mariadb.url(), relay_log_info_repository="TABLE")
         prepare(config, rep_engine)
         engine = open_engine(config.target_url)
-        ledger = open_ledger(config, channel, engine)
-        assert ledger.mode is mode
-        assert shown_mode(config, ledger).startswith(f"{mode.value} (not xa: ")
+        store = open_position_store(config, channel, engine)
+        assert store.mode is mode
+        assert shown_mode(config, store).startswith(f"{mode.value} (not xa: ")
         engine.dispose()
 
 
 def test_sqlite_cannot_prepare(tmp_path: Path) -> None:
     config = Config(tmp_path, commit_mode="xa")
     with pytest.raises(ConfigError, match="sqlite cannot prepare"):
-        open_ledger(config, Channel("", tmp_path), open_engine(config.target_url))
+        open_position_store(config, Channel("", tmp_path), open_engine(config.target_url))
 
 
 @pytest.mark.long("The cases of the other kinds hold the promise; those of MySQL repeat it.")
@@ -358,7 +358,7 @@ def test_a_user_who_may_not_recover_is_told_the_grant(mysql: MysqlServer, tmp_pa
     plain = replace(config, target=mysql.url().replace("rpl:rpl@", "plain:plain@") + "?ssl_mode=REQUIRED")
     engine = open_engine(plain.target_url)
     with pytest.raises(RplError) as caught:
-        open_ledger(plain, Channel("", tmp_path), engine)
+        open_position_store(plain, Channel("", tmp_path), engine)
     assert "XA_RECOVER_ADMIN" in caught.value.hint
     engine.dispose()
 
@@ -372,7 +372,7 @@ def test_postgresql_without_slots_is_told_the_setting(
     prepare(config)
     engine = open_engine(config.target_url)
     with pytest.raises(ConfigError) as caught:
-        open_ledger(config, Channel("", tmp_path), engine)
+        open_position_store(config, Channel("", tmp_path), engine)
     assert "max_prepared_transactions" in caught.value.hint
     engine.dispose()
 

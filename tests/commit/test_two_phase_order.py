@@ -11,11 +11,11 @@ from unittest.mock import Mock
 import pytest
 
 from rplctl.channel import Channel
-from rplctl.commit.marker import MarkerLedger, read_marker
+from rplctl.commit.marker import MarkerPositionStore, read_marker
 from rplctl.commit.participants.line import LinePosition
 from rplctl.commit.step import Step
 from rplctl.commit.transaction import commit_after, commit_group
-from rplctl.commit.two_phase import XaLedger
+from rplctl.commit.two_phase import XaPositionStore
 from rplctl.commit.xid import xid_of
 from rplctl.durable import sync_count
 from rplctl.errors import LockBusy, TargetError
@@ -40,16 +40,16 @@ class Bench:
         self.repository.flush(at(0), force=True)
         self.server: Any = TwoPhaseServer()
         self.position = LinePosition(self.repository)
-        self.ledger = XaLedger(self.repository, self.position, self.server.engine, PREFIX, self.server)
+        self.store = XaPositionStore(self.repository, self.position, self.server.engine, PREFIX, self.server)
 
     def commit(self, step: Step, **options: Any) -> None:
         number = step.after.exec_position.log_pos
-        commit_group(self.server, self.ledger, step, lambda: self.server.insert(number), **options)
+        commit_group(self.server, self.store, step, lambda: self.server.insert(number), **options)
 
     @property
     def state(self) -> tuple[list[int], RelayLogInfo, list[str], str]:
         """(rows, position with what is prepared there, prepared transactions, what is decided and not finished)."""
-        return self.server.rows, self.repository.read(), list(self.server.prepared), self.ledger.decided
+        return self.server.rows, self.repository.read(), list(self.server.prepared), self.store.decided
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def seen(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         yield
         said.append("}")
 
-    bench.ledger.guard = guard
+    bench.store.guard = guard
     monkeypatch.setattr("rplctl.commit.two_phase.crash_point", lambda name: said.append(f"* {name}"))
     return said
 
@@ -84,13 +84,13 @@ def test_the_position_decides_between_prepare_and_commit(bench: Bench, seen: lis
 
 
 def test_with_a_log_nobody_sees_it_ahead_of_the_target(bench: Bench, seen: list[str]) -> None:
-    bench.ledger.log = Mock()
-    bench.ledger.log.decide.side_effect = lambda *_: seen.append("decide")
+    bench.store.log = Mock()
+    bench.store.log.decide.side_effect = lambda *_: seen.append("decide")
     bench.commit(FIRST)
     assert [word for word in seen if word in ("prepare", "guard {", "decide", "commit", "}")] == [
         *("prepare", "guard {", "decide", "commit", "}"),
     ]
-    bench.ledger.log.decide.assert_called_once_with(XID, *FIRST)
+    bench.store.log.decide.assert_called_once_with(XID, *FIRST)
 
 
 def test_a_connection_is_marked_once_and_what_the_last_one_left_is_rolled_back(
@@ -153,7 +153,7 @@ def test_what_may_be_decided_is_left_prepared_then_finished_and_not_applied_agai
         with pytest.raises(OSError, match="no space"):
             bench.commit(FIRST)
     assert "rollback" not in seen and "reconnect" in seen
-    assert (list(bench.server.prepared), bench.ledger.decided) == ([XID], XID)
+    assert (list(bench.server.prepared), bench.store.decided) == ([XID], XID)
     with pytest.raises(TargetError, match="is decided and not finished") as refused:
         bench.commit(SECOND)
     assert refused.value.hint == "rplctl start finishes it first"
@@ -165,13 +165,13 @@ def test_what_may_be_decided_is_left_prepared_then_finished_and_not_applied_agai
 
 @pytest.mark.parametrize("is_written", [False, True])
 def test_a_log_that_fails_decides_by_what_is_in_it(bench: Bench, is_written: bool) -> None:
-    bench.ledger.log = Mock()
-    bench.ledger.log.decide.side_effect = OSError("no space left")
-    bench.ledger.log.has.side_effect = lambda xid: is_written and xid == XID
+    bench.store.log = Mock()
+    bench.store.log.decide.side_effect = OSError("no space left")
+    bench.store.log.has.side_effect = lambda xid: is_written and xid == XID
     with pytest.raises(OSError, match="no space"):
         bench.commit(FIRST)
-    assert (list(bench.server.prepared), bench.ledger.decided) == (([XID], XID) if is_written else ([], ""))
-    bench.ledger.log = None
+    assert (list(bench.server.prepared), bench.store.decided) == (([XID], XID) if is_written else ([], ""))
+    bench.store.log = None
     bench.commit(FIRST)
     assert bench.server.rows == [1] and bench.server.said.count("insert 1") == (1 if is_written else 2)
     assert bench.state == ([1], at(1), [], "")
@@ -189,20 +189,20 @@ def test_a_commit_without_an_answer_is_finished_on_another_connection(
 
 def test_a_group_without_a_prepare_moves_only_from_where_the_position_is(bench: Bench) -> None:
     bench.server.prepared[""] = []  # not in two phases: commit() of the server in memory takes that branch
-    commit_after(bench.server, bench.ledger, FIRST, lambda: bench.server.insert(1))
+    commit_after(bench.server, bench.store, FIRST, lambda: bench.server.insert(1))
     assert bench.repository.read() == at(1)
     for moved in (FIRST, Step(at(2), at(3))):
         with pytest.raises(LockBusy):
-            commit_after(bench.server, bench.ledger, moved, lambda: pytest.fail("applied"))
+            commit_after(bench.server, bench.store, moved, lambda: pytest.fail("applied"))
         with pytest.raises(LockBusy):
-            bench.ledger.advance(bench.server.connection, *moved)
+            bench.store.advance(bench.server.connection, *moved)
     bench.repository.remove()
-    assert bench.ledger.stored(bench.server.connection) is None
+    assert bench.store.stored(bench.server.connection) is None
 
 
 def test_a_stop_writes_the_last_record_durably(bench: Bench) -> None:
     before = sync_count.total()
-    bench.ledger.close(at(3))
+    bench.store.close(at(3))
     assert bench.repository.read() == at(3) and sync_count.total() > before
 
 
@@ -211,13 +211,13 @@ def test_a_marker_that_another_mode_left_counts_once(bench: Bench, tmp_path: Pat
     engine = open_engine(f"sqlite:///{tmp_path / 'target.db'}")
     create_own_tables(engine)
     if number is not None:
-        marker = MarkerLedger(bench.repository, "", engine)
+        marker = MarkerPositionStore(bench.repository, "", engine)
         info = marker.open()
         with engine.begin() as connection:
             marker.advance(connection, info, at(number))
-    ledger = XaLedger(bench.repository, bench.position, engine, PREFIX, bench.server)
+    store = XaPositionStore(bench.repository, bench.position, engine, PREFIX, bench.server)
     for _ in range(2):
-        assert ledger.open().is_at(at(number or 0))
+        assert store.open().is_at(at(number or 0))
         assert bench.repository.read().is_at(at(number or 0))
         with engine.connect() as connection:
             assert read_marker(connection, "") == (None, False)

@@ -13,7 +13,7 @@ from sqlalchemy import text
 
 from rplctl import failpoint
 from rplctl.channel import Channel
-from rplctl.commit.position_store import open_ledger
+from rplctl.commit.position_store import open_position_store
 from rplctl.commit.step import Step
 from rplctl.commit.transaction import commit_group
 from rplctl.config import Config
@@ -64,11 +64,11 @@ def apply_next(config: Config, apply: Callable[[Target, int], None] = insert) ->
     target = open_target(config.target_url)
     try:
         target.fence("")
-        ledger = open_ledger(config, Channel("", config.datadir), target.engine)
-        info = ledger.open()
+        store = open_position_store(config, Channel("", config.datadir), target.engine)
+        info = store.open()
         number = info.master_log_pos + 1
-        commit_group(target, ledger, Step(info, at(number)), lambda: apply(target, number))
-        ledger.close(at(number))
+        commit_group(target, store, Step(info, at(number)), lambda: apply(target, number))
+        store.close(at(number))
     finally:
         target.close()
     return number

@@ -80,7 +80,7 @@ def positioned(parts: Sequence[bytes], start: int = 4) -> bytes:
     return out
 
 
-def framed(parts: Sequence[bytes], sequence: int = 1) -> bytes:
+def length_prefixed(parts: Sequence[bytes], sequence: int = 1) -> bytes:
     """Events as the packets of a dump stream."""
     out = []
     for part in parts:

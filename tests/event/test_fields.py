@@ -50,7 +50,7 @@ def test_every_byte_comes_back_and_a_null_is_no_text() -> None:
 def test_framed_rows_hold_every_byte_and_their_ends_are_found() -> None:
     long = [b"x" * length for length in (249, 250, 251, 252, 65535, 65536)]
     columns = [[bytes(range(256)), None, b"", *long], [None, b"\1", b"\0", *reversed(long)]]
-    text = b"".join(EncodedText([text_fields(column) for column in columns], framed=True))
+    text = b"".join(EncodedText([text_fields(column) for column in columns], length_prefixed=True))
     read, at, ends = [], 0, []
     for _ in columns[0]:
         row: list[bytes | None] = []
@@ -67,7 +67,7 @@ def test_framed_rows_hold_every_byte_and_their_ends_are_found() -> None:
         read.append(row)
         ends.append(at)
     assert read == [list(row) for row in zip(*columns, strict=True)]
-    assert row_ends(byte_view(text), len(columns), framed=True).tolist() == ends
+    assert row_ends(byte_view(text), len(columns), length_prefixed=True).tolist() == ends
     starts, stops = field_spans(byte_view(text), len(columns) * len(columns[0]))
     spans = zip(starts.tolist(), stops.tolist(), strict=True)
     assert [None if start < 0 else text[start:stop] for start, stop in spans] == [

@@ -78,7 +78,7 @@ def lines_of(process: subprocess.Popen[str]) -> list[str]:
 
 def fuzz(cache: Path, turns: int, seed: str) -> None:
     """Half of the families in one process and half in another: the compiler has two cores."""
-    both = [started(cache, "-m", "tests.kit.kernel_fuzz", str(turns), seed, *families) for families in _HALVES]
+    both = [started(cache, "-m", "tests.kit.kernel_fuzz", str(turns), seed, *table_groups) for table_groups in _HALVES]
     ends = [[json.loads(line) for line in lines_of(process)] for process in both]
     failures = [line["failure"] for lines in ends for line in lines if "failure" in line]
     assert not failures, "\n".join([f"{len(failures)} kinds of failure, seed {seed}:", *failures])

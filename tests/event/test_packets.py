@@ -7,7 +7,7 @@ from rplctl.errors import BinlogFormatError
 from rplctl.event.packets import PacketEnd, deframe
 from rplctl.event.scan import scan_events
 from rplctl.event.types import EventType
-from tests.event.logs import DUMPS, FULL_PACKET, event, events, framed, log
+from tests.event.logs import DUMPS, FULL_PACKET, event, events, length_prefixed, log
 
 
 @pytest.mark.parametrize("case", DUMPS)
@@ -38,7 +38,7 @@ def test_a_stream_cut_anywhere_loses_and_repeats_nothing() -> None:
 def test_events_may_take_the_place_of_their_packets(sequence: int) -> None:
     large = event(EventType.ROWS_QUERY, bytes(range(256)) * (FULL_PACKET // 200), checksum=False)
     parts = [event(EventType.STOP), large, event(EventType.STOP)]
-    stream = framed([*parts, event(EventType.STOP)], sequence)
+    stream = length_prefixed([*parts, event(EventType.STOP)], sequence)
     buffer = np.frombuffer(bytearray(stream), np.uint8)
     found = deframe(buffer, len(stream) - 1, sequence, in_place=True)
     assert found.events.tobytes() == b"".join(parts)
@@ -47,7 +47,7 @@ def test_events_may_take_the_place_of_their_packets(sequence: int) -> None:
 
 
 def test_more_bytes_in_the_buffer_than_received_are_not_looked_at() -> None:
-    stop = framed([event(EventType.STOP)])
+    stop = length_prefixed([event(EventType.STOP)])
     assert deframe(stop + b"\xff" * 100, len(stop), 1).consumed == len(stop)
 
 
@@ -59,7 +59,7 @@ def test_more_bytes_in_the_buffer_than_received_are_not_looked_at() -> None:
 def test_an_event_over_several_packets_is_joined(size: int) -> None:
     large = event(EventType.ROWS_QUERY, b"q" * (size - 19), checksum=False)
     parts = [event(EventType.STOP), large, event(EventType.STOP)]
-    stream = framed(parts, 254)
+    stream = length_prefixed(parts, 254)
     found = deframe(stream, len(stream), 254)
     assert found.events.tobytes() == b"".join(parts)
     assert found.consumed == len(stream)
@@ -71,7 +71,7 @@ def test_an_event_over_several_packets_is_joined(size: int) -> None:
 def test_an_error_packet_ends_the_stream_and_is_handed_over() -> None:
     stop = event(EventType.STOP)
     error = b"\xff\xd4\x04#HY000Could not find first log file name in binary log index file"
-    stream = framed([stop]) + len(error).to_bytes(3, "little") + b"\x02" + error
+    stream = length_prefixed([stop]) + len(error).to_bytes(3, "little") + b"\x02" + error
     found = deframe(stream, len(stream), 1)
     assert found.events.tobytes() == stop
     assert (found.end, found.end_payload, found.consumed) == (PacketEnd.ERROR, error, len(stream))
@@ -85,7 +85,7 @@ def test_an_end_packet_ends_the_stream() -> None:
 
 
 def test_packets_out_of_order_stop() -> None:
-    stream = framed([event(EventType.STOP)]) + framed([event(EventType.STOP)], 3)
+    stream = length_prefixed([event(EventType.STOP)]) + length_prefixed([event(EventType.STOP)], 3)
     with pytest.raises(BinlogFormatError, match="out of order: 2 was expected"):
         deframe(stream, len(stream), 1)
 
@@ -94,7 +94,7 @@ def test_packets_out_of_order_stop() -> None:
 def test_an_event_that_is_not_as_long_as_its_packet_stops(change: int) -> None:
     stop = bytearray(event(EventType.STOP))
     stop[9:13] = (len(stop) + change).to_bytes(4, "little")
-    stream = framed([bytes(stop)])
+    stream = length_prefixed([bytes(stop)])
     with pytest.raises(BinlogFormatError, match="packet's length"):
         deframe(stream, len(stream), 1)
 
@@ -108,7 +108,7 @@ def test_a_packet_that_is_no_event_stops(payload: bytes) -> None:
 
 def test_many_events_keep_their_bounds() -> None:
     parts = list(events(log("my97-torture-rowsquery")))
-    stream = framed(parts)
+    stream = length_prefixed(parts)
     found = deframe(stream, len(stream), 1)
     assert found.events.tobytes() == b"".join(parts)
     assert len(found.offsets) == len(parts) + 1

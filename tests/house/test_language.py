@@ -23,7 +23,7 @@ LIMITS = {
     "private phrase in a text of the program": 0,
     "private phrase in a manual page": 0,
     "private phrase in a document or help": 0,
-    "private word in a name": 155,
+    "private word in a name": 0,
     "hint inside an error text": 0,
     "sentence above 25 words in a manual page": 0,
     "sentence above 25 words in a document or help": 0,
@@ -41,6 +41,7 @@ PRIVATE = {
     *("settle", "settles", "told", "framed", "trouble", "witness", "superseded", "sever", "severed", "evict"),
     *("heeding", "expendable", "touched", "mend", "mended", "family", "families", "ledger", "chance"),
 }
+STORED_NAMES = {"Family"}  # the column of rplctl_clone that instances of earlier versions have
 
 
 @cache
@@ -53,7 +54,8 @@ def counts() -> Counter[str]:
         for text in texts_of(path):
             found["private phrase in a text of the program"] += len(PHRASES.findall(text))
             found["hint inside an error text"] += "(hint:" in text
-        found["private word in a name"] += sum(not PRIVATE.isdisjoint(words) for words in map(words_of, names_of(path)))
+        names = names_of(path) - STORED_NAMES
+        found["private word in a name"] += sum(not PRIVATE.isdisjoint(words) for words in map(words_of, names))
     found["private phrase in a manual page"] = sum(len(PHRASES.findall(text)) for text in MANUAL_PAGES)
     found["private phrase in a document or help"] = sum(len(PHRASES.findall(text)) for text in [*documents(), *helps()])
     for where, texts in (("manual page", MANUAL_PAGES), ("document or help", [*documents(), *helps()])):

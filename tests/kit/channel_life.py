@@ -22,7 +22,7 @@ from rplctl.command.channel.change_options import MasterChanges
 from rplctl.command.channel.context import engine_of, one_engine, open_repositories
 from rplctl.command.process.preparation import prepare
 from rplctl.command.process.start_request import StartRequest
-from rplctl.commit.position_store import open_ledger
+from rplctl.commit.position_store import open_position_store
 from rplctl.commit.step import Step
 from rplctl.commit.transaction import commit_group
 from rplctl.config import Config, load_config
@@ -176,8 +176,8 @@ class Life:
         target = open_target(config.target_url)
         try:
             create_own_tables(target.engine)
-            ledger = open_ledger(config, self.channel, target.engine)
-            info = ledger.open()
+            store = open_position_store(config, self.channel, target.engine)
+            info = store.open()
             by_gtid = self._reads_by_gtid(target.engine)
             feed = RelayFeed(self.channel, 0, by_gtid=by_gtid)
             while transactions and (groups := feed.next(info, 1 << 20)) is not None:
@@ -198,10 +198,10 @@ class Life:
                         if seq:
                             target.connection.exec_driver_sql(f"INSERT INTO probe VALUES ({seq})")
 
-                    commit_group(target, ledger, Step(info, new), insert)
-                    ledger.committed(new)
+                    commit_group(target, store, Step(info, new), insert)
+                    store.committed(new)
                     info = new
-            ledger.close(info)
+            store.close(info)
         finally:
             target.close()
 

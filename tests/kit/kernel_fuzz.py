@@ -26,13 +26,12 @@ import numpy as np
 import rplctl
 from rplctl.applier.decode.row_stream import EventRun, read_run
 from rplctl.errors import RplError
-from rplctl.event.bag import bag_changes, with_old_cells
 from rplctl.event.checksum import verify_events
 from rplctl.event.checksum_trailer import append_checksum
 from rplctl.event.column import ColumnFormat, cell_layout, column_formats
 from rplctl.event.distinct_ranges import distinct_ranges
 from rplctl.event.events import build_rotate, parse_event
-from rplctl.event.fields import LONGEST_FRAMED, EncodedText, TextForm, field_spans, fields_of, row_ends
+from rplctl.event.fields import LONGEST_LENGTH_PREFIXED, EncodedText, TextForm, field_spans, fields_of, row_ends
 from rplctl.event.format_description import FormatDescription, build_format_description, parse_format_description
 from rplctl.event.gtid_arrays import gtids_at, numbers_by_source
 from rplctl.event.header import HEADER_LENGTH
@@ -41,6 +40,7 @@ from rplctl.event.inflate import plain_sizes
 from rplctl.event.jit import byte_view
 from rplctl.event.json import json_text
 from rplctl.event.maps_in_force import maps_in_force
+from rplctl.event.multiset import multiset_changes, with_old_cells
 from rplctl.event.net_change import net_changes
 from rplctl.event.open_group import OpenGroup
 from rplctl.event.packets import deframe
@@ -348,10 +348,10 @@ def look_at_images(images: Images, formats: list[ColumnFormat], dice: random.Ran
         _allowed(lambda c=column, f=fmt: fields.append(fields_of(images, few, c, f, form)))  # type: ignore[misc]
     if fields and len(rows):
         text = byte_view(b"".join(EncodedText(fields)))
-        assert len(row_ends(text, len(fields), framed=False)) == len(rows)
-        if sum(int(f.lengths.max()) for f in fields) <= LONGEST_FRAMED:
-            text = byte_view(b"".join(EncodedText(fields, framed=True)))
-            assert len(row_ends(text, len(fields), framed=True)) == len(rows)
+        assert len(row_ends(text, len(fields), length_prefixed=False)) == len(rows)
+        if sum(int(f.lengths.max()) for f in fields) <= LONGEST_LENGTH_PREFIXED:
+            text = byte_view(b"".join(EncodedText(fields, length_prefixed=True)))
+            assert len(row_ends(text, len(fields), length_prefixed=True)) == len(rows)
             field_spans(text, len(fields) * len(rows))
     if len(images.ops):
         keys = sorted({dice.randrange(len(formats)) for _ in range(2)})
@@ -360,7 +360,7 @@ def look_at_images(images: Images, formats: list[ColumnFormat], dice: random.Ran
             net.key_rows_for(images, key)
         filled = with_old_cells(images)
         if filled.are_full():
-            bag_changes(filled)
+            multiset_changes(filled)
     hashed = hash_images(images, range(len(formats)), [dice.choice([RAW, SIGNED]) for _ in formats])
     Buckets().add(hashed, hashed)
     first_columns(images, max(1, len(formats) - 1))
@@ -541,19 +541,19 @@ def unused_kernels() -> set[str]:
     return set(everything) - seen
 
 
-def turns(seed: str, count: int, families: Sequence[str]) -> Iterator[tuple[int, str]]:
-    order = [name for name in families for _ in range(FAMILIES[name][1])]
+def turns(seed: str, count: int, table_groups: Sequence[str]) -> Iterator[tuple[int, str]]:
+    order = [name for name in table_groups for _ in range(FAMILIES[name][1])]
     random.Random(seed).shuffle(order)
     return ((number, order[number % len(order)]) for number in range(count))
 
 
 def main() -> int:
-    count, seed, families = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
+    count, seed, table_groups = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
     failures: dict[str, str] = {}
-    for turn in range(3 if "result_set" in families else 0):
+    for turn in range(3 if "result_set" in table_groups else 0):
         _allowed(partial(fuzz_large_row, random.Random(f"{seed} {turn}"), whole=not turn))
     begin = time.process_time()
-    for number, family in turns(seed, count, families):
+    for number, family in turns(seed, count, table_groups):
         try:
             FAMILIES[family][0](random.Random(f"{seed} {family} {number}"))
         except RplError:

@@ -18,7 +18,7 @@ from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.repository import create_tables, open_master_info, open_relay_log_info
 from rplctl.repository.install import SCHEMA_VERSION, migrations_folder, upgrade_if_old
 from rplctl.repository.layout import MYSQL_LAYOUT, NAMES, OURS, WL2775, ColumnTypes, create, layout_of
-from rplctl.repository.switch import settle_repositories
+from rplctl.repository.switch import resolve_repositories
 from rplctl.target.registry import dialect_of
 from tests.kit.torture_page import count_torture
 from tests.migrations.revisions import columns_of
@@ -150,7 +150,7 @@ def test_an_old_instance_is_named_before_and_upgraded_by_a_start(target: Target,
         records(target, channel)
     assert error.value.hint.startswith("rplctl start")
     config = config_of(channel.datadir, "TABLE", target=str(target.engine().url))
-    settle_repositories(config, channel, target.engine)
+    resolve_repositories(config, channel, target.engine)
     assert records(target, channel) == (MASTER, RELAY)
 
 

@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import inspect, text
 
 from rplctl.channel import Channel
-from rplctl.commit.position_store import open_ledger
-from rplctl.commit.step import Ledger
+from rplctl.commit.position_store import open_position_store
+from rplctl.commit.step import PositionStore
 from rplctl.info import RelayLogInfo
 from rplctl.own_tables.tables import create_own_tables
 from rplctl.position import BinlogPosition, RelayLogPosition
@@ -37,13 +37,15 @@ def seen(target: Target) -> list[tuple[object, ...]]:
         return [tuple(row) for row in rows]
 
 
-def advance(target: Target, ledger: Ledger, before: RelayLogInfo, after: RelayLogInfo, *, commit: bool = True) -> None:
+def advance(
+    target: Target, store: PositionStore, before: RelayLogInfo, after: RelayLogInfo, *, commit: bool = True
+) -> None:
     with target.engine().connect() as connection, connection.begin() as transaction:
-        ledger.advance(connection, before, after)
+        store.advance(connection, before, after)
         if not commit:
             transaction.rollback()
     if commit:
-        ledger.committed(after)
+        store.committed(after)
 
 
 @pytest.mark.long("SQLite stays; each target has the same view.", keeps=r"^sqlite")
@@ -55,13 +57,13 @@ def test_it_moves_with_the_rows_commit_and_with_nothing_else(target: Target, cha
         create_tables(target.engine())
     open_relay_log_info(config, channel, target.engine).flush(at(100, channel), force=True)
     create_own_tables(target.engine())
-    ledger = open_ledger(config, channel, target.engine())
-    ledger.open()
+    store = open_position_store(config, channel, target.engine())
+    store.open()
     where = "slave_relay_log_info" if kind == "TABLE" else "rplctl_commit_marker"
     assert seen(target) == [(channel.name, "binlog.000003", 100, "relay-bin.000002", 100, where)]
-    advance(target, ledger, at(100, channel), at(200, channel), commit=False)
+    advance(target, store, at(100, channel), at(200, channel), commit=False)
     assert seen(target)[0][2] == 100, "rolled back with the rows"
-    advance(target, ledger, at(100, channel), at(200, channel))
+    advance(target, store, at(100, channel), at(200, channel))
     assert seen(target) == [(channel.name, "binlog.000003", 200, "relay-bin.000002", 200, where)]
 
 
@@ -73,7 +75,7 @@ def test_each_channel_has_one_row_though_one_is_kept_in_a_table_and_one_in_a_fil
     other = Channel("east 1/Ä", channel.datadir)  # the same but for case: another channel
     file, table = config_of(channel.datadir, "FILE"), config_of(channel.datadir, "TABLE")
     open_relay_log_info(file, channel, target.engine).flush(at(100, channel), force=True)
-    open_ledger(file, channel, target.engine()).open()
+    open_position_store(file, channel, target.engine()).open()
     create_tables(target.engine())
     open_relay_log_info(table, other, target.engine).flush(replace(at(300, other), master_id=2), force=True)
     found = {(row[0], row[2], row[5]) for row in seen(target)}

@@ -16,7 +16,7 @@ from sqlalchemy import Engine, event, text
 
 from rplctl.channel import Channel
 from rplctl.command.show_status import COLUMNS
-from rplctl.commit.position_store import open_ledger
+from rplctl.commit.position_store import open_position_store
 from rplctl.commit.step import Step
 from rplctl.commit.transaction import commit_after, commit_group
 from rplctl.config import Config
@@ -300,13 +300,11 @@ def test_09_omitted_columns_get_the_columns_own_defaults(target: Target, channel
 
 
 TRIGGERS: dict[str, Callable[[Any, Any, Any, Any], None]] = {
-    "relay log rotated": lambda _target, ledger, _old, new: ledger.committed(new, force=True),
-    "applier stopped": lambda _target, ledger, _old, new: ledger.close(new),
-    "XID": lambda target, ledger, old, new: commit_group(target, ledger, Step(old, new), lambda: None),
-    "COMMIT": lambda target, ledger, old, new: commit_group(target, ledger, Step(old, new), lambda: None),
-    "outside a transaction": lambda target, ledger, old, new: commit_after(
-        target, ledger, Step(old, new), lambda: None
-    ),
+    "relay log rotated": lambda _target, store, _old, new: store.committed(new, force=True),
+    "applier stopped": lambda _target, store, _old, new: store.close(new),
+    "XID": lambda target, store, old, new: commit_group(target, store, Step(old, new), lambda: None),
+    "COMMIT": lambda target, store, old, new: commit_group(target, store, Step(old, new), lambda: None),
+    "outside a transaction": lambda target, store, old, new: commit_after(target, store, Step(old, new), lambda: None),
 }
 
 
@@ -324,11 +322,11 @@ def test_19_each_trigger_writes_the_position_once(tmp_path: Path, kind: str, tri
         for n in (1, 2)
     )
     open_relay_log_info(config, channel, lambda: target.engine).flush(old, force=True)
-    ledger = open_ledger(config, channel, target.engine)
-    ledger.open()
+    store = open_position_store(config, channel, target.engine)
+    store.open()
     statements = count_updates(target.engine)
     synced = sync_count["relay-log.info"]
-    TRIGGERS[trigger](target, ledger, old, new)
+    TRIGGERS[trigger](target, store, old, new)
     moves = trigger not in ("relay log rotated", "applier stopped")
     assert len(statements) == (1 if kind == "TABLE" and moves else 0)
     assert sync_count["relay-log.info"] - synced == (1 if kind == "FILE" else 0)

@@ -32,8 +32,8 @@ from rplctl.repository.switch import (
     carry_out,
     conflict,
     plan_switch,
+    resolve_repositories,
     resume_switch,
-    settle_repositories,
 )
 from tests.kit.torture_page import count_torture
 from tests.repository.conftest import MASTER, RELAY, Target, config_of, sqlite_engine
@@ -111,7 +111,7 @@ def test_the_two_records_are_decided_each_by_itself(channel: Channel, sqlite_tar
                 master_info_repository=str(master_kind),
                 relay_log_info_repository=str(relay_kind),
             )
-            settle_repositories(config, channel, sqlite_target.engine)
+            resolve_repositories(config, channel, sqlite_target.engine)
             for record, kind in ((MASTER_INFO, master_kind), (RELAY_LOG_INFO, relay_kind)):
                 table, file = contents(record, channel, sqlite_target)
                 assert (table is not None, file is not None) == (kind is TABLE, kind is FILE)
@@ -121,7 +121,7 @@ def test_start_with_file_and_without_a_target_file_opens_no_database(
     channel: Channel, sqlite_target: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(MASTER_INFO, FILE, channel, sqlite_target)
-    settle_repositories(config_of(channel.datadir, "FILE"), channel, lambda: pytest.fail("the engine was opened"))
+    resolve_repositories(config_of(channel.datadir, "FILE"), channel, lambda: pytest.fail("the engine was opened"))
 
 
 def test_dry_run_shows_the_cell_and_changes_nothing(channel: Channel, sqlite_target: Target) -> None:

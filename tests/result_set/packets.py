@@ -21,7 +21,7 @@ def counted(cell: bytes) -> bytes:
     )
 
 
-def framed(payloads: list[bytes], sequence: int = 0) -> bytes:
+def length_prefixed(payloads: list[bytes], sequence: int = 0) -> bytes:
     out = []
     for payload in payloads:
         for at in range(0, len(payload) + 1, FULL):
@@ -40,4 +40,4 @@ def row(*cells: bytes | None) -> bytes:
 def texts(count: int) -> tuple[list[SelectedColumn], list[int], bytes]:
     columns = selected_columns([Column("id", "int"), Column("t", "longtext", charset="utf8mb4")])
     rows = [row(struct.pack("<i", n), None if n % 3 == 0 else counted(b"x" * (n * 7 % 400))) for n in range(count)]
-    return columns, [LONG, TEXT], framed(rows)
+    return columns, [LONG, TEXT], length_prefixed(rows)

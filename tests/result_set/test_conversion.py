@@ -15,12 +15,12 @@ from rplctl.result_set import conversion
 from rplctl.result_set.columns import selected_columns
 from rplctl.result_set.rows import read_images
 from rplctl.schema.model import Column
-from tests.result_set.packets import DATE, DATETIME, DECIMAL, TEXT, TIME, TIMESTAMP, counted, framed, row
+from tests.result_set.packets import DATE, DATETIME, DECIMAL, TEXT, TIME, TIMESTAMP, counted, length_prefixed, row
 
 
 def one_cell(column: Column, wire: int, cell: bytes) -> object:
     columns = selected_columns([column])
-    (images,) = read_images(framed([row(cell)]), columns, [wire])
+    (images,) = read_images(length_prefixed([row(cell)]), columns, [wire])
     return decode_column(images, np.array([0]), 0, columns[0].format)[0]
 
 

@@ -13,7 +13,7 @@ from rplctl.event.images import Images
 from rplctl.result_set.columns import selected_columns
 from rplctl.result_set.rows import read_images
 from rplctl.schema.model import Column
-from tests.result_set.packets import FULL, counted, framed, row, texts
+from tests.result_set.packets import FULL, counted, length_prefixed, row, texts
 
 
 def cells(batches: list[Images], column: int) -> list[bytes]:
@@ -33,7 +33,7 @@ def test_rows_come_in_batches_and_are_the_same_in_batches_of_any_size() -> None:
 def test_a_cell_of_many_packets_is_in_one_piece(size: int) -> None:
     columns = selected_columns([Column("t", "longblob")])
     big = np.random.default_rng(1).integers(0, 256, size, np.uint8).tobytes()
-    packets = framed([row(counted(b"a")), row(counted(big)), row(counted(b"b"))])
+    packets = length_prefixed([row(counted(b"a")), row(counted(big)), row(counted(b"b"))])
     batches = list(read_images(packets, columns, [252]))
     assert cells(batches, 0) == [b"a", big, b"b"]
 

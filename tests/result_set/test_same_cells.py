@@ -94,7 +94,7 @@ def encoded(images: Images, formats: Sequence[ColumnFormat], model: TableModel, 
         for c in columns
     ]
     values = [form.stored(decode_column(images, everything, c, how[c])) for c in columns]
-    return [b"".join(EncodedText(fields)), b"".join(EncodedText(fields, framed=True)), values]
+    return [b"".join(EncodedText(fields)), b"".join(EncodedText(fields, length_prefixed=True)), values]
 
 
 @pytest.mark.long("The types of MariaDB stay in make test.", keeps="MariadbServer")

@@ -7,7 +7,7 @@ import pytest
 
 from rplctl.errors import BinlogFormatError
 from rplctl.result_set.stream import RowStream
-from tests.result_set.packets import framed, texts
+from tests.result_set.packets import length_prefixed, texts
 
 
 @pytest.mark.parametrize("piece", [1, 2, 3, 5, 7, 64, 1000, 1 << 20])
@@ -15,7 +15,7 @@ from tests.result_set.packets import framed, texts
 def test_the_end_of_a_stream_is_found_however_it_is_cut(piece: int, end: bytes) -> None:
     _, _, packets = texts(300)
     stream = RowStream(0)
-    data = np.frombuffer(packets + framed([end], 300), np.uint8)
+    data = np.frombuffer(packets + length_prefixed([end], 300), np.uint8)
     for at in range(0, len(data), piece):
         stream.take(data[at : at + piece])
         assert stream.row_bytes <= len(packets)

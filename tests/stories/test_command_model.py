@@ -104,7 +104,7 @@ class Commands(RuleBasedStateMachine):
         memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
         self.datadir = Path(tempfile.mkdtemp(prefix="rplctl-model-", dir=memory))
         shutil.copytree(self.configured, self.datadir, dirs_exist_ok=True)
-        self.models, self.touched = {name: Model(True, read=FIRST, executed=FIRST) for name in ("", "east")}, ""
+        self.models, self.changed = {name: Model(True, read=FIRST, executed=FIRST) for name in ("", "east")}, ""
         self.threads: list[subprocess.Popen[bytes]] = []
         self.original, START.spawn = START.spawn, self.spawn
 
@@ -136,7 +136,7 @@ class Commands(RuleBasedStateMachine):
 
     def expect(self, channel: str, verb: str, *more: str, refused: tuple[int, int] | None) -> bool:
         """Run it; `refused` is (exit code, errno). Whether it was carried out."""
-        model, self.touched = self.models[channel], channel
+        model, self.changed = self.models[channel], channel
         done = self.call(verb, "--channel", channel, *more)
         if not model.configured and verb != "change-master":
             refused = (4, 3074 if channel else 1200)
@@ -253,7 +253,7 @@ class Commands(RuleBasedStateMachine):
     def it_is_as_the_model_says(self) -> None:
         if not hasattr(self, "models"):
             return
-        self.check(self.touched)
+        self.check(self.changed)
 
     def check(self, channel: str) -> None:
         model = self.models[channel]

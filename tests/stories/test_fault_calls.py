@@ -151,7 +151,7 @@ def switched(config: Config) -> list[str]:
     """A start settles it; then both records are whole and as they were, each in one place."""
     wanted = config.datadir.parent / "many"
     before = in_child(partial(records, config_at(wanted)))
-    done = in_child(partial(crash_steps.settle, config))
+    done = in_child(partial(crash_steps.resolve, config))
     after = in_child(partial(records, config))
     if done.error or after.error:
         return [done.error or after.error]

@@ -21,8 +21,8 @@ import pytest
 from sqlalchemy import inspect
 
 from rplctl.channel import Channel, hold_lock
-from rplctl.commit.position_store import open_ledger
-from rplctl.commit.step import Ledger, Step
+from rplctl.commit.position_store import open_position_store
+from rplctl.commit.step import PositionStore, Step
 from rplctl.commit.transaction import commit_group
 from rplctl.config import Config
 from rplctl.errors import LockBusy, RplError, TargetError
@@ -117,7 +117,7 @@ class Applier:
     place: Place
     config: Config
     target: Target
-    ledger: Ledger
+    store: PositionStore
     info: RelayLogInfo
 
     @classmethod
@@ -125,8 +125,8 @@ class Applier:
         target = open_target(config.target_url)
         try:
             target.fence("")
-            ledger = open_ledger(config, Channel("", config.datadir), target.engine)
-            return cls(place, config, target, ledger, ledger.open())
+            store = open_position_store(config, Channel("", config.datadir), target.engine)
+            return cls(place, config, target, store, store.open())
         except BaseException:
             target.close()
             raise
@@ -138,12 +138,12 @@ class Applier:
             self.target.connection.exec_driver_sql(f"INSERT INTO {self.place.table} VALUES ({number})")
             meanwhile()
 
-        commit_group(self.target, self.ledger, Step(self.info, at(number)), apply)
+        commit_group(self.target, self.store, Step(self.info, at(number)), apply)
         self.info = replace(at(number), channel_name=self.info.channel_name)
         return number
 
     def stop(self) -> None:
-        self.ledger.close(self.info)
+        self.store.close(self.info)
         self.target.close()
 
 
@@ -386,7 +386,7 @@ def test_without_the_comparison_a_number_is_written_twice(
     place = place_of("sqlite", request, tmp_path, TABLE)
     host = place.host("first")
     place.prepare(host)
-    monkeypatch.setattr("rplctl.commit.position_store.TableLedger.advance", lambda *_: None)
+    monkeypatch.setattr("rplctl.commit.position_store.TablePositionStore.advance", lambda *_: None)
     applier = Applier.start(place, host)
     other = Applier.start(place, host)
     assert applier.commit_next() == 1

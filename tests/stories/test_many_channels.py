@@ -168,8 +168,8 @@ def test_40_of_256_channels_share_one_spark_and_what_is_wrong_with_two_is_their_
         assert told[DAMAGED]["Last_SQL_Errno"] in (1594, 1743)
         lines = {line["Channel_Name"]: line["Last_Error"] for line in json.loads(made("show-channels", "--json"))}
         assert {name for name in LIVE if lines[name]} == {BAD, DAMAGED}
-        told_apart = made("check", "--json", expect=2)
-        assert all(f'"{name}"' in told_apart for name in LIVE)
+        split_by_kind = made("check", "--json", expect=2)
+        assert all(f'"{name}"' in split_by_kind for name in LIVE)
 
         made("stop", "--channel", DAMAGED)
         made("recover", "--refetch", "--channel", DAMAGED)

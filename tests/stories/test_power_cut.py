@@ -34,7 +34,7 @@ from rplctl.applier.feed.relay_feed import RelayFeed
 from rplctl.applier.interrupt import Interrupter
 from rplctl.applier.spark.in_process import InProcessPipeline
 from rplctl.command.selftest.crash_run import Say, channel_of, in_child, received, transactions_of
-from rplctl.commit.position_store import open_ledger
+from rplctl.commit.position_store import open_position_store
 from rplctl.config import Config
 from rplctl.durable import replace_file
 from rplctl.errors import RplError
@@ -169,8 +169,8 @@ def replicate(config: Config, told: Callable[[str, str], None], *, until: int | 
     """Receiver and applier as their processes work, without Spark: purging, rotating, three transactions a commit."""
     channel = channel_of(config)
     target = open_target(config.target_url)
-    ledger = open_ledger(config, channel, target.engine)
-    work = BatchApplier.open(config, channel, target, ledger, InProcessPipeline(), Interrupter(threading.Event()))
+    store = open_position_store(config, channel, target.engine)
+    work = BatchApplier.open(config, channel, target, store, InProcessPipeline(), Interrupter(threading.Event()))
     told("start", str(work.info.exec_position))
     receiver = Receiver(config, channel)
     ended: list[RplError] = []
@@ -197,12 +197,12 @@ def replicate(config: Config, told: Callable[[str, str], None], *, until: int | 
             applied += batch.transaction_count
             told("commit", str(work.info.exec_position))
         if until is None and work.info.relay_log_name != purged_to:
-            ledger.committed(work.info, force=True)
+            store.committed(work.info, force=True)
             purge_applied(channel, work.info.relay_log_position)
             purged_to = work.info.relay_log_name
     receiver.stop()
     thread.join(180)
-    ledger.close(work.info)
+    store.close(work.info)
     work.close()
     target.close()
 

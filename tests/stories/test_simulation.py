@@ -30,8 +30,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from rplctl import durable
 from rplctl.applier.feed.relay_feed import RelayFeed
 from rplctl.channel import Channel
-from rplctl.commit.position_store import open_ledger
-from rplctl.commit.step import Ledger, Step
+from rplctl.commit.position_store import open_position_store
+from rplctl.commit.step import PositionStore, Step
 from rplctl.commit.transaction import commit_group
 from rplctl.config import Config, load_config
 from rplctl.errors import RplError
@@ -47,7 +47,7 @@ from rplctl.relay_log.index import RelayLogIndex
 from rplctl.relay_log.purge import purge_applied, register_path
 from rplctl.repository import create_tables, open_master_info, open_relay_log_info
 from rplctl.repository.base import RepositoryKind
-from rplctl.repository.switch import carry_out, plan_switch, settle_repositories
+from rplctl.repository.switch import carry_out, plan_switch, resolve_repositories
 from rplctl.source.base import DumpStart, EventBatch, SourceIdentity, lost_connection
 from rplctl.source.binlog_folder import FolderStream
 from rplctl.target import open_target
@@ -143,7 +143,7 @@ class World:
         self.is_last = False
         self.idle = 0  # steps since anything moved
         self.cuts = 0
-        self._ledger: Ledger | None = None
+        self._store: PositionStore | None = None
         self._info = RelayLogInfo()
         with self.disk.working():
             self._set_up()
@@ -214,11 +214,11 @@ class World:
                 self.disk.cut_power(self.folder / str(self.cuts))
         except RplError as error:
             assert self.faults, f"{error.errno} {error.message}"
-        self._ledger = None
+        self._store = None
         self.disk.end_process()
 
     def _start(self) -> Config:
-        config = settle_repositories(load_config(self.disk.root), self.channel, self.engine)
+        config = resolve_repositories(load_config(self.disk.root), self.channel, self.engine)
         if not self.is_last and self.chance.random() < 0.3:
             name = self.chance.choice(("master-info", "relay-log-info"))
             wanted = self.chance.choice(list(RepositoryKind))
@@ -271,26 +271,26 @@ class World:
         try:
             if step == "apply":
                 self._apply()
-            elif step == "purge" and self._ledger:
-                self._ledger.committed(self._info, force=True)
+            elif step == "purge" and self._store:
+                self._store.committed(self._info, force=True)
                 purge_applied(self.channel, self._info.relay_log_position)
             elif step == "close":
                 self._close_applier()
             elif step == "reopen":
-                self._ledger = None
+                self._store = None
         except (RplError, OSError) as error:
             assert self.faults, error
-            self._ledger = None
+            self._store = None
 
     @property
     def _number(self) -> int:
         return self.archive.count_to(self._info.exec_position)
 
     def _open_applier(self, config: Config) -> None:
-        self._ledger = None
-        ledger = open_ledger(config, self.channel, self.target.engine)
-        self._info = ledger.open()
-        self._ledger, self._feed = ledger, RelayFeed(self.channel, 1e9)
+        self._store = None
+        store = open_position_store(config, self.channel, self.target.engine)
+        self._info = store.open()
+        self._store, self._feed = store, RelayFeed(self.channel, 1e9)
         with self.target.engine.connect() as connection:
             held = [row[0] for row in connection.exec_driver_sql("SELECT seq FROM probe ORDER BY seq")]
         assert held == list(range(1, self._number + 1)), (held, self._info.exec_position)
@@ -298,15 +298,15 @@ class World:
         self.acknowledged = self._number
 
     def _close_applier(self) -> None:
-        if self._ledger is not None:
-            self._ledger.close(self._info)
-        self._ledger = None
+        if self._store is not None:
+            self._store.close(self._info)
+        self._store = None
 
     def _apply(self) -> None:
-        if self._ledger is None:
+        if self._store is None:
             self._open_applier(self.config)
-        ledger = self._ledger
-        assert ledger is not None
+        store = self._store
+        assert store is not None
         groups = self._feed.next(self._info, 1 << 20)
         if groups is None:
             return
@@ -322,7 +322,7 @@ class World:
                     assert hashlib.sha256(data).hexdigest() == self.archive.digests[numbers[-1] - 1]
             relay = RelayLogPosition(groups.log_name, int(groups.scan.end[last]))
             new = self._info.at(relay, groups.scan.source_position(last))
-            commit_group(self.target, ledger, Step(self._info, new), lambda numbers=numbers: self._insert(numbers))  # type: ignore[misc]
+            commit_group(self.target, store, Step(self._info, new), lambda numbers=numbers: self._insert(numbers))  # type: ignore[misc]
             self._info, self.acknowledged = new, self.archive.count_to(new.exec_position)
             first = last + 1
         if first < len(groups.scan):
@@ -420,9 +420,9 @@ def _unsynced(_descriptor: int, _name: str) -> None:
     """An fsync that is not made."""
 
 
-def _rolled_forward(target: Target, ledger: Ledger, step: Any, apply: Any) -> None:
+def _rolled_forward(target: Target, store: PositionStore, step: Any, apply: Any) -> None:
     """The position in a transaction of its own, before its rows."""
-    _commit(target, ledger, step, lambda: None)
+    _commit(target, store, step, lambda: None)
     target.begin(foreign_keys=True)
     try:
         apply()
@@ -460,7 +460,7 @@ def test_what_is_broken_is_found(
 ) -> None:
     """The proof that the checks can fail; without the history, whose calls move the moments of the cuts."""
     monkeypatch.setattr("rplctl.history.append_line", lambda *_: None)
-    monkeypatch.setattr("rplctl.trouble.Trouble.write", lambda *_: None)
+    monkeypatch.setattr("rplctl.incident.Incident.write", lambda *_: None)
     for name, instead in broken.items():
         monkeypatch.setattr(name, instead)
     with pytest.raises((AssertionError, RplError, OSError, SQLAlchemyError)):

@@ -23,7 +23,7 @@ import numpy as np
 import pytest
 
 from rplctl.applier.feed.plan import plan_batches
-from rplctl.commit.position_store import open_ledger
+from rplctl.commit.position_store import open_position_store
 from rplctl.errors import RplError, TargetError
 from rplctl.event.scan import GroupKind
 from rplctl.relay_log.reader import RelayGroups
@@ -390,9 +390,9 @@ def test_a_target_from_an_older_backup_goes_on_from_its_own_position(
     middle = len(groups.scan) - 20
 
     def stop() -> None:
-        ledger = open_ledger(instance.config, instance.channel, instance.target.engine)
-        ledger.open()
-        ledger.close(instance.applier.info)
+        store = open_position_store(instance.config, instance.channel, instance.target.engine)
+        store.open()
+        store.close(instance.applier.info)
 
     instance.apply(groups, middle)
     if taken == "stopped":
@@ -410,12 +410,12 @@ def test_a_target_from_an_older_backup_goes_on_from_its_own_position(
     caplog.clear()
     instance.target.reconnect()
     instance.applier = instance.reopen()
-    is_told = f"position {end.exec_position} is ahead of the target's own {at_backup.exec_position}" in caplog.text
+    is_reported = f"position {end.exec_position} is ahead of the target's own {at_backup.exec_position}" in caplog.text
     assert instance.applier.info.exec_position == at_backup.exec_position
     instance.apply_from(groups, middle)
     assert instance.query(f"SELECT count(*), sum(seq) FROM {DATABASE}__probe") == [(TRANSACTIONS, 820)]
     assert instance.query(f"SELECT sum FROM {DATABASE}__total") == [(820,)]
-    assert is_told == (kind == "FILE")
+    assert is_reported == (kind == "FILE")
     instance.applier.close()
     instance.target.close()
 

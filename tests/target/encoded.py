@@ -12,9 +12,9 @@ from rplctl.target.base import COPIES, BulkRows, EncodedRows, Row, RowSet, Table
 from rplctl.target.registry import value_form
 
 
-def in_bulk(chunk: TableChunk, model: TableModel, kind: str, *, framed: bool = False) -> TableChunk:
+def in_bulk(chunk: TableChunk, model: TableModel, kind: str, *, length_prefixed: bool = False) -> TableChunk:
     """The same chunk, encoded; one whose rows are not all whole stays as it is."""
-    framed = framed and not any(column.generated for column in model.columns)
+    length_prefixed = length_prefixed and not any(column.generated for column in model.columns)
     key = key_of(model)
     whole = tuple(range(len(model.columns)))
     full = all(set(rows.columns) | set(key) == set(whole) for rows in chunk.updates)
@@ -24,10 +24,12 @@ def in_bulk(chunk: TableChunk, model: TableModel, kind: str, *, framed: bool = F
     values_then_key = tuple(c for c in whole if c not in key) + key
     updates = [row for rows in chunk.updates for row in _in_order(rows, key, values_then_key)]
     bulk = BulkRows(
-        encoded(key, chunk.absent, model, kind, framed=framed),
-        encoded(gone, chunk.deletes, model, kind, framed=framed),
-        encoded(values_then_key, updates, model, kind, framed=framed),
-        encoded(whole, [row for rows in chunk.inserts for row in rows.rows], model, kind, framed=framed),
+        encoded(key, chunk.absent, model, kind, length_prefixed=length_prefixed),
+        encoded(gone, chunk.deletes, model, kind, length_prefixed=length_prefixed),
+        encoded(values_then_key, updates, model, kind, length_prefixed=length_prefixed),
+        encoded(
+            whole, [row for rows in chunk.inserts for row in rows.rows], model, kind, length_prefixed=length_prefixed
+        ),
     )
     return replace(chunk, absent=[], deletes=[], updates=[], inserts=[], bulk=bulk)
 
@@ -38,7 +40,7 @@ def _in_order(rows: RowSet, key: tuple[int, ...], wanted: tuple[int, ...]) -> li
 
 
 def encoded(
-    columns: tuple[int, ...], rows: Sequence[Row], model: TableModel, kind: str, *, framed: bool = False
+    columns: tuple[int, ...], rows: Sequence[Row], model: TableModel, kind: str, *, length_prefixed: bool = False
 ) -> EncodedRows:
     if not rows:
         return EncodedRows(columns, 0, b"")
@@ -49,4 +51,9 @@ def encoded(
             continue
         text_of = partial(value_form(kind).field_text, model.columns[column])
         fields.append(text_fields([None if row[place] is None else text_of(row[place]) for row in rows]))
-    return EncodedRows(columns, len(rows), b"".join(EncodedText(fields, framed=framed)), framed=framed)
+    return EncodedRows(
+        columns,
+        len(rows),
+        b"".join(EncodedText(fields, length_prefixed=length_prefixed)),
+        length_prefixed=length_prefixed,
+    )

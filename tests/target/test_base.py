@@ -9,19 +9,19 @@ import pytest
 from rplctl.errors import TargetError
 from rplctl.schema.model import Column, Key, KeyKind, KeyPart, TableModel
 from rplctl.target.base import (
-    BagMismatch,
     ChangeKind,
     CountMismatch,
+    KeylessMismatch,
     RowChange,
     RowSet,
     TableChunk,
-    bag_of,
     check_columns,
     chunk_model,
     describe_key,
     has_one_unique_key,
     inserts_together,
     key_of,
+    keyless_mismatch,
 )
 
 COLUMNS = (Column("a", "int", nullable=False), Column("b", "int"), Column("c", "varchar", 9, nullable=False))
@@ -95,12 +95,12 @@ def test_a_bag_that_does_not_fit_is_tried_in_order_but_for_what_may_pass() -> No
         return TargetError("busy", transient="busy" in str(error))
 
     def raised(error: Exception, of: TableModel) -> type[BaseException]:
-        with pytest.raises(Exception) as caught, bag_of(chunk(), of, sqlite3.Error, named):
+        with pytest.raises(Exception) as caught, keyless_mismatch(chunk(), of, sqlite3.Error, named):
             raise error
         return caught.type
 
-    assert raised(CountMismatch("1"), model()) is BagMismatch
-    assert raised(sqlite3.IntegrityError("1"), model()) is BagMismatch
+    assert raised(CountMismatch("1"), model()) is KeylessMismatch
+    assert raised(sqlite3.IntegrityError("1"), model()) is KeylessMismatch
     assert raised(sqlite3.OperationalError("busy"), model()) is sqlite3.OperationalError
     assert raised(CountMismatch("1"), model(("primary", "a"))) is CountMismatch
     assert raised(ValueError("1"), model()) is ValueError

@@ -23,9 +23,9 @@ from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, plan_ddl
 from rplctl.target import dialect_of, mapped_errors, open_engine, open_target, statement_target
 from rplctl.target.base import (
-    BagMismatch,
     ChangeKind,
     CountMismatch,
+    KeylessMismatch,
     Row,
     RowChange,
     RowSet,
@@ -108,7 +108,7 @@ def chunk(model: TableModel, **parts: object) -> TableChunk:
 
 def apply(target: Target, model: TableModel, *chunks: TableChunk) -> None:
     target.begin(foreign_keys=True)
-    given = [in_bulk(c, model, target.kind, framed=FRAMED[target]) if IN_BULK[target] else c for c in chunks]
+    given = [in_bulk(c, model, target.kind, length_prefixed=FRAMED[target]) if IN_BULK[target] else c for c in chunks]
     try:
         target.apply_chunks(given, {(model.database, model.name): model})
     except BaseException:
@@ -189,7 +189,7 @@ def test_what_was_applied_is_held_no_longer_though_nobody_looks_for_garbage(targ
     given = chunk(
         model, deletes=[(2,)], updates=[RowSet((1, 2), [("a2", "new", 1)])], inserts=[RowSet(ALL, [(3, "c", "z")])]
     )
-    given = in_bulk(given, model, target.kind, framed=FRAMED[target]) if IN_BULK[target] else given
+    given = in_bulk(given, model, target.kind, length_prefixed=FRAMED[target]) if IN_BULK[target] else given
     held = (given, given.bulk.inserts) if given.bulk is not None else (given, given.inserts)
     before = [*map(sys.getrefcount, held)]
     gc.disable()
@@ -221,8 +221,8 @@ def random_bag(rng: random.Random, size: int) -> Counter[Row]:
     return Counter((rng.choice((1, 2, None)), rng.choice(texts)) for _ in range(size))
 
 
-def copies(bag: Counter[Row]) -> list[Row]:
-    return [(*row, count) for row, count in bag.items()]
+def copies(multiset: Counter[Row]) -> list[Row]:
+    return [(*row, count) for row, count in multiset.items()]
 
 
 def bag_model(target: Target, more: str = "") -> TableModel:
@@ -243,7 +243,7 @@ def test_without_a_key_as_many_copies_of_a_row_go_as_are_said(target: Target, se
     assert Counter(rows(target)) == held - gone + come
     for row in (next(iter(held - gone + come)), (7, "not there")):
         one_too_many = (*row, (held - gone + come)[row] + 1)
-        with pytest.raises(BagMismatch, match=r"shop\.t"):
+        with pytest.raises(KeylessMismatch, match=r"shop\.t"):
             apply(target, model, chunk(model, deletes=[one_too_many]))
         assert Counter(rows(target)) == held - gone + come
 
@@ -294,11 +294,11 @@ def test_rows_that_the_target_adds_something_to_are_no_bag(target: Target, own: 
     target.commit()
     if own == "a column" and server is not None:  # there the model has it: images are no whole rows (decode)
         return
-    assert not target.takes_bags(model)
+    assert not target.takes_multisets(model)
     target.begin(foreign_keys=True)
     target.connection.exec_driver_sql(f"DROP TABLE {name}" if server is None else "DROP TABLE shop.child")
     target.commit()
-    assert target.kind == "mysql" or target.takes_bags(make(target, "CREATE TABLE t (a INT)"))
+    assert target.kind == "mysql" or target.takes_multisets(make(target, "CREATE TABLE t (a INT)"))
 
 
 @LONG
@@ -402,7 +402,7 @@ def test_a_column_added_on_the_target_breaks_no_change_and_keeps_its_value(targe
         "inserts": [RowSet(ALL, [(4, "d", None)])],
     }
     given = chunk(source, **parts)
-    given = in_bulk(given, source, target.kind, framed=FRAMED[target]) if IN_BULK[target] else given
+    given = in_bulk(given, source, target.kind, length_prefixed=FRAMED[target]) if IN_BULK[target] else given
     target.begin(foreign_keys=True)
     target.apply_chunks([replace(given, width=3)], {("shop", "t"): model})
     changed = RowChange(ChangeKind.UPDATE, RowSet(ALL, [(2, "b", None)]), RowSet(ALL, [(2, "b2", "w")]))
@@ -427,11 +427,11 @@ def test_what_waits_for_a_lock_ends_when_the_target_is_severed(target: Target) -
     target.commit()
     ended = threading.Event()
 
-    def sever() -> None:  # again, lest one comes before the wait
+    def abort() -> None:  # again, lest one comes before the wait
         while not ended.wait(0.2):
-            target.sever()
+            target.abort()
 
-    thread = threading.Thread(target=sever)
+    thread = threading.Thread(target=abort)
     elsewhere = open_engine(target.engine.url.render_as_string(hide_password=False))
     with elsewhere.connect() as other:
         if dialect_of(target.kind).is_one_file:
@@ -510,7 +510,7 @@ def test_a_severed_target_has_no_connection_left_and_makes_no_other(target: Targ
     target.begin(foreign_keys=True)
     with target.engine.connect() as asking:
         asking.exec_driver_sql("SELECT 1")
-        target.sever()
+        target.abort()
         with pytest.raises(SQLAlchemyError):
             asking.exec_driver_sql("SELECT 1")
     with suppress(TargetError, SQLAlchemyError):

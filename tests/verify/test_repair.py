@@ -17,7 +17,7 @@ from rplctl.target import open_target
 from rplctl.verify import repair
 from rplctl.verify.pair import Pair
 from rplctl.verify.repair import Outcome, Repairer
-from rplctl.verify.settle import MOST_ROUNDS
+from rplctl.verify.resolve import MOST_ROUNDS
 from rplctl.verify.undo import UndoFolder
 
 COLUMNS = (Column("id", "int", nullable=False), Column("u", "varchar", 9), Column("v", "int"))
@@ -51,7 +51,7 @@ class Stage:
             (key, row) for key in keys for row in self.connection.execute("SELECT id, u, v FROM d__t WHERE id = ?", key)
         ]
 
-    def look(self, touched: object = None) -> None:
+    def look(self, changed: object = None) -> None:
         self.looks += 1
         self.keys |= self.touches.pop(self.looks, set())
 

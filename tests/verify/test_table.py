@@ -8,8 +8,8 @@ from rplctl.schema.model import Column, Key, KeyPart, TableModel
 from rplctl.verify.key_values import from_json, to_json, where_keys
 from rplctl.verify.pair import Pair
 from rplctl.verify.report_file import Difference, Totals
-from rplctl.verify.settle import Settlement
-from rplctl.verify.table import settled_totals
+from rplctl.verify.resolve import Resolution
+from rplctl.verify.table import resolved_totals
 
 COLUMNS = (Column("id", "bigint", unsigned=True), Column("w", "varchar", 9, charset="latin1"), Column("b", "binary", 2))
 
@@ -19,14 +19,14 @@ ENUM = Column("e", "enum", labels=("1", "a"), charset="latin1")
 class Settles:
     source = type("About", (), {"about": staticmethod(lambda _: [(100, 900)])})()
 
-    def settle(self, pair: Pair, keys: list[Any]) -> Settlement:
-        return Settlement([Difference("d", "t", "missing", {"id": str(key[0])}) for key in keys[::2]], keys[1::2])
+    def resolve(self, pair: Pair, keys: list[Any]) -> Resolution:
+        return Resolution([Difference("d", "t", "missing", {"id": str(key[0])}) for key in keys[::2]], keys[1::2])
 
 
 def test_totals_are_summed() -> None:
     model = TableModel("d", "t", COLUMNS, (Key("PRIMARY", "primary", (KeyPart("id"),)),))
     found: list[Difference] = []
-    totals = settled_totals(
+    totals = resolved_totals(
         Settles(), Pair.of(model, model, "mysql"), [(n,) for n in range(5000)], Totals("d", "t", 9000),  # type: ignore[arg-type]
         found.extend,
     )  # fmt: skip

@@ -32,7 +32,7 @@ from rplctl.applier.decode.filter_rules import ReplicationFilter
 from rplctl.applier.decode.net_changes import Inconsistent
 from rplctl.applier.decode.row_stream import EventRun, read_run
 from rplctl.applier.decode.tables_to_requeue import tables_to_requeue
-from rplctl.applier.feed.event_range import apart, event_range, relay_log_range
+from rplctl.applier.feed.event_range import event_range, relay_log_range, split_by_unpacked_size
 from rplctl.applier.feed.gtids import moved_by
 from rplctl.applier.feed.plan import Batch, BatchKind, check_passed_over, refuse_unknown
 from rplctl.applier.interrupt import Interrupter, Stopped
@@ -42,7 +42,7 @@ from rplctl.applier.spark.pipeline import Pipeline
 from rplctl.channel import Channel
 from rplctl.commit.ambiguous_commit import InDoubt
 from rplctl.commit.position_store import open_branches, open_notes
-from rplctl.commit.step import CommitMode, Ledger, Step
+from rplctl.commit.step import CommitMode, PositionStore, Step
 from rplctl.commit.transaction import commit_after, commit_group, commit_in_branches
 from rplctl.config import Config
 from rplctl.errors import LockBusy, RplError, TargetError
@@ -58,7 +58,7 @@ from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, DatabaseModel
 from rplctl.schema.statement import TableName
 from rplctl.target import mapped_errors, statement_target
-from rplctl.target.base import BagMismatch, CountMismatch, Target
+from rplctl.target.base import CountMismatch, KeylessMismatch, Target
 
 if TYPE_CHECKING:
     from rplctl.applier.apply.lake import LakeChanges
@@ -82,7 +82,7 @@ class BatchApplier:
     _config: Config
     _channel: Channel
     _target: Target
-    _ledger: Ledger
+    _store: PositionStore
     _pipeline: Pipeline
     interrupter: Interrupter
     _tables: TableSource
@@ -92,11 +92,11 @@ class BatchApplier:
     on_retry: Callable[[TargetError], None] = lambda _: None  # told when `retried` counts on
 
     def __post_init__(self) -> None:
-        self._in_xa = self._ledger.mode is CommitMode.XA
+        self._in_xa = self._store.mode is CommitMode.XA
         self._rules = ReplicationFilter.from_config(self._config)
         self._unpacked_bytes = min(LARGEST_UNPACKED, self._config.max_batch_bytes)
         self._begun: tuple[BinlogPosition, BinlogPosition] | None = None  # a group that is open (group_begun.py)
-        lake = cast("LakeTarget", self._target) if self._ledger.mode is CommitMode.PER_TABLE else None
+        lake = cast("LakeTarget", self._target) if self._store.mode is CommitMode.PER_TABLE else None
         self._lake = lake if lake is not None and lake.keeps_changes else None
         kind = BulkApplier
         self._lake_changes: Callable[[Batch], LakeChanges | None] = lambda _: None
@@ -105,7 +105,7 @@ class BatchApplier:
 
             kind, self._lake_changes = LakeApplier, partial(LakeChanges, self._lake)
         parts = (self._config, self._channel, self._target, self._tables, self._pipeline, self.interrupter)
-        self.bulk = kind(*parts, in_xa=self._in_xa, branches=self._ledger.branches)
+        self.bulk = kind(*parts, in_xa=self._in_xa, branches=self._store.branches)
 
     @classmethod
     def open(  # noqa: PLR0913 - the parts of one applier
@@ -113,26 +113,26 @@ class BatchApplier:
         config: Config,
         channel: Channel,
         target: Target,
-        ledger: Ledger,
+        store: PositionStore,
         pipeline: Pipeline,
         interrupter: Interrupter,
     ) -> BatchApplier:
         """Open at the position on which target, repository and binary log agree after a crash. Raises RplError."""
-        info = ledger.open()
-        ledger.branches = open_branches(config, channel, target, ledger)
+        info = store.open()
+        store.branches = open_branches(config, channel, target, store)
         server = statement_target(target)
         if server is not None:
             server.judge_primary_keys(info.require_table_primary_key_check)
         else:
             refuse_generated_keys(info, target.kind)
-        info = catch_up(config, channel, target, ledger, info, has_rollbacks=server is not None)
+        info = catch_up(config, channel, target, store, info, has_rollbacks=server is not None)
         tables: TableSource
         if server is not None:
-            ledger.notes = open_notes(ledger, server, channel, info)
-            tables = LiveTables(server, Tolerance.from_config(config), ledger.notes)
+            store.notes = open_notes(store, server, channel, info)
+            tables = LiveTables(server, Tolerance.from_config(config), store.notes)
         else:
             tables = StoredModels.open(target, channel.name, info.exec_position)
-        applier = cls(config, channel, target, ledger, pipeline, interrupter, tables, info)
+        applier = cls(config, channel, target, store, pipeline, interrupter, tables, info)
         if server is not None:
             applier._find_group()
         return applier
@@ -163,10 +163,10 @@ class BatchApplier:
     def close(self) -> None:
         """End with what was begun ahead; the target and Spark are the caller's."""
         self.bulk.close()
-        if self._ledger.branches is not None:
-            self._ledger.branches.close()
-        if self._ledger.log is not None:
-            self._ledger.log.close()
+        if self._store.branches is not None:
+            self._store.branches.close()
+        if self._store.log is not None:
+            self._store.log.close()
 
     @property
     def left_out(self) -> frozenset[TableName]:
@@ -205,8 +205,8 @@ class BatchApplier:
                 self.on_retry(error)
                 if error.errno not in KEEPS_CONNECTION:
                     self._target.reconnect()
-                if self._ledger.branches is not None:
-                    self._ledger.branches.settle(is_doubtful=True)
+                if self._store.branches is not None:
+                    self._store.branches.resolve(is_doubtful=True)
                 self.interrupter.stop.wait(RETRY_PAUSE_SECONDS)
                 self.interrupter.check()
                 batch = batch.left(begun, self.info)
@@ -229,7 +229,7 @@ class BatchApplier:
         if batch.kind is BatchKind.SINGLE:
             refuse_unknown(batch)
             return self._ordered(batch)
-        parts = apart(batch, self._unpacked_bytes)
+        parts = split_by_unpacked_size(batch, self._unpacked_bytes)
         if len(parts) > 1:
             return sum(self._apply(part) for part in parts)
         if self._is_again:
@@ -250,7 +250,7 @@ class BatchApplier:
             raise  # it may be committed: nothing of it is tried again before the position is read
         except ConflictingGroups:
             return self._in_bulk(batch)
-        except BagMismatch as error:
+        except KeylessMismatch as error:
             log.info("%s; from here on they are changed one by one", error)
             self.bulk.change_one_by_one(error.table)
             return self._in_bulk(batch)
@@ -330,7 +330,7 @@ class BatchApplier:
         begin, end = self.info.exec_position, batch.source_position
         self._target.begin(foreign_keys=True)
         try:
-            self._ledger.advance(self._target.connection, self.info, self.info)
+            self._store.advance(self._target.connection, self.info, self.info)
             keep_group(self._target.connection, self._channel.name, begin, end)
             self._target.commit()
         finally:
@@ -489,9 +489,9 @@ class BatchApplier:
         new = moved_by(batch, self.info, self._config)
         left = self._group_behind(new.exec_position)
         try:
-            stage(self._ledger.log, batch, self._config, self._rules, self.info)
+            stage(self._store.log, batch, self._config, self._rules, self.info)
             commit = commit_after if after else commit_in_branches if in_branches else commit_group
-            commit(self._target, self._ledger, Step(self.info, new), apply_uncut, foreign_keys=foreign_keys)
+            commit(self._target, self._store, Step(self.info, new), apply_uncut, foreign_keys=foreign_keys)
         except RplError as error:
             error.channel = self._channel.name
             if not error.position:

@@ -21,7 +21,7 @@ from rplctl.target.base import key_of
 _NOT_HASHED = of_trait(COUNTED)
 
 
-def told_apart(piece: EventRun, table_map: TableMap, model: TableModel) -> Iterator[bytes]:
+def split_by_kind(piece: EventRun, table_map: TableMap, model: TableModel) -> Iterator[bytes]:
     """The last event of `piece`, a rows event of `table_map`: whole, or in parts that end with its checksum's bytes."""
     raw, events = piece.event(len(piece.types) - 1), piece.rows_events()
     if events.kind[0] == INSERT:

@@ -34,7 +34,7 @@ from rplctl.errors import RplError, TargetError
 from rplctl.relay_log.reader import RelayGroups
 from rplctl.schema.model import TableModel
 from rplctl.schema.statement import TableName
-from rplctl.target.base import BagMismatch, CountMismatch, TableChunk, Target
+from rplctl.target.base import CountMismatch, KeylessMismatch, TableChunk, Target
 
 if TYPE_CHECKING:
     from rplctl.target.base import TwoPhaseTarget
@@ -92,7 +92,7 @@ class BulkApplier:
         """DDL was committed: what was found out about tables holds no more."""
         self._checked: set[TableName] = set()
         self._one_by_one_tables: frozenset[TableName] = frozenset()  # without a key, and no bags
-        self._bags: set[TableName] = set()  # without a key, and rows that are alike are the same to the target
+        self._multisets: set[TableName] = set()  # without a key, and rows that are alike are the same to the target
 
     def count(self, by_spark: int, by_driver: int) -> None:
         """Count row changes that are committed, by what decoded them."""
@@ -100,7 +100,7 @@ class BulkApplier:
         self.rows_by_driver += by_driver
 
     def change_one_by_one(self, table: TableName) -> None:
-        """Its rows that are alike are not the same to the target (BagMismatch)."""
+        """Its rows that are alike are not the same to the target (KeylessMismatch)."""
         self._one_by_one_tables |= {table}
 
     def close(self) -> None:
@@ -129,7 +129,7 @@ class BulkApplier:
     def apply(self, batch: Batch, commit: Callable[..., None]) -> int:
         """Decode and apply job by job, in one transaction: memory depends on the size of a job, not of the batch.
 
-        `commit`: carries out what it is given in that transaction. Raises Inconsistent, NotTransactional, BagMismatch
+        `commit` executes its argument in that transaction. Raises Inconsistent, NotTransactional, KeylessMismatch
         or CountMismatch if the batch does not fit in bulk, Entangled if it may fit now. In all these cases nothing of
         the batch is applied.
         """
@@ -157,7 +157,7 @@ class BulkApplier:
             except (CountMismatch, TargetError) as error:
                 if not (self._groups.are_shared and _is_conflict(error)):
                     raise  # of one connection alone: the position's row may be held by somebody, too
-                names = ", ".join(map(".".join, self._groups.join_touched()))
+                names = ", ".join(map(".".join, self._groups.join_changed()))
                 log.warning("%s: one connection commits these tables from here on, for two had: %s", names, error)
                 raise ConflictingGroups(str(error)) from error
         self.count(by_spark, changes - by_spark)
@@ -199,7 +199,7 @@ class BulkApplier:
             target_kind=self._target.kind,
             rules=self.rules,
             bulk_rows=self._bulk_rows,
-            framed=self._target.takes_frames,
+            length_prefixed=self._target.takes_frames,
             in_order=self._one_by_one_tables,
         )
         return jobs(events, self.size, self._pipeline.parallelism, task, self._pipeline.largest_job)
@@ -217,29 +217,29 @@ class BulkApplier:
     def _check_bulk(self, chunks: list[TableChunk]) -> bool:
         """Check that the tables take these chunks in bulk; True if the target's foreign keys must be off.
 
-        Raises TargetError if a table does not fit; NotTransactional, Inconsistent or BagMismatch if bulk is impossible.
+        Raises TargetError if a table does not fit; NotTransactional, Inconsistent, KeylessMismatch if bulk cannot be.
         """
         models = self._tables.catalog.tables
-        touched = {(chunk.database, chunk.table) for chunk in chunks}
-        self._tables.check_bulk([models[name] for name in touched])
-        parents = touched.intersection(self._tables.cascading_parents())
+        changed = {(chunk.database, chunk.table) for chunk in chunks}
+        self._tables.check_bulk([models[name] for name in changed])
+        parents = changed.intersection(self._tables.cascading_parents())
         if any((chunk.database, chunk.table) in parents and not chunk.cascades_logged for chunk in chunks):
             raise Inconsistent("foreign keys that cascade")
-        for name in touched - self._checked:
+        for name in changed - self._checked:
             self._target.check_table(models[name])
             self._checked.add(name)
         for chunk in chunks:
             if chunk.takes_copies(models[chunk.database, chunk.table]):
-                self._check_bag(models[chunk.database, chunk.table])
+                self._check_multiset(models[chunk.database, chunk.table])
         return bool(parents) or any(chunk.foreign_keys_off for chunk in chunks)
 
-    def _check_bag(self, model: TableModel) -> None:
+    def _check_multiset(self, model: TableModel) -> None:
         name = (model.database, model.name)
-        if name in self._bags:
+        if name in self._multisets:
             return
-        if not self._target.takes_bags(model):
-            raise BagMismatch(*name, "the target has more of them than the source")
-        self._bags.add(name)
+        if not self._target.takes_multisets(model):
+            raise KeylessMismatch(*name, "the target has more of them than the source")
+        self._multisets.add(name)
 
     def _apply_chunks(self, chunks: list[TableChunk]) -> None:
         for piece in pieces_to_apply(chunks):
@@ -269,4 +269,4 @@ def pieces_to_apply(chunks: list[TableChunk]) -> Iterator[list[TableChunk]]:
 
 def _is_conflict(error: CountMismatch | TargetError) -> bool:
     """True if the batch may fit when one connection applies it."""
-    return not isinstance(error, BagMismatch) if isinstance(error, CountMismatch) else error.errno in _IN_THE_WAY
+    return not isinstance(error, KeylessMismatch) if isinstance(error, CountMismatch) else error.errno in _IN_THE_WAY

@@ -39,11 +39,11 @@ from rplctl.applier.options import Until
 from rplctl.applier.spark.pipeline import Pipeline
 from rplctl.channel import Channel
 from rplctl.clone.chunk_file import ChunkFile, digest_of, read_chunk
-from rplctl.clone.families import parents_first
 from rplctl.clone.folder import CloneFolder, CopiedTable, Snapshot
 from rplctl.clone.late_keys import late_keys, without
+from rplctl.clone.table_groups import parents_first
 from rplctl.clone.throttle import read_limits
-from rplctl.commit.step import Ledger, taken_over
+from rplctl.commit.step import PositionStore, taken_over
 from rplctl.config import Config
 from rplctl.errors import RelayLogError, TargetError
 from rplctl.event.gtid import MariadbGtidState, is_executed
@@ -76,14 +76,14 @@ class CloneLoader:
         config: Config,
         channel: Channel,
         target: Target,
-        ledger: Ledger,
+        store: PositionStore,
         work: BatchApplier,
         pipeline: Pipeline,
         *,
         by_gtid: bool,
     ) -> None:
         """The reading end gets to know what is left to copy. Raises TargetError, OSError."""
-        self._channel, self._target, self._ledger, self._work = channel, target, ledger, work
+        self._channel, self._target, self._store, self._work = channel, target, store, work
         self._pipeline = pipeline
         self._by_gtid = by_gtid
         self._rules = ReplicationFilter.from_config(config)
@@ -98,17 +98,17 @@ class CloneLoader:
         self._counting = threading.Lock()
         self.rows_by_spark = self.rows_by_driver = 0  # that are committed, by what decoded them
         self._speed, self._tries = CloneSpeed(), Tries()
-        self._read_ledger()
+        self._read_clone_state()
         self._plan()
 
     def look(self) -> None:
         """The operator, or a statement, may have asked for more tables. Raises as `__init__`."""
-        self._read_ledger()
+        self._read_clone_state()
         self._forget()
         self.until = Until()
         self._plan()
 
-    def _read_ledger(self) -> None:
+    def _read_clone_state(self) -> None:
         with mapped_errors(self._target.engine.dialect.name), self._target.engine.connect() as connection:
             rows = read_clones(connection, self._channel.name)
         self._left_out = frozenset(row.name for row in rows if row.State == LEFT_OUT)
@@ -139,9 +139,9 @@ class CloneLoader:
         return self._speed.status([*self._done, *self._waiting.values()])
 
     def _plan(self) -> None:
-        families = groupby(sorted(self._waiting.values(), key=lambda row: row.Family), lambda row: row.Family)
+        table_groups = groupby(sorted(self._waiting.values(), key=lambda row: row.Family), lambda row: row.Family)
         self._folder.write_plan(
-            {family: [(row.Source_database, row.Table_name) for row in rows] for family, rows in families}
+            {table_group: [(row.Source_database, row.Table_name) for row in rows] for table_group, rows in table_groups}
         )
         self._work.leave_out(self._left_out.union(self._waiting))
 
@@ -151,7 +151,7 @@ class CloneLoader:
             self.look()
         self.until = Until()
         for found in self._folder.snapshots():
-            rows = [row for row in self._waiting.values() if row.Family == found.family]
+            rows = [row for row in self._waiting.values() if row.Family == found.table_group]
             side = self._side(found) if rows else 1
             if side > 0:
                 found.remove()
@@ -191,14 +191,18 @@ class CloneLoader:
             if self._takes_over(found, by_source):
                 self._begin(found, by_source)
             else:
-                log.warning("what family %d goes on with is not there; its tables are copied again", found.family)
+                log.warning(
+                    "the earlier snapshot of table group %d is missing; its tables are copied again", found.table_group
+                )
                 found.remove()
             return True
         names = [by_source[table.name].name for table in found.tables]
         if not self._learn(names):
             if found.epoch == self._begun:  # made a moment ago: to copy it again would never end
                 raise no_such_table(*next(name for name in names if name not in self._models))
-            log.warning("a table of family %d is not on the target any more; its tables are copied again", found.family)
+            log.warning(
+                "a table of table group %d is no longer on the target; its tables are copied again", found.table_group
+            )
             found.remove()
             return True
         if found.epoch != self._begun and any(_keeps_half(self._models[name]) for name in names):
@@ -220,7 +224,7 @@ class CloneLoader:
             if error.transient:  # no room for a large row
                 raise
             found.remove()
-            self._speed.trouble = self._tries.again(names, pieces.failed, error)
+            self._speed.incident = self._tries.again(names, pieces.failed, error)
             return True
         self._begun = found.epoch
         self._keyed.update(number for number, chunk in pieces.done if chunk == KEYS)
@@ -342,7 +346,7 @@ class CloneLoader:
         here = self._work.info
         target.begin(foreign_keys=False)
         try:
-            stored = self._ledger.stored(target.connection)
+            stored = self._store.stored(target.connection)
             if stored is not None and not stored.is_at(here):
                 raise taken_over(here)
             with mapped_errors(target.kind):
@@ -442,7 +446,7 @@ class CloneLoader:
             crash_point("crash_clone_before_end")
         crash_point("crash_clone_after_end")
         self._work.learned(dict.fromkeys(known), {})
-        self._tries, self._speed.trouble = Tries(), ""
+        self._tries, self._speed.incident = Tries(), ""
         for row in rows:
             self._waiting.pop(row.name)
         self._done += [replace(row, State=DONE) for row in rows if row.name in copied]

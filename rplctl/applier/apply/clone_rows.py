@@ -16,8 +16,8 @@ from typing import Final, cast
 from rplctl import mysql_errors as er
 from rplctl.applier.apply.clone_pieces import copy_again
 from rplctl.applier.decode.copied_rows import CopyPiece, inserted_images, with_whole_frames
+from rplctl.clone.changed_keys import key_columns
 from rplctl.clone.chunk_file import ChunkFile, Key
-from rplctl.clone.touched import key_columns
 from rplctl.errors import TargetError
 from rplctl.event.images import Images
 from rplctl.result_set.columns import SelectedColumn
@@ -27,7 +27,7 @@ from rplctl.schema.statement import TableName
 from rplctl.sql_run import run
 from rplctl.sql_text import written
 from rplctl.target import statement_target
-from rplctl.target.base import BagMismatch, ChangeKind, RowChange, RowSet, TableChunk, Target
+from rplctl.target.base import ChangeKind, KeylessMismatch, RowChange, RowSet, TableChunk, Target
 
 AT_ONCE: Final = 32 << 20
 _PIECE: Final = written("rplctl_piece")
@@ -103,12 +103,12 @@ def load_rows(pieces: Iterable[DecodedRows], model: TableModel, target: Target) 
             run(kept.connection, written("SAVEPOINT {}", _PIECE))
         try:
             target.apply_chunks([piece.chunk], {(model.database, model.name): model})
-        except (TargetError, BagMismatch) as error:
+        except (TargetError, KeylessMismatch) as error:
             if isinstance(error, TargetError) and error.transient:
                 raise
             if kept is not None:
                 kept.roll_back_to(_PIECE)  # rows that strict mode refuses may go in one by one
-            elif isinstance(error, BagMismatch):
+            elif isinstance(error, KeylessMismatch):
                 raise
             else:
                 target.rollback()

@@ -13,11 +13,11 @@ _WINDOW_S: Final = 30.0
 
 
 class CloneSpeed:
-    """`moved`: Unix seconds of the last rows, or of the beginning; `trouble`: what is tried again, '' after rows."""
+    """`moved`: Unix seconds of the last rows, or of the beginning; `incident`: what is tried again, '' after rows."""
 
     def __init__(self) -> None:
         self.moved = time.time()
-        self.trouble = ""
+        self.incident = ""
         self._seen: deque[tuple[float, int, int]] = deque()
 
     def status(self, rows: Collection[ClonedTable]) -> dict[str, Any]:
@@ -45,5 +45,5 @@ class CloneSpeed:
             "clone_bytes": 0 if is_over else int(rate),
             "clone_left": int(bytes_left(rows) / rate) if rate >= 1 and not is_over else None,
             "clone_moved": self.moved,
-            "clone_trouble": "" if is_over else self.trouble,
+            "clone_trouble": "" if is_over else self.incident,
         }

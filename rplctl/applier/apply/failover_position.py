@@ -11,7 +11,7 @@ import numpy as np
 
 from rplctl.applied_log.binary_log import LoggedEvents, no_events
 from rplctl.applier.feed.plan import Batch
-from rplctl.commit.step import CommitMode, Ledger, Step
+from rplctl.commit.step import CommitMode, PositionStore, Step
 from rplctl.commit.transaction import commit_after, commit_group
 from rplctl.event.scan import GroupKind
 from rplctl.info import RelayLogInfo
@@ -22,7 +22,7 @@ from rplctl.target.base import Target
 
 
 def enter_new_source(
-    info: RelayLogInfo, batch: Batch, target: Target, ledger: Ledger, catalog: Catalog | None
+    info: RelayLogInfo, batch: Batch, target: Target, store: PositionStore, catalog: Catalog | None
 ) -> RelayLogInfo:
     """The position to apply the batch from: `info`, or after such a step. `catalog`: None when the target has no models
     of ours. Raises TargetError, RelayLogError, LockBusy.
@@ -37,11 +37,11 @@ def enter_new_source(
         if catalog is not None:
             rebase_models(target.connection, info.channel_name, catalog)
 
-    if ledger.log is not None:
-        ledger.log.stage(LoggedEvents(None, batch.first_timestamp, False, no_events), info)
-    commit = commit_after if ledger.mode is CommitMode.XA else commit_group
-    commit(target, ledger, Step(info, begins), rebase)
-    ledger.committed(begins, force=True)
+    if store.log is not None:
+        store.log.stage(LoggedEvents(None, batch.first_timestamp, False, no_events), info)
+    commit = commit_after if store.mode is CommitMode.XA else commit_group
+    commit(target, store, Step(info, begins), rebase)
+    store.committed(begins, force=True)
     return begins
 
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from rplctl import mysql_errors as er
-from rplctl.applier.apply.binlog_statement import told_apart
+from rplctl.applier.apply.binlog_statement import split_by_kind
 from rplctl.applier.apply.target_catalog import LiveCatalog
 from rplctl.applier.apply.tolerance import Tolerance
 from rplctl.applier.decode.net_changes import Inconsistent
@@ -29,11 +29,11 @@ from rplctl.event.query import ExecuteLoadQuery, Query
 from rplctl.event.rows import DELETE, INSERT, NO_FOREIGN_KEY_CHECKS
 from rplctl.event.table_map import TableMap, parse_table_map
 from rplctl.event.types import EventType
+from rplctl.schema.affected import Affected, affected_by
 from rplctl.schema.context import DdlContext
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog
 from rplctl.schema.statement import Move, TableName
-from rplctl.schema.touched import Touched, touched_by
 from rplctl.schema.updated_names import UpdatedNames, updated_names
 from rplctl.sql_run import run
 from rplctl.sql_text import written
@@ -283,11 +283,11 @@ class LiveTables(TableSource):
             version, zone = description.server_version, description.system_zone
             left_out.extend(self._target.run_statement(Statement(statement, variables, file, version, drops, zone)))
 
-        touched = _touched(query, context) if self.notes is not None and self._target.is_ddl(query, context) else None
-        if self.notes is None or touched is None:
+        changed = _changed(query, context) if self.notes is not None and self._target.is_ddl(query, context) else None
+        if self.notes is None or changed is None:
             send(False)
         else:
-            self.notes.carry_out(query.sql_bytes, touched, send)
+            self.notes.carry_out(query.sql_bytes, changed, send)
         text = query.sql_bytes.decode("latin-1")
         self._moves += self._tables.forget(text, query.database, context, query.charset)
         return left_out
@@ -316,7 +316,7 @@ class LiveTables(TableSource):
         if not self.replays(model, piece):
             return False
         assert piece.types[0] == EventType.TABLE_MAP
-        for part in told_apart(piece, table_map, model):
+        for part in split_by_kind(piece, table_map, model):
             if added:
                 part = part[:_ROWS_FLAGS] + bytes([part[_ROWS_FLAGS] | added]) + part[_ROWS_FLAGS + 1 :]
             self._target.replay_rows(piece.event(0), part, piece.description)
@@ -379,8 +379,8 @@ def _context(query: Query, description: FormatDescription) -> DdlContext:
     return DdlContext(sql_mode=query.context.sql_mode or 0, server_version=description.server_version)
 
 
-def _touched(query: Query, context: DdlContext) -> Touched | None:
+def _changed(query: Query, context: DdlContext) -> Affected | None:
     try:
-        return touched_by(query.sql, query.database, context)
+        return affected_by(query.sql, query.database, context)
     except BinlogFormatError:  # a literal in another character set, which names may be in, too
-        return Touched()
+        return Affected()

@@ -19,7 +19,7 @@ from rplctl.applier.decode.ddl_context import ddl_context
 from rplctl.applier.decode.filter_rules import ReplicationFilter
 from rplctl.applier.decode.row_stream import EventRun
 from rplctl.channel import Channel
-from rplctl.clone.families import families
+from rplctl.clone.table_groups import table_groups
 from rplctl.config import Config
 from rplctl.errors import TargetError
 from rplctl.event.query import parse_query
@@ -78,7 +78,7 @@ def _updated(run: EventRun, rules: ReplicationFilter) -> Iterator[TableName]:
 def _with_linked(names: Iterable[TableName], catalog: Catalog) -> Iterator[TableName]:
     """The names, and the tables that foreign keys link with them as far as they are known."""
     linked: dict[TableName, Collection[TableName]] = {
-        name: members for members in families(catalog.tables) if len(members) > 1 for name in members
+        name: members for members in table_groups(catalog.tables) if len(members) > 1 for name in members
     }
     for name in names:
         yield from (name, *linked.get(name, ()))

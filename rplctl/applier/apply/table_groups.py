@@ -24,7 +24,7 @@ class TableGroups:
 
     def __init__(self, count: int) -> None:
         self._met: list[tuple[TableName, TableName]] = []  # found out, whatever the catalog says
-        self._touched: set[TableName] = set()
+        self._changed: set[TableName] = set()
         self._catalog: Catalog | None = None
         self._links: dict[TableName, TableName] = {}  # table → one nearer to the name of its group
         self._loads = [0] * count
@@ -34,7 +34,7 @@ class TableGroups:
         """A batch; the tables are as the catalog has them."""
         self._loads = [0] * len(self._loads)
         self._branches.clear()
-        self._touched.clear()
+        self._changed.clear()
         self._follow(catalog)
 
     @property
@@ -42,9 +42,9 @@ class TableGroups:
         """True if two worker connections or more have received rows of this batch."""
         return len(set(self._branches.values())) > 1
 
-    def join_touched(self) -> list[TableName]:
+    def join_changed(self) -> list[TableName]:
         """The tables of this batch got in each other's way; their names."""
-        first, *others = names = sorted(self._touched)
+        first, *others = names = sorted(self._changed)
         for other in others:
             self._met.append((first, other))
             self._link(first, other)
@@ -65,7 +65,7 @@ class TableGroups:
             self._loads[branch] += load
         shares: dict[int, list[TableChunk]] = {}
         for chunk in chunks:
-            self._touched.add((chunk.database, chunk.table))
+            self._changed.add((chunk.database, chunk.table))
             branch = self._branches[self._group(chunk.database, chunk.table)]
             shares.setdefault(branch, []).append(chunk)
         return shares

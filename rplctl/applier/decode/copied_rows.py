@@ -78,7 +78,7 @@ def decode_here(pieces: Iterable[CopyPiece]) -> Iterator[TableChunk]:
 
 def with_whole_frames(chunk: TableChunk) -> TableChunk:
     """Return the chunk with framed rows in one text: the target looks for the frames in it."""
-    if chunk.bulk is None or not chunk.bulk.inserts.framed:
+    if chunk.bulk is None or not chunk.bulk.inserts.length_prefixed:
         return chunk
     parts = (replace(part, text=b"".join(part.pieces)) for part in chunk.bulk.parts)
     return replace(chunk, bulk=BulkRows(*parts))
@@ -95,7 +95,7 @@ def inserted_images(  # noqa: PLR0913 - what a target says of its wishes
 ) -> TableChunk:
     """Rows that were selected so, to be inserted into a target of the kind."""
     rows = TableRows(model, tuple(c.format for c in columns), images, unlogged_events(images), kind)
-    return inserted_chunk(rows, bulk_rows, framed=length_prefixed)
+    return inserted_chunk(rows, bulk_rows, length_prefixed=length_prefixed)
 
 
 def unlogged_events(images: Images) -> RowsEvents:

@@ -2,7 +2,7 @@
 
 This is what a Spark task runs (design D1). It may run twice, or its result may be thrown away, without harm.
 Keyed tables: the last image per key replaces the earlier ones, and what the first operation expects of the target is
-kept (D2). Tables without a key: how many of each row go and come (`event.bag`), or, where that cannot be told or is
+kept (D2). Tables without a key: how many of each row go and come (`event.multiset`), or, where that is unknown or is
 not worth it, every change, in order. Changes that contradict each other raise `Inconsistent`: the applier then goes
 through the same range one source transaction at a time and finds the exact offender.
 """
@@ -22,11 +22,11 @@ from rplctl.applier.decode.missing_columns import check_generated, check_updates
 from rplctl.applier.decode.overwritten import can_be_overwritten
 from rplctl.applier.decode.row_stream import EventRun, TableRows, read_tables
 from rplctl.errors import BinlogFormatError
-from rplctl.event.bag import BagChanges, bag_changes, with_old_cells
 from rplctl.event.cells import LARGE_CELL, cells_of, raw_cells, signed_cells, unsigned_cells
-from rplctl.event.fields import LONGEST_FRAMED, EncodedText, Fields, TextForm, fields_of, text_fields
+from rplctl.event.fields import LONGEST_LENGTH_PREFIXED, EncodedText, Fields, TextForm, fields_of, text_fields
 from rplctl.event.images import NOT_IN_IMAGE, Images
 from rplctl.event.json import apply_diffs, parse_text, print_json
+from rplctl.event.multiset import MultisetChanges, multiset_changes, with_old_cells
 from rplctl.event.net_change import NetChanges, net_changes
 from rplctl.event.rows import CASCADES_LOGGED, NO_FOREIGN_KEY_CHECKS, Ints
 from rplctl.event.table_map import ColumnType
@@ -63,30 +63,35 @@ def net_chunks(  # noqa: PLR0913 - what a split says
     target_kind: str = DEFAULT_KIND,
     bulk_rows: int = 0,
     *,
-    framed: bool = False,
+    length_prefixed: bool = False,
     in_order: Collection[tuple[str, str]] = (),
 ) -> list[TableChunk]:
-    """The net changes of a run, one chunk per table; encoded where there are `bulk_rows` (0: never) or more, `framed`
-    if they are to be and can be. `in_order`: tables without a key whose changes are wanted one by one.
+    """The net changes of a run, one chunk per table; encoded where there are `bulk_rows` (0: never) or more. With
+    `length_prefixed`, rows that can be are length-prefixed. `in_order`: keyless tables whose changes stay single.
 
     Raises Inconsistent, BinlogFormatError, RplError 1146 and 1677.
     """
     if run.has_more_than_rows:
         raise Inconsistent("events whose order counts")
-    chunks = [table_chunk(rows, bulk_rows, in_order, framed=framed) for rows in read_tables(run, catalog, target_kind)]
+    chunks = [
+        table_chunk(rows, bulk_rows, in_order, length_prefixed=length_prefixed)
+        for rows in read_tables(run, catalog, target_kind)
+    ]
     if len({(chunk.database, chunk.table) for chunk in chunks}) != len(chunks):
         raise Inconsistent("one table under two definitions")
     return chunks
 
 
 def table_chunk(
-    rows: TableRows, bulk_rows: int, in_order: Collection[tuple[str, str]] = (), *, framed: bool
+    rows: TableRows, bulk_rows: int, in_order: Collection[tuple[str, str]] = (), *, length_prefixed: bool
 ) -> TableChunk:
     """Return the net changes of one table, as `net_chunks` does for a run."""
-    return replace(_table_chunk(rows, bulk_rows, in_order, framed=framed), width=rows.images.column_count)
+    return replace(
+        _table_chunk(rows, bulk_rows, in_order, length_prefixed=length_prefixed), width=rows.images.column_count
+    )
 
 
-def inserted_chunk(rows: TableRows, bulk_rows: int, *, framed: bool) -> TableChunk:
+def inserted_chunk(rows: TableRows, bulk_rows: int, *, length_prefixed: bool) -> TableChunk:
     """Return the chunk of whole rows that are all inserted and all different: no row is searched for."""
     model, images, form = rows.model, rows.images, value_form(rows.target_kind)
     count, whole = len(images.ops), tuple(range(images.column_count))
@@ -94,12 +99,15 @@ def inserted_chunk(rows: TableRows, bulk_rows: int, *, framed: bool) -> TableChu
     chunk = TableChunk(model.database, model.name, [], [], [], [], [], count, True, width=len(whole),
                        has_views=form.takes_views and has_large)  # fmt: skip
     is_bulk = 0 < bulk_rows <= count or (bulk_rows and form.takes_bytes and has_large)
-    if not (is_bulk and _is_encoded(rows, framed=framed)):
+    if not (is_bulk and _is_encoded(rows, length_prefixed=length_prefixed)):
         return replace(chunk, inserts=[RowSet(whole, ColumnRows([_column(rows, everything, c) for c in whole]))])
-    framed = framed and _can_be_framed(rows)
-    text = EncodedText([_fields(rows, everything, c) for c in whole], framed=framed)
+    length_prefixed = length_prefixed and _can_be_length_prefixed(rows)
+    text = EncodedText([_fields(rows, everything, c) for c in whole], length_prefixed=length_prefixed)
     nothing = EncodedRows(whole, 0, b"")
-    return replace(chunk, bulk=BulkRows(nothing, nothing, nothing, EncodedRows(whole, count, text, framed=framed)))
+    return replace(
+        chunk,
+        bulk=BulkRows(nothing, nothing, nothing, EncodedRows(whole, count, text, length_prefixed=length_prefixed)),
+    )
 
 
 def row_changes(rows: TableRows, current: Callable[[RowSet, int], Value] | None = None) -> Iterator[RowChange]:
@@ -187,7 +195,9 @@ class _Completion:
         return RowSet(rows.columns + tuple(added), [row + more for row in rows.rows])
 
 
-def _table_chunk(rows: TableRows, bulk_rows: int, in_order: Collection[tuple[str, str]], *, framed: bool) -> TableChunk:
+def _table_chunk(
+    rows: TableRows, bulk_rows: int, in_order: Collection[tuple[str, str]], *, length_prefixed: bool
+) -> TableChunk:
     model, images = rows.model, rows.images
     form = value_form(rows.target_kind)
     if form.keeps_json_types and _has_typed_json(rows):
@@ -199,8 +209,12 @@ def _table_chunk(rows: TableRows, bulk_rows: int, in_order: Collection[tuple[str
     if not key:
         chunk = TableChunk(model.database, model.name, [], [], [], [], [], count, unchecked, cascades_logged,
                            has_views=has_views)  # fmt: skip
-        as_bag = None if (model.database, model.name) in in_order else _as_bag(rows, chunk, bulk_rows, framed=framed)
-        return as_bag or replace(chunk, ordered=list(row_changes(rows)))
+        as_multiset = (
+            None
+            if (model.database, model.name) in in_order
+            else _as_multiset(rows, chunk, bulk_rows, length_prefixed=length_prefixed)
+        )
+        return as_multiset or replace(chunk, ordered=list(row_changes(rows)))
     first = np.where(images.before >= 0, images.before, images.after)
     if (images.cell_start[first][:, list(key)] == NOT_IN_IMAGE).any():
         raise Inconsistent("an image without the columns of the key")
@@ -226,8 +240,8 @@ def _table_chunk(rows: TableRows, bulk_rows: int, in_order: Collection[tuple[str
         if (moved.any() or (deleted & added).any()) and not form.moves_keys:
             raise Inconsistent("a row moved to another key and its image is partial")
     is_bulk = 0 < bulk_rows <= len(net) or (bulk_rows and form.takes_bytes and has_large_cell(images))
-    if net.cell_image is None and is_bulk and _is_encoded(rows, framed=framed):
-        bulk = _bulk_rows(rows, net, key, framed=framed and _can_be_framed(rows))
+    if net.cell_image is None and is_bulk and _is_encoded(rows, length_prefixed=length_prefixed):
+        bulk = _bulk_rows(rows, net, key, length_prefixed=length_prefixed and _can_be_length_prefixed(rows))
         return TableChunk(model.database, model.name, [], [], [], [], [], count, unchecked, cascades_logged, bulk)
     numbers = _key_numbers(rows, net, key) if can_be_overwritten(model) else None  # else the order may count
     order = entries if numbers is None else np.argsort(numbers, kind="stable")  # neighbours share pages
@@ -247,7 +261,7 @@ def _table_chunk(rows: TableRows, bulk_rows: int, in_order: Collection[tuple[str
     )
 
 
-def _as_bag(rows: TableRows, chunk: TableChunk, bulk_rows: int, *, framed: bool) -> TableChunk | None:
+def _as_multiset(rows: TableRows, chunk: TableChunk, bulk_rows: int, *, length_prefixed: bool) -> TableChunk | None:
     """The chunk of a table without a key, by the number of copies of each row; None where their order is needed, or
     the rows that go are too few to be worth it.
 
@@ -259,39 +273,47 @@ def _as_bag(rows: TableRows, chunk: TableChunk, bulk_rows: int, *, framed: bool)
     if not images.are_full() or (filled and any(column.generated for column in model.columns)):
         return None
     rows, whole = replace(rows, images=images), tuple(range(images.column_count))
-    bag = bag_changes(images)
-    goes, is_long = np.flatnonzero(bag.gone), chunk.change_count >= (bulk_rows or FEW_CHANGES)
+    multiset = multiset_changes(images)
+    goes, is_long = np.flatnonzero(multiset.gone), chunk.change_count >= (bulk_rows or FEW_CHANGES)
     if len(goes) and (
-        len(whole) != len(model.columns) or has_large_cell(images) or not (is_long or bag.gone.sum() > FEW_REMOVALS)
+        len(whole) != len(model.columns)
+        or has_large_cell(images)
+        or not (is_long or multiset.gone.sum() > FEW_REMOVALS)
     ):
         return None
-    comes = np.repeat(bag.image, bag.come)
+    comes = np.repeat(multiset.image, multiset.come)
     is_bulk = is_long or len(goes) or (form.takes_bytes and has_large_cell(images))
-    if bulk_rows and is_bulk and _is_encoded(rows, framed=framed):
-        return replace(chunk, bulk=_encoded_bag(rows, bag, comes, framed=framed and _can_be_framed(rows)))
+    if bulk_rows and is_bulk and _is_encoded(rows, length_prefixed=length_prefixed):
+        return replace(
+            chunk,
+            bulk=_encoded_multiset(
+                rows, multiset, comes, length_prefixed=length_prefixed and _can_be_length_prefixed(rows)
+            ),
+        )
     if len(goes) and not form.counts_rows:
         return None
     deletes = [
-        (*row, copies) for row, copies in zip(_rows(rows, bag.image[goes], whole), bag.gone[goes].tolist(), strict=True)
+        (*row, copies)
+        for row, copies in zip(_rows(rows, multiset.image[goes], whole), multiset.gone[goes].tolist(), strict=True)
     ]
     inserts = [RowSet(whole, _rows(rows, comes, whole))] if len(comes) else []
     return replace(chunk, deletes=deletes, inserts=inserts)
 
 
-def _encoded_bag(rows: TableRows, bag: BagChanges, comes: Ints, *, framed: bool) -> BulkRows:
+def _encoded_multiset(rows: TableRows, multiset: MultisetChanges, comes: Ints, *, length_prefixed: bool) -> BulkRows:
     whole = tuple(range(rows.images.column_count))
-    goes = np.flatnonzero(bag.gone)
+    goes = np.flatnonzero(multiset.gone)
 
     def encoded(images: Ints, *more: Fields) -> EncodedRows:
         columns = whole + (COPIES,) * len(more)
         if not len(images):
             return EncodedRows(columns, 0, b"")
-        text = EncodedText([*(_fields(rows, images, c) for c in whole), *more], framed=framed)
-        return EncodedRows(columns, len(images), text, framed=framed)
+        text = EncodedText([*(_fields(rows, images, c) for c in whole), *more], length_prefixed=length_prefixed)
+        return EncodedRows(columns, len(images), text, length_prefixed=length_prefixed)
 
-    copies = text_fields([b"%d" % count for count in bag.gone[goes].tolist()])
+    copies = text_fields([b"%d" % count for count in multiset.gone[goes].tolist()])
     nothing = EncodedRows(whole, 0, b"")
-    return BulkRows(nothing, encoded(bag.image[goes], copies), nothing, encoded(comes))
+    return BulkRows(nothing, encoded(multiset.image[goes], copies), nothing, encoded(comes))
 
 
 def _rows(rows: TableRows, images: Ints, columns: tuple[int, ...]) -> list[Row]:
@@ -303,18 +325,20 @@ def has_large_cell(images: Images) -> bool:
     return bool(len(images.cell_length)) and int(images.cell_length.max()) > LARGE_CELL
 
 
-def _is_encoded(rows: TableRows, *, framed: bool) -> bool:
+def _is_encoded(rows: TableRows, *, length_prefixed: bool) -> bool:
     form = value_form(rows.target_kind)
-    return form.encodes(rows.formats, rows.model) and (form.takes_delimited or (framed and _can_be_framed(rows)))
+    return form.encodes(rows.formats, rows.model) and (
+        form.takes_delimited or (length_prefixed and _can_be_length_prefixed(rows))
+    )
 
 
-def _can_be_framed(rows: TableRows) -> bool:
+def _can_be_length_prefixed(rows: TableRows) -> bool:
     """Short rows (JSON may be printed some times as long); a generated column has no place among the parameters."""
     longest = rows.images.cell_length.max(axis=0).clip(_PRINTED).sum()
-    return int(longest) <= LONGEST_FRAMED and not any(column.generated for column in rows.model.columns)
+    return int(longest) <= LONGEST_LENGTH_PREFIXED and not any(column.generated for column in rows.model.columns)
 
 
-def _bulk_rows(rows: TableRows, net: NetChanges, key: tuple[int, ...], *, framed: bool) -> BulkRows:
+def _bulk_rows(rows: TableRows, net: NetChanges, key: tuple[int, ...], *, length_prefixed: bool) -> BulkRows:
     """Whole images only, so that a row that moves is one that is deleted and one that is inserted."""
     gone, present = net.final_image < 0, net.expect_present
     whole = tuple(range(rows.images.column_count))
@@ -328,9 +352,9 @@ def _bulk_rows(rows: TableRows, net: NetChanges, key: tuple[int, ...], *, framed
         if not len(entries):
             return EncodedRows(columns, 0, b"")
         images = (net.final_image if final else net.key_image)[entries]
-        text = EncodedText([_fields(rows, images, c) for c in columns], framed=framed)
+        text = EncodedText([_fields(rows, images, c) for c in columns], length_prefixed=length_prefixed)
         keys = numbers[entries].tobytes() if numbers is not None and keeps_keys else b""
-        return EncodedRows(columns, len(entries), text, keys, framed)
+        return EncodedRows(columns, len(entries), text, keys, length_prefixed)
 
     return BulkRows(
         absent=encoded(~present & gone, key, final=False),

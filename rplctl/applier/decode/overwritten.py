@@ -48,7 +48,7 @@ def _kept(chunk: TableChunk, later: list[Keys]) -> Kept | None:
         return None
     keys = _keys(bulk.updates)
     kept = ~np.isin(keys, np.concatenate(later)) if later and len(keys) else None
-    later += [touched for touched in (keys, _keys(bulk.deletes)) if len(touched)]
+    later += [changed for changed in (keys, _keys(bulk.deletes)) if len(changed)]
     return None if kept is None or kept.all() else kept
 
 
@@ -57,9 +57,11 @@ def _only(chunk: TableChunk, kept: Kept | None) -> TableChunk:
         return chunk
     rows = chunk.bulk.updates
     text = byte_view(rows.view)
-    ends = row_ends(text, len(rows.columns), framed=rows.framed)
+    ends = row_ends(text, len(rows.columns), length_prefixed=rows.length_prefixed)
     left = text[np.repeat(kept, np.diff(ends, prepend=0))]
-    updates = EncodedRows(rows.columns, int(kept.sum()), left.tobytes(), _keys(rows)[kept].tobytes(), rows.framed)
+    updates = EncodedRows(
+        rows.columns, int(kept.sum()), left.tobytes(), _keys(rows)[kept].tobytes(), rows.length_prefixed
+    )
     return replace(chunk, bulk=replace(chunk.bulk, updates=updates))
 
 

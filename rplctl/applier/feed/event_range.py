@@ -47,7 +47,7 @@ class EventRange:
     source: BinlogPosition = BinlogPosition("", 0)
 
 
-def apart(batch: Batch, limit_bytes: int) -> list[Batch]:
+def split_by_unpacked_size(batch: Batch, limit_bytes: int) -> list[Batch]:
     """Return the same groups in batches that unpack to at most `limit_bytes` each, or hold one group."""
     if not batch.unpacks:
         return [batch]

@@ -18,7 +18,7 @@ from rplctl.applier.feed.gtids import assigned, moved_by
 from rplctl.applier.feed.plan import plan_batches
 from rplctl.applier.log_bin.events import logged_events
 from rplctl.channel import Channel
-from rplctl.commit.step import CommitMode, Ledger, Step
+from rplctl.commit.step import CommitMode, PositionStore, Step
 from rplctl.commit.transaction import commit_after
 from rplctl.config import Config
 from rplctl.errors import RelayLogError
@@ -58,23 +58,29 @@ def remedy_for(
 
 
 def catch_up(  # noqa: PLR0913 - the parts of one applier
-    config: Config, channel: Channel, target: Target, ledger: Ledger, committed: RelayLogInfo, *, has_rollbacks: bool
+    config: Config,
+    channel: Channel,
+    target: Target,
+    store: PositionStore,
+    committed: RelayLogInfo,
+    *,
+    has_rollbacks: bool,
 ) -> RelayLogInfo:
     """Once at start, before anything is applied; the position that target and log agree on. `has_rollbacks` as in
     plan_batches. Raises RelayLogError, TargetError.
     """
-    log = ledger.log
+    log = store.log
     if log is None:
         return committed
     record = log.open()
     missing = _missing(config, channel, committed.moved_to(record.after), committed) if record is not None else None
-    log_decides = ledger.mode is CommitMode.XA
+    log_decides = store.mode is CommitMode.XA
     remedy = remedy_for(record, committed, is_in_relay_logs=missing is not None, log_decides=log_decides)
     if record is None or remedy is Remedy.NOTHING:
         return committed
     at = committed.moved_to(record.after)
     if remedy is Remedy.COMMIT:  # whatever of the data was to change has been committed, or there was nothing
-        commit_after(target, ledger, Step(committed, at), lambda: None)
+        commit_after(target, store, Step(committed, at), lambda: None)
         return at
     if remedy is not Remedy.APPEND:
         _restart(log, committed, with_incident=remedy is Remedy.INCIDENT)

@@ -87,7 +87,7 @@ def protection(master: str, given: Mapping[str, str], *, is_insecure: bool) -> d
 
 
 @dataclass(frozen=True, slots=True)
-class Witness:
+class VisibilityProbe:
     """A file of this machine and what is in it: who reads that sees our relay logs, and no others of that name."""
 
     path: str
@@ -109,9 +109,9 @@ class Executor:
     versions: Versions
 
 
-def look_around(witness: Witness | None) -> Executor:
+def look_around(probe: VisibilityProbe | None) -> Executor:
     """Describe the environment of the executor that runs this task."""
-    return Executor(socket.gethostname(), witness is not None and witness.is_seen(), own_versions())
+    return Executor(socket.gethostname(), probe is not None and probe.is_seen(), own_versions())
 
 
 @cache
@@ -144,20 +144,20 @@ class Cluster:
         self, run_folder: Path, given: Mapping[str, str], says: Callable[[str], None], archive: Path | None = None
     ) -> None:
         path = run_folder / "witness"
-        self.witness = Witness(str(path), secrets.token_hex(16))
-        replace_file(path, self.witness.token.encode(), durable=False)
+        self.probe = VisibilityProbe(str(path), secrets.token_hex(16))
+        replace_file(path, self.probe.token.encode(), durable=False)
         self.carries = False  # the executors do not see the relay log
         self.archive = archive
         self._wanted = int(given.get("spark.executor.instances", "1"))
         self._says = says
-        self._told = ""
+        self._reported = ""
         self._had_some = False
         self._alone_since = 0.0
 
     def reads(self, words: str) -> None:
         """Log for the operator where the executors get the bytes of the relay log from, if that has changed."""
-        if words != self._told:
-            self._told = words
+        if words != self._reported:
+            self._reported = words
             log.info(words)
 
     def await_executors(self, context: SparkContext) -> None:

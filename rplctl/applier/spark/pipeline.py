@@ -111,8 +111,8 @@ class Pipeline:
                     _warm.add(self._context)
         else:
             self.cluster.await_executors(self._context)
-            witness = self.cluster.witness
-            found = self._collect(range(2 * self.parallelism), Catalog(), lambda _, catalog: look_around(witness))
+            probe = self.cluster.probe
+            found = self._collect(range(2 * self.parallelism), Catalog(), lambda _, catalog: look_around(probe))
             refuse_other_versions(found, own_versions())
             self.cluster.carries = not all(executor.sees_files for executor in found)
         self.spark_jobs = 0
@@ -218,8 +218,8 @@ class Pipeline:
     def _of_files(self, splits: Mapping[int, Split], catalog: Catalog) -> dict[int, SplitResult]:
         """Those whose executors saw the relay log, by number."""
         assert self.cluster is not None
-        witness = self.cluster.witness
-        found = self._there({n: replace(split, witness=witness) for n, split in splits.items()}, catalog)
+        probe = self.cluster.probe
+        found = self._there({n: replace(split, probe=probe) for n, split in splits.items()}, catalog)
         if found:
             self.cluster.reads("the executors read the relay log")
         return found

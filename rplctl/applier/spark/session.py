@@ -298,12 +298,12 @@ def keep_quiet() -> None:
     """Silence what py4j and pyspark print about each call that is cut off: the caller has the error."""
     from pyspark import util
 
-    logging.getLogger().addFilter(_is_told_by_us)  # the same one each time that a context begins: it is there once
+    logging.getLogger().addFilter(_is_reported_by_us)  # the same one each time that a context begins: it is there once
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     vars(util)["print_exec"] = lambda _stream: None  # of what cannot be pickled, also because the JVM has just ended
 
 
-def _is_told_by_us(record: logging.LogRecord) -> bool:
+def _is_reported_by_us(record: logging.LogRecord) -> bool:
     return record.name != "root"
 
 

@@ -24,7 +24,7 @@ from rplctl.applier.decode.filter_rules import ReplicationFilter
 from rplctl.applier.decode.net_changes import Inconsistent, net_chunks
 from rplctl.applier.decode.row_stream import read_run, unknown_tables
 from rplctl.applier.spark.carried import Piece, as_file
-from rplctl.applier.spark.cluster import Versions, Witness, look_around, refuse_other_versions
+from rplctl.applier.spark.cluster import Versions, VisibilityProbe, look_around, refuse_other_versions
 from rplctl.durable import PRIVATE_FILE, private_folder
 from rplctl.errors import BinlogFormatError, RelayLogError, RplError
 from rplctl.event.cells import LARGE_CELL
@@ -59,9 +59,9 @@ class Split:
     target_kind: str = DEFAULT_KIND
     rules: ReplicationFilter = ReplicationFilter()
     bulk_rows: int = 0  # Target.bulk_rows
-    framed: bool = False  # Target.takes_frames
+    length_prefixed: bool = False  # Target.takes_frames
     in_order: frozenset[tuple[str, str]] = frozenset()  # tables whose changes are wanted one by one
-    witness: Witness | None = None  # who does not see it does not see the file either
+    probe: VisibilityProbe | None = None  # who does not see it does not see the file either
     source: BinlogPosition = BinlogPosition("", 0)  # where it stood at `start`, if nothing was left out on the way
     carried: tuple[Piece, ...] = ()  # instead of the file: what of it is needed
     spool_name: str = ""  # of the file that a large result goes to; empty: a random one
@@ -86,15 +86,15 @@ def bytes_of(split: Split) -> Bytes | None:
     """The file, as far as the split needs it. None: it is not to be seen here, or not up to there yet."""
     if split.carried:
         return as_file(split.carried, split.end)
-    if split.witness is not None and not split.witness.is_seen():
+    if split.probe is not None and not split.probe.is_seen():
         return None
     try:
         data = np.memmap(split.path, np.uint8, "r")
     except FileNotFoundError:
-        if split.witness is None:
+        if split.probe is None:
             raise
         return None
-    return data if split.witness is None or len(data) >= split.end else None
+    return data if split.probe is None or len(data) >= split.end else None
 
 
 def run_split(split: Split, catalog: Catalog) -> SplitResult:
@@ -106,7 +106,12 @@ def run_split(split: Split, catalog: Catalog) -> SplitResult:
         run = read_run(data, split.start, split.end, split.description, split.table_maps)
         run = filtered(run, split.rules)
         chunks = net_chunks(
-            run, catalog, split.target_kind, split.bulk_rows, framed=split.framed, in_order=split.in_order
+            run,
+            catalog,
+            split.target_kind,
+            split.bulk_rows,
+            length_prefixed=split.length_prefixed,
+            in_order=split.in_order,
         )
         rows, parts = sum(chunk.change_count for chunk in chunks), encode_chunks(chunks)
     except Inconsistent:
@@ -178,7 +183,7 @@ def encode_chunks(chunks: Sequence[TableChunk]) -> list[bytes | memoryview | Pie
                 [(s.columns, *_plain(s.rows)) for s in c.inserts],
                 [(int(o.kind), *(r and (r.columns, r.rows) for r in (o.before, o.after))) for o in c.ordered],
                 (c.change_count, c.foreign_keys_off, c.cascades_logged),
-                c.bulk and [(e.columns, e.count, len(e.text), e.keys, e.framed) for e in c.bulk.parts],
+                c.bulk and [(e.columns, e.count, len(e.text), e.keys, e.length_prefixed) for e in c.bulk.parts],
                 (c.width, c.has_views),
             )
             for c in chunks
@@ -212,8 +217,8 @@ def decode_chunks(encoded: bytes | memoryview | mmap.mmap) -> list[TableChunk]:
     found = []
     for rows, updates, inserts, ordered, facts, bulk, more in marshal.loads(view[_LENGTH:at]):
         parts = []
-        for columns, count, length, row_keys, framed in bulk or ():
-            parts.append(EncodedRows(columns, count, view[at : at + length], row_keys, framed))
+        for columns, count, length, row_keys, length_prefixed in bulk or ():
+            parts.append(EncodedRows(columns, count, view[at : at + length], row_keys, length_prefixed))
             at += length
         fields = [*rows, [RowSet(*s) for s in updates], [_row_set(*s) for s in inserts]]
         fields += [[RowChange(ChangeKind(kind), b and RowSet(*b), a and RowSet(*a)) for kind, b, a in ordered]]

@@ -64,7 +64,7 @@ class ChangeResult:
     repeats: bool = field(default=False, metadata={"column": ""})  # transactions would be applied again
 
 
-def settle_position(repositories: Repositories, *, dry_run: bool) -> bool:
+def resolve_position(repositories: Repositories, *, dry_run: bool) -> bool:
     """Before a stopped applier's position is read to be moved: the target may know of transactions that a crash kept
     out of a file (mode marker and xa). True when the record may be another now. Raises TargetError.
     """
@@ -75,9 +75,9 @@ def settle_position(repositories: Repositories, *, dry_run: bool) -> bool:
         return False
     if dry_run or not repositories.target_has("rplctl_commit_marker") or not repositories.target_is_fit():
         return False  # there is nothing of ours to settle
-    from rplctl.commit.position_store import settle
+    from rplctl.commit.position_store import resolve
 
-    settle(config, channel, repositories.engine())
+    resolve(config, channel, repositories.engine())
     return True
 
 

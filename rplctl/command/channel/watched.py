@@ -20,7 +20,7 @@ from rplctl.deadline import Deadline
 from rplctl.errors import RplError
 from rplctl.info import MasterInfo
 from rplctl.source.connection import cut_off
-from rplctl.target.severed import cut_off_target
+from rplctl.target.aborted import cut_off_target
 from rplctl.target_url import authority
 
 PAUSE_S: Final = 5.0  # between two questions

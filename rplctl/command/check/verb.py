@@ -33,7 +33,7 @@ from rplctl.command.check.verify import check_verify
 from rplctl.command.show_status import SlaveStatus, status_and_threads
 from rplctl.config import Config
 from rplctl.deadline import Deadline
-from rplctl.errors import RplError, SourceError, TargetError, for_channel, told
+from rplctl.errors import RplError, SourceError, TargetError, as_rpl_error, for_channel
 from rplctl.info import MasterInfo
 from rplctl.repository.switch import may_have_target
 
@@ -96,7 +96,7 @@ def check(
         try:
             status, threads = peers.ask_target(lambda: status_and_threads(config, channel_name))
         except (RplError, OSError) as error:
-            verdict = Verdict(channel_name, UNKNOWN, told(error).message, None)
+            verdict = Verdict(channel_name, UNKNOWN, as_rpl_error(error).message, None)
         else:
             record = read_sync_record(channel)
             is_cron = runs_from_cron(config, record)
@@ -159,10 +159,10 @@ class _Peers(Peers):
     """Also looks: each question yields findings."""
 
     def of_target(self, look: Callable[[], Iterator[Finding]]) -> list[Finding]:
-        return self.ask_target(lambda: list(_told(look)))
+        return self.ask_target(lambda: list(_or_finding(look)))
 
     def of_source(self, master: MasterInfo, look: Callable[[], Iterator[Finding]]) -> list[Finding]:
-        return self.ask_source(master, lambda: list(_told(look)))
+        return self.ask_source(master, lambda: list(_or_finding(look)))
 
 
 def _find(config: Config, channel: Channel, scope: Scope, limits: Limits, peers: _Peers) -> Iterator[Finding]:
@@ -180,7 +180,7 @@ def _find(config: Config, channel: Channel, scope: Scope, limits: Limits, peers:
     if stored.master is not None:
         master = stored.master
         deep = scope is Scope.OFFLINE or scope is Scope.ONLINE and not running(channel)
-        yield from _told(lambda: check_relay_log(channel, master, stored.relay, deep=deep))
+        yield from _or_finding(lambda: check_relay_log(channel, master, stored.relay, deep=deep))
     if is_fit and is_asked and may_have_target(config):
         from rplctl.command.check.clone import check_clone
 
@@ -189,24 +189,24 @@ def _find(config: Config, channel: Channel, scope: Scope, limits: Limits, peers:
             yield from peers.of_target(lambda: check_clone(config, channel))
         except TargetError as late:
             yield found("target_away", late.message, late.hint)
-    yield from _told(lambda: check_skipped(channel))
-    yield from _told(lambda: check_verify(channel, limits.verify_age_s))
+    yield from _or_finding(lambda: check_skipped(channel))
+    yield from _or_finding(lambda: check_verify(channel, limits.verify_age_s))
     if scope is Scope.ONLINE and stored.master is not None:
         source = stored.master
         try:
             yield from peers.of_source(source, lambda: check_source(config, channel, stored))
             end = peers.ask_source(source, lambda: known_end(config, stored))
-            yield from _told(lambda: check_progress(channel, stored, end))
+            yield from _or_finding(lambda: check_progress(channel, stored, end))
         except SourceError as late:
             yield found("source_away", late.message, late.hint)
-    yield from _told(lambda: _disk(config))
+    yield from _or_finding(lambda: _disk(config))
 
 
-def _told(look: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
+def _or_finding(look: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
     try:
         yield from look()
     except (RplError, OSError) as error:
-        yield found("cannot_look", told(error).message, told(error).hint or "rplctl doctor")
+        yield found("cannot_look", as_rpl_error(error).message, as_rpl_error(error).hint or "rplctl doctor")
 
 
 def _disk(config: Config) -> Iterator[Finding]:

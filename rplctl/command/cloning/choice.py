@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from rplctl import mysql_errors as er
 from rplctl.applier.decode.filter_rules import ReplicationFilter, moved
 from rplctl.clone.bounds import chunk_key
-from rplctl.clone.families import families
 from rplctl.clone.source_tables import Missing, SourceTables, TableFacts, Wanted, read_source_tables
+from rplctl.clone.table_groups import table_groups
 from rplctl.command.channel.context import Repositories
 from rplctl.command.show_clone import cloned
 from rplctl.config import Config, split_list
@@ -293,7 +293,7 @@ def _of_missing(missing: Iterable[Missing], rules: ReplicationFilter) -> Iterato
 
 def _listed(chosen: _Chosen, found: Iterable[_Found]) -> Iterator[TableToClone]:
     choice, taken = chosen.choice, chosen.taken
-    together = {name: members for members in families({n: e.ours for n, e in taken.items()}) for name in members}
+    together = {name: members for members in table_groups({n: e.ours for n, e in taken.items()}) for name in members}
     for each in found:
         if not choice.takes(each.name) or (
             each.name not in taken and not choice.is_made and not each.model.is_sequence

@@ -141,9 +141,9 @@ def _units(config: Config, *, is_system: bool) -> Iterator[tuple[str, str]]:
         yield from _timed(f"rplctl-verify{at}", f"compare {of} with its source", verify, "*-*-* 03:15", is_system)
     sync = f"ExecStart={program} start --until-synced --max-time 50\n{box}"
     yield from _timed("rplctl-sync", "apply what the sources have now", sync, "minutely", is_system)
-    told = f"ExecStart={program} metrics --textfile {_argument(f'{metrics}/rplctl.prom')}\n{box}"
-    told += f"ReadWritePaths=-{metrics}\n" if is_system else ""
-    yield from _timed("rplctl-metrics", "metrics for node_exporter", told, "minutely", is_system)
+    exec_start = f"ExecStart={program} metrics --textfile {_argument(f'{metrics}/rplctl.prom')}\n{box}"
+    exec_start += f"ReadWritePaths=-{metrics}\n" if is_system else ""
+    yield from _timed("rplctl-metrics", "metrics for node_exporter", exec_start, "minutely", is_system)
     shell = """/bin/sh -c 'exec "$$@" "$$BACKUPS/$$(date +%%Y%%m%%d-%%H%%M%%S)"' sh"""
     copied = f"Environment={_word(f'BACKUPS={kept}')}\nExecStartPre={make}\nExecStart={shell} {program} backup\n{box}"
     copied += f"ReadWritePaths={_word(f'-{kept}')}\n" if is_system else ""

@@ -32,7 +32,7 @@ from rplctl.status import read_status
 
 START_TIMEOUT_S = 120.0  # until a child holds its lock: imports and the first compilation of the kernels
 STOP_TIMEOUT_S = 60.0  # until SIGTERM is followed by SIGKILL
-SEVER_TIMEOUT_S = 25.0  # a connection that is being made to a server that hangs is given up after 10 s
+ABORT_TIMEOUT_S = 25.0  # a connection that is being made to a server that hangs is given up after 10 s
 SHARED_PREFIX = "shared-"  # of folders beside the channels' in run/; no channel's has a hyphen
 LEAST_ROOM = 1 << 16  # bytes: log, status and lock of a child, and the temporary files they come from
 POLL_S = 0.02
@@ -94,8 +94,10 @@ def spawn_shared(role: str, channels: Mapping[Channel, str], environment: Mappin
     for channel in channels:
         private_folder(channel.run_folder)
         open_log(channel.log_path(role)).close()
-    told = json.dumps({channel.name: text for channel, text in channels.items()})
-    command = own_python("-m", f"rplctl.{role}", str(first.datadir.resolve()), "--shared", str(folder.resolve()), told)
+    argument = json.dumps({channel.name: text for channel, text in channels.items()})
+    command = own_python(
+        "-m", f"rplctl.{role}", str(first.datadir.resolve()), "--shared", str(folder.resolve()), argument
+    )
     log, started = folder / f"{role}.log", time.time()
     with closing(FileLock(folder / "lock")) as seat:
         seat.acquire()
@@ -255,10 +257,10 @@ def stop_running(channel: Channel, role: str, timeout_s: float) -> bool | None:
     pid = _holder(channel, role)
     if pid is None:
         return None
-    if _told_to_stop(pid, channel, role, timeout_s):
+    if _asked_to_stop(pid, channel, role, timeout_s):
         return False
     if others := _others_in(pid, channel, role):
-        if role == APPLIER and _told_to_stop(pid, channel, role, SEVER_TIMEOUT_S, f" {STOP_NOW}"):
+        if role == APPLIER and _asked_to_stop(pid, channel, role, ABORT_TIMEOUT_S, f" {STOP_NOW}"):
             return True  # as with SIGKILL: the target ended what the channel had begun
         raise ServesOthers(
             f"the {role} of channel '{channel.name}' did not stop within {timeout_s:g} s; its process {pid} was not "
@@ -273,7 +275,7 @@ def stop_running(channel: Channel, role: str, timeout_s: float) -> bool | None:
     return True
 
 
-def _told_to_stop(pid: int, channel: Channel, role: str, timeout_s: float, word: str = "") -> bool:
+def _asked_to_stop(pid: int, channel: Channel, role: str, timeout_s: float, word: str = "") -> bool:
     """True if the process ended in time. The request is also written to the channel's file, because the process may
     serve several channels; `word` follows the pid.
     """

@@ -41,7 +41,7 @@ from rplctl.errors import UsageError
 from rplctl.history import note_event
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.repository.base import RepositoryKind
-from rplctl.repository.switch import settle_repositories, upgrade_tables
+from rplctl.repository.switch import resolve_repositories, upgrade_tables
 from rplctl.secret import PASSWORD_VARIABLE
 from rplctl.status import read_status
 from rplctl.target import open_target
@@ -59,7 +59,7 @@ class Prepared:
     notes: tuple[Note, ...]
     keeps_password: bool  # in its environment: the record names the variable
     skip_count: int
-    told: str  # to the applier
+    argument: str  # to the applier
 
     @property
     def roles(self) -> tuple[str, ...]:
@@ -67,7 +67,7 @@ class Prepared:
         return tuple(role for role in self.request.roles if role not in self.already)
 
     def spawn(self, role: str) -> Child:
-        arguments = [self.told] if role == APPLIER else []
+        arguments = [self.argument] if role == APPLIER else []
         environment = environment_of(self.config, self.request, keeps_password=self.keeps_password)
         return spawn(self.channel, role, arguments, environment)
 
@@ -89,7 +89,7 @@ def prepare(config: Config, channel: Channel, request: StartRequest) -> Prepared
             spark_master=request.spark_master, spark_conf=request.spark_conf, insecure_cluster=request.insecure_cluster
         ).on(config)
         protection(spark.spark_master, given_settings(spark), is_insecure=spark.insecure_cluster)
-    taken = _settle_belonging(config, channel, request)
+    taken = _resolve_belonging(config, channel, request)
     master = _prepare(config, channel)
     if "gtids" in until:
         stored = open_repositories(config, channel.name).relay_log_info.read()
@@ -167,11 +167,11 @@ def _prepare(config: Config, channel: Channel) -> MasterInfo:
             remove_leftovers(folder)
         upgrade_tables(config, engine_of(config))
         if instance_name(channel.datadir):
-            from rplctl.commit.resolve import settle_prepared
+            from rplctl.commit.resolve import finish_prepared
 
-            settle_prepared(config, channel, engine_of(config))
+            finish_prepared(config, channel, engine_of(config))
         refuse_unknown(config, channel.name)  # settling would fill in records of a channel that nobody made
-        config = settle_repositories(config, channel, engine_of(config), lambda: _has_applied(config, channel))
+        config = resolve_repositories(config, channel, engine_of(config), lambda: _has_applied(config, channel))
     repositories = open_repositories(config, channel.name)
     master = repositories.master()
     if not repositories.relay_log_info.exists():
@@ -192,7 +192,7 @@ def _has_applied(config: Config, channel: Channel) -> bool:
     return is_owned(config, channel, engine_of(config))
 
 
-def _settle_belonging(config: Config, channel: Channel, request: StartRequest) -> tuple[Note, ...]:
+def _resolve_belonging(config: Config, channel: Channel, request: StartRequest) -> tuple[Note, ...]:
     """Refuse a target that does not belong to the stored position, before anything is made in it; the operator's word
     takes over one of another instance. Raises UnfitTarget, LockBusy while the other one's applier runs, TargetError.
     """
@@ -241,9 +241,9 @@ def _follow_restored_target(config: Config, channel: Channel) -> tuple[Note, ...
     before = stored.read()
     if not has_gone_back(channel.name, repositories.engine(), before):
         return ()
-    from rplctl.commit.position_store import settle
+    from rplctl.commit.position_store import resolve
 
-    settle(config, channel, repositories.engine())
+    resolve(config, channel, repositories.engine())
     text = (
         f"the target is at {stored.read().exec_position}, {stored.where} was at {before.exec_position}: the target was "
         "restored from a backup, and the channel continues from the target's position"

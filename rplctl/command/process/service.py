@@ -28,7 +28,7 @@ class Service:
         is_ours = os.environ.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
         limit = os.environ.get("WATCHDOG_USEC", "") if is_ours else ""
         self._every_s = min(_TELL_S, int(limit) / 4e6) if limit.isdecimal() else _TELL_S
-        self._told = float("-inf")  # time.monotonic()
+        self._notified = float("-inf")  # time.monotonic()
 
     @property
     def is_asked(self) -> bool:
@@ -46,9 +46,9 @@ class Service:
 
     def look(self, channel: Channel, children: Sequence[Child]) -> None:
         """Now and again: how it goes, and the watchdog's due."""
-        if not self._address or time.monotonic() - self._told < self._every_s:
+        if not self._address or time.monotonic() - self._notified < self._every_s:
             return
-        self._told = time.monotonic()
+        self._notified = time.monotonic()
         silent = [
             child.role
             for child in children

@@ -64,25 +64,25 @@ def start_shared(
         outcome, children = _bring_up(config_of, names, request)
         leave_running(children)
         return outcome
-    told: list[int] = []
-    with signals_to(lambda number, _: told.append(number), signal.SIGTERM, signal.SIGINT):
+    signals: list[int] = []
+    with signals_to(lambda number, _: signals.append(number), signal.SIGTERM, signal.SIGINT):
         outcome, children = _bring_up(config_of, names, request)
         begun(outcome)
-        _stay(children, told)
+        _stay(children, signals)
     return outcome
 
 
-def _stay(children: Sequence[Child], told: Sequence[int]) -> None:
+def _stay(children: Sequence[Child], signals: Sequence[int]) -> None:
     """Until a signal or the end of a process; then the other one is ended, too. Raises RplError as `start_shared`."""
     service, each = Service(), {child.popen.pid: child for child in children}
     service.say(READY="1")
-    while not told and not any(child.exit_code() is not None for child in each.values()):
+    while not signals and not any(child.exit_code() is not None for child in each.values()):
         service.say(WATCHDOG="1")
         time.sleep(_LOOK_S)
     first = next((child for child in each.values() if child.exit_code() is not None), None)
     for child in each.values():
         terminate(child)
-    if first is not None and not told:
+    if first is not None and not signals:
         if code := first.exit_code():
             raise error_of(first, code)
 
@@ -98,7 +98,7 @@ def _bring_up(
         held.enter_context(files_may_change(datadir))
         held.enter_context(channels_stay(datadir))
         for name in dict.fromkeys(names):
-            with _told_in_its_place(name, outcome):
+            with _reported_in_its_place(name, outcome):
                 channel = Channel(name, datadir)
                 finish_rename(config_of(name), name, engine_of)
                 held.enter_context(hold_lock(channel, ADMIN))
@@ -109,7 +109,7 @@ def _bring_up(
                 for child in _spawn(role, those):
                     name = child.channel.name
                     started.setdefault(name, []).append(child)
-                    with _told_in_its_place(name, outcome):
+                    with _reported_in_its_place(name, outcome):
                         wait_until_it_runs(child)
         except BaseException:
             for child in (child for children in started.values() for child in children):
@@ -132,7 +132,7 @@ def _spawn(role: str, those: Sequence[Prepared]) -> list[Child]:
         return []
     keeps_password = any(one.keeps_password for one in those)
     environment = environment_of(those[0].config, those[0].request, keeps_password=keeps_password)
-    return spawn_shared(role, {one.channel: one.told for one in those}, environment)
+    return spawn_shared(role, {one.channel: one.argument for one in those}, environment)
 
 
 def _end(one: Prepared, children: Sequence[Child]) -> None:
@@ -144,7 +144,7 @@ def _end(one: Prepared, children: Sequence[Child]) -> None:
 
 
 @contextmanager
-def _told_in_its_place(name: str, outcome: Outcome) -> Iterator[None]:
+def _reported_in_its_place(name: str, outcome: Outcome) -> Iterator[None]:
     try:
         yield
     except RplError as error:

@@ -27,10 +27,10 @@ from rplctl.errors import LockBusy, NotRunning, RplError, StoppedEarly, TargetEr
 from rplctl.event.gtid import is_executed
 from rplctl.history import note_event
 from rplctl.hook import wait_for_hooks
+from rplctl.incident import Incident
 from rplctl.own_process import signal_name, signals_to
 from rplctl.position import BinlogPosition
 from rplctl.status import AWAY, ThreadStatus, read_status
-from rplctl.trouble import Trouble
 
 if TYPE_CHECKING:
     from rplctl.command.process.start_request import Progress
@@ -153,9 +153,9 @@ def _ending(run: Run) -> Ending | None:
 
 
 def _tell_killed(config: Config, child: Child, error: RplError) -> None:
-    trouble = Trouble(child.channel, child.role, config)
-    trouble.begins(ThreadStatus())
-    trouble.ends(error, ThreadStatus(), error.hint)
+    incident = Incident(child.channel, child.role, config)
+    incident.begins(ThreadStatus())
+    incident.ends(error, ThreadStatus(), error.hint)
 
 
 def _cannot_come(run: Run) -> bool:

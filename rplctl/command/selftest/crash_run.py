@@ -206,7 +206,7 @@ def apply(config: Config, end: State, say: Say, *, per_commit: int = 0, pipeline
     target holds at both. Raises RplError.
     """
     from rplctl.applier.apply.batch import BatchApplier
-    from rplctl.commit.position_store import open_ledger
+    from rplctl.commit.position_store import open_position_store
     from rplctl.commit.resolve import terminate_predecessor
     from rplctl.own_tables.tables import create_own_tables
 
@@ -215,8 +215,8 @@ def apply(config: Config, end: State, say: Say, *, per_commit: int = 0, pipeline
         terminate_predecessor(channel, target.engine)
         _fence(target)
         create_own_tables(target.engine)
-        ledger = open_ledger(config, channel, target.engine)
-        parts = (target, ledger, pipeline or InProcessPipeline(), Interrupter(threading.Event()))
+        store = open_position_store(config, channel, target.engine)
+        parts = (target, store, pipeline or InProcessPipeline(), Interrupter(threading.Event()))
         work = BatchApplier.open(config, channel, *parts)
         say(["start", str(work.info.exec_position), target_digest(target)])
         try:
@@ -232,7 +232,7 @@ def apply(config: Config, end: State, say: Say, *, per_commit: int = 0, pipeline
                     break
         finally:
             work.close()
-        ledger.close(work.info)
+        store.close(work.info)
         left = leftovers(config, target.engine)
         say(["end", str(work.info.exec_position), target_digest(target), left])
 
@@ -285,13 +285,15 @@ def lake_states() -> list[State]:
     rows: dict[str, list[tuple[str, str, int, int]]] = {name: [] for name in TABLES}
     ends: dict[tuple[str, str, int, int], BinlogPosition] = {}
     for piece in LogWalk(Options.parse({"path": os.fspath(FOLDER), "statements": "skip"})).to():
-        told = changes_of(piece)
-        for part in told.tables:
+        arrived = changes_of(piece)
+        for part in arrived.tables:
             numbers = zip(part.rows.images.ops, part.position, part.number, part.transaction, strict=True)
             for op, position, number, transaction in numbers:
                 place = OPS[int(op)], piece.log_name, int(position), int(number)
                 rows.setdefault(part.rows.model.name, []).append(place)
-                ends[place] = BinlogPosition(told.transactions.end_log, int(told.transactions.end[int(transaction)]))
+                ends[place] = BinlogPosition(
+                    arrived.transactions.end_log, int(arrived.transactions.end[int(transaction)])
+                )
     found = []
     for state in states():
         at = BinlogPosition(state.log_name, state.log_pos)

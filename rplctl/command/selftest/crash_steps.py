@@ -22,7 +22,7 @@ from rplctl.demo.crash_log import DATABASE
 from rplctl.errors import UsageError
 from rplctl.info import RelayLogInfo
 from rplctl.repository import create_tables, open_relay_log_info
-from rplctl.repository.switch import settle_repositories
+from rplctl.repository.switch import resolve_repositories
 from rplctl.sql_run import ask, clause
 from rplctl.sql_text import word, written
 from rplctl.target import dialect_of, open_engine, two_phase_verbs
@@ -62,9 +62,9 @@ def switch(config: Config, to: str, _say: Say) -> None:
     switch_repo(stored(config), CHANNEL, to)
 
 
-def settle(config: Config, _say: Say) -> None:
+def resolve(config: Config, _say: Say) -> None:
     """Run the first step of every start."""
-    settle_repositories(stored(config), channel_of(config), engine_of(config))
+    resolve_repositories(stored(config), channel_of(config), engine_of(config))
 
 
 def records(config: Config, say: Say) -> None:

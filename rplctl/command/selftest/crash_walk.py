@@ -211,7 +211,7 @@ class Walk:
         killed = in_child(partial(crash_steps.switch, config, to), f"{case.point}=kill")
         if not killed.killed:
             return killed.error or NOT_PASSED
-        for step in (crash_steps.settle, crash_steps.records):
+        for step in (crash_steps.resolve, crash_steps.records):
             done = in_child(partial(step, config))
             if failure := _failure(done):
                 return failure

@@ -11,7 +11,7 @@ from rplctl.command.check.sync_record import read_sync_record, runs_from_cron
 from rplctl.command.process.thread_report import ThreadReport, Threads
 from rplctl.command.show_status import SlaveStatus, status_and_threads
 from rplctl.config import Config
-from rplctl.errors import RplError, told
+from rplctl.errors import RplError, as_rpl_error
 
 STATES: Final = ("running", "connecting", "silent", "stopped", "failed", "killed")
 
@@ -41,7 +41,7 @@ def seen(config: Config, channel: str) -> Seen:
         status, threads = status_and_threads(config, channel, now)
         record = read_sync_record(Channel(channel, config.datadir))
     except (RplError, OSError) as error:
-        return Seen(channel, now, error=told(error))
+        return Seen(channel, now, error=as_rpl_error(error))
     return Seen(channel, now, status, threads, record.at if record else None, runs_from_cron(config, record))
 
 

@@ -21,7 +21,7 @@ from rplctl.command.history import history as events_of
 from rplctl.command.watching.seen import Seen, seen
 from rplctl.config import Config
 from rplctl.deadline import Deadline
-from rplctl.errors import RplError, told
+from rplctl.errors import RplError, as_rpl_error
 from rplctl.history import Event
 
 LOOK_S: Final = 2.0
@@ -93,7 +93,7 @@ class Watch:
         try:
             named = list(self._find())
         except (RplError, OSError) as error:
-            self.latest = Moment(time.time(), error=told(error))
+            self.latest = Moment(time.time(), error=as_rpl_error(error))
             return
         channels = tuple(seen(config, name) for name, config in named)
         verdicts = self.latest.verdicts

@@ -78,7 +78,7 @@ class MirrorTarget(DeltaTarget):
         """Only a table that it has: the others are made by the log, or their rows from before would be missing."""
         return DeltaTables(self.writer).open_table(folder_of(model)) is not None
 
-    def takes_bags(self, model: TableModel) -> bool:
+    def takes_multisets(self, model: TableModel) -> bool:
         return False
 
     def follow_foreign_keys(self, wanted: bool, models: Mapping[tuple[str, str], TableModel]) -> bool:

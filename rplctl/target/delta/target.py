@@ -104,7 +104,7 @@ class DeltaTarget(SqliteTarget):
         """Always: it keeps what changes from there on."""
         return True
 
-    def takes_bags(self, model: TableModel) -> bool:
+    def takes_multisets(self, model: TableModel) -> bool:
         return True
 
     def execute_ddl(self, plan: DdlPlan, catalog: Catalog) -> None:

@@ -74,7 +74,7 @@ def relation(
         values = [_checked(value, column) for row in rows for value, column in zip(row, kinds, strict=True)]
         yield Relation(written("(SELECT {} FROM (VALUES {}) AS v({})) AS s", wanted, marks, names), values)
         return
-    driver.register(_NAME, _unframed(kinds, rows) if isinstance(rows, EncodedRows) else _arrow(kinds, rows))
+    driver.register(_NAME, _without_lengths(kinds, rows) if isinstance(rows, EncodedRows) else _arrow(kinds, rows))
     try:
         yield Relation(written("(SELECT {} FROM {}) AS s", wanted, quote(_NAME)))
     finally:
@@ -104,9 +104,9 @@ def _array(column: Column | None, count: int, valid: Any, offsets: Any, buffer: 
     return pa.Array.from_buffers(kind, count, [pa.py_buffer(part) for part in (valid, offsets, buffer)])
 
 
-def _unframed(kinds: Sequence[Column | None], rows: EncodedRows) -> pa.Table:
+def _without_lengths(kinds: Sequence[Column | None], rows: EncodedRows) -> pa.Table:
     """Bytes and texts as the frames hold them."""
-    assert rows.framed
+    assert rows.length_prefixed
     text, width = byte_view(rows.view), len(kinds)
     starts, ends = (found.reshape(-1, width) for found in field_spans(text, rows.count * width))
     arrays = []

@@ -29,11 +29,11 @@ from rplctl.target.base import (
     RowSet,
     TableChunk,
     Value,
-    bag_of,
     check_columns,
     expect_rows,
     inserts_together,
     key_of,
+    keyless_mismatch,
     no_record,
 )
 from rplctl.target.duckdb import rows as sql_of
@@ -134,14 +134,14 @@ class DuckdbTarget(OneConnection):
         if self._connection is not None:
             driver_of(self._connection).interrupt()
 
-    def sever(self) -> None:
+    def abort(self) -> None:
         """Nothing waits: who changes a row that another transaction of this process has changed is told at once."""
         self.interrupt()
 
     def check_table(self, model: TableModel) -> None:
         check_columns(model, sql_of.present_columns(self._driver, model), table(model))
 
-    def takes_bags(self, model: TableModel) -> bool:
+    def takes_multisets(self, model: TableModel) -> bool:
         return not sql_of.hides_numbers(model) and sql_of.is_all_there_is(self._driver, model)
 
     def apply_chunks(self, chunks: Sequence[TableChunk], models: Mapping[tuple[str, str], TableModel]) -> None:
@@ -153,7 +153,7 @@ class DuckdbTarget(OneConnection):
                 for columns, rows in _updates(chunk, model):
                     self._update(model, columns, rows)
             for chunk, model in work:
-                with bag_of(chunk, model, duckdb.Error, target_error):
+                with keyless_mismatch(chunk, model, duckdb.Error, target_error):
                     for columns, rows in _inserts(chunk):
                         self._insert(model, columns, rows)
             for chunk, model in work:
@@ -171,7 +171,10 @@ class DuckdbTarget(OneConnection):
         rows = chunk.bulk or chunk
         if chunk.takes_copies(model):
             whole = (*range(len(model.columns)), COPIES)
-            with bag_of(chunk, model, duckdb.Error, target_error), self._given(model, whole, rows.deletes) as given:
+            with (
+                keyless_mismatch(chunk, model, duckdb.Error, target_error),
+                self._given(model, whole, rows.deletes) as given,
+            ):
                 copies = self._count(
                     written("SELECT CAST(sum(c{}) AS BIGINT) FROM {}", len(model.columns), given.sql), given
                 )

@@ -7,7 +7,7 @@ each of them on servers of both vendors.
 from __future__ import annotations
 
 from rplctl.schema.model import Column
-from rplctl.target.conversion import family
+from rplctl.target.conversion import type_class
 
 _STRINGS = frozenset({"text", "char", "binary"})
 _REAL = frozenset({"float", "double"})
@@ -42,7 +42,7 @@ _ALIKE_IF_STRICT = {
 
 def converts_alike(old: Column, new: Column, *, is_strict: bool) -> bool:
     """True if both vendors make the same new value of every value of the old column."""
-    before, after = family(old), family(new)
+    before, after = type_class(old), type_class(new)
     if before == after or after in _ALIKE.get(before, ()):
         return True
     if after == "integer" and before in _TIMES:

@@ -5,7 +5,7 @@ Invariant (design D2): nothing is upserted unseen. LOCAL makes the server forgiv
 into warnings), so what it reports decides: records as sent, none skipped, no warning, as many rows replaced, deleted or
 matched as the source changed. Anything else is CountMismatch; the applier rolls back and finds the exact transaction.
 
-    deletes   keys → temporary table, DELETE … JOIN; rows of a table without a key: `bag`
+    deletes   keys → temporary table, DELETE … JOIN; rows of a table without a key: `multiset`
     updates   where the primary key is the only unique key and the source's table has all its columns (more of them
               keep their values): framed: INSERT … ON DUPLICATE KEY UPDATE; else LOAD DATA REPLACE, unless a foreign
               key points at the table;
@@ -39,9 +39,9 @@ from rplctl.target.base import (
     has_one_unique_key,
     key_of,
 )
-from rplctl.target.mysql.bag import COPIES_COLUMN, STAGE, BagRemover
 from rplctl.target.mysql.bulk_execute import Loaded, execute_frames
 from rplctl.target.mysql.connection import LoadingConnection
+from rplctl.target.mysql.multiset import COPIES_COLUMN, STAGE, MultisetRemover
 from rplctl.target.mysql.rows import implicit_zeros, kept_times, table_name
 from rplctl.target.mysql.values import is_equal, literal, quote
 
@@ -65,13 +65,13 @@ class BulkLoader:
         self._send = send
         self._driver = driver
         self._ask = ask
-        self._bag = BagRemover(send, ask)
+        self._multiset = MultisetRemover(send, ask)
 
     def remove_copies(self, rows: EncodedRows, model: TableModel) -> None:
         """Delete rows of a table without a key, of each row as many copies as it says. Raises CountMismatch."""
-        with self._bag.stage(model) as stage:
+        with self._multiset.stage(model) as stage:
             self._into(stage, rows, model)
-            self._bag.remove(model, rows.count)
+            self._multiset.remove(model, rows.count)
 
     def remove(self, chunk: TableChunk, model: TableModel) -> None:
         """Delete what must be deleted; keys that must be absent are."""
@@ -90,10 +90,12 @@ class BulkLoader:
         if not rows.count:
             return
         if has_one_unique_key(model) and _are_whole(rows, model):
-            if rows.framed and rows.count > 1:
-                replaced = self._insert_framed(table_name(model), rows, model, _values_of(rows, model)).replaced
+            if rows.length_prefixed and rows.count > 1:
+                replaced = self._insert_length_prefixed(
+                    table_name(model), rows, model, _values_of(rows, model)
+                ).replaced
                 return expect_rows(f"update of {model.qualified_name}", replaced, rows.count)
-            if not rows.framed and not is_parent:
+            if not rows.length_prefixed and not is_parent:
                 self._send(written_bytes(b"SAVEPOINT rplctl_bulk"))
                 if self._into(table_name(model), rows, model, written_bytes(b" REPLACE")).replaced == rows.count:
                     return
@@ -140,8 +142,8 @@ class BulkLoader:
             self._send(written_bytes(b"DROP TEMPORARY TABLE %s", _STAGE))
 
     def _into(self, table: SqlBytes, rows: EncodedRows, model: TableModel, how: SqlBytes = NO_BYTES) -> Loaded:
-        if rows.framed:
-            return self._insert_framed(table, rows, model)
+        if rows.length_prefixed:
+            return self._insert_length_prefixed(table, rows, model)
         places, sets = [], []
         for number in rows.columns:
             if number == COPIES:
@@ -160,7 +162,9 @@ class BulkLoader:
             sets += [written_bytes(b"%s=%s", quote(column.name), zero) for column, zero in zeros]
         return _whole(load_local(self._driver(), table, places, rows.pieces, sets=sets, how=how), rows, model)
 
-    def _insert_framed(self, table: SqlBytes, rows: EncodedRows, model: TableModel, how: SqlBytes = NO_BYTES) -> Loaded:
+    def _insert_length_prefixed(
+        self, table: SqlBytes, rows: EncodedRows, model: TableModel, how: SqlBytes = NO_BYTES
+    ) -> Loaded:
         columns = [model.columns[number] for number in rows.columns if number != COPIES]
         places = [(quote(column.name), _converted(column, _PARAMETER) or _PARAMETER) for column in columns]
         places += [(COPIES_COLUMN, _PARAMETER)] * (COPIES in rows.columns)

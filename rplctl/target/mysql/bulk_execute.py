@@ -60,9 +60,9 @@ def execute_frames(connection: LoadingConnection, sql: SqlBytes, rows: EncodedRo
         for piece in _pieces(rows, min(PACKET_BYTES, connection.most_bytes // 2)):
             driver._execute_command(_BULK_EXECUTE, b"".join((head, piece)))
             affected = driver._read_query_result()
-            told = re.findall(rb": *(\d+)", driver._result.message) or (1, affected - 1)  # nothing of a single row
-            records += int(told[0])
-            replaced += int(told[1])
+            counts = re.findall(rb": *(\d+)", driver._result.message) or (1, affected - 1)  # nothing of a single row
+            records += int(counts[0])
+            replaced += int(counts[1])
             warnings += driver._result.warning_count
     finally:
         with suppress(err.Error, OSError):  # the connection may be gone, and with it the statement
@@ -72,7 +72,7 @@ def execute_frames(connection: LoadingConnection, sql: SqlBytes, rows: EncodedRo
 
 def _pieces(rows: EncodedRows, most_bytes: int) -> Iterator[memoryview]:
     """Yield whole rows, at least two at a time: of a single row the server does not report whether it was there."""
-    ends = row_ends(byte_view(rows.view), len(rows.columns), framed=True)
+    ends = row_ends(byte_view(rows.view), len(rows.columns), length_prefixed=True)
     first = start = 0
     while first < len(ends):
         last = min(len(ends), max(first + 2, int(np.searchsorted(ends, start + most_bytes, "right"))))

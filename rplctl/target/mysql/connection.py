@@ -25,9 +25,9 @@ from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
 from rplctl.handshake import Allowance, GuardedConnection, Protection, Security
 from rplctl.sql_text import Sql, SqlBytes, written
+from rplctl.target.aborted import watch_connections
 from rplctl.target.mysql.security import connection_options
 from rplctl.target.mysql.settings import ROWS, assignments
-from rplctl.target.severed import watch_connections
 
 # at the door: an account that is repaired, or a server with room again, lets us in (as a replica waits for its source)
 REFUSALS = frozenset({

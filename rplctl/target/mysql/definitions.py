@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
+from rplctl.schema.affected import ACCOUNTS, DATABASE, TABLE, ServerObject
 from rplctl.schema.statement import TableName
-from rplctl.schema.touched import ACCOUNTS, DATABASE, TABLE, ServerObject
 from rplctl.sql_text import Sql, backticked, joined, utf8_literal, word, written
 from rplctl.target.base import Definition
 from rplctl.target.mysql.session import ServerKind

@@ -52,7 +52,7 @@ class SingleChanges:
 
     def insert(self, model: TableModel, rows: RowSet) -> RowSet:
         """Insert rows with large cells, one by one; return the others for the caller. Raises CountMismatch."""
-        large, small = _apart(rows)
+        large, small = _split_large(rows)
         self._expect_each(model, (RowChange(ChangeKind.INSERT, None, RowSet(rows.columns, [r])) for r in large))
         return small
 
@@ -60,7 +60,7 @@ class SingleChanges:
         """Update rows with large cells as `insert` does, each by the key that follows the row's values. Raises
         CountMismatch.
         """
-        large, small = _apart(rows)
+        large, small = _split_large(rows)
         key, width = key_of(model), len(rows.columns)
         images = ((RowSet(key, [row[width:]]), RowSet(rows.columns, [row[:width]])) for row in large)
         self._expect_each(model, (RowChange(ChangeKind.UPDATE, *pair) for pair in images))
@@ -126,7 +126,7 @@ def _is_large(value: object) -> bool:
     return isinstance(value, bytes | memoryview) and len(value) > LARGE_CELL
 
 
-def _apart(rows: RowSet) -> tuple[list[Row], RowSet]:
+def _split_large(rows: RowSet) -> tuple[list[Row], RowSet]:
     large = [row for row in rows.rows if any(map(_is_large, row))]
     return large, RowSet(rows.columns, [row for row in rows.rows if not any(map(_is_large, row))])
 

@@ -22,10 +22,10 @@ from rplctl.errors import TargetError
 from rplctl.event.checksum_trailer import without_checksum
 from rplctl.event.format_description import CHECKSUM_OFF, FormatDescription, build_format_description
 from rplctl.event.query import Query
+from rplctl.schema.affected import ServerObject
 from rplctl.schema.context import DdlContext
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, DdlPlan
-from rplctl.schema.touched import ServerObject
 from rplctl.sql_run import run
 from rplctl.sql_text import Sql, SqlBytes, as_bytes, base64_literal, word, written, written_bytes
 from rplctl.target.base import (
@@ -37,20 +37,20 @@ from rplctl.target.base import (
     Statement,
     TableChunk,
     Value,
-    bag_of,
     chunk_model,
     expect_rows,
     inserts_together,
     key_of,
+    keyless_mismatch,
 )
 from rplctl.target.mysql import fence as mysql_fence, rows as rows_sql, statement as mysql_statement
-from rplctl.target.mysql.bag import compares
 from rplctl.target.mysql.bulk import BulkLoader
 from rplctl.target.mysql.collations import Collations
 from rplctl.target.mysql.connection import LoadingConnection, mapped_errors, target_error
 from rplctl.target.mysql.definitions import read_definitions, read_row_states
 from rplctl.target.mysql.kill import Killer
 from rplctl.target.mysql.large import SingleChanges
+from rplctl.target.mysql.multiset import compares
 from rplctl.target.mysql.session import ServerKind, Session, collations_sql
 from rplctl.target.mysql.table_facts import TableFacts, read_model, without_generated_key
 from rplctl.target.mysql.time_zone import TimeZones
@@ -210,7 +210,7 @@ class MysqlTarget(OneConnection):
     def check_table(self, model: TableModel) -> None:
         """Nothing: the model was read from the target itself."""
 
-    def takes_bags(self, model: TableModel) -> bool:
+    def takes_multisets(self, model: TableModel) -> bool:
         return compares(model) and not self._facts.is_referenced(model)
 
     def apply_chunks(self, chunks: Sequence[TableChunk], models: Mapping[tuple[str, str], TableModel]) -> None:
@@ -220,7 +220,7 @@ class MysqlTarget(OneConnection):
         try:
             for chunk, model in reversed(work):
                 if chunk.bulk is not None and chunk.takes_copies(model):
-                    with bag_of(chunk, model, err.Error, target_error):
+                    with keyless_mismatch(chunk, model, err.Error, target_error):
                         self._bulk.remove_copies(chunk.bulk.deletes, model)
                     continue
                 if chunk.bulk is not None:
@@ -234,7 +234,7 @@ class MysqlTarget(OneConnection):
                     is_large = chunk.has_views and self._may_load
                     self._update(model, self._single.update(model, update) if is_large else update)
             for chunk, model in work:
-                with bag_of(chunk, model, err.Error, target_error):
+                with keyless_mismatch(chunk, model, err.Error, target_error):
                     if chunk.bulk is not None:
                         self._bulk.insert(chunk, model)
                     for insert in chunk.inserts:

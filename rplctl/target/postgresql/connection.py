@@ -21,8 +21,8 @@ from rplctl import mysql_errors as er
 from rplctl.errors import OR_EXCLUDE, OR_SKIP, ConfigError, TargetError
 from rplctl.event.large_text import LargeText
 from rplctl.handshake import Protection
+from rplctl.target.aborted import watch_connections
 from rplctl.target.postgresql.values import LargeBytes, NulInText
-from rplctl.target.severed import watch_connections
 from rplctl.target_url import NUL_IN_TEXT
 
 _SETTINGS = {

@@ -33,8 +33,8 @@ def alter_table(step: AlterStep, columns: list[FilledColumn], after: Catalog) ->
     changed = _changed_types(old, columns)
     before, now = parts.indexes(old), parts.indexes(new)
     lost = changed | set(gone)
-    touched = {index_of(old, k) for k in old.keys if parts.has_prefix(k) and lost.intersection(k.columns)}
-    stale = [name for name, sql in before.items() if now.get(name) != sql or name in touched]
+    affected = {index_of(old, k) for k in old.keys if parts.has_prefix(k) and lost.intersection(k.columns)}
+    stale = [name for name, sql in before.items() if now.get(name) != sql or name in affected]
     keys_change = _primary(old) != _primary(new)
     found = [*_foreign_keys_gone(step, old, after, bool(changed or gone or keys_change or stale))]
     found += renames

@@ -22,6 +22,7 @@ from rplctl.errors import TargetError
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, DdlPlan
 from rplctl.sql_text import standard_literal, written
+from rplctl.target.aborted import is_aborted
 from rplctl.target.base import (
     CountMismatch,
     RowChange,
@@ -29,10 +30,10 @@ from rplctl.target.base import (
     TableChunk,
     Value,
     another_applier,
-    bag_of,
     check_columns,
     inserts_together,
     key_of,
+    keyless_mismatch,
     no_record,
 )
 from rplctl.target.ddl_parts import quote
@@ -44,7 +45,6 @@ from rplctl.target.postgresql.ddl import DDL
 from rplctl.target.postgresql.ddl_type import table
 from rplctl.target.postgresql.driver import PostgresqlDriver, driver_of
 from rplctl.target.postgresql.errors import change_error, ddl_error
-from rplctl.target.severed import is_severed
 
 LOCK_WAIT = "10s"  # a server notices a client killed a moment ago
 BULK_ROWS = 200  # net changes of a table that are worth encoding in the tasks
@@ -219,7 +219,7 @@ class PostgresqlTarget(OneConnection):
 
     def is_idle(self) -> bool:
         """A rollback is done at once here."""
-        return not is_severed(self.engine)
+        return not is_aborted(self.engine)
 
     # what there is
 
@@ -242,7 +242,7 @@ class PostgresqlTarget(OneConnection):
 
     # net changes
 
-    def takes_bags(self, model: TableModel) -> bool:
+    def takes_multisets(self, model: TableModel) -> bool:
         with mapped_errors():
             found = self._driver.execute(_IS_ALL_THERE_IS, (len(model.columns), table(model))).fetchone()
         return bool(found and found[0])
@@ -252,7 +252,7 @@ class PostgresqlTarget(OneConnection):
         try:
             for chunk, model in work:
                 if chunk.bulk is not None and chunk.takes_copies(model):
-                    with bag_of(chunk, model, psycopg.Error, target_error):
+                    with keyless_mismatch(chunk, model, psycopg.Error, target_error):
                         if self._acts(model, models):
                             raise CountMismatch("rows of other tables refer to them")
                         self._rows.remove_copies(model, chunk.bulk.deletes)
@@ -267,7 +267,7 @@ class PostgresqlTarget(OneConnection):
                 for update in chunk.updates:
                     self._update(model, update, models)
             for chunk, model in work:
-                with bag_of(chunk, model, psycopg.Error, target_error):
+                with keyless_mismatch(chunk, model, psycopg.Error, target_error):
                     if chunk.bulk is not None:
                         self._rows.insert_encoded(model, chunk.bulk.inserts)
                     for insert in chunk.inserts:

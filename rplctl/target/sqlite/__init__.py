@@ -2,7 +2,7 @@
 
 dialect                             what it says of itself
 driver                              the driver's connection: it takes nothing but `Sql`
-target                              the connection: rows, DDL; `bag`, `large`, `cascades`
+target                              the connection: rows, DDL; `multiset`, `large`, `cascades`
 form                                the values that it takes
 ddl                                 plan → statements
 ddl_type, conversion                how values are kept, what MODIFY makes of them

@@ -16,9 +16,9 @@ from rplctl.target.conversion import (
     Conversion,
     Modify,
     either,
-    family,
     integer_range,
     keeps_blanks,
+    type_class,
 )
 from rplctl.target.sqlite.ddl_type import literal, text_literal
 
@@ -173,7 +173,7 @@ class SqliteModify(Modify):
             fitted = text if grows else written("substr({}, 1, {})", text, length or 0)
             if kind == "char" and not (grows and self.old.type == "char"):
                 fitted = written("rtrim({}, ' ')", fitted)
-            if grows or family(self.old) not in ("char", "text", "binary"):
+            if grows or type_class(self.old) not in ("char", "text", "binary"):
                 return Conversion(fitted)
             return self.only(fitted, written("instr({}, char(0)) > 0", text))  # SQLite's substr ends at a NUL
         if self.old.type in TEXT_BYTES and TEXT_BYTES[self.old.type] > TEXT_BYTES[kind]:

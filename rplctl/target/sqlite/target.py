@@ -36,24 +36,24 @@ from rplctl.target.base import (
     RowSet,
     TableChunk,
     Value,
-    bag_of,
     check_columns,
     expect_rows,
     has_one_unique_key,
     inserts_together,
     key_of,
+    keyless_mismatch,
     no_record,
 )
 from rplctl.target.column_rows import values_of
 from rplctl.target.ddl_parts import computed_values, quote
 from rplctl.target.one_connection import OneConnection
-from rplctl.target.sqlite.bag import is_all_there_is, remove_copies
 from rplctl.target.sqlite.cascades import follow_foreign_keys, forget_foreign_keys
 from rplctl.target.sqlite.ddl import DDL, table
 from rplctl.target.sqlite.ddl_type import row_number
 from rplctl.target.sqlite.driver import SqliteDriver, driver_of
 from rplctl.target.sqlite.errors import GONE, integrity_error, mapped_errors, target_error
 from rplctl.target.sqlite.large import BoundColumns, execute_rows
+from rplctl.target.sqlite.multiset import is_all_there_is, remove_copies
 
 CACHE_BYTES = 16 << 20  # of pages; with SQLite's own 2 MB those of a batch are written to the log again and again
 BUSY_TIMEOUT_MS = 50_000  # as innodb_lock_wait_timeout
@@ -177,7 +177,7 @@ class SqliteTarget(OneConnection):
         """Seen between two steps of SQLite's machine: `sqlite3_interrupt` would miss the many short statements."""
         self._interrupted = True
 
-    def sever(self) -> None:
+    def abort(self) -> None:
         """There is nothing to wait for but its locks."""
         self.interrupt()
 
@@ -185,7 +185,7 @@ class SqliteTarget(OneConnection):
         present = {row[1] for row in self._driver.execute(written("PRAGMA table_info({})", table(model)))}
         check_columns(model, present, table(model))
 
-    def takes_bags(self, model: TableModel) -> bool:
+    def takes_multisets(self, model: TableModel) -> bool:
         return is_all_there_is(self._driver, physical_name(model.database, model.name), len(model.columns))
 
     def apply_chunks(self, chunks: Sequence[TableChunk], models: Mapping[tuple[str, str], TableModel]) -> None:
@@ -193,7 +193,7 @@ class SqliteTarget(OneConnection):
         try:
             for chunk, model in work:
                 if chunk.takes_copies(model):
-                    with bag_of(chunk, model, sqlite3.Error, target_error):
+                    with keyless_mismatch(chunk, model, sqlite3.Error, target_error):
                         remove_copies(self._driver, model, chunk.deletes)
                     continue
                 self._expect(_delete(model), chunk.absent, 0)
@@ -202,7 +202,7 @@ class SqliteTarget(OneConnection):
                 for update in chunk.updates:
                     self._update(model, update, chunk.has_views)
             for chunk, model in work:
-                with bag_of(chunk, model, sqlite3.Error, target_error):
+                with keyless_mismatch(chunk, model, sqlite3.Error, target_error):
                     for insert in chunk.inserts:
                         self._insert_rows(model, insert, chunk.has_views)
             for chunk, model in work:

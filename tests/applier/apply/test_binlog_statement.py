@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rplctl.applier.apply.binlog_statement import told_apart
+from rplctl.applier.apply.binlog_statement import split_by_kind
 from rplctl.event.table_map import parse_table_map
 from tests.applier.apply.live_target import MYSQL, catalog_of, run_with, table_map
 from tests.event.row_events import bitmap, rows_event
@@ -31,7 +31,7 @@ def image(row: Row, columns: tuple[int, ...] = (0, 1)) -> bytes:
 def cut(raw: bytes, create: str = BARE) -> list[bytes]:
     """The rows' bytes of each part, whose head and checksum are the event's."""
     table = parse_table_map(MAP, MYSQL)
-    parts = list(told_apart(run_with(MAP, raw), table, catalog_of(create).tables["d", "t"]))
+    parts = list(split_by_kind(run_with(MAP, raw), table, catalog_of(create).tables["d", "t"]))
     head = raw[: len(raw) - 4 - sum(len(part) - HEADS[raw[4]] - 4 for part in parts)]
     assert all(part.startswith(head) and part.endswith(b"CRC!") for part in parts)
     return [part[len(head) : -4] for part in parts]
@@ -93,7 +93,7 @@ def test_rows_without_a_cell_are_counted_by_their_bits() -> None:
 )
 def test_what_is_not_hashed_goes_whole(raw: bytes, create: str) -> None:
     table = parse_table_map(MAP, MYSQL)
-    assert list(told_apart(run_with(MAP, raw), table, catalog_of(create).tables["d", "t"])) == [raw]
+    assert list(split_by_kind(run_with(MAP, raw), table, catalog_of(create).tables["d", "t"])) == [raw]
 
 
 def test_a_key_that_the_image_lacks_finds_nothing() -> None:
@@ -111,6 +111,6 @@ def test_after_images_with_pieces_of_json_are_passed_by_their_own_length() -> No
     whole, in_pieces = b"\0", b"\1\0"  # in pieces: a bit for each JSON column follows, here of none
     pieces = [document(1, b"x") + how + document(2, b"yy") for how in (whole, in_pieces, in_pieces, whole)]
     raw = rows_event(39, 2, bitmap((0, 1), 2) * 2, b"".join(pieces))
-    parts = list(told_apart(run_with(with_json, raw), parse_table_map(with_json, MYSQL), model))
+    parts = list(split_by_kind(run_with(with_json, raw), parse_table_map(with_json, MYSQL), model))
     head = raw[: len(raw) - 4 - sum(map(len, pieces))]
     assert parts == [head + piece + b"CRC!" for piece in pieces]

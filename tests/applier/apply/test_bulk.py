@@ -24,7 +24,7 @@ from rplctl.errors import RplError
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog
 from rplctl.schema.statement import TableName
-from rplctl.target.base import BagMismatch, RowSet, TableChunk
+from rplctl.target.base import KeylessMismatch, RowSet, TableChunk
 from tests.applier.apply.live_target import catalog_of
 from tests.applier.apply.test_batch import FILES, first_bulk
 from tests.applier.demo_log import demo_groups
@@ -85,7 +85,7 @@ class Parts:
     def check_table(self, model: TableModel) -> None:
         self.said.append(model.name)
 
-    def takes_bags(self, model: TableModel) -> bool:
+    def takes_multisets(self, model: TableModel) -> bool:
         self.said.append(f"bag {model.name}")
         return self.has_no_more
 
@@ -194,16 +194,16 @@ def test_foreign_keys_rest_where_parents_are_changed_or_the_source_did_not_check
 def test_rows_without_a_key_go_by_their_number_only_where_the_target_has_no_more_of_them(
     parts: Parts, apply_jobs: Jobs
 ) -> None:
-    bag = chunk("bag", deletes=[(1, 2)])
+    multiset = chunk("bag", deletes=[(1, 2)])
     for _ in range(2):
-        apply_jobs([bag])
+        apply_jobs([multiset])
     assert parts.said.count("bag bag") == 1
     parts.bulk.forget_tables()
     parts.has_no_more = False
     apply_jobs([chunk("bag")])  # rows that come alone are not looked for
     for _ in range(2):
-        with pytest.raises(BagMismatch) as caught:
-            apply_jobs([bag])
+        with pytest.raises(KeylessMismatch) as caught:
+            apply_jobs([multiset])
         assert caught.value.table == ("d", "bag")
 
 
@@ -349,5 +349,5 @@ def test_tables_whose_rows_go_one_by_one_are_told_to_the_tasks(parts: Parts) -> 
     parts.bulk.forget_tables()
     parts.bulk.apply(batch, lambda apply, **_: apply())
     told, forgotten = given
-    assert told.in_order == {("d", "bag")} and told.framed and told.bulk_rows == 0
+    assert told.in_order == {("d", "bag")} and told.length_prefixed and told.bulk_rows == 0
     assert forgotten.in_order == frozenset() and forgotten.start == batch.start

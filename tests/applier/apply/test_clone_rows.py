@@ -27,7 +27,7 @@ from rplctl.schema.model import Column, Key, KeyPart, TableModel
 from rplctl.target import open_target
 from rplctl.target.base import TableChunk
 from tests.kit.servers import MariadbServer
-from tests.result_set.packets import LONG, TEXT, counted, framed, row, texts
+from tests.result_set.packets import LONG, TEXT, counted, length_prefixed, row, texts
 
 MB = 1 << 20
 COLUMNS = (Column("id", "int"), Column("t", "longtext", charset="utf8mb4"))
@@ -42,8 +42,8 @@ def test_inserted_rows_are_those_of_net_changes(kind: str, bulk_rows: int, model
     columns, wire, packets = texts(count)
     (images,) = read_images(packets, columns, wire)
     rows = TableRows(model, tuple(column.format for column in columns), images, unlogged_events(images), kind)
-    found = inserted_chunk(rows, bulk_rows, framed=kind == "mysql")
-    assert given(found) == given(table_chunk(rows, bulk_rows, framed=kind == "mysql"))
+    found = inserted_chunk(rows, bulk_rows, length_prefixed=kind == "mysql")
+    assert given(found) == given(table_chunk(rows, bulk_rows, length_prefixed=kind == "mysql"))
     assert found.net_count == found.change_count == count and found.foreign_keys_off
 
 
@@ -69,7 +69,7 @@ def large_chunk(folder: Path) -> tuple[Path, bytes]:
     rows = [row(struct.pack("<i", n), counted(text)) for n, text in enumerate((b"a", body, b"z"), 1)]
     path = folder / "0.rows"
     with write_chunk(path, ChunkHead("b", "t", 1, 0, None, None, "", (LONG, TEXT), Place())) as file:
-        file.add(np.frombuffer(framed(rows), np.uint8))
+        file.add(np.frombuffer(length_prefixed(rows), np.uint8))
         file.high, file.rows = Place(), 3
     return path, body
 

@@ -13,8 +13,8 @@ from rplctl.applier.apply.failover_position import enter_new_source
 from rplctl.applier.feed.plan import Batch, plan_batches
 from rplctl.channel import Channel
 from rplctl.commit import transaction
-from rplctl.commit.position_store import open_ledger
-from rplctl.commit.step import Ledger
+from rplctl.commit.position_store import open_position_store
+from rplctl.commit.step import PositionStore
 from rplctl.config import Config
 from rplctl.info import RelayLogInfo
 from rplctl.own_tables.models import load_models, store_models
@@ -50,8 +50,8 @@ class Instance:
         with self.engine.begin() as connection:
             store_models(connection, "", OLD, {}, CATALOG.databases)
 
-    def ledger(self) -> Ledger:
-        return open_ledger(self.config, self.channel, self.engine)
+    def store(self) -> PositionStore:
+        return open_position_store(self.config, self.channel, self.engine)
 
     def batch(self) -> Batch:
         """A relay log as the receiver begins it for another source, with one transaction."""
@@ -87,20 +87,20 @@ def test_a_crash_on_the_way_into_another_source_neither_loses_nor_repeats(
         if at == point:
             raise Crash
 
-    ledger = instance.ledger()
-    info = ledger.open()
+    store = instance.store()
+    info = store.open()
     batch = instance.batch()
     monkeypatch.setattr(transaction, "crash_point", crash)
     if point == "flush":
-        monkeypatch.setattr(ledger, "committed", lambda *_, **__: crash("flush"))
+        monkeypatch.setattr(store, "committed", lambda *_, **__: crash("flush"))
     reached: Any = None
     try:
-        reached = enter_new_source(info, batch, instance.target, ledger, CATALOG)
+        reached = enter_new_source(info, batch, instance.target, store, CATALOG)
     except Crash:
         instance.target.close()
     monkeypatch.undo()
     assert (reached is not None) == (point == "")
-    found = instance.ledger().open()
+    found = instance.store().open()
     before = BinlogPosition("binlog.000001", 130)
     assert found.gtid_executed == info.gtid_executed
     assert found.exec_position == OLD or (
@@ -115,13 +115,13 @@ def test_a_crash_on_the_way_into_another_source_neither_loses_nor_repeats(
 def test_behind_it_a_crash_before_the_file_follows_goes_by_the_marker(tmp_path: Path) -> None:
     """Without the step the file, at the old source's higher position, would win, and the transaction come twice."""
     instance = Instance(tmp_path / "data", "FILE")
-    ledger, batch = instance.ledger(), instance.batch()
-    info = enter_new_source(ledger.open(), batch, instance.target, ledger, CATALOG)
+    store, batch = instance.store(), instance.batch()
+    info = enter_new_source(store.open(), batch, instance.target, store, CATALOG)
     new = replace(
         info.at(batch.relay_position, batch.source_position), gtid_executed=info.gtid_executed.replace("1-3", "1-4")
     )
     with instance.engine.begin() as connection:
-        ledger.advance(connection, info, new)
-    found = instance.ledger().open()
+        store.advance(connection, info, new)
+    found = instance.store().open()
     assert found.is_at(new) and found.gtid_executed == new.gtid_executed
-    assert enter_new_source(new, batch, instance.target, ledger, CATALOG) == new
+    assert enter_new_source(new, batch, instance.target, store, CATALOG) == new

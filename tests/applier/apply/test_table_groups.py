@@ -45,7 +45,7 @@ def test_what_got_in_each_others_way_is_one_group_whatever_the_catalog_says_late
     groups = TableGroups(2)
     groups.begin(catalog := catalog_of(*PLAIN))
     shares(groups, catalog, chunk("a", 1), chunk("b", 1))
-    assert groups.join_touched() == [("d", "a"), ("d", "b")]
+    assert groups.join_changed() == [("d", "a"), ("d", "b")]
     for later in (catalog, catalog_of(*PLAIN)):
         groups.begin(later)
         assert not groups.are_several([chunk("a", 1), chunk("b", 1)], 1)

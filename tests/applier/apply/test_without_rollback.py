@@ -282,7 +282,7 @@ def test_a_lost_connection_in_the_middle_is_tried_again_without_an_error(
     assert left_open(instance) is None
 
 
-@pytest.mark.long("tests/applier/test_bags.py has MINIMAL images in make test.")
+@pytest.mark.long("tests/applier/test_multisets.py has MINIMAL images in make test.")
 def test_images_that_leave_columns_out_go_one_by_one(
     log_of: Callable[..., RelayGroups], make: Make, target_server: MariadbServer, mariadb: MariadbServer
 ) -> None:

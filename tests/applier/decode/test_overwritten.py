@@ -52,14 +52,14 @@ def test_an_update_goes_when_a_later_piece_updates_or_deletes_the_row() -> None:
 def test_framed_rows_are_cut_where_they_end() -> None:
     columns: list[list[bytes | None]] = [[b"a\nb", None, b"\1" * 300], [b"1", b"2", b"3"]]
 
-    def framed(*numbers: int) -> EncodedRows:
+    def length_prefixed(*numbers: int) -> EncodedRows:
         fields = [text_fields([column[number - 1] for number in numbers]) for column in columns]
-        text = b"".join(EncodedText(fields, framed=True))
-        return EncodedRows((1, 0), len(numbers), text, np.array(numbers, np.int64).tobytes(), framed=True)
+        text = b"".join(EncodedText(fields, length_prefixed=True))
+        return EncodedRows((1, 0), len(numbers), text, np.array(numbers, np.int64).tobytes(), length_prefixed=True)
 
-    pieces = [piece(updates=framed(1, 2, 3)), piece(updates=framed(2))]
+    pieces = [piece(updates=length_prefixed(1, 2, 3)), piece(updates=length_prefixed(2))]
     first = next(without_overwritten(pieces))[0].bulk
-    assert first is not None and first.updates == framed(1, 3)
+    assert first is not None and first.updates == length_prefixed(1, 3)
 
 
 def test_an_insert_behind_an_update_makes_nothing_good() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from rplctl.applier.decode import row_stream
 from rplctl.applier.decode.row_stream import read_run
-from rplctl.applier.feed.event_range import apart, event_range
+from rplctl.applier.feed.event_range import event_range, split_by_unpacked_size
 from rplctl.applier.feed.plan import Batch, BatchKind, plan_batches
 from rplctl.applier.spark.in_process import InProcessPipeline
 from rplctl.applier.spark.split_task import Split
@@ -42,8 +42,8 @@ def bulk(tmp_path: Path) -> Batch:
 
 
 def test_only_transactions_that_unfold_to_more_than_the_limit_are_set_apart(bulk: Batch) -> None:
-    assert apart(bulk, 1 << 30) == [bulk]
-    alone = apart(bulk, 1)
+    assert split_by_unpacked_size(bulk, 1 << 30) == [bulk]
+    alone = split_by_unpacked_size(bulk, 1)
     assert len(alone) == bulk.last - bulk.first
     assert [(part.first, part.last) for part in alone] == [(n, n + 1) for n in range(bulk.first, bulk.last)]
 
@@ -59,7 +59,7 @@ def unpacked_bytes(batch: Batch) -> int:
 
 @pytest.mark.parametrize("limit", [1_000, 2_500, 10_000])
 def test_many_small_transactions_unfold_to_no_more_than_the_limit_together(bulk: Batch, limit: int) -> None:
-    parts = apart(bulk, limit)
+    parts = split_by_unpacked_size(bulk, limit)
     assert (parts[0].first, parts[-1].last) == (bulk.first, bulk.last)
     assert all(one.last == other.first for one, other in pairwise(parts))
     sizes = [unpacked_bytes(part) for part in parts]
@@ -96,7 +96,7 @@ def test_a_job_decodes_no_more_bytes_than_a_batch_may_have(tmp_path: Path, monke
 
 def test_the_unfolded_events_are_those_of_the_payload_and_the_file_is_removed(bulk: Batch, tmp_path: Path) -> None:
     spool = tmp_path / "spool"
-    for part in (part for part in apart(bulk, 1) if part.has_payload):
+    for part in (part for part in split_by_unpacked_size(bulk, 1) if part.has_payload):
         with event_range(part, 1, spool) as events:
             assert events.path.parent == spool and not events.description.checksum_length
             index = scan_events(events.data)
@@ -114,7 +114,7 @@ def test_small_ones_stay_where_they_are(bulk: Batch, tmp_path: Path) -> None:
 
 
 def test_a_damaged_payload_is_refused_and_leaves_no_file(bulk: Batch, tmp_path: Path) -> None:
-    part = apart(bulk, 1)[0]
+    part = split_by_unpacked_size(bulk, 1)[0]
     part.groups.data[part.end - 10] ^= 0xFF
     with pytest.raises(BinlogFormatError) as caught, event_range(part, 1, tmp_path / "spool"):
         pass
@@ -184,7 +184,7 @@ def test_compressed_rows_are_set_apart_by_what_they_unfold_to(tmp_path: Path, ki
     batch = max((b for b in planned if b.kind is kind and b.unpacks), key=lambda b: b.last - b.first)
     assert not batch.has_payload
     for limit in (100, 2_000):
-        parts = apart(batch, limit)
+        parts = split_by_unpacked_size(batch, limit)
         assert (parts[0].first, parts[-1].last) == (batch.first, batch.last)
         for part in parts:
             run = read_run(part.groups.data, part.start, part.end, part.description)

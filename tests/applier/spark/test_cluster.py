@@ -67,12 +67,12 @@ def test_a_secret_is_a_reference_and_its_file_is_its_owners_only(tmp_path: Path)
 
 
 def test_only_who_reads_the_witness_sees_our_files(tmp_path: Path) -> None:
-    witness = Cluster(tmp_path, {}, print).witness
-    assert look_around(witness).sees_files
-    Path(witness.path).write_text("another cluster's")
-    assert not look_around(witness).sees_files
-    Path(witness.path).unlink()
-    assert not look_around(witness).sees_files
+    probe = Cluster(tmp_path, {}, print).probe
+    assert look_around(probe).sees_files
+    Path(probe.path).write_text("another cluster's")
+    assert not look_around(probe).sees_files
+    Path(probe.path).unlink()
+    assert not look_around(probe).sees_files
 
 
 def test_an_executor_that_has_another_version_is_named_with_both() -> None:

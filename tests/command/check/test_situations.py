@@ -66,7 +66,7 @@ def frozen(s: Situation, *roles: str, pending: bool = False) -> None:
         s.runs(role, heard=95.0 if role in roles else 0.0, **(_ahead(role) if pending else {}))
 
 
-def ledger(s: Situation, state: str) -> None:
+def store(s: Situation, state: str) -> None:
     engine = open_engine(load_config(s.datadir).target_url)
     create_own_tables(engine)
     with engine.begin() as connection:
@@ -92,13 +92,13 @@ def verified_long_ago(s: Situation) -> None:
 
 def cancelled(s: Situation) -> None:
     s.run_both()
-    ledger(s, LEFT_OUT)
+    store(s, LEFT_OUT)
 
 
 def copying(s: Situation, moved: float = 5.0, **reader: Any) -> None:
     """A row of the second of two tables moved so many seconds ago."""
     s.run_both()
-    ledger(s, COPYING)
+    store(s, COPYING)
     since = time.time() - moved
     progress = {"clone_tables": 2, "clone_done": 1, "clone_percent": 50, "clone_left": 60, "clone_moved": since}
     s.says("applier", **_live(s, "applier", **progress))

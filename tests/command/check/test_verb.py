@@ -19,7 +19,7 @@ from rplctl.command.check.findings import LEVELS, found
 from rplctl.command.check.relay_log import check_relay_log
 from rplctl.command.check.repository import Stored, check_repositories
 from rplctl.command.check.verb import Limits, Scope, Verdict, check, worst
-from rplctl.commit.position_store import open_ledger
+from rplctl.commit.position_store import open_position_store
 from rplctl.config import Config
 from rplctl.durable import private_folder
 from rplctl.errors import in_one_line
@@ -189,14 +189,14 @@ def applied(instance: Instance, *, orderly: bool) -> None:
     """One more transaction in the target; the file follows only when the applier stops in an orderly way."""
     engine = instance.engine()
     create_own_tables(engine)
-    ledger = open_ledger(instance.config, instance.channel, engine)
-    info = ledger.open()
+    store = open_position_store(instance.config, instance.channel, engine)
+    info = store.open()
     new = info.at(instance.end, instance.source.ends[2])
     with engine.begin() as connection:
-        ledger.advance(connection, info, new)
+        store.advance(connection, info, new)
     if orderly:
-        ledger.committed(new)
-        ledger.close(new)
+        store.committed(new)
+        store.close(new)
 
 
 def test_a_file_behind_its_marker_is_told_and_no_alarm(in_file: Instance) -> None:

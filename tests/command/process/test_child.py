@@ -157,7 +157,7 @@ def test_one_that_does_not_listen_is_killed_after_the_timeout_and_its_lock_is_fr
 def test_one_that_does_not_listen_is_not_killed_while_its_process_serves_other_channels(
     channel: Channel, children: list[Child], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "SEVER_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(process, "ABORT_TIMEOUT_S", 0.2)
     east = Channel("east", channel.datadir)
     both = HOLDS.replace("'receiver'):", "'applier'), hold_lock(Channel('east', Path(sys.argv[1])), 'applier'):")
     pid = run(channel, both.format(ignore=IGNORES), children).popen.pid

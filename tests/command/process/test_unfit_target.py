@@ -26,7 +26,7 @@ from rplctl.command.reset import reset
 from rplctl.command.show_status import show_status
 from rplctl.command.switch_repo import switch_repo
 from rplctl.commit.belonging import TargetState, UnfitTarget
-from rplctl.commit.position_store import open_ledger
+from rplctl.commit.position_store import open_position_store
 from rplctl.commit.step import Step
 from rplctl.commit.transaction import commit_group
 from rplctl.config import Config
@@ -35,7 +35,7 @@ from rplctl.instance_id import INSTANCE_ID_FILE, instance_id, made_instance_id
 from rplctl.own_tables.tables import create_own_tables
 from rplctl.position import BinlogPosition
 from rplctl.repository import create_tables
-from rplctl.repository.switch import settle_repositories
+from rplctl.repository.switch import resolve_repositories
 from rplctl.status import ThreadStatus
 from rplctl.target import open_engine, open_target
 from tests.kit.channel_life import TRANSACTIONS, Archive, Life
@@ -110,7 +110,7 @@ VERBS: dict[str, Callable[[Life], object]] = {
     "show-status": lambda life: show_status(life.config, ""),
     "switch-repo": lambda life: switch_repo(life.config, "", "table"),
     "load-schema": lambda life: load_schema(life.config, "", life.folder / "rplctl.toml"),
-    "ledger": lambda life: open_ledger(life.config, life.channel, open_engine(life.config.target_url)),
+    "ledger": lambda life: open_position_store(life.config, life.channel, open_engine(life.config.target_url)),
 }
 
 
@@ -285,7 +285,7 @@ def test_a_reset_that_is_killed_leaves_a_position_that_starts(
 def test_empty_files_are_filled_in_without_a_target(tmp_path: Path) -> None:
     """REQ-6: both empty, FILE. Nobody looks into a SQLite file that does not exist."""
     config, channel = Config(tmp_path), Channel("", tmp_path)
-    settle_repositories(config, channel, engine_of(config))
+    resolve_repositories(config, channel, engine_of(config))
     assert channel.master_info_path.exists() and channel.relay_log_info_path.exists()
     assert not (tmp_path / "target.db").exists()
 
@@ -356,13 +356,13 @@ def test_taking_over_goes_by_the_own_position_and_shuts_the_other_out(two: tuple
 def test_an_applier_that_runs_stops_when_its_target_is_taken_over(two: tuple[Life, Life]) -> None:
     first, second = two
     target = open_target(first.config.target_url)
-    ledger = open_ledger(first.config, first.channel, target.engine)
-    info = ledger.open()
+    store = open_position_store(first.config, first.channel, target.engine)
+    info = store.open()
     start(second, take_over=True)
     second.receive()
     second.apply(1)
     with target.engine.connect() as connection, pytest.raises(LockBusy):
-        ledger.advance(connection, info, replace(info, master_log_pos=info.master_log_pos + 1))
+        store.advance(connection, info, replace(info, master_log_pos=info.master_log_pos + 1))
     target.close()
 
 
@@ -483,12 +483,12 @@ def opened_once(folder: Path, **options: object) -> tuple[Config, Channel]:
     target = open_target(config.target_url)
     try:
         create_own_tables(target.engine)
-        ledger = open_ledger(config, channel, target.engine)
-        before = ledger.open()
+        store = open_position_store(config, channel, target.engine)
+        before = store.open()
         after = before.at(before.relay_log_position, BinlogPosition("binlog.000001", 400))
-        commit_group(target, ledger, Step(before, after), lambda: None)
-        ledger.committed(after)
-        ledger.close(after)
+        commit_group(target, store, Step(before, after), lambda: None)
+        store.committed(after)
+        store.close(after)
     finally:
         target.close()
         target.engine.dispose()

@@ -53,28 +53,28 @@ def on_mariadb(mariadb: MariadbServer) -> Iterator[Walk]:
     yield from walk_in(mariadb.url())
 
 
-def position_first(target: Any, ledger: Any, step: Any, apply: Callable[[], None], **_: Any) -> None:
+def position_first(target: Any, store: Any, step: Any, apply: Callable[[], None], **_: Any) -> None:
     """The position in a transaction of its own, before the data's."""
     target.begin(foreign_keys=True)
-    ledger.advance(target.connection, *step)
+    store.advance(target.connection, *step)
     target.commit()
     target.begin(foreign_keys=True)
     apply()
     crash_point("crash_commit_before")
     target.commit()
-    ledger.committed(step[1])
+    store.committed(step[1])
 
 
-def data_first(target: Any, ledger: Any, step: Any, apply: Callable[[], None], **_: Any) -> None:
+def data_first(target: Any, store: Any, step: Any, apply: Callable[[], None], **_: Any) -> None:
     """The data in a transaction of their own, before the position's."""
     target.begin(foreign_keys=True)
     apply()
     target.commit()
     target.begin(foreign_keys=True)
-    ledger.advance(target.connection, *step)
+    store.advance(target.connection, *step)
     crash_point("crash_commit_before")
     target.commit()
-    ledger.committed(step[1])
+    store.committed(step[1])
 
 
 def log_forgets(writer: Any, pieces: Any, record: Any, timestamp: int, *, durable: bool) -> None:

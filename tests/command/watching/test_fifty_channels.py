@@ -16,7 +16,7 @@ from urllib.parse import quote
 from urllib.request import urlopen
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families as families
+from prometheus_client.parser import text_string_to_metric_families as table_groups
 from selenium.webdriver import Chrome
 
 from rplctl.command.metrics import alert_rules
@@ -101,7 +101,7 @@ def test_the_alert_rules_fire_for_the_three_and_no_other(datadir: Path, tmp_path
             "series": f"{s.name}{{{','.join(f'{k}={json.dumps(v)}' for k, v in labels.items())}}}",
             "values": f"{s.value}x30",
         }
-        for family in families(text)
+        for family in table_groups(text)
         for s in family.samples
         for labels in [{**s.labels, "instance": "here", "job": "rplctl"}]
         if not s.name.endswith("timestamp_seconds")

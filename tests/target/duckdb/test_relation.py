@@ -46,8 +46,8 @@ def driver() -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
-def framed(columns: tuple[int, ...], rows: list[tuple[Any, ...]]) -> EncodedRows:
-    return encoded(columns, rows, MODEL, "duckdb", framed=True)
+def length_prefixed(columns: tuple[int, ...], rows: list[tuple[Any, ...]]) -> EncodedRows:
+    return encoded(columns, rows, MODEL, "duckdb", length_prefixed=True)
 
 
 HOW = pytest.mark.parametrize(("copies", "is_framed"), [(1, False), (20, False), (20, True)])
@@ -59,7 +59,7 @@ def test_few_many_and_framed_are_the_same_values_of_the_same_types(
 ) -> None:
     rows = [ROW, ZERO, (None,) * len(ROW)] * copies
     columns = tuple(range(len(ROW)))
-    with relation(driver, MODEL, columns, framed(columns, rows) if is_framed else rows) as given:
+    with relation(driver, MODEL, columns, length_prefixed(columns, rows) if is_framed else rows) as given:
         named = ", ".join(f'c{i} AS "{column.name}"' for i, column in enumerate(MODEL.columns))
         shown = ", ".join(map(decoded, MODEL.columns))
         found = driver.execute(f"SELECT {shown} FROM (SELECT {named} FROM {given.sql})", given.values).fetchall()
@@ -74,7 +74,7 @@ def test_what_an_operator_made_text_stays_as_it_comes_and_copies_are_numbers(
     driver: duckdb.DuckDBPyConnection, copies: int, *, is_framed: bool
 ) -> None:
     rows: list[tuple[Any, ...]] = [("2024-00-07", 3)] * copies
-    given_rows = framed((6, COPIES), rows) if is_framed else rows
+    given_rows = length_prefixed((6, COPIES), rows) if is_framed else rows
     with relation(driver, MODEL, (6, COPIES), given_rows, frozenset({"g"})) as given:
         assert driver.execute(f"SELECT * FROM {given.sql}", given.values).fetchall() == rows
 
@@ -84,7 +84,7 @@ def test_half_a_surrogate_pair_is_an_error_that_names_the_column(
     driver: duckdb.DuckDBPyConnection, copies: int, *, is_framed: bool
 ) -> None:
     rows: list[tuple[Any, ...]] = [("x",)] * copies + [("a\ud800",)]
-    given_rows = framed((10,), rows) if is_framed else rows
+    given_rows = length_prefixed((10,), rows) if is_framed else rows
     with pytest.raises(TargetError, match="column 'k'") as caught, relation(driver, MODEL, (10,), given_rows):
         pass
     assert caught.value.errno == er.TRUNCATED_WRONG_VALUE_FOR_FIELD and "rplctl skip" in caught.value.hint

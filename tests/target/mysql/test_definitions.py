@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from rplctl.schema.touched import ACCOUNTS, DATABASE, TABLE, ServerObject
+from rplctl.schema.affected import ACCOUNTS, DATABASE, TABLE, ServerObject
 from rplctl.target import open_target
 from rplctl.target.base import Definition
 from rplctl.target.mysql.target import MysqlTarget

@@ -295,11 +295,11 @@ def test_values_arrive_exactly_in_bulk_and_singly_and_are_found_again(
     keyed = model_of(target, "k")
     assert target.takes_frames == is_mariadb
     ways = [(False, [1]), (True, [3, 4, 5])] if is_mariadb else [(False, [1])]
-    for framed, numbers, given in ((f, n, i) for f, n in ways for i in (True, False)):
+    for length_prefixed, numbers, given in ((f, n, i) for f, n in ways for i in (True, False)):
         inserts = [RowSet((0, 1), [(number, value) for number in numbers])] if given else []
         updates = [] if given else [RowSet((1,), [(value, number) for number in numbers])]
         plain = TableChunk("shop", "k", [], [], updates, inserts, [], 1, False)
-        loaded = in_bulk(plain, keyed, "mysql", framed=framed)
+        loaded = in_bulk(plain, keyed, "mysql", length_prefixed=length_prefixed)
         assert loaded.bulk is not None
         target.begin(foreign_keys=True)
         if value == 0 and keyed.columns[1].type == "enum":  # a warning: these go one by one

@@ -10,8 +10,8 @@ from rplctl.channel import Channel
 from rplctl.durable import private_folder
 from rplctl.errors import SourceError, TargetError
 from rplctl.history import read_history
+from rplctl.incident import Incident
 from rplctl.status import ThreadStatus
-from rplctl.trouble import Trouble
 
 AWAY = SourceError("error connecting to master, attempt 1", errno=2003, transient=True)
 DUPLICATE = TargetError("Duplicate entry '1'", errno=1062, position="b.000001:4")
@@ -23,10 +23,10 @@ def channel(tmp_path: Path) -> Channel:
     return Channel("c", tmp_path)
 
 
-def begun(channel: Channel, before: ThreadStatus | None = None) -> Trouble:
-    trouble = Trouble(channel, "applier", None)
-    trouble.begins(before or ThreadStatus())
-    return trouble
+def begun(channel: Channel, before: ThreadStatus | None = None) -> Incident:
+    incident = Incident(channel, "applier", None)
+    incident.begins(before or ThreadStatus())
+    return incident
 
 
 def told(channel: Channel) -> list[tuple[str, int, str]]:
@@ -47,10 +47,10 @@ def test_an_error_is_told_once_and_again_when_it_is_another_or_was_gone(channel:
 
 
 def test_attempts_are_one_trouble_and_their_end_is_told(channel: Channel) -> None:
-    trouble = begun(channel)
+    incident = begun(channel)
     for _ in range(3):
-        trouble.lasts(AWAY, ThreadStatus(last_errno=2003))
-    trouble.ends(AWAY, ThreadStatus(last_errno=2003), "")
+        incident.lasts(AWAY, ThreadStatus(last_errno=2003))
+    incident.ends(AWAY, ThreadStatus(last_errno=2003), "")
     assert [info for _, _, info in told(channel)] == [AWAY.message, f"stopped: {AWAY.message}"]
 
 
@@ -62,5 +62,5 @@ def test_a_thread_that_was_killed_is_told_by_its_successor(channel: Channel) -> 
 
 @pytest.mark.parametrize("junk", [b"", b"[1]", b'{"since": "x"}', b'{"errno": 1}', b"\xff"])
 def test_a_damaged_file_is_as_none(channel: Channel, junk: bytes) -> None:
-    channel.trouble_path("applier").write_bytes(junk)
+    channel.incident_path("applier").write_bytes(junk)
     assert not begun(channel).is_known

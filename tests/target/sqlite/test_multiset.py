@@ -9,7 +9,7 @@ import pytest
 
 from rplctl.schema.model import Column, Key, KeyPart, TableModel
 from rplctl.target.base import CountMismatch
-from rplctl.target.sqlite.bag import is_all_there_is, remove_copies
+from rplctl.target.sqlite.multiset import is_all_there_is, remove_copies
 
 PLAIN = TableModel("d", "t", (Column("a", "int"), Column("b", "text")))
 INDEXED = TableModel("d", "t", PLAIN.columns, (Key("k", "index", (KeyPart("b"),)),))

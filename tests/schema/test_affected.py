@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from rplctl.schema.affected import ACCOUNTS, DATABASE, TABLE, Outcome, ServerObject, affected_by
 from rplctl.schema.context import DdlContext
-from rplctl.schema.touched import ACCOUNTS, DATABASE, TABLE, Outcome, ServerObject, touched_by
 
 CONTEXT = DdlContext(server_version="10.11.19-MariaDB")
 ABSENT, PRESENT, OTHER, CHANGED = Outcome.ABSENT, Outcome.PRESENT, Outcome.OTHER, Outcome.CHANGED
@@ -48,7 +48,7 @@ OUTCOMES = {
 
 @pytest.mark.parametrize("sql", OUTCOMES)
 def test_what_is_touched_and_how_it_is_behind_the_statement(sql: str) -> None:
-    found = touched_by(sql, "d", CONTEXT)
+    found = affected_by(sql, "d", CONTEXT)
     assert found is not None and found.outcomes == OUTCOMES[sql]
 
 
@@ -61,7 +61,7 @@ def test_what_is_touched_and_how_it_is_behind_the_statement(sql: str) -> None:
     ],
 )  # fmt: skip
 def test_what_may_be_executed_twice_needs_no_note(sql: str) -> None:
-    assert touched_by(sql, "d", CONTEXT) is None
+    assert affected_by(sql, "d", CONTEXT) is None
 
 
 @pytest.mark.parametrize(
@@ -77,5 +77,5 @@ def test_what_may_be_executed_twice_needs_no_note(sql: str) -> None:
     ],
 )
 def test_names_that_change_places_are_told_by_more_than_definitions(sql: str, wants_identity: bool) -> None:
-    found = touched_by(sql, "d", CONTEXT)
+    found = affected_by(sql, "d", CONTEXT)
     assert found is not None and found.wants_identity is wants_identity

@@ -42,11 +42,11 @@ class _Known:
     is_called: bool = False  # on_error was
 
 
-class Trouble:
+class Incident:
     def __init__(self, channel: Channel, role: str, config: Config | None) -> None:
         self._channel, self._role = channel, role
         self._config = config or Config(channel.datadir)
-        self._path = channel.trouble_path(role)
+        self._path = channel.incident_path(role)
         self._known: _Known | None = None
 
     @property
@@ -99,7 +99,7 @@ class Trouble:
         known.is_called = True
         if not command:
             return
-        told = {
+        report = {
             "schema_version": 1,
             "event": event,
             "channel": self._channel.name,
@@ -116,7 +116,7 @@ class Trouble:
             "version": __version__,
         }
         try:
-            call(command, self._channel.datadir, told)
+            call(command, self._channel.datadir, report)
         except OSError as failure:
             log.warning("on_%s cannot be called: %s", event, failure)
 

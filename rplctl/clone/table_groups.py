@@ -16,16 +16,16 @@ _MOST_BYTES: Final = 1 << 30  # of families that share a snapshot: the applier w
 _MOST_TABLES: Final = 200  # the applier stands still while they are looked at
 
 
-def families(models: Mapping[TableName, TableModel]) -> list[list[TableName]]:
+def table_groups(models: Mapping[TableName, TableModel]) -> list[list[TableName]]:
     """Each table in one of them; in the order of `models`. Keys that point elsewhere link nothing."""
-    family = {name: [name] for name in models}
+    table_group = {name: [name] for name in models}
     for name, model in models.items():
         for parent in _parents(model):
-            if parent in family and family[parent] is not family[name]:
-                family[name] += family[parent]
-                for member in family[parent]:
-                    family[member] = family[name]
-    return list({id(members): members for members in family.values()}.values())
+            if parent in table_group and table_group[parent] is not table_group[name]:
+                table_group[name] += table_group[parent]
+                for member in table_group[parent]:
+                    table_group[member] = table_group[name]
+    return list({id(members): members for members in table_group.values()}.values())
 
 
 def together(found: Iterable[list[TableName]], bytes_of: Callable[[TableName], int]) -> Iterator[list[TableName]]:
@@ -34,12 +34,12 @@ def together(found: Iterable[list[TableName]], bytes_of: Callable[[TableName], i
     """
     members: list[TableName] = []
     size = 0
-    for family in found:
-        more = sum(map(bytes_of, family))
-        if members and (size + more > _MOST_BYTES or len(members) + len(family) > _MOST_TABLES):
+    for table_group in found:
+        more = sum(map(bytes_of, table_group))
+        if members and (size + more > _MOST_BYTES or len(members) + len(table_group) > _MOST_TABLES):
             yield members
             members, size = [], 0
-        members, size = members + family, size + more
+        members, size = members + table_group, size + more
     if members:
         yield members
 

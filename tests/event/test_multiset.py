@@ -7,8 +7,8 @@ from collections import Counter
 import numpy as np
 from hypothesis import given, strategies as st
 
-from rplctl.event.bag import bag_changes, with_old_cells
 from rplctl.event.images import Images
+from rplctl.event.multiset import multiset_changes, with_old_cells
 from tests.event.row_events import Cell, change_event, walked
 
 Row = tuple[Cell, ...]
@@ -28,9 +28,9 @@ def images_of(changes: list[Change]) -> Images:
     return walked(events, 2)
 
 
-def in_order(bag: Counter[Row], changes: list[Change]) -> Counter[Row] | None:
+def in_order(multiset: Counter[Row], changes: list[Change]) -> Counter[Row] | None:
     """What one change after another leaves; None when one does not fit."""
-    left = bag.copy()
+    left = multiset.copy()
     for before, after in changes:
         if before is not None:
             if not left[before]:
@@ -41,11 +41,11 @@ def in_order(bag: Counter[Row], changes: list[Change]) -> Counter[Row] | None:
     return +left
 
 
-def by_number(bag: Counter[Row], changes: list[Change]) -> Counter[Row] | None:
+def by_number(multiset: Counter[Row], changes: list[Change]) -> Counter[Row] | None:
     images = images_of(changes)
-    net = bag_changes(images)
+    net = multiset_changes(images)
     rows = [row_of(images, image) for image in net.image.tolist()]
-    left = bag.copy()
+    left = multiset.copy()
     for row, gone in zip(rows, net.gone.tolist(), strict=True):
         left[row] -= gone
     if min(left.values(), default=0) < 0:
@@ -57,14 +57,14 @@ def by_number(bag: Counter[Row], changes: list[Change]) -> Counter[Row] | None:
 
 @given(st.lists(ROWS, max_size=12), st.lists(CHANGES, min_size=1, max_size=12))
 def test_they_fit_the_same_bags_and_leave_the_same(held: list[Row], changes: list[Change]) -> None:
-    bag = Counter(held)
-    assert by_number(bag, changes) == in_order(bag, changes)
+    multiset = Counter(held)
+    assert by_number(multiset, changes) == in_order(multiset, changes)
 
 
 @given(st.lists(CHANGES, min_size=1, max_size=20))
 def test_a_row_is_told_once_and_what_comes_and_goes_within_is_not(changes: list[Change]) -> None:
     images = images_of(changes)
-    net = bag_changes(images)
+    net = multiset_changes(images)
     if any(before is not None for before, _ in changes):
         rows = [row_of(images, image) for image in net.image.tolist()]
         assert len(rows) == len(set(rows))

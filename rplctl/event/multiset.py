@@ -21,7 +21,7 @@ from rplctl.event.rows import Ints
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BagChanges:
+class MultisetChanges:
     """Per distinct row, in the order in which they were first touched: an image of it, copies that go and that come."""
 
     image: Ints
@@ -41,14 +41,14 @@ def with_old_cells(images: Images) -> Images:
     )
 
 
-def bag_changes(images: Images) -> BagChanges:
+def multiset_changes(images: Images) -> MultisetChanges:
     """Return the changes of a keyless table's rows; every image must be full."""
     if (images.before < 0).all():  # what was inserted, as it came
-        return BagChanges(image=images.after, gone=np.zeros_like(images.after), come=np.ones_like(images.after))
+        return MultisetChanges(image=images.after, gone=np.zeros_like(images.after), come=np.ones_like(images.after))
     most = len(images.cell_start)
     rows = np.empty((most, 2), np.int64)
     counts = np.zeros((most, 2), np.int64)
-    size = _bag_changes(
+    size = _multiset_changes(
         images.data,
         (images.cell_start, images.cell_length),
         (images.before, images.after),
@@ -58,18 +58,20 @@ def bag_changes(images: Images) -> BagChanges:
         counts,
     )
     gone, come = np.ascontiguousarray(counts[:size].T)
-    return BagChanges(image=np.ascontiguousarray(rows[:size, 0]), gone=gone, come=come)
+    return MultisetChanges(image=np.ascontiguousarray(rows[:size, 0]), gone=gone, come=come)
 
 
 @lean_kernel
-def _bag_changes(data: Any, cells: Any, changes: Any, columns: Any, told: Any, table: Any, counts: Any) -> Any:
+def _multiset_changes(
+    data: Any, cells: Any, changes: Any, columns: Any, exact_hashes: Any, table: Any, counts: Any
+) -> Any:
     """How many distinct rows there are; their counts are filled in."""
     before, after = changes
     none = np.int64(-1)
     size = np.int64(0)
     for i in range(len(before)):
         if before[i] >= 0:
-            entry = entry_of(data, cells, before[i], none, columns, table, size, told)
+            entry = entry_of(data, cells, before[i], none, columns, table, size, exact_hashes)
             if entry == size:
                 size += 1
             if counts[entry, 1] > 0:
@@ -77,7 +79,7 @@ def _bag_changes(data: Any, cells: Any, changes: Any, columns: Any, told: Any, t
             else:
                 counts[entry, 0] += 1
         if after[i] >= 0:
-            entry = entry_of(data, cells, after[i], none, columns, table, size, told)
+            entry = entry_of(data, cells, after[i], none, columns, table, size, exact_hashes)
             if entry == size:
                 size += 1
             counts[entry, 1] += 1

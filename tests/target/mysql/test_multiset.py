@@ -8,7 +8,7 @@ import pytest
 
 from rplctl.schema.model import Column, Key, KeyPart, TableModel
 from rplctl.target.base import CountMismatch
-from rplctl.target.mysql.bag import BagRemover, compares
+from rplctl.target.mysql.multiset import MultisetRemover, compares
 
 COLUMNS = (
     Column("n", "int"),
@@ -42,7 +42,7 @@ def test_types_without_a_comparison_are_refused() -> None:
 
 def test_a_stage_has_the_columns_that_are_stored_and_goes_whatever_happens() -> None:
     server = Server()
-    with pytest.raises(KeyError), BagRemover(server.send, server.ask).stage(PLAIN) as name:
+    with pytest.raises(KeyError), MultisetRemover(server.send, server.ask).stage(PLAIN) as name:
         raise KeyError
     assert name == b"`rplctl`.`rplctl_bag`"
     assert server.sent[0].endswith(b"SELECT `n`, `s`, `e` FROM `d`.`t` WHERE FALSE")
@@ -51,7 +51,7 @@ def test_a_stage_has_the_columns_that_are_stored_and_goes_whatever_happens() -> 
 
 def test_rows_are_alike_by_their_bytes() -> None:
     server = Server([(2, 0)], [], [(5, 0)], changed=5)
-    BagRemover(server.send, server.ask).remove(PLAIN, 2)
+    MultisetRemover(server.send, server.ask).remove(PLAIN, 2)
     delete = next(sql for sql in server.sent if sql.startswith(b"DELETE FROM"))
     for condition in (
         b"`d`.`t`.`n` <=> s.`n`",
@@ -71,13 +71,13 @@ def test_rows_are_alike_by_their_bytes() -> None:
 def test_another_number_is_told(answers: tuple[list[tuple[Any, ...]], ...]) -> None:
     server = Server(*answers, changed=5)
     with pytest.raises(CountMismatch):
-        BagRemover(server.send, server.ask).remove(PLAIN, 2)
+        MultisetRemover(server.send, server.ask).remove(PLAIN, 2)
     assert server.sent[-1] == b"DROP TEMPORARY TABLE `rplctl`.`rplctl_bag_found`"
 
 
 def test_copies_beyond_those_asked_for_come_back() -> None:
     server = Server([(1, 2)], [], [(5, 2)], changed=5)
-    BagRemover(server.send, server.ask).remove(PLAIN, 1)
+    MultisetRemover(server.send, server.ask).remove(PLAIN, 1)
     back = [sql for sql in server.sent if sql.startswith(b"INSERT INTO `d`.`t`")]
     assert [sql.rsplit(b" ", 1)[1] for sql in back] == [b"1", b"2"]
 
@@ -86,7 +86,7 @@ def test_copies_beyond_those_asked_for_come_back() -> None:
 def test_an_index_is_used_where_it_tells_rows_apart(known: int | None, is_used: bool) -> None:
     model = TableModel("d", "t", COLUMNS, (Key("K", "index", (KeyPart("n"),)), Key("e", "index", (KeyPart("e"),))))
     server = Server([("k", known)], [(2, 0)], [], [(5, 0)], changed=5)
-    BagRemover(server.send, server.ask).remove(model, 2)
+    MultisetRemover(server.send, server.ask).remove(model, 2)
     assert any(b"FORCE INDEX (`K`)" in sql for sql in server.sent) is is_used
     assert not any(b"FORCE INDEX (`e`)" in sql for sql in server.sent)
 
@@ -94,4 +94,4 @@ def test_an_index_is_used_where_it_tells_rows_apart(known: int | None, is_used: 
 def test_an_index_over_a_part_of_a_column_is_not_asked_for() -> None:
     model = TableModel("d", "t", COLUMNS, (Key("K", "index", (KeyPart("s", 3),)),))
     server = Server([(2, 0)], [], [(5, 0)], changed=5)
-    BagRemover(server.send, server.ask).remove(model, 2)
+    MultisetRemover(server.send, server.ask).remove(model, 2)

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
 _connections: WeakKeyDictionary[Engine, WeakSet[Any]] = WeakKeyDictionary()
-_severed: WeakSet[Engine] = WeakSet()
+_aborted: WeakSet[Engine] = WeakSet()
 
 
 def watch_connections(engine: Engine) -> None:
-    """Keep the connections of the engine so that `sever` finds them. The caller has just made the engine and listens to
+    """Keep the connections of the engine so that `abort` finds them. The caller has just made the engine and listens to
     nothing yet.
     """
     from sqlalchemy import event
@@ -32,7 +32,7 @@ def watch_connections(engine: Engine) -> None:
 
     @event.listens_for(engine, "do_connect")
     def refuse(*_: object) -> None:
-        if engine in _severed:
+        if engine in _aborted:
             raise TargetError(
                 "cut off from the target: the running work did not end within the timeout of STOP",
                 errno=er.CONNECTION_KILLED,
@@ -42,12 +42,12 @@ def watch_connections(engine: Engine) -> None:
     event.listen(engine, "connect", lambda connection, _: made.add(connection))
 
 
-def sever(engine: Engine) -> None:
+def abort(engine: Engine) -> None:
     """Cut off the engine, from any thread. Calls that wait for an answer get an error, and the server rolls back as
     after a crash. No other connection is made: a call that would begin one ends with an error that is not tried again.
     An applier that shares its process ends as if it had died.
     """
-    _severed.add(engine)
+    _aborted.add(engine)
     for connection in members_of(_connections.get(engine, ())):
         link = getattr(connection, "_sock", connection)  # PyMySQL's socket; psycopg's connection knows its descriptor
         with contextlib.suppress(Exception), socket.socket(fileno=os.dup(link.fileno())) as wire:  # closed already
@@ -61,9 +61,9 @@ def cut_off_target(url: str) -> None:
     wanted = make_url(url)
     for engine in members_of(_connections):
         if (engine.url.host, engine.url.port, engine.url.database) == (wanted.host, wanted.port, wanted.database):
-            sever(engine)
+            abort(engine)
 
 
-def is_severed(engine: Engine) -> bool:
+def is_aborted(engine: Engine) -> bool:
     """True if nothing can be asked or written any more: the applier ends as after a crash."""
-    return engine in _severed
+    return engine in _aborted

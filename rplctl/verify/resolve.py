@@ -27,7 +27,7 @@ from rplctl.source.snapshot import LogPlace, Step, locked_rows, snapshot
 from rplctl.source.survey import log_end
 from rplctl.sql_text import NOTHING, Sql
 from rplctl.verify.key_values import Key, to_json
-from rplctl.verify.log_keys import TouchedKeys
+from rplctl.verify.log_keys import ChangedKeys
 from rplctl.verify.pair import Pair
 from rplctl.verify.report_file import Difference, Kind
 from rplctl.verify.source_side import Source, rows_of_keys, rows_with_hashes
@@ -36,7 +36,7 @@ from rplctl.verify.target_side import Row, TargetSide
 MOST_ROUNDS: Final = 5
 _SOURCE_S: Final = 30.0  # for the source to show what is received, and for the receiver to bring it
 _STILL_S: Final = 600.0  # without any progress of the applier
-_TOLD_S: Final = 2.0
+_REPORT_S: Final = 2.0
 _POLL_S: Final = 0.02
 
 
@@ -61,7 +61,7 @@ class Applied(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Settlement:
+class Resolution:
     """`again`: keys that were touched."""
 
     differences: list[Difference]
@@ -69,7 +69,7 @@ class Settlement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settler:
+class Resolver:
     source: Source
     side: TargetSide
     received: Received
@@ -84,32 +84,32 @@ class Settler:
         """How often rows in motion are looked at: where the target holds still they stay in motion."""
         return 1 if self.holds_still else MOST_ROUNDS
 
-    def settle(self, pair: Pair, keys: list[Key]) -> Settlement:
+    def resolve(self, pair: Pair, keys: list[Key]) -> Resolution:
         """All of them. Raises Altered, Unjudged, SourceError, TargetError, WaitTimeout, NotRunning."""
         found: list[Difference] = []
         for _ in range(self.rounds):
             if not keys:
                 break
-            with self.staged(pair, partial(rows_of_keys, self.source, pair, keys), keys=keys) as touched:
-                if not touched.has_all(keys):
+            with self.staged(pair, partial(rows_of_keys, self.source, pair, keys), keys=keys) as changed:
+                if not changed.has_all(keys):
                     staged, rows = self.side.read(pair, keys)
-                    self.look(touched)
-                    found += _compared(pair, staged, rows, keys, touched)
-            keys = [key for key in keys if key in touched]
-        return Settlement(found, keys)
+                    self.look(changed)
+                    found += _compared(pair, staged, rows, keys, changed)
+            keys = [key for key in keys if key in changed]
+        return Resolution(found, keys)
 
-    def settle_hashes(self, pair: Pair, hashes: set[int]) -> tuple[int, int, bool]:
+    def resolve_hashes(self, pair: Pair, hashes: set[int]) -> tuple[int, int, bool]:
         """Return the number of missing and of extra rows of a table without a key, and whether it was in motion."""
         for _ in range(self.rounds):
-            with self.staged(pair, partial(rows_with_hashes, self.source, pair, hashes)) as touched:
-                if not touched.is_all:
+            with self.staged(pair, partial(rows_with_hashes, self.source, pair, hashes)) as changed:
+                if not changed.is_all:
                     staged, rows = self.side.count(pair, hashes)
-                    self.look(touched)
-            if not touched.is_all:
+                    self.look(changed)
+            if not changed.is_all:
                 return (staged - rows).total(), (rows - staged).total(), False
         return 0, 0, True
 
-    def look(self, touched: TouchedKeys) -> BinlogPosition:
+    def look(self, changed: ChangedKeys) -> BinlogPosition:
         """At all up to the target's place. Raises Unjudged."""
         place, at = self.applied.executed(), self.source.at
         if self.holds_still:  # `staged` has looked at all behind it
@@ -117,7 +117,7 @@ class Settler:
         if at is None or place != at:
             if at is not None and not self.received.begin_behind(at):
                 raise Unjudged
-            touched.look_until(place, _SOURCE_S, self.stopped)
+            changed.look_until(place, _SOURCE_S, self.stopped)
             if at is not None and self.received.is_lost:
                 raise Unjudged
         return place
@@ -130,13 +130,13 @@ class Settler:
         keeps: Collection[Key] = (),
         *,
         keys: Sequence[Key] = (),
-    ) -> Iterator[TouchedKeys]:
+    ) -> Iterator[ChangedKeys]:
         """The source's rows are staged, and the target has all up to their place, or all `keys` were touched.
         `keeps`: see TouchedKeys.
         """
         if at := self.source.at:
             self.side.stage(pair, rows(NOTHING))
-            yield TouchedKeys(self.received, pair, at, MysqlGtidSet.parse(""))
+            yield ChangedKeys(self.received, pair, at, MysqlGtidSet.parse(""))
             return
         still = self.applied.executed() if self.holds_still else None
         if still is None:
@@ -160,16 +160,16 @@ class Settler:
         seen = MysqlGtidSet.parse("" if is_exact else held.low.gtids)
         assert high is not None
         if still:
-            touched = TouchedKeys(self.received, pair, still, MysqlGtidSet.parse(""), keeps)
+            changed = ChangedKeys(self.received, pair, still, MysqlGtidSet.parse(""), keeps)
             if self.receives:
-                touched.look_until(high, _SOURCE_S, self.stopped)
+                changed.look_until(high, _SOURCE_S, self.stopped)
             else:
-                touched.look()
+                changed.look()
                 self._refuse_unreceived(high)
         else:
-            touched = TouchedKeys(self.received, pair, held.low.position, seen, keeps)
-            self._wait(high, touched, keys)
-        yield touched
+            changed = ChangedKeys(self.received, pair, held.low.position, seen, keeps)
+            self._wait(high, changed, keys)
+        yield changed
 
     def _begin(self) -> None:
         while not self.received.begin():
@@ -191,12 +191,12 @@ class Settler:
         if not self.holds_still:
             self._wait(self.source.at or log_end(self.source.about))
 
-    def _wait(self, position: BinlogPosition, touched: TouchedKeys | None = None, keys: Sequence[Key] = ()) -> None:
+    def _wait(self, position: BinlogPosition, changed: ChangedKeys | None = None, keys: Sequence[Key] = ()) -> None:
         last, began = None, time.monotonic()
         while not self.applied.has(position):
-            if touched is not None:
-                touched.look()
-                if touched.has_all(keys):
+            if changed is not None:
+                changed.look()
+                if changed.has_all(keys):
                     break
             if (now := self.applied.executed()) != last:
                 last, moved = now, time.monotonic()
@@ -209,7 +209,7 @@ class Settler:
                     f"the applier has made no progress from {now}; verify needs it to reach {position}",
                     hint="rplctl show-status shows the reason; then run rplctl verify again, which resumes",
                 )
-            if time.monotonic() - began > _TOLD_S:
+            if time.monotonic() - began > _REPORT_S:
                 self.tells(f"waits for the applier to come from {now} to {position}")
         self.tells("")
 
@@ -219,13 +219,13 @@ def _not_running(why: str) -> NotRunning:
 
 
 def _compared(
-    pair: Pair, staged: Sequence[Row], rows: Sequence[Row], keys: Iterable[Key], touched: TouchedKeys
+    pair: Pair, staged: Sequence[Row], rows: Sequence[Row], keys: Iterable[Key], changed: ChangedKeys
 ) -> Iterator[Difference]:
     """A key may stand for several rows where only the source has it unique."""
     wanted, found = by_key(staged), by_key(rows)
     for key in dict.fromkeys([*keys, *wanted]):
         ours, theirs = wanted.get(key, []), found.get(key, [])
-        if key in touched or Counter(ours) == Counter(theirs):
+        if key in changed or Counter(ours) == Counter(theirs):
             continue
         kind: Kind = "missing" if not theirs else "extra" if not ours else "different"
         columns: tuple[str, ...] = ()

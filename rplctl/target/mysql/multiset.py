@@ -42,7 +42,7 @@ def compares(model: TableModel) -> bool:
     return not any(column.type in _NOT_COMPARED for column in model.columns)
 
 
-class BagRemover:
+class MultisetRemover:
     """`send` executes and returns the rows each statement changed, `ask` fetches."""
 
     def __init__(

@@ -1,6 +1,6 @@
 """Which objects of a server a DDL statement touches, and how they differ once it was carried out (design D28).
 
-Invariant: a statement that `touched_by` answers with None may be executed twice: the second time changes nothing.
+Invariant: a statement that `affected_by` answers with None may be executed twice: the second time changes nothing.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(slots=True)
-class Touched:
+class Affected:
     """`outcomes`: empty for a statement that is not understood. `pairs`: the steps of RENAME TABLE, where names may
     change places. `wants_identity`: definitions by their text do not tell. `may_look_alike`: the same columns may
     have changed places. `is_drop`: each table of the list goes by itself.
@@ -82,19 +82,19 @@ _REPEATABLE_RIGHTS = re.compile(
 )
 
 
-def touched_by(sql: str, database: str, context: DdlContext) -> Touched | None:
+def affected_by(sql: str, database: str, context: DdlContext) -> Affected | None:
     """Return the objects to compare before the statement is sent, and after a crash."""
     try:
         actions = parse_ddl(sql, database, context)
     except RplError:
-        found = Touched()
+        found = Affected()
         with suppress(RplError):
             if match := _CREATE_TABLE.match(expand(sql, context)):  # CREATE TABLE … SELECT as a statement, for one
                 found.expect(Outcome.OTHER, _qualified(match["name"], database))
         return found
     if all(_repeats(action) for action in actions):
         return None
-    found = Touched()
+    found = Affected()
     for action in actions:
         _touch(found, action, database)
     return found
@@ -109,7 +109,7 @@ def _repeats(action: ddl.DdlAction) -> bool:
     return False
 
 
-def _touch(found: Touched, action: ddl.DdlAction, database: str) -> None:
+def _touch(found: Affected, action: ddl.DdlAction, database: str) -> None:
     match action:
         case ddl.CreateTable(model):
             found.expect(Outcome.OTHER, (model.database, model.name))
@@ -132,14 +132,14 @@ def _touch(found: Touched, action: ddl.DdlAction, database: str) -> None:
             _other_object(found, text, database)
 
 
-def _rename(found: Touched, pairs: Iterable[tuple[TableName, TableName]]) -> None:
+def _rename(found: Affected, pairs: Iterable[tuple[TableName, TableName]]) -> None:
     found.pairs = tuple((table(old), table(new)) for old, new in pairs)
     for old, new in found.pairs:
         found.outcomes |= {old: Outcome.ABSENT, new: Outcome.PRESENT}
     found.wants_identity = len(found.pairs) > 1
 
 
-def _alter(found: Touched, name: TableName, operations: Iterable[ddl.Operation]) -> None:
+def _alter(found: Affected, name: TableName, operations: Iterable[ddl.Operation]) -> None:
     found.expect(Outcome.OTHER, name)
     for operation in operations:
         match operation:
@@ -160,7 +160,7 @@ def _alter(found: Touched, name: TableName, operations: Iterable[ddl.Operation])
     found.wants_identity |= found.may_look_alike
 
 
-def _other_object(found: Touched, text: str, database: str) -> None:
+def _other_object(found: Affected, text: str, database: str) -> None:
     match = _OBJECT.match(text)
     if match is None:
         return

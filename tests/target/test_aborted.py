@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import create_engine
 
 from rplctl.errors import TargetError
-from rplctl.target.severed import is_severed, sever, watch_connections
+from rplctl.target.aborted import abort, is_aborted, watch_connections
 
 
 class Connection(sqlite3.Connection):
@@ -18,10 +18,10 @@ def test_a_severed_engine_makes_no_connection_again() -> None:
     engine = create_engine("sqlite://", connect_args={"factory": Connection})
     watch_connections(engine)
     with engine.connect():
-        assert not is_severed(engine)
-    sever(engine)
+        assert not is_aborted(engine)
+    abort(engine)
     engine.dispose()
-    assert is_severed(engine)
+    assert is_aborted(engine)
     with pytest.raises(TargetError, match="cut off") as caught:
         engine.connect()
     assert not caught.value.transient

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from rplctl.clone.changed_keys import MOST_KEYS, changed_keys
 from rplctl.clone.received import Received
-from rplctl.clone.touched import MOST_KEYS, touched_keys
 from rplctl.position import BinlogPosition
 from rplctl.schema.source_catalog import read_catalog
 from rplctl.source.survey import Query
@@ -71,7 +71,7 @@ def test_touched_rows_are_found_by_their_keys(server: MariadbServer, query: Quer
         for kind in ("sqlite", "mysql"):
             received = Received(replica.channel, server.server_id, by_gtid=False)
             wait_until(lambda received=received: received.begin_behind(low), 60)  # type: ignore[misc]
-            found[kind] = touched_keys(
+            found[kind] = changed_keys(
                 received.until(high, 30, lambda _: False), low, high, models, kind, folds_names=False
             )
     finally:
@@ -80,10 +80,10 @@ def test_touched_rows_are_found_by_their_keys(server: MariadbServer, query: Quer
         assert {str(key[0]).strip("b'") for key in of_kind.pop(("k", "T0"))} == {"0", "1x"}
     assert set(found["sqlite"]) == {("k", f"t{n}") for n in range(len(keys))} == set(found["mysql"])
     server.sql(f"{MODE}; USE k; UPDATE t0 SET v = 'new'")
-    for name, touched in found["sqlite"].items():
-        assert len(touched) == len(found["mysql"][name])
-        counts = [int(query(Sql(f"SELECT COUNT(*) FROM k.{name[1]} WHERE {one}"))[0][0]) for one in touched.values()]
+    for name, changed in found["sqlite"].items():
+        assert len(changed) == len(found["mysql"][name])
+        counts = [int(query(Sql(f"SELECT COUNT(*) FROM k.{name[1]} WHERE {one}"))[0][0]) for one in changed.values()]
         assert set(counts) == {0, 1}, (name, counts)
         wanted = int(query(Sql(f"SELECT COUNT(*) FROM k.{name[1]} WHERE v = 'new'"))[0][0])
-        news = query(Sql(f"SELECT COUNT(*) FROM k.{name[1]} WHERE v = 'new' AND ({' OR '.join(touched.values())})"))
-        assert sum(counts) == wanted == int(news[0][0]), (tables[name[1]], touched)
+        news = query(Sql(f"SELECT COUNT(*) FROM k.{name[1]} WHERE v = 'new' AND ({' OR '.join(changed.values())})"))
+        assert sum(counts) == wanted == int(news[0][0]), (tables[name[1]], changed)

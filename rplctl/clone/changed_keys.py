@@ -32,7 +32,7 @@ from rplctl.schema.statement import TableName
 from rplctl.sql_text import NOTHING, Sql, joined
 from rplctl.target.registry import value_form
 
-Touched = dict[Key, Sql]  # each with the condition that finds it on the source
+ChangedKeys = dict[Key, Sql]  # each with the condition that finds it on the source
 MOST_KEYS: Final = 10_000  # of a table
 _LONGEST: Final = 16 << 10  # of a key's condition
 _NOTHING: Final = MysqlGtidSet()
@@ -60,7 +60,7 @@ def _is_sure(column: Column) -> bool:
     return column.type in _SURE and not (column.type == "year" and column.length == 2)
 
 
-def touched_keys(  # noqa: PLR0913 - a piece of the log, and how it is read
+def changed_keys(  # noqa: PLR0913 - a piece of the log, and how it is read
     batches: Iterable[RelayGroups],
     low: BinlogPosition,
     high: BinlogPosition,
@@ -68,13 +68,13 @@ def touched_keys(  # noqa: PLR0913 - a piece of the log, and how it is read
     kind: str,
     *,
     folds_names: bool,
-) -> dict[TableName, Touched]:
+) -> dict[TableName, ChangedKeys]:
     """Behind `low`, up to and with `high`; keys as that kind of target takes them. `folds_names`: to the source names
     in other letters are the same. Raises Unsure; errors of `batches` pass through.
     """
     logged: Callable[[TableName], TableName] = alike if folds_names else lambda name: name
     tables = {logged((model.database, model.name)): model for model in models if key_columns(model)}
-    found: dict[TableName, Touched] = {name: {} for name in tables}
+    found: dict[TableName, ChangedKeys] = {name: {} for name in tables}
     for groups in batches:
         for number in range(count_up_to(groups, high)):
             is_due = found and low.is_before(groups.scan.source_position(number))
@@ -84,11 +84,11 @@ def touched_keys(  # noqa: PLR0913 - a piece of the log, and how it is read
     return {(tables[name].database, tables[name].name): keys for name, keys in found.items()}
 
 
-def _has_added(  # noqa: PLR0913 - as `touched_keys`
+def _has_added(  # noqa: PLR0913 - as `changed_keys`
     groups: RelayGroups,
     number: int,
     tables: Mapping[TableName, TableModel],
-    found: dict[TableName, Touched],
+    found: dict[TableName, ChangedKeys],
     kind: str,
     logged: Callable[[TableName], TableName],
 ) -> bool:
@@ -103,7 +103,7 @@ def _has_added(  # noqa: PLR0913 - as `touched_keys`
         name = logged((table_map.database, table_map.table))
         if name not in found:
             continue
-        more: Touched = {}
+        more: ChangedKeys = {}
         if table_map.column_count == len(tables[name].columns):
             with suppress(BinlogFormatError):
                 more = dict(_keys(*read_images(groups, events, at, table_map, tables[name]), tables[name], kind))

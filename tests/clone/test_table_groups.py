@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rplctl.clone.families import families, parents_first, together
+from rplctl.clone.table_groups import parents_first, table_groups, together
 from rplctl.schema.dump import load_catalog
 from rplctl.schema.model import TableModel
 from rplctl.schema.statement import TableName
@@ -24,7 +24,7 @@ def names(members: list[TableName]) -> str:
 
 
 def test_tables_that_are_linked_by_whatever_way_are_one_family() -> None:
-    found = families(tables("x", "c>p", "p", "q>p", "s>s", "a>b", "b>a", "o>elsewhere"))
+    found = table_groups(tables("x", "c>p", "p", "q>p", "s>s", "a>b", "b>a", "o>elsewhere"))
     assert sorted(map(names, found)) == ["ab", "cpq", "o", "s", "x"]
 
 
