@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rplctl.applier.apply.batch import NOT_IN_XA, BatchApplier
+from rplctl.applier.apply.batch import BatchApplier
+from rplctl.applier.apply.ordered_batch import NOT_IN_XA
 from rplctl.applier.feed.plan import plan_batches
 from rplctl.applier.spark.in_process import InProcessPipeline
 from rplctl.channel import Channel

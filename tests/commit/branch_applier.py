@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rplctl.applier.apply import batch, bulk
+from rplctl.applier.apply import bulk, committer
 from rplctl.applier.apply.batch import BatchApplier
 from rplctl.applier.feed.plan import plan_batches
 from rplctl.applier.interrupt import Interrupter
@@ -37,7 +37,7 @@ def apply_log(datadir: Path, log: Path, options: dict[str, Any], stop: int | Non
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(bulk, "WORTH_A_BRANCH", 1)
-        patched.setattr(batch, "commit_in_branches", counted)
+        patched.setattr(committer, "commit_in_branches", counted)
         _apply(datadir, log, options, stop)
     return len(split)
 

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from rplctl import mysql_errors as er
+from rplctl.applier.apply.committer import How
 from rplctl.applier.apply.live_tables import TableSource
 from rplctl.applier.apply.table_groups import ConflictingGroups, TableGroups
 from rplctl.applier.decode.filter_rules import ReplicationFilter
@@ -99,10 +100,6 @@ class BulkApplier:
         self.rows_by_spark += by_spark
         self.rows_by_driver += by_driver
 
-    def change_one_by_one(self, table: TableName) -> None:
-        """Its rows that are alike are not the same to the target (KeylessMismatch)."""
-        self._one_by_one_tables |= {table}
-
     def close(self) -> None:
         """End with what was begun ahead."""
         self._ahead.close()
@@ -130,9 +127,17 @@ class BulkApplier:
         """Decode and apply job by job, in one transaction: memory depends on the size of a job, not of the batch.
 
         `commit` executes its argument in that transaction. Raises Inconsistent, NotTransactional, KeylessMismatch
-        or CountMismatch if the batch does not fit in bulk, Entangled if it may fit now. In all these cases nothing of
+        or CountMismatch if the batch does not fit in bulk, ConflictingGroups if it may fit now. Then nothing of
         the batch is applied.
         """
+        try:
+            return self._apply(batch, commit)
+        except KeylessMismatch as error:
+            log.info("%s; from here on they are changed one by one", error)
+            self._one_by_one_tables |= {error.table}
+            raise
+
+    def _apply(self, batch: Batch, commit: Callable[..., None]) -> int:
         changes = by_spark = 0
         with self._interrupter.work(), event_range(batch, self._unpacked_bytes, self._spool_folder) as events:
             decoded = self._decoded(events)
@@ -153,7 +158,8 @@ class BulkApplier:
                         raise Inconsistent("rows with foreign_key_checks=0 behind others")
 
             try:
-                commit(apply_jobs, foreign_keys=not unchecked, in_branches=self._is_split)
+                how = How.PARALLEL if self._is_split else How.TOGETHER
+                commit(apply_jobs, foreign_keys=not unchecked, how=how)
             except (CountMismatch, TargetError) as error:
                 if not (self._groups.are_shared and _is_conflict(error)):
                     raise  # of one connection alone: the position's row may be held by somebody, too

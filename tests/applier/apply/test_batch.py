@@ -103,7 +103,7 @@ def test_a_long_batch_that_does_not_fit_is_halved_and_stops_at_the_same_transact
     stops, most_in_order = [], []
     for most in (1000, 4):
         in_order = transactions_in_order(monkeypatch)
-        monkeypatch.setattr("rplctl.applier.apply.batch.MOST_IN_ORDER", most)
+        monkeypatch.setattr("rplctl.applier.apply.strategy.MOST_IN_ORDER", most)
         instance = Instance(tmp_path / str(most))
         instance.apply(demo_groups(FILES[0]))
         instance.execute("DELETE FROM shop__customers WHERE id = (SELECT max(id) FROM shop__customers)")
@@ -185,7 +185,7 @@ def test_a_transient_error_is_tried_again_behind_what_is_committed(
     """Each transaction is a commit here; an error comes after one of them, and another after three."""
     batch = short_bulk(instance)
     monkeypatch.setattr("rplctl.applier.apply.batch.RETRY_PAUSE_SECONDS", 0)
-    monkeypatch.setattr("rplctl.applier.apply.batch.MOST_IN_ORDER", 1)
+    monkeypatch.setattr("rplctl.applier.apply.strategy.MOST_IN_ORDER", 1)
     monkeypatch.setattr(instance.target, "apply_chunks", misfit)
     commits = commits_of(instance, monkeypatch)
     failures = {1: 1213, 3: 2013}

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from rplctl.applier.apply.bulk import BulkApplier
+from rplctl.applier.apply.committer import How
 from rplctl.applier.decode.net_changes import Inconsistent
 from rplctl.applier.feed.batch_size import FIRST_BYTES_AS_TEXT, FIRST_BYTES_AS_VALUES
 from rplctl.applier.feed.plan import Batch, BatchKind, plan_batches
@@ -143,8 +144,8 @@ def apply_jobs(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> Jobs:
     """Apply one batch that is decoded as the given jobs; the transaction says whether foreign keys act in it."""
     parts.pipeline.largest_job = 1  # each piece of the log is a job
 
-    def commit(apply: Callable[[], None], *, foreign_keys: bool, in_branches: bool) -> None:
-        assert not in_branches
+    def commit(apply: Callable[[], None], *, foreign_keys: bool, how: How) -> None:
+        assert how is How.TOGETHER
         parts.said.append(foreign_keys)
         apply()
 
@@ -241,15 +242,15 @@ def test_large_tables_that_nothing_joins_are_shared_among_branches(tmp_path: Pat
     branches = SimpleNamespace(count=2, apply=lambda shares: shared.append(sorted(shares)))
     parts = Parts(tmp_path, branches=branches)
     parts.pipeline.decode = lambda splits, catalog: [chunk("t", 2000), chunk("u", 2000)]
-    asked: list[bool] = []
+    asked: list[How] = []
 
-    def commit(apply: Callable[[], None], *, foreign_keys: bool, in_branches: bool) -> None:
-        asked.append(in_branches)
+    def commit(apply: Callable[[], None], *, foreign_keys: bool, how: How) -> None:
+        asked.append(how)
         apply()
 
     for _ in range(2):
         assert parts.bulk.apply(demo_batch(), commit) == 4000
-    assert (asked, shared) == ([True, True], [[0, 1], [0, 1]])
+    assert (asked, shared) == ([How.PARALLEL, How.PARALLEL], [[0, 1], [0, 1]])
     parts.bulk.close()
 
 
@@ -343,11 +344,15 @@ def test_tables_whose_rows_go_one_by_one_are_told_to_the_tasks(parts: Parts) -> 
         given.extend(splits)
         return []
 
+    def refuse(apply: Callable[[], None], **_: object) -> None:
+        raise KeylessMismatch("d", "bag", "two rows instead of one")
+
     parts.pipeline.decode = decode
-    parts.bulk.change_one_by_one(("d", "bag"))
+    with pytest.raises(KeylessMismatch):
+        parts.bulk.apply(batch, refuse)
     parts.bulk.apply(batch, lambda apply, **_: apply())
     parts.bulk.forget_tables()
     parts.bulk.apply(batch, lambda apply, **_: apply())
-    told, forgotten = given
+    _, told, forgotten = given
     assert told.in_order == {("d", "bag")} and told.length_prefixed and told.bulk_rows == 0
     assert forgotten.in_order == frozenset() and forgotten.start == batch.start

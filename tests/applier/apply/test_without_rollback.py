@@ -289,7 +289,7 @@ def test_images_that_leave_columns_out_go_one_by_one(
     groups = log_of(written(2), "MINIMAL")
     instance = make(groups)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("rplctl.applier.apply.batch.keep_group", lambda *_: pytest.fail("a group"))
+        patched.setattr("rplctl.applier.apply.committer.keep_group", lambda *_: pytest.fail("a group"))
         apply_rest(instance, groups)
     assert content(target_server) == content(mariadb)
 

@@ -97,7 +97,7 @@ def deletes_before_it_writes(switch: Any, store: bool) -> None:
     switch.store_option()
 
 
-COMMIT = "rplctl.applier.apply.batch.commit_group"
+COMMIT = "rplctl.applier.apply.committer.commit_group"
 BROKEN = {
     "position before data": ("crash_commit_before", "marker", COMMIT, position_first),
     "data before position": ("crash_commit_before", "transaction", COMMIT, data_first),

@@ -1,0 +1,165 @@
+"""The strategies that apply a batch, the reasons why one rejects it, and what is tried next (design D2).
+
+Invariant: a strategy that rejects a batch has committed nothing of `Rejected.batch`, and the position is before it.
+`NEXT` is the only place that chooses: a pair that is not in it raises the error (docs/architecture.md has the diagram).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import partial
+
+from rplctl import mysql_errors as er
+from rplctl.applier.apply.live_tables import NotTransactional
+from rplctl.applier.apply.table_groups import ConflictingGroups
+from rplctl.applier.decode.net_changes import Inconsistent
+from rplctl.applier.feed.plan import Batch, BatchKind, check_passed_over
+from rplctl.commit.ambiguous_commit import InDoubt
+from rplctl.errors import LockBusy, RplError
+from rplctl.target.base import CountMismatch, KeylessMismatch
+
+MOST_IN_ORDER = 1000  # transactions that are gone through in order when they do not fit in bulk
+BYTES_IN_ORDER = 1 << 20  # of log, where nothing can be rolled back: what a crash repeats
+
+
+class Strategy(Enum):
+    """How a batch is applied."""
+
+    PASS_OVER = auto()  # nothing is applied, the position moves
+    LAKE = auto()  # every change is a row of its table's log
+    BULK = auto()  # net changes, all in one transaction
+    NO_ROLLBACK = auto()  # in the source's order, into tables that cannot roll back; one commit for all
+    IN_ORDER = auto()  # in the source's order, all in one transaction
+    ALONE = auto()  # one transaction of the source; STOP may cut it off
+    ALONE_UNCUT = auto()  # one transaction of the source, which STOP waits for
+
+
+class Reason(Enum):
+    """Why a strategy rejects a batch."""
+
+    UNFIT = auto()  # its changes are not net changes, or its transactions cannot share one
+    KEEPS_CHANGES = auto()  # a table cannot roll back
+    CONFLICT = auto()  # two connections changed what belongs together; the next attempt does not split it
+    ROWS_ALIKE = auto()  # the target tells rows of a table without a key apart; the next attempt knows that table
+    REFUSED = auto()  # the target refused a change, or counted other rows
+    NOT_BY_ROWS = auto()  # a lock is held, or a file cannot be written: no row is the reason
+    NOT_REPEATABLE = auto()  # a crash could not repeat the group
+    STOPPED_WITHIN = auto()  # a transaction of the group failed; those before it are committed
+
+
+@dataclass(frozen=True)
+class Applied:
+    """`changes`: committed row changes."""
+
+    changes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rejected:
+    """`batch` is what was not applied, after `changes` row changes that were committed. `error`: raised at the end."""
+
+    reason: Reason
+    batch: Batch
+    error: Exception
+    changes: int = 0
+
+
+@dataclass(frozen=True)
+class Work:
+    """One step of the plan: a batch and the strategy that applies it."""
+
+    strategy: Strategy
+    batch: Batch
+
+
+Way = Callable[[Rejected, Callable[[], None]], Iterator[Work]]
+
+
+def each_alone(batch: Batch, check: Callable[[], None], strategy: Strategy = Strategy.ALONE) -> Iterator[Work]:
+    """Yield each transaction for itself; `check` is called before each and raises Stopped."""
+    for group in batch.one_by_one():
+        check()
+        if group.kind is BatchKind.SKIP:
+            check_passed_over(group)
+            yield Work(Strategy.PASS_OVER, group)
+        else:
+            yield Work(strategy, group)
+
+
+def _whole(strategy: Strategy) -> Way:
+    return lambda rejected, _: iter([Work(strategy, rejected.batch)])
+
+
+def _one_by_one(rejected: Rejected, check: Callable[[], None], strategy: Strategy = Strategy.ALONE) -> Iterator[Work]:
+    return each_alone(rejected.batch, check, strategy)
+
+
+def _parts(rejected: Rejected, _: Callable[[], None]) -> Iterator[Work]:
+    return (Work(Strategy.NO_ROLLBACK, part) for part in rejected.batch.parts(MOST_IN_ORDER, BYTES_IN_ORDER))
+
+
+def _halves(rejected: Rejected, _: Callable[[], None]) -> Iterator[Work]:
+    """Nearly all of a long batch fits in bulk, and in order it would take minutes to find what does not."""
+    if rejected.batch.last - rejected.batch.first <= MOST_IN_ORDER:
+        return iter([Work(Strategy.IN_ORDER, rejected.batch)])
+    return (Work(Strategy.BULK, half) for half in rejected.batch.halves())
+
+
+def _lake_halves(rejected: Rejected, _: Callable[[], None]) -> Iterator[Work]:
+    """Where a change cannot be kept, all transactions before its own are."""
+    if rejected.batch.last - rejected.batch.first == 1:
+        raise rejected.error
+    return (Work(Strategy.LAKE, half) for half in rejected.batch.halves())
+
+
+_UNCUT = partial(_one_by_one, strategy=Strategy.ALONE_UNCUT)
+NEXT: dict[tuple[Strategy, Reason], Way] = {
+    (Strategy.LAKE, Reason.REFUSED): _lake_halves,
+    (Strategy.BULK, Reason.UNFIT): _whole(Strategy.IN_ORDER),
+    (Strategy.BULK, Reason.KEEPS_CHANGES): _parts,
+    (Strategy.BULK, Reason.CONFLICT): _whole(Strategy.BULK),
+    (Strategy.BULK, Reason.ROWS_ALIKE): _whole(Strategy.BULK),
+    (Strategy.BULK, Reason.REFUSED): _halves,
+    (Strategy.BULK, Reason.NOT_BY_ROWS): _halves,
+    (Strategy.NO_ROLLBACK, Reason.NOT_REPEATABLE): _UNCUT,
+    (Strategy.NO_ROLLBACK, Reason.STOPPED_WITHIN): _UNCUT,
+    (Strategy.IN_ORDER, Reason.UNFIT): _one_by_one,
+    (Strategy.IN_ORDER, Reason.REFUSED): _one_by_one,
+    (Strategy.IN_ORDER, Reason.NOT_BY_ROWS): _one_by_one,
+}
+_REASONS: tuple[tuple[type[Exception], Reason], ...] = (  # the first that fits
+    (Inconsistent, Reason.UNFIT),
+    (NotTransactional, Reason.KEEPS_CHANGES),
+    (ConflictingGroups, Reason.CONFLICT),
+    (KeylessMismatch, Reason.ROWS_ALIKE),
+    (CountMismatch, Reason.REFUSED),
+    (LockBusy, Reason.NOT_BY_ROWS),
+    (RplError, Reason.REFUSED),
+)
+
+
+def outcome_of(apply: Callable[[], int], batch: Batch) -> Applied | Rejected:
+    """Apply, and make a value of what speaks against it. Raises transient errors, and InDoubt: the batch may be
+    committed, so that nothing of it is tried again before the position is read.
+    """
+    try:
+        return Applied(apply())
+    except InDoubt:
+        raise
+    except (Inconsistent, NotTransactional, CountMismatch, RplError) as error:
+        if getattr(error, "transient", False):
+            raise
+        reason = next(reason for kind, reason in _REASONS if isinstance(error, kind))
+        if isinstance(error, RplError) and error.errno == er.ERROR_ON_WRITE:
+            reason = Reason.NOT_BY_ROWS
+        return Rejected(reason=reason, batch=batch, error=error)
+
+
+def next_work(strategy: Strategy, rejected: Rejected, check: Callable[[], None]) -> Iterator[Work]:
+    """Return the work that takes the rejected batch's place. Raises the batch's error where there is none."""
+    way = NEXT.get((strategy, rejected.reason))
+    if way is None:
+        raise rejected.error
+    return way(rejected, check)

@@ -1,0 +1,116 @@
+"""Which strategy takes a batch that another one rejects; docs/architecture.md has the same table."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from rplctl import mysql_errors as er
+from rplctl.applier.apply import strategy
+from rplctl.applier.apply.live_tables import NotTransactional
+from rplctl.applier.apply.strategy import NEXT, Applied, Reason, Rejected, Strategy, next_work, outcome_of
+from rplctl.applier.apply.table_groups import ConflictingGroups
+from rplctl.applier.decode.net_changes import Inconsistent
+from rplctl.applier.feed.plan import Batch, BatchKind, plan_batches
+from rplctl.commit.ambiguous_commit import InDoubt
+from rplctl.errors import LockBusy, RplError, TargetError
+from rplctl.target.base import CountMismatch, KeylessMismatch
+from tests.applier.demo_log import demo_groups
+from tests.house.code import ROOT
+
+ERROR = RplError("the batch's own error")
+
+
+@pytest.fixture
+def batch() -> Batch:
+    groups = demo_groups()
+    found = next(batch for batch in plan_batches(groups, len(groups.scan)) if batch.kind is BatchKind.BULK)
+    return replace(found, last=found.first + 8)
+
+
+def rejected(batch: Batch, reason: Reason) -> Rejected:
+    return Rejected(reason=reason, batch=batch, error=ERROR)
+
+
+def documented() -> dict[tuple[Strategy, Reason], Strategy]:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    rows = re.findall(r"^\| `([A-Z_]+)`[^|]*\| `([A-Z_]+)`[^|]*\| `([A-Z_]+)`", text, re.M)
+    return {(Strategy[name], Reason[reason]): Strategy[following] for name, reason, following in rows}
+
+
+def test_the_page_of_the_architecture_has_each_edge_and_no_other(batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(strategy, "MOST_IN_ORDER", 4)  # so that eight transactions are many
+    first = {edge: next(next_work(edge[0], rejected(batch, edge[1]), lambda: None)).strategy for edge in NEXT}
+    assert first == documented()
+
+
+@pytest.mark.parametrize("edge", NEXT, ids=lambda edge: f"{edge[0].name}-{edge[1].name}")
+def test_the_next_work_is_the_rejected_batch_in_its_order(
+    batch: Batch, edge: tuple[Strategy, Reason], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for most in (1000, 4):
+        monkeypatch.setattr(strategy, "MOST_IN_ORDER", most)
+        works = list(next_work(edge[0], rejected(batch, edge[1]), lambda: None))
+        assert (works[0].batch.first, works[-1].batch.last) == (batch.first, batch.last)
+        assert all(one.batch.last == other.batch.first for one, other in pairwise(works))
+
+
+def test_a_pair_that_is_not_in_the_table_raises_the_batchs_error(batch: Batch) -> None:
+    for edge in [(name, reason) for name in Strategy for reason in Reason if (name, reason) not in NEXT]:
+        with pytest.raises(RplError) as caught:
+            next_work(edge[0], rejected(batch, edge[1]), lambda: None)
+        assert caught.value is ERROR
+
+
+def test_one_transaction_that_a_lake_refuses_is_its_error(batch: Batch) -> None:
+    with pytest.raises(RplError) as caught:
+        next_work(Strategy.LAKE, rejected(replace(batch, last=batch.first + 1), Reason.REFUSED), lambda: None)
+    assert caught.value is ERROR
+
+
+def test_a_stop_comes_between_two_transactions(batch: Batch) -> None:
+    asked: list[int] = []
+    works = next_work(Strategy.IN_ORDER, rejected(batch, Reason.REFUSED), lambda: asked.append(1))
+    next(works)
+    assert len(asked) == 1
+    next(works)
+    assert len(asked) == 2
+
+
+REASONS = [
+    (Inconsistent("x"), Reason.UNFIT),
+    (NotTransactional("x"), Reason.KEEPS_CHANGES),
+    (ConflictingGroups("x"), Reason.CONFLICT),
+    (KeylessMismatch("d", "t"), Reason.ROWS_ALIKE),
+    (CountMismatch("x"), Reason.REFUSED),
+    (TargetError("x", errno=1062), Reason.REFUSED),
+    (RplError("x", errno=er.ERROR_ON_WRITE), Reason.NOT_BY_ROWS),
+    (LockBusy("x"), Reason.NOT_BY_ROWS),
+]
+
+
+def raising(error: Exception) -> Any:
+    def apply() -> int:
+        raise error
+
+    return apply
+
+
+@pytest.mark.parametrize(("error", "reason"), REASONS, ids=lambda value: type(value).__name__)
+def test_an_error_becomes_the_reason_of_the_rejection(batch: Batch, error: Exception, reason: Reason) -> None:
+    assert outcome_of(raising(error), batch) == Rejected(reason=reason, batch=batch, error=error)
+
+
+@pytest.mark.parametrize("error", [InDoubt("x"), TargetError("x", errno=1213, transient=True)], ids=["doubt", "passes"])
+def test_an_error_that_says_nothing_of_the_batch_is_raised(batch: Batch, error: Exception) -> None:
+    with pytest.raises(TargetError) as caught:
+        outcome_of(raising(error), batch)
+    assert caught.value is error
+
+
+def test_what_is_applied_is_counted(batch: Batch) -> None:
+    assert outcome_of(lambda: 3, batch) == Applied(3)
