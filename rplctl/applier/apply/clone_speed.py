@@ -45,5 +45,5 @@ class CloneSpeed:
             "clone_bytes": 0 if is_over else int(rate),
             "clone_left": int(bytes_left(rows) / rate) if rate >= 1 and not is_over else None,
             "clone_moved": self.moved,
-            "clone_trouble": "" if is_over else self.incident,
+            "clone_incident": "" if is_over else self.incident,
         }
