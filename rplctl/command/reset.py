@@ -63,8 +63,8 @@ def reset(
             return ResetResult(channel_name, (), False, dry_run, (*finished, note))
         index = RelayLogIndex(channel)
         names = tuple(sorted({*index.names(), *index.files()}))
-        is_fit = repositories.target_is_fit()  # else its rows are not ours
-        if not is_fit and repositories.relay_log_info.exists() and repositories.relay_log_info.kind is TABLE:
+        is_fit, is_own = repositories.target_is_fit(), repositories.target_has_own_rows()
+        if not is_own and repositories.relay_log_info.exists() and repositories.relay_log_info.kind is TABLE:
             repositories.refuse_unfit_target()
         if not dry_run and is_fit and not everything:
             # a lake's batch that is in some tables only is finished while its position is known
@@ -92,7 +92,7 @@ def reset(
         finish_prepared(config, channel, repositories.engine)
         if kept.gtid_executed and not everything:
             keep_models(repositories, repositories.relay())
-        elif is_fit and repositories.target_has("rplctl_commit_marker"):
+        elif is_own and repositories.target_has("rplctl_commit_marker"):
             if repositories.relay_log_info.exists():  # a kill from here on leaves a position that needs no marker
                 relay = replace(repositories.relay_log_info.read(), left_at="")
                 repositories.relay_log_info.flush(relay, force=True)
@@ -107,7 +107,7 @@ def reset(
             channel.status_path(role).unlink(missing_ok=True)
         if everything:
             SkippedObjects(channel).clear()
-            _forget_channel(repositories, has_rows=is_fit)
+            _forget_channel(repositories, has_rows=is_own)
         note_event(config.datadir, channel_name, "reset", "RESET SLAVE ALL" if everything else "RESET SLAVE")
         return ResetResult(channel_name, names, everything, dry_run=False, notes=finished)
 
@@ -131,9 +131,11 @@ def _kept(repositories: Repositories, *, keeps_gtids: bool) -> RelayLogInfo:
 
 def _remove_marker(repositories: Repositories) -> None:
     from rplctl.commit.marker import remove_marker
+    from rplctl.commit.written_source import forget_written
     from rplctl.own_tables.owner import disown_channel
 
     engine, channel = repositories.engine(), repositories.channel.name
+    forget_written(repositories.channel)
     remove_marker(channel, engine)
     with mapped_errors(engine.dialect.name), engine.begin() as connection:
         disown_channel(connection, channel)
@@ -143,6 +145,7 @@ def _forget_channel(repositories: Repositories, *, has_rows: bool) -> None:
     """RESET SLAVE ALL: no record, no status, no log of the channel stays; replicated tables do. `has_rows`: in the
     target.
     """
+    from rplctl.commit.written_source import forget_written
     from rplctl.own_tables.tables import forget_channel
     from rplctl.repository.table import is_file_missing
 
@@ -150,6 +153,7 @@ def _forget_channel(repositories: Repositories, *, has_rows: bool) -> None:
     if has_rows and not is_file_missing(engine := repositories.engine()):
         with mapped_errors(engine.dialect.name), engine.begin() as connection:
             forget_channel(connection, channel.name)
+    forget_written(channel)
     repositories.master_info.remove()
     forget_options(repositories.config.datadir, channel.name, FILTERS)
     remove_file(channel.relay_log_index_path)

@@ -4,6 +4,7 @@ A commit passes through these files in this order:
 
 position_store     chooses who keeps the applier's position, per commit mode (design D3); mode transaction
 belonging          whether the target belongs to the stored position, and to this instance (D29)
+written_source     the source that this instance wrote last as the owner's
 step               the positions before and after a commit
 transaction        the one transaction: compare-and-swap the position, apply, commit, with named crash points
 noted              statements that commit by themselves are noted first, and carried out once (D28)

@@ -10,7 +10,13 @@ applier's last status, which RESET and CHANGE MASTER remove. A position that the
 was committed, needs no marker.
 
 Whose the rows are is in rplctl_channel_owner (own_tables/owner.py). Rows without an owner are of an older rplctl: they
-are adopted. A source is compared where the position is one in its log. GTIDs lead on from any server that has them.
+are adopted. The owner's source must be one of two:
+
+    the channel's present source        the same server, at the same place or with the same UUID
+    the one that was written last       by this instance (written_source.py); the source then has changed since: by GTID
+                                        that is a failover, unless the target has less than a FILE says
+
+Any other source means that the target is of another time: it was restored, or a copy of this instance works in it.
 """
 
 from __future__ import annotations
@@ -24,10 +30,12 @@ from sqlalchemy import Connection, Engine, delete, update
 
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel
-from rplctl.commit.marker import read_marker
+from rplctl.commit.marker import file_counts, read_marker
 from rplctl.commit.step import CommitMode
+from rplctl.commit.written_source import note_written, was_written_last
 from rplctl.config import Config
 from rplctl.errors import TargetError, for_channel
+from rplctl.event.gtid import is_executed
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.instance_id import instance_id, instance_place, made_instance_id
 from rplctl.own_tables.lake_batch import last_batch
@@ -44,6 +52,7 @@ from rplctl.target.registry import KINDS, is_missing_file
 from rplctl.target_url import url_without_password
 
 TAKE_OVER: Final = "--take-over-target"
+_COPY_AGAIN: Final = "rplctl reset --forget-gtids --yes && rplctl clone --replace --yes"
 
 
 class TargetState(StrEnum):
@@ -65,6 +74,8 @@ class Belonging:
     state: TargetState
     error: UnfitTarget | None = None  # what a start ends with; None when it is ready
     note: str = ""  # what a start says when it is ready
+    has_own_rows: bool = True  # those there belong to this instance, maybe with another source
+    continues: bool = False  # the operator may continue by the GTIDs in the target
 
 
 _READY: Final = Belonging(TargetState.READY)
@@ -81,20 +92,24 @@ def belonging_of(config: Config, channel: Channel, engine: Callable[[], Engine])
         return _lost(config, channel, file) if has_applied else _READY
     with mapped_errors(engine().dialect.name), engine().connect() as connection:
         owner = read_owner(connection, channel.name)
-        has_marker = _has_marker(connection, channel.name)
+        marker, in_step = _marker(connection, channel.name)
         is_lake_whole = _has_batches(config, channel, engine(), connection)
     ready = _READY
     if owner is not None:
         ours, by_gtid = identity_of(config, channel, engine)
-        is_same = owner.is_same_source(ours)
-        if owner.Instance_id != ours.Instance_id or not (by_gtid or is_same):
+        if owner.Instance_id != ours.Instance_id:
             return _of_another(channel, owner, ours)
-        if not is_same:
-            ready = Belonging(TargetState.READY, note=_of_another_source(channel, owner, ours))
+        if not owner.is_known_source(ours):
+            is_same = owner.is_same_source(ours)
+            is_honest = (is_same or by_gtid) and was_written_last(channel, owner, default=has_applied)
+            if not is_honest or not (is_same or _has_all(marker, file, in_step=in_step)):
+                return _of_another_time(config, channel, (owner, ours), by_gtid=by_gtid)
+            if not is_same:
+                ready = Belonging(TargetState.READY, note=_of_another_source(channel, owner, ours))
     if not is_lake_whole:
         return _lost(config, channel, file)
     is_enough = owner is not None and owner.Kept_by != CommitMode.MARKER
-    if not has_applied or has_marker or is_enough or (not has_file and _has_row(config, channel, engine)):
+    if not has_applied or marker is not None or is_enough or (not has_file and _has_row(config, channel, engine)):
         return ready
     return _lost(config, channel, file)
 
@@ -152,6 +167,18 @@ def take_over(config: Config, channel: Channel, engine: Engine) -> None:
             else:
                 connection.execute(update(marker).where(is_ours).values(File_in_step=False))  # so that it counts
         claim_channel(connection, channel.name, ours)
+    note_written(channel, ours)
+
+
+def claim_restored(config: Config, channel: Channel, engine: Engine) -> None:
+    """Give the rows of another time to the present source, whose stored position counts. Raises TargetError."""
+    ours, _ = identity_of(config, channel, lambda: engine)
+    create_own_tables(engine)
+    marker = commit_marker(engine.dialect.name)
+    with mapped_errors(engine.dialect.name), engine.begin() as connection:
+        connection.execute(update(marker).where(marker.c.Channel_name == channel.name).values(File_in_step=True))
+        claim_channel(connection, channel.name, ours)
+    note_written(channel, ours)
 
 
 def _is_missing(config: Config) -> bool:
@@ -170,8 +197,15 @@ def _has_batches(config: Config, channel: Channel, engine: Engine, connection: C
     return taken <= 0 or dialect.lake_tables(engine).claimed(f"rplctl/{channel.name}") >= taken
 
 
-def _has_marker(connection: Connection, channel: str) -> bool:
-    return own_table_exists(connection, "rplctl_commit_marker") and read_marker(connection, channel)[0] is not None
+def _marker(connection: Connection, channel: str) -> tuple[RelayLogInfo | None, bool]:
+    return read_marker(connection, channel) if own_table_exists(connection, "rplctl_commit_marker") else (None, False)
+
+
+def _has_all(marker: RelayLogInfo | None, file: RelayLogInfo | None, *, in_step: bool) -> bool:
+    """False if the target lacks GTIDs that the applier has recorded in a FILE: a failover takes nothing back."""
+    if marker is None or file is None or file_counts(file, in_step):
+        return True
+    return not file.gtid_executed or is_executed(file.gtid_executed, marker.gtid_executed)
 
 
 def _has_row(config: Config, channel: Channel, engine: Callable[[], Engine]) -> bool:
@@ -189,7 +223,7 @@ def _lost(config: Config, channel: Channel, file: RelayLogInfo | None) -> Belong
     error = UnfitTarget(
         TargetState.LOST, f"{text}{position}", channel=name, position=str(position), hint=_ways_back(config, channel)
     )
-    return Belonging(TargetState.LOST, error)
+    return Belonging(TargetState.LOST, error, has_own_rows=False)
 
 
 def _ways_back(config: Config, channel: Channel) -> str:
@@ -226,13 +260,37 @@ def _of_another(channel: Channel, owner: Owner, ours: Owner) -> Belonging:
         hint="stop the other instance, or give this channel another name or target. To take the target over, so that "
         f"the other instance can no longer use it, run: {for_channel('rplctl start', name)} {TAKE_OVER}",
     )
-    return Belonging(TargetState.OTHERS, error)
+    return Belonging(TargetState.OTHERS, error, has_own_rows=False)
+
+
+def _of_another_time(config: Config, channel: Channel, owners: tuple[Owner, Owner], *, by_gtid: bool) -> Belonging:
+    """The rows are of this instance, and of a time when the channel read from another source."""
+    owner, ours = owners
+    name, here, there = channel.name, ours.Source_place, owner.Source_place
+    continues = by_gtid and owner.Kept_by != CommitMode.XA
+    start = for_channel("rplctl start", name)
+    lines = [f"restore a copy of the target from a time when the channel read from {here}, then run: {start}"]
+    if continues:
+        lines.append(
+            f"or, if {here} has all transactions of {there} as after a failover, continue by the GTIDs in the target: "
+            f"{start} {TAKE_OVER}"
+        )
+    else:
+        lines.append(f"or, if you know that the target has all rows up to the stored position: {start} {TAKE_OVER}")
+    if not dialect_of(target_kind(config.target_place)).commits_per_table and ":" in here:
+        lines.append(f"or copy the tables again: {for_channel(_COPY_AGAIN, name)}")
+    error = UnfitTarget(
+        TargetState.OTHERS,
+        f"the target's rows of channel '{name}' belong to {owner.shown}; this is {ours.shown}",
+        channel=name,
+        position="",
+        hint="\n".join(lines),
+    )
+    return Belonging(TargetState.OTHERS, error, continues=continues)
 
 
 def _of_another_source(channel: Channel, owner: Owner, ours: Owner) -> str:
-    """A failover within one topology, or a target that was restored from the time of another source: the GTIDs of the
-    two cannot be told apart before the source is asked.
-    """
+    """A failover within one topology."""
     return (
         f"the target's rows of channel '{channel.name}' belong to {owner.shown}; the channel now reads from "
         f"{ours.Source_place}, and goes on there by the target's GTIDs"

@@ -32,6 +32,7 @@ from rplctl.commit.noted import StatementNotes
 from rplctl.commit.per_table import PerTablePositionStore
 from rplctl.commit.resolve import open_two_phase, several_workers, two_phases_for, verbs_for
 from rplctl.commit.step import CommitMode, PositionStore, taken_over
+from rplctl.commit.written_source import note_written
 from rplctl.commit.xid import branch_prefix
 from rplctl.config import Config
 from rplctl.errors import ConfigError, LockBusy
@@ -195,7 +196,15 @@ def resolve(config: Config, channel: Channel, engine: Engine) -> None:
     counts.
     """
     store = open_position_store(config, channel, engine)
-    store.close(store.open())
+    store.close(opened(store, channel))
+
+
+def opened(store: PositionStore, channel: Channel) -> RelayLogInfo:
+    """Open the store, and record here which source its owner's row in the target has now."""
+    info = store.open()
+    if store.owner is not None:
+        note_written(channel, store.owner)
+    return info
 
 
 def shown_mode(config: Config, store: PositionStore) -> str:

@@ -22,7 +22,7 @@ from rplctl.command.channel.change_options import MasterChanges
 from rplctl.command.channel.context import engine_of, one_engine, open_repositories
 from rplctl.command.process.preparation import prepare
 from rplctl.command.process.start_request import StartRequest
-from rplctl.commit.position_store import open_position_store
+from rplctl.commit.position_store import open_position_store, opened
 from rplctl.commit.step import Step
 from rplctl.commit.transaction import commit_group
 from rplctl.config import Config, load_config
@@ -177,7 +177,7 @@ class Life:
         try:
             create_own_tables(target.engine)
             store = open_position_store(config, self.channel, target.engine)
-            info = store.open()
+            info = opened(store, self.channel)
             by_gtid = self._reads_by_gtid(target.engine)
             feed = RelayFeed(self.channel, 0, by_gtid=by_gtid)
             while transactions and (groups := feed.next(info, 1 << 20)) is not None:

@@ -6,8 +6,12 @@ every transaction once, in the target what the new source has.
 
 from __future__ import annotations
 
+import json
+import sqlite3
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -195,6 +199,60 @@ def test_mysql_sources_change_places_and_no_transaction_is_lost_or_comes_twice(
 ) -> None:
     replica.run("init", "--master-info-repository", repository, "--relay-log-info-repository", repository)
     fail_over(replica, mysql_pair, f"shop_{repository}", ["--master-auto-position", "1"])
+
+
+def restored_from_before_the_failover(replica: Replica, pair: Pair, database: str, by_gtid: Sequence[str]) -> None:
+    """The target's rows are of the first source's time: refused with both, and both ways of the hint end equal."""
+    one, two = pair
+    target, backup = replica.datadir / "target.db", replica.datadir.parent / "backup.db"
+    make_tables(one, database)
+    write(one, database, 2)
+    replica.change_master(one, *by_gtid)
+    replica.run("start", "--until-synced")
+    copy_database(target, backup)
+    write(one, database, 2)
+    replica.run("start", "--until-synced")
+    wait_until(lambda: gtids_of(two) == gtids_of(one))
+    replica.change_master(two)
+    write_with_column(two, database)
+    replica.run("start", "--until-synced")
+    for way in ("continue by the GTIDs in the target: ", "copy the tables again: "):
+        copy_database(backup, target)
+        refused = replica.run("start", "--until-synced", expect=7)
+        assert f":{one.port} (" in refused.stderr and f":{two.port} (" in refused.stderr
+        assert "target_of_another" in replica.run("check", expect=2).stdout
+        commands = next(line for line in replica.status()["Last_SQL_Hint"].splitlines() if way in line).partition(way)[
+            2
+        ]
+        for command in commands.split(" && "):
+            replica.run(*command.split()[1:])
+        wait_for_gtids(replica, two)
+        wait_until(lambda: {row["State"] for row in json.loads(replica.run("show-clone", "--json").stdout)} <= {"done"})
+        replica.run("verify", "--databases", database)
+        replica.run("stop")
+        assert_same_tables(two, replica, database)
+
+
+def write_with_column(server: MariadbServer, database: str) -> None:
+    server.sql(f"ALTER TABLE {database}.audit ADD COLUMN late INT DEFAULT 7")
+    write_after_alter(server, database)
+
+
+def copy_database(file: Path, copy: Path) -> None:
+    """With what is in its write-ahead log, too."""
+    with closing(sqlite3.connect(file)) as one, closing(sqlite3.connect(copy)) as other:
+        one.backup(other)
+
+
+def test_a_mariadb_target_of_before_the_failover_is_refused_and_led_back(replica: Replica, mariadb_pair: Pair) -> None:
+    replica.run("init", "--replicate-do-db", "earlier")
+    restored_from_before_the_failover(replica, mariadb_pair, "earlier", ["--master-use-gtid", "slave_pos"])
+
+
+@pytest.mark.long("test_a_mariadb_target_of_before_the_failover_is_refused_and_led_back holds it for MariaDB.")
+def test_a_mysql_target_of_before_the_failover_is_refused_and_led_back(replica: Replica, mysql_pair: Pair) -> None:
+    replica.run("init", "--replicate-do-db", "earlier", "--relay-log-info-repository", "table")
+    restored_from_before_the_failover(replica, mysql_pair, "earlier", ["--master-auto-position", "1"])
 
 
 @pytest.mark.long("tests/stories/test_back_to_equal.py meets 1236 after a purge.")

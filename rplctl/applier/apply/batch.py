@@ -37,7 +37,7 @@ from rplctl.applier.interrupt import Interrupter
 from rplctl.applier.log_bin.catch_up import catch_up
 from rplctl.applier.spark.pipeline import Pipeline
 from rplctl.channel import Channel
-from rplctl.commit.position_store import open_branches, open_notes
+from rplctl.commit.position_store import open_branches, open_notes, opened
 from rplctl.commit.step import CommitMode, PositionStore
 from rplctl.config import Config
 from rplctl.errors import TargetError
@@ -104,7 +104,7 @@ class BatchApplier:
         interrupter: Interrupter,
     ) -> BatchApplier:
         """Open at the position on which target, repository and binary log agree after a crash. Raises RplError."""
-        info = store.open()
+        info = opened(store, channel)
         store.branches = open_branches(config, channel, target, store)
         server = statement_target(target)
         if server is not None:

@@ -182,10 +182,14 @@ def _forget_source(repositories: Repositories, result: ChangeResult) -> None:
     if is_known or not may_have_target(repositories.config) or not repositories.target_has("rplctl_channel_owner"):
         return
     if repositories.target_is_fit():
-        from rplctl.own_tables.owner import forget_source
+        from rplctl.commit.written_source import note_written
+        from rplctl.own_tables.owner import forget_source, read_owner
 
         with repositories.engine().begin() as connection:
             forget_source(connection, result.channel)
+            owner = read_owner(connection, result.channel)
+        if owner is not None:
+            note_written(repositories.channel, owner)
 
 
 def _is_other_source(old: MasterInfo, new: MasterInfo) -> bool:

@@ -90,6 +90,12 @@ class Repositories:
 
         return belonging_of(self.config, self.channel, self.engine).state is TargetState.READY
 
+    def target_has_own_rows(self) -> bool:
+        """True also where the rows are of a time when the channel had another source. Raises TargetError."""
+        from rplctl.commit.belonging import belonging_of
+
+        return belonging_of(self.config, self.channel, self.engine).has_own_rows
+
     def relay(self) -> RelayLogInfo:
         """A fresh one when there is none; the settings alone after RESET."""
         return self.relay_log_info.stored() or RelayLogInfo(channel_name=self.channel.name)

@@ -2,6 +2,7 @@
 
 start_request  what a start is asked for, and what it says
 preparation    what comes before the threads: records settled, options told
+continued      a restored target of another source goes on by the GTIDs in it
 child          starts receiver and applier, waits until they run, stops them
 start_shared   several channels whose appliers share one process
 service        what systemd is told of it

@@ -33,6 +33,7 @@ from rplctl.command.check.source_end import SourceEnd, source_end
 from rplctl.command.check.sync_record import note_stays
 from rplctl.command.load_schema import seed_models
 from rplctl.command.process.child import Child, spawn
+from rplctl.command.process.continued import continue_by_gtid
 from rplctl.command.process.start_request import StartRequest, StartResult, Until, environment_of
 from rplctl.commit.xid import instance_name
 from rplctl.config import Config
@@ -211,7 +212,10 @@ def _resolve_belonging(config: Config, channel: Channel, request: StartRequest) 
     if found.state is TargetState.OTHERS and request.take_over_target:
         with closing(open_target(config.target_url)) as target:
             target.fence(channel.name)
-            take_over(config, channel, target.engine)
+            if found.continues:
+                continue_by_gtid(repositories)
+            else:
+                take_over(config, channel, target.engine)
         text = f"{found.error.message}; it was taken over"
         note_event(config.datadir, channel.name, "position", text)
         return (Note(text),)

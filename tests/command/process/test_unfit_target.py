@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -87,6 +88,12 @@ def execute(life: Life, script: str) -> None:
 def remove_file(life: Life) -> None:
     for path in life.folder.glob("target.db*"):
         path.unlink()
+
+
+def copy_database(file: Path, copy: Path) -> None:
+    """With what is in its write-ahead log, too."""
+    with closing(sqlite3.connect(file)) as one, closing(sqlite3.connect(copy)) as other:
+        one.backup(other)
 
 
 def replace_with_empty(life: Life) -> None:
@@ -427,18 +434,96 @@ def test_a_failover_to_another_source_goes_on(tmp_path: Path, archive: Archive, 
     start(life)
 
 
-def test_a_target_of_the_time_of_another_source_is_named_by_gtid(tmp_path: Path, archive: Archive) -> None:
-    """It was restored, or another server answers at the address: only the operator knows which."""
+def test_another_server_at_the_same_address_is_named_by_gtid(tmp_path: Path, archive: Archive) -> None:
+    """A failover of the address. The target has all that the applier has recorded, so the channel continues."""
     life = worked(tmp_path / "instance", archive)
-    set_source(life, "11111111-1111-1111-1111-111111111111", by_gtid=True)
+    set_source(life, FIRST, by_gtid=True)
     life.apply(1)
     assert _noted(life) == []
-    set_source(life, "22222222-2222-2222-2222-222222222222", by_gtid=True)
+    set_source(life, SECOND, by_gtid=True)
     (note,) = _noted(life)
-    assert "11111111" in note and "goes on there by the target's GTIDs" in note
+    assert FIRST in note and "goes on there by the target's GTIDs" in note
     assert note in (life.folder / "history.jsonl").read_text()
     life.apply(1)
     assert _noted(life) == [], "its rows are the new source's now"
+
+
+FIRST, SECOND, THIRD = (f"{digit * 8}-1111-1111-1111-111111111111" for digit in "123")
+
+
+def fail_over(life: Life, host: str, uuid: str, *, count: int = 1, is_known: bool = True) -> None:
+    """By `change-master`, with GTIDs; `is_known`: the receiver has connected before the applier starts."""
+    life.change(MasterChanges(master_host=host))
+    if is_known:
+        set_source(life, uuid, by_gtid=True)
+    start(life)
+    life.receive()
+    apply(life, count)
+    set_source(life, uuid, by_gtid=True)
+
+
+@pytest.mark.parametrize("kinds", [("FILE", "FILE"), ("FILE", "TABLE")])
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_target_of_the_time_of_another_source_is_refused_by_gtid(
+    tmp_path: Path, archive: Archive, kinds: tuple[str, str], is_known: bool
+) -> None:
+    """Both sources are named, and no change-master makes the target fit. It continues when the operator says so."""
+    life, backup = worked(tmp_path / "instance", archive, kinds), tmp_path / "backup.db"
+    set_source(life, FIRST, by_gtid=True)
+    fail_over(life, "one", FIRST, is_known=is_known)
+    copy_database(life.folder / "target.db", backup)
+    fail_over(life, "two", SECOND, is_known=is_known)
+    before = life.numbers()
+    remove_file(life)
+    copy_database(backup, life.folder / "target.db")
+    for host, uuid in (("two", SECOND), ("three", THIRD)):
+        with pytest.raises(UnfitTarget) as refused:
+            start(life)
+        assert "one:3306" in refused.value.message, refused.value.message
+        assert f"{host}:3306" in refused.value.message
+        found = check(life.config, "", Limits(60, 300), Scope.OFFLINE)
+        assert "target_of_another" in {finding.code for finding in found.findings} and found.level == 2
+        if uuid == SECOND:
+            life.change(MasterChanges(master_host="three"))
+            set_source(life, THIRD, by_gtid=True)
+    assert len(refused.value.hint.splitlines()) == 3 and refused.value.hint.count("--take-over-target") == 1
+    start(life, take_over=True)
+    start(life)
+    life.receive()
+    apply(life)
+    assert life.numbers()[: len(before)] == before and life.numbers() == list(range(1, TRANSACTIONS + 1))
+
+
+def test_a_target_that_gives_back_a_failover_is_refused_without_a_record(tmp_path: Path, archive: Archive) -> None:
+    """As after an upgrade. The file says that the target had more of the other source."""
+    life, backup = worked(tmp_path / "instance", archive), tmp_path / "backup.db"
+    set_source(life, FIRST, by_gtid=True)
+    apply(life, 1)
+    copy_database(life.folder / "target.db", backup)
+    apply(life, 1)
+    remove_file(life)
+    copy_database(backup, life.folder / "target.db")
+    set_source(life, SECOND, by_gtid=True)
+    (life.channel.run_folder / "target_source.json").unlink()
+    with pytest.raises(UnfitTarget) as refused:
+        start(life)
+    assert FIRST in refused.value.message and SECOND in refused.value.message
+
+
+@pytest.mark.parametrize("everything", [True, False])
+def test_reset_is_a_way_out_of_a_target_of_another_time(tmp_path: Path, archive: Archive, everything: bool) -> None:
+    life, backup = worked(tmp_path / "instance", archive), tmp_path / "backup.db"
+    set_source(life, FIRST, by_gtid=True)
+    fail_over(life, "one", FIRST)
+    copy_database(life.folder / "target.db", backup)
+    fail_over(life, "two", SECOND)
+    remove_file(life)
+    copy_database(backup, life.folder / "target.db")
+    reset(life.config, "", everything=everything)
+    execute(life, "DELETE FROM probe")
+    life.change(MasterChanges(master_binlog_dir=str(archive.folder), master_auto_position=False))
+    life.go_on()
+    assert life.numbers() == list(range(1, TRANSACTIONS + 1))
 
 
 def _noted(life: Life) -> list[str]:

@@ -1,0 +1,35 @@
+"""A target that was restored from the time of another source, and goes on by its GTIDs: the operator said so.
+
+Invariant: what the target holds decides where the channel goes on. All that this instance has fetched after that time
+is forgotten, and the owner's row in the target changes last: until then a start refuses the target, as before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rplctl.command.channel.change_plan import first_place
+from rplctl.command.channel.change_store import keep_models
+from rplctl.command.channel.context import Repositories
+from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition
+from rplctl.relay_log.purge import purge_all
+
+
+def continue_by_gtid(repositories: Repositories) -> None:
+    """Move the channel to the GTIDs in the target. May be cut off and repeated. The caller holds the fence. Raises
+    TargetError.
+    """
+    from rplctl.commit.belonging import claim_restored
+
+    channel, stored = repositories.channel, repositories.relay_log_info
+    purge_all(channel)
+    unread = repositories.master().with_read_position(BinlogPosition("", FIRST_EVENT_POSITION))
+    repositories.master_info.flush(replace(unread, flushed_relay_log_name="", flushed_relay_log_pos=0), force=True)
+    info = stored.read()
+    marker, _ = repositories.marker()
+    if marker is not None:
+        info = info.moved_to(marker)
+    keep_models(repositories, info)
+    begin = info.at(first_place(channel), BinlogPosition("", FIRST_EVENT_POSITION))
+    stored.flush(replace(begin, left_at=""), force=True)
+    claim_restored(repositories.config, channel, repositories.engine())

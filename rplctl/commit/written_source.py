@@ -1,0 +1,53 @@
+"""The source that this instance wrote last into the target as the owner of a channel's rows (design D29).
+
+It is kept in the run folder. An owner in the target that names neither this source nor the channel's present one is of
+another time: the target was restored from a backup.
+
+Invariant: the file is written after the owner's row and never before it. After a crash between the two, the row names
+the channel's present source.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from rplctl.channel import Channel
+from rplctl.durable import private_folder, remove_file, replace_file
+from rplctl.errors import RplError
+from rplctl.own_tables.owner import Owner
+from rplctl.plain_file import parsed_json, read_plain
+
+
+def note_written(channel: Channel, owner: Owner) -> None:
+    """Record the source that the owner's row has now."""
+    if _written(channel) != (wanted := _source(owner)):
+        private_folder(channel.run_folder)
+        replace_file(_path(channel), json.dumps(wanted).encode() + b"\n")
+
+
+def was_written_last(channel: Channel, owner: Owner, *, default: bool) -> bool:
+    """True if this instance wrote the owner's source last; `default` where no record tells it."""
+    written = _written(channel)
+    return default if written is None else written == _source(owner)
+
+
+def forget_written(channel: Channel) -> None:
+    """Forget the record after RESET REPLICA: the owner's row is gone, too."""
+    remove_file(_path(channel))
+
+
+def _written(channel: Channel) -> list[str | int] | None:
+    try:
+        found = parsed_json(read_plain(_path(channel)))
+    except (OSError, ValueError, RplError):
+        return None
+    return found if isinstance(found, list) else None
+
+
+def _source(owner: Owner) -> list[str | int]:
+    return [owner.Source_uuid, owner.Source_server_id, owner.Source_place]
+
+
+def _path(channel: Channel) -> Path:
+    return channel.run_folder / "target_source.json"
