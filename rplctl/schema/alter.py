@@ -16,7 +16,7 @@ from rplctl.errors import RplError
 from rplctl.schema import statement as ddl, structure
 from rplctl.schema.binary_literal import read_literals
 from rplctl.schema.context import DdlContext
-from rplctl.schema.data_type import BYTES_OF_A_CHARACTER, takes_charset
+from rplctl.schema.data_type import BYTES_OF_A_CHARACTER, normalize, takes_charset
 from rplctl.schema.model import TEXT_BYTES, Column, ForeignKey, Key, KeyPart, Partitioning, TableModel
 from rplctl.schema.naming import index_name
 
@@ -48,9 +48,9 @@ def alter(model: TableModel, operations: tuple[ddl.Operation, ...], context: Ddl
     options = next((op for op in operations if isinstance(op, ddl.TableOptions) and (op.charset or op.collation)), None)
     if options is not None:  # columns that are added get the new default
         model = replace(model, charset=options.charset or model.charset, collation=options.collation)
-    for operation in operations:
-        if isinstance(operation, ddl.ConvertCharset):
-            model = _convert_charset(model, operation, database_charset)
+    converting = [op for op in operations if isinstance(op, ddl.ConvertCharset)]
+    for conversion in converting:
+        model = _convert_charset(model, conversion, database_charset)
     if not context.explicit_defaults_for_timestamp:
         operations = _promote_first_timestamp(operations)
     if context.has_binary_literals:
@@ -58,9 +58,12 @@ def alter(model: TableModel, operations: tuple[ddl.Operation, ...], context: Ddl
     draft = _place_columns(model, operations)
     columns = tuple(structure.resolve_column(c, model.charset or database_charset, model.collation)
                     for c, _ in draft.columns)  # fmt: skip
+    for conversion in converting:  # also columns that the statement itself defines, whatever it says of them
+        columns = tuple(_with_charset(c, conversion.charset or database_charset, conversion.collation) for c in columns)
     origins = tuple(origin for _, origin in draft.columns)
     structure.check_column_names(columns, model.qualified_name)
-    new = _carry_keys(replace(model, columns=columns), draft)
+    drops_primary = any(isinstance(op, ddl.DropConstraint) and op.name == "PRIMARY" for op in operations)
+    new = _carry_keys(replace(model, columns=columns), draft, keeps_primary=not drops_primary)
     new, notes = _constraints(new, operations, context)
     for operation in operations:
         new = _table_level(new, operation)
@@ -107,7 +110,13 @@ def _converted(column: Column, charset: str, collation: str | None) -> Column:
         needed = characters * BYTES_OF_A_CHARACTER.get(charset, 1)
         fitting = next((kind for kind, size in TEXT_BYTES.items() if needed <= size), "longtext")
         column = replace(column, type=fitting)
-    return replace(column, charset=charset, collation=collation)
+    return _with_charset(column, charset, collation)
+
+
+def _with_charset(column: Column, charset: str, collation: str | None) -> Column:
+    if not takes_charset(column) or column.charset == "binary":
+        return column
+    return normalize(replace(column, charset=charset, collation=collation))
 
 
 def _unknown_column(model: TableModel, name: str) -> RplError:
@@ -118,7 +127,7 @@ def _unknown_column(model: TableModel, name: str) -> RplError:
 
 def _place_columns(model: TableModel, operations: tuple[ddl.Operation, ...]) -> _Draft:
     """Columns in their new order. A column that moves keeps its place, by its new name, until its clause's turn."""
-    operations = tuple(_effective(model, operations))
+    operations = _defined_last(model, tuple(_effective(model, operations)))
     changes = _changes_by_column(model, operations)
     draft = _Draft(model, [])
     for column in model.columns:
@@ -160,6 +169,23 @@ def _effective(model: TableModel, operations: tuple[ddl.Operation, ...]) -> Iter
             if operation.if_exists and model.find(operation.name) is None:
                 continue
         yield operation
+
+
+def _defined_last(model: TableModel, operations: tuple[ddl.Operation, ...]) -> tuple[ddl.Operation, ...]:
+    """The operations, with an ADD and a later MODIFY of the same new column as one ADD: MariaDB takes the definition
+    and the position of the MODIFY.
+    """
+    found: list[ddl.Operation] = []
+    for operation in operations:
+        if isinstance(operation, ddl.ChangeColumn) and model.find(operation.name) is None:
+            name = operation.column.name.casefold()
+            for earlier in found:
+                if isinstance(earlier, ddl.AddColumn) and earlier.column.name.casefold() == name:
+                    found.remove(earlier)
+                    operation = ddl.AddColumn(operation.column, operation.position)
+                    break
+        found.append(operation)
+    return tuple(found)
 
 
 def _changes_by_column(
@@ -209,7 +235,7 @@ def _insert(draft: _Draft, column: Column, origin: str | None, position: str | N
     draft.columns.insert(at, (column, origin))
 
 
-def _carry_keys(model: TableModel, draft: _Draft) -> TableModel:
+def _carry_keys(model: TableModel, draft: _Draft, *, keeps_primary: bool) -> TableModel:
     """Keys and foreign keys of the old table under the columns' new names; a key loses the columns that went."""
     final = {origin: column.name for column, origin in draft.columns if origin is not None}
     keys = []
@@ -222,7 +248,7 @@ def _carry_keys(model: TableModel, draft: _Draft) -> TableModel:
         for fk in model.foreign_keys
         if all(name in final for name in fk.columns)
     )
-    if model.primary_key is not None:
+    if model.primary_key is not None and keeps_primary:
         names = {name for key in keys if key.kind == "primary" for name in key.columns}
         columns = tuple(replace(c, nullable=False) if c.name in names else c for c in model.columns)
         model = replace(model, columns=columns)

@@ -150,9 +150,8 @@ def parse_default(tokens: TokenStream) -> str:
     if tokens.token.kind == "string" or tokens.ahead().kind == "string":
         introducer = tokens.token.kind == "word"
         if introducer and not tokens.token.value.startswith("_"):
-            # a keyword value (DEFAULT NULL COMMENT 'x' has the string two tokens on; TRUE 'x' does not occur)
-            token = tokens.next()
-            return tokens.text[start : token.end]
+            tokens.next()  # DATE'…', TIME'…', TIMESTAMP'…'
+            return tokens.text[start : tokens.next().end]
         while tokens.token.kind == "string" or introducer:
             introducer = False
             end = tokens.next().end

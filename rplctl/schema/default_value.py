@@ -23,6 +23,11 @@ Value = int | float | str | bytes | None
 
 _NOW = ("CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP", "CURRENT_DATE", "CURDATE", "CURRENT_TIME", "CURTIME")
 _NOW_IN = {name: {kind} for kind in ("date", "time") for name in (f"CURRENT_{kind.upper()}", f"CUR{kind.upper()}")}
+_MOMENT = {
+    "DATE": re.compile(r"\d{4}-\d\d-\d\d", re.ASCII),
+    "TIME": re.compile(r"\d\d:\d\d:\d\d", re.ASCII),
+    "TIMESTAMP": re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", re.ASCII),
+}
 _WIDE = Context(prec=200)  # DECIMAL has up to 65 digits, Python's own context 28
 _DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})|(\d{4})(\d\d)(\d\d)", re.ASCII)
 _DATETIME = re.compile(
@@ -103,6 +108,11 @@ def _constant(column: Column, tokens: TokenStream, context: DdlContext) -> Value
             raise NotComputable(f"DEFAULT {column.default} has a character set of its own")
         if tokens.at_end and not negative:
             return from_text(column, value, context)
+    elif token.kind == "word" and token.value in _MOMENT and tokens.ahead().kind == "string":
+        tokens.next()
+        value = tokens.string()
+        if tokens.at_end and not negative:
+            return _from_moment(column, token.value, value, context)
     elif token.kind == "number":
         tokens.next()
         if tokens.at_end:
@@ -120,6 +130,18 @@ def _constant(column: Column, tokens: TokenStream, context: DdlContext) -> Value
         if tokens.at_end and not negative and (not argument or argument.isdecimal()):
             return _now(column, token.value, int(argument) if argument else None, context)
     raise NotComputable(f"DEFAULT {column.default} is an expression")
+
+
+def _from_moment(column: Column, kind: str, text: str, context: DdlContext) -> Value:
+    """Return the value of a DATE, TIME or TIMESTAMP literal that is written as servers print it, without a fraction."""
+    is_plain = _MOMENT[kind].fullmatch(text) is not None
+    if is_plain and column.type in ("decimal", "double", *INTEGER_BITS):
+        return _from_number(column, Decimal(re.sub(r"\D", "", text)), context)
+    if is_plain and column.type == "date" and kind == "TIMESTAMP":
+        text = text[:10]
+    if not is_plain or (kind == "TIME" and column.type in ("date", "datetime", "timestamp")):
+        raise NotComputable(f"DEFAULT {column.default} of a {column.type} column")
+    return from_text(column, text, context)
 
 
 def _from_bits(column: Column, text: str, context: DdlContext) -> Value:

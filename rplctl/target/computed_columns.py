@@ -1,24 +1,25 @@
 """Values of existing rows when ALTER TABLE adds a generated column or one with an expression as its default.
 
 The expression is the source's SQL, so only what gives the same value everywhere is computed: + - * of whole numbers,
-CONCAT of texts, whole numbers and literals. Invariant: a generated column that the source calculated again (its
+and the functions of `computed_text`. Invariant: a generated column that the source calculated again (its
 expression changed, or a column that it names) never keeps its old values here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from rplctl.errors import RplError
 from rplctl.schema.context import DdlContext
 from rplctl.schema.generated import integer_terms
-from rplctl.schema.model import INTEGER_BITS, Column
+from rplctl.schema.model import INTEGER_BITS, TEXT_BYTES, Column
 from rplctl.schema.plan import AlterStep
 from rplctl.schema.token_stream import TokenStream
-from rplctl.sql_text import NOTHING, Grammar, Sql, joined, matched, written
+from rplctl.sql_text import Grammar, Sql, joined, matched, written
+from rplctl.target.computed_text import Expression, NotKnown, Operands, TextFunctions
 from rplctl.target.conversion import integer_range, type_class
-from rplctl.target.ddl_parts import quote, text_literal
+from rplctl.target.ddl_parts import quote
 
 _MOST_DIGITS = 18  # of a literal: below 2^63
 _WITHOUT_DEFAULT = ("json", "geometry", "vector")
@@ -40,9 +41,6 @@ class Computed:
     impossible: Sql
 
 
-Operands = Mapping[str, tuple[Column, Sql]]  # folded name → (column, its name in SQL)
-
-
 def is_calculated_anew(column: Column, old: Column, step: AlterStep, context: DdlContext) -> bool:
     """True if the source gave new values to a generated column that was there (`old`, perhaps as a plain column)."""
     if column.generated is None:
@@ -55,17 +53,29 @@ def is_calculated_anew(column: Column, old: Column, step: AlterStep, context: Dd
 
 
 def computed(  # noqa: PLR0913 - what surrounds an expression, by keyword
-    column: Column, text: str, step: AlterStep, context: DdlContext, *, original_names: bool, arithmetic: Arithmetic
+    column: Column,
+    text: str,
+    step: AlterStep,
+    context: DdlContext,
+    *,
+    original_names: bool,
+    arithmetic: Arithmetic,
+    functions: TextFunctions,
 ) -> Computed | None:
     """The value of `text` for each row of the old table; None when only the source knows it."""
     operands: dict[str, tuple[Column, Sql]] = {}
     for new, origin in zip(step.new.columns, step.origins, strict=True):
         old = step.old.find(origin) if origin is not None else None
-        if old is not None and old.generated is None and new.generated is None and not _changes(old, new, context):
+        if old is None or old.generated is not None or new.generated is not None:
+            continue
+        if replace(old, name=new.name) == new or not _changes(old, new, context):
             operands[new.name.casefold()] = (new, quote(old.name if original_names else new.name))
-    if column.type in INTEGER_BITS and not column.is_unsigned_64:
-        return _sum(column, text, operands, arithmetic)
-    return _joined(column, text, operands, context) if column.type == "varchar" else None
+    is_integer = column.type in INTEGER_BITS and not column.is_unsigned_64
+    if is_integer and (found := _sum(column, text, operands, arithmetic)) is not None:
+        return found
+    if is_integer or column.type == "varchar" or column.type in TEXT_BYTES:
+        return _expression(column, text, operands, context, functions)
+    return None
 
 
 def _sum(column: Column, text: str, operands: Operands, arithmetic: Arithmetic) -> Computed | None:
@@ -90,41 +100,18 @@ def _sum(column: Column, text: str, operands: Operands, arithmetic: Arithmetic) 
     return Computed(expression, outside)
 
 
-def _joined(column: Column, text: str, operands: Operands, context: DdlContext) -> Computed | None:
-    """CONCAT; NULL when a part is."""
-    tokens = TokenStream(text, context)
-    brackets = 0
-    while tokens.accept_symbol("("):
-        brackets += 1
-    if not tokens.accept("CONCAT") or not tokens.accept_symbol("("):
+def _expression(
+    column: Column, text: str, operands: Operands, context: DdlContext, how: TextFunctions
+) -> Computed | None:
+    reader = Expression(column, TokenStream(text, context), operands, context, how)
+    try:
+        value = reader.whole()
+    except (NotKnown, RplError):
         return None
-    parts: list[Sql] = []
-    while True:
-        try:
-            part = _part(column, tokens, operands)
-        except RplError:
-            return None
-        if part is None:
-            return None
-        parts.append(part)
-        if not tokens.accept_symbol(","):
-            break
-    if not all(tokens.accept_symbol(")") for _ in range(brackets + 1)) or not tokens.at_end:
-        return None
-    expression = written("({})", joined(" || ", parts))
-    return Computed(expression, written("length({}) > {}", expression, column.length or 0))
-
-
-def _part(column: Column, tokens: TokenStream, operands: Operands) -> Sql | None:
-    if tokens.token.kind == "string" or tokens.ahead().kind == "string":
-        literal = tokens.string()
-        return text_literal(literal) if literal.isascii() and "\0" not in literal else None
-    operand, sql = operands.get(tokens.identifier().casefold(), (None, NOTHING))
-    if operand is None or operand.zerofill or operand.is_unsigned_64:
-        return None
-    if type_class(operand) == "text" and (operand.charset in (column.charset, "ascii") or column.charset == "utf8mb4"):
-        return sql
-    return written("CAST({} AS TEXT)", sql) if operand.type in INTEGER_BITS else None
+    if column.type in INTEGER_BITS:
+        low, high = integer_range(column)
+        reader.doubts.append(written("{} NOT BETWEEN {} AND {}", value, low, high))
+    return Computed(value, joined(" OR ", reader.doubts))
 
 
 def _read_otherwise(step: AlterStep, context: DdlContext) -> set[str]:

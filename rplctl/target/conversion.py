@@ -104,8 +104,13 @@ class Modify(ABC):
         if self.context.is_strict and not is_time:
             return found
         try:
-            now = replace(self.new, default=f"CURRENT_TIMESTAMP({self.new.fraction_digits})")
-            zero = self.literal(default_value(now, self.context) if is_time else implicit_default(self.new))
+            value: Value
+            if is_time:
+                now = replace(self.new, default=f"CURRENT_TIMESTAMP({self.new.fraction_digits})")
+                value = default_value(now, self.context)
+            else:  # an ENUM gets the error value, and not its first label
+                value = "" if self.new.type == "enum" else implicit_default(self.new)
+            zero = self.literal(value)
             return Conversion(written("coalesce({}, {})", found.expression, zero), found.impossible, found.why)
         except NotComputable as error:
             return Conversion(found.expression, written("{} IS NULL", self.value), str(error))

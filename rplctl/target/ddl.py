@@ -19,6 +19,7 @@ from rplctl.schema.plan import AlterStep, Catalog, DdlPlan, DeleteHistoryStep, D
 from rplctl.schema.structure import END_OF_TIME, LATER_END_OF_TIME, ROW_END, row_end
 from rplctl.sql_text import NULL, Sql, joined, number, written
 from rplctl.target.computed_columns import Arithmetic, computed, is_calculated_anew
+from rplctl.target.computed_text import TextFunctions
 from rplctl.target.conversion import Conversion
 from rplctl.target.ddl_parts import (
     FilledColumn,
@@ -38,6 +39,7 @@ class Ddl(ABC):
     """The DDL of a kind of target; one object for each kind, `DDL` in its folder's `ddl`."""
 
     arithmetic: ClassVar[Arithmetic]
+    functions: ClassVar[TextFunctions]
     always: ClassVar[Sql]  # the condition that holds for every row
     row_number: ClassVar[Sql]
     differs: ClassVar[Sql] = written("IS DISTINCT FROM")
@@ -147,7 +149,9 @@ class Ddl(ABC):
             return self.with_value(column, default_value(column, context))
         except NotComputable as error:
             text, how = column.generated or column.default or "", self.arithmetic
-            made = computed(column, text, step, context, original_names=original_names, arithmetic=how)
+            made = computed(
+                column, text, step, context, original_names=original_names, arithmetic=how, functions=self.functions
+            )
             if made is not None:
                 said = f"column '{column.name}': {error}"
                 return FilledColumn(column, None, made.expression, made.impossible, said)
@@ -159,15 +163,16 @@ class Ddl(ABC):
 
         That order is known here for whole columns of integers, dates, moments and bytes, and for text of digits and
         small letters under a collation without digraphs. Otherwise a table of more than one row stops. A table that
-        had a counter goes on from a number that only the source knows.
+        had a counter goes on from a number that only the source knows. So does a session with a step of its own: a
+        server that changes the table in place begins one step later than one that copies it (MariaDB 10.11, MySQL 9.7).
         """
-        width, first = context.auto_increment_increment, context.auto_increment_offset
+        steps = context.auto_increment_increment, context.auto_increment_offset
         why = f"existing rows are numbered in an order that only the source knows (column '{column.name}')"
         has_counter = any(old.auto_increment for old in step.old.columns)
-        if has_counter or (step.first_number and (width, first) != (1, 1)):
+        if has_counter or steps != (1, 1):
             why = f"existing rows get numbers that only the source knows (column '{column.name}')"
-            return FilledColumn(column, None, number(first), self.always, why)
-        first = step.first_number or first
+            return FilledColumn(column, None, number(1), self.always, why)
+        first = step.first_number or 1
         key = clustered_key(step.old)
         if key is None or not is_in_known_order(step.old, key, context):
             return FilledColumn(
@@ -184,7 +189,7 @@ class Ddl(ABC):
             text, doubt = self.ordered(old, name)
             order.append(written("{} DESC", text) if part.descending else text)
             doubts.append(doubt)
-        numbered = written("{} + {} * ({} OVER (ORDER BY {}) - 1)", first, width, self.row_number, joined(", ", order))
+        numbered = written("{} + {} OVER (ORDER BY {}) - 1", first, self.row_number, joined(", ", order))
         return FilledColumn(column, None, numbered, joined(" OR ", filter(None, doubts)), why)
 
 

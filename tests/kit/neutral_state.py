@@ -104,9 +104,11 @@ def neutral_class(data_type: str, character_set: str | None) -> tuple[str, str]:
         return "tmp", "CONCAT({})"  # YEAR 0 is 0000
     if data_type == "json":
         return "json", "HEX(CAST({} AS CHAR CHARACTER SET utf8mb4))"
-    if character_set:
+    if data_type == "decimal":
+        return "dec", "CAST(-(-{}) AS CHAR)"  # without the zeros of ZEROFILL
+    if character_set or data_type in ("enum", "set"):
         return "txt", "HEX(CONVERT({} USING utf8mb4))"
-    if data_type in ("decimal", "uuid", "inet4", "inet6"):
+    if data_type in ("uuid", "inet4", "inet6"):
         return "dec", "CAST({} AS CHAR)"
     return "bin", "HEX({})"
 

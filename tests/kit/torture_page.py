@@ -37,6 +37,7 @@ CHECKED = {  # by each case of a matrix
     "layout upgrades": ("I5", "I6", "I7"),
     "network": ("I4", "I6"),
     "power cuts": ("I1", "I2", "I3", "I4", "I6"),
+    "random DDL": ("I1", "I6"),
     "random kills": ("I1", "I6", "I7"),
     "repair": ("I1", "I6"),
     "simulation": ("I2", "I3", "I4", "I6", "I7"),

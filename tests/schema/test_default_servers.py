@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 
 import pytest
@@ -29,6 +30,12 @@ DOUBLE DEFAULT X'31'; VARCHAR(9) DEFAULT b'1000001'; ENUM('a','b') DEFAULT 0x61;
 SET('Ab','b') DEFAULT 'B,AB'; YEAR DEFAULT '70'; YEAR DEFAULT 24; INT DEFAULT 1e2; VARCHAR(10) DEFAULT 1e3
 VARCHAR(20) DEFAULT 12e12; VARCHAR(10) DEFAULT 1.50; INT DEFAULT '1.5'; INT DEFAULT '1e1'; DECIMAL(5,2) DEFAULT '1e1'
 VARCHAR(10) DEFAULT -2e2; BIGINT DEFAULT 0x7FFFFFFFFFFFFFFF; BINARY(3) DEFAULT X'41'"""
+# MySQL has these in brackets only
+LITERALS = """DATE DEFAULT DATE'2024-01-05'; DATETIME DEFAULT DATE'2024-01-05'; INT DEFAULT DATE'2024-01-05'
+DATETIME(2) DEFAULT TIMESTAMP'2024-01-05 10:11:12'; TIMESTAMP DEFAULT TIMESTAMP'2024-01-05 10:11:12'
+TIME DEFAULT TIME'10:11:12'; VARCHAR(30) DEFAULT TIMESTAMP'2024-01-05 10:11:12'; VARCHAR(30) DEFAULT DATE'2024-01-05'
+VARCHAR(9) DEFAULT TIME'10:11:12'; BIGINT DEFAULT TIMESTAMP'2024-01-05 10:11:12'; DOUBLE DEFAULT TIME'10:11:12'
+DATE DEFAULT TIMESTAMP'2024-01-05 10:11:12'; DECIMAL(20,2) DEFAULT DATE'2024-01-05'"""
 MARIADB = """UUID DEFAULT 'AABBCCDD-1122-3344-5566-778899AABBCC'; UUID DEFAULT 'aabbccdd112233445566778899aabbcc'
 INET6 DEFAULT '2001:DB8::1'; INET6 DEFAULT '2001:db8:0:0:0:0:0:1'; INET6 DEFAULT '2001:db8:0:1:1:1:0:1'
 INET6 DEFAULT 'FE80::'; JSON DEFAULT '[]'; JSON NOT NULL"""
@@ -45,7 +52,8 @@ def test_a_value_that_is_computed_is_the_servers(request: pytest.FixtureRequest,
     server: MariadbServer | MysqlServer = request.getfixturevalue(vendor)
     if (mode == "TIME_ROUND_FRACTIONAL") is (vendor == "mysql") and mode:
         pytest.skip("the other vendor has this mode")
-    lists = "\n".join((TIMES, OTHERS, MARIADB if vendor == "mariadb" else MYSQL))
+    literals = LITERALS if vendor == "mariadb" else re.sub(r"(?<=DEFAULT )(\w+'[^']*')", r"(\1)", LITERALS)
+    lists = "\n".join((TIMES, OTHERS, literals, MARIADB if vendor == "mariadb" else MYSQL))
     definitions = [text.strip() for line in lists.splitlines() for text in line.split(";")]
     server.sql("DROP DATABASE IF EXISTS old; CREATE DATABASE old CHARACTER SET utf8mb4; USE old; "
                "CREATE TABLE t (id INT PRIMARY KEY); INSERT INTO t VALUES (1)")  # fmt: skip

@@ -25,6 +25,7 @@ from rplctl.schema.naming import fold, index_name
 from rplctl.schema.plan import AlterStep, Catalog, DdlPlan, Step
 from rplctl.sql_text import NOTHING, NULL, Sql, joined, written
 from rplctl.target.computed_columns import Arithmetic
+from rplctl.target.computed_text import TextFunctions
 from rplctl.target.ddl import Ddl
 from rplctl.target.ddl_parts import (
     FilledColumn,
@@ -36,7 +37,7 @@ from rplctl.target.ddl_parts import (
     steps_here,
 )
 from rplctl.target.dialect import OWN_SCHEMA
-from rplctl.target.duckdb.conversion import convert
+from rplctl.target.duckdb.conversion import convert, shown
 from rplctl.target.duckdb.ddl_type import CATALOG, declared, is_odd_date, literal, table
 from rplctl.target.duckdb.foreign_keys import keep_foreign_keys
 
@@ -46,6 +47,7 @@ _DAY: Final = "({0}::DATE - DATE '0001-01-01' + 366)"  # TO_DAYS
 
 class DuckdbDdl(Ddl):
     arithmetic = Arithmetic(partial(written, "CAST({} AS HUGEINT)"), partial(written, ""))
+    functions = TextFunctions(octets=partial(written, "strlen({})"), printed=shown, has_nul=lambda _: NOTHING)
     always = written("TRUE")
     row_number = written("row_number()")
     zone = "+00"

@@ -19,9 +19,10 @@ from rplctl.schema.model import Column
 from rplctl.schema.plan import AlterStep, Catalog, DdlPlan, Step
 from rplctl.sql_text import NOTHING, NULL, Sql, written
 from rplctl.target.computed_columns import Arithmetic
+from rplctl.target.computed_text import TextFunctions
 from rplctl.target.ddl import Ddl
 from rplctl.target.ddl_parts import FilledColumn, is_in_order, quote, steps_here
-from rplctl.target.postgresql.conversion import convert
+from rplctl.target.postgresql.conversion import convert, shown
 from rplctl.target.postgresql.ddl_alter import alter_table
 from rplctl.target.postgresql.ddl_table import (
     add_primary_key,
@@ -40,6 +41,7 @@ _DAY = "({0}::date - DATE '0001-01-01' + 366)"
 
 class PostgresqlDdl(Ddl):
     arithmetic = Arithmetic(partial(written, "{}::numeric"), partial(written, ""))
+    functions = TextFunctions(octets=partial(written, "octet_length({})"), printed=shown, has_nul=lambda _: NOTHING)
     always = written("TRUE")
     row_number = written("row_number()")
     zone = "+00"

@@ -253,7 +253,9 @@ class SqliteModify(Modify):
             return found
         first, last = map(text_literal, self.context.timestamp_range)
         no_day = written("{} LIKE '_____00%' OR {} LIKE '________00%'", self.value, self.value)
-        bad = written("NOT {} AND ({} OR substr({}, 1, 19) NOT BETWEEN {} AND {})", zero, no_day, moved, first, last)
+        # SQLite moves no moment past the year 9999: it has NULL there
+        beyond = written("coalesce(substr({}, 1, 19) NOT BETWEEN {} AND {}, 1)", moved, first, last)
+        bad = written("NOT {} AND ({} OR {})", zero, no_day, beyond)
         return self.only(found.expression, either(found.impossible, bad))
 
     def plain_to_text(self) -> Conversion:

@@ -22,6 +22,7 @@ from rplctl.schema.naming import fold, index_name, physical_name
 from rplctl.schema.plan import AlterStep, Catalog, DdlPlan, Step
 from rplctl.sql_text import NOTHING, NULL, Sql, joined, written
 from rplctl.target.computed_columns import Arithmetic
+from rplctl.target.computed_text import TextFunctions
 from rplctl.target.ddl import Ddl
 from rplctl.target.ddl_parts import (
     FilledColumn,
@@ -51,6 +52,11 @@ def table(model: TableModel) -> Sql:
 
 class SqliteDdl(Ddl):
     arithmetic = Arithmetic(partial(written, "{}"), partial(written, "typeof({}) = 'real' OR "))
+    functions = TextFunctions(
+        octets=partial(written, "length(CAST({} AS BLOB))"),
+        printed=lambda _, value: value,
+        has_nul=partial(written, "instr({}, char(0)) > 0"),
+    )
     always = written("1")
     row_number = written("ROW_NUMBER()")
     differs = written("IS NOT")
