@@ -151,9 +151,9 @@ def _from_bits(column: Column, text: str, context: DdlContext) -> Value:
     number = int(digits or "0", base)
     raw = number.to_bytes((len(digits) + 1) // 2 if base == 16 else (len(digits) + 7) // 8, "big")
     if column.type in BINARY_TYPES:
-        return raw.ljust(column.length or 0, b"\0") if column.type == "binary" else raw
+        return _binary(column, raw)
     if column.type == "bit":
-        return number
+        return _integer(column, number)
     is_number = column.type in _OF_NUMBERS
     if is_number and text[:2] in ("X'", "x'"):
         is_number = not _is_mariadb(context, f"DEFAULT {text}")
@@ -175,9 +175,12 @@ def _is_mariadb(context: DdlContext, what: str) -> bool:
 def _from_number(column: Column, number: Decimal, context: DdlContext) -> Value:
     kind = column.type
     if kind in INTEGER_BITS or kind == "bit":
-        return int(_rounded(number, 0))
+        return _integer(column, int(_rounded(number, 0)))
     if kind == "decimal":
         rounded = _rounded(number, column.scale or 0)
+        most = Decimal(10) ** ((column.length or 10) - (column.scale or 0))
+        if abs(rounded) >= most or (column.unsigned and rounded < 0):
+            raise _too_large(column)
         return f"{rounded:f}" if rounded else f"{rounded.copy_abs():f}"
     if kind in ("float", "double"):
         return _float(column, number)
@@ -200,7 +203,30 @@ def _from_number(column: Column, number: Decimal, context: DdlContext) -> Value:
     return from_text(column, f"{number:f}", context)
 
 
+def _integer(column: Column, number: int) -> int:
+    """Return the number. Raises NotComputable if the column does not hold it."""
+    bits = INTEGER_BITS.get(column.type) or column.length or 1
+    is_signed = column.type != "bit" and not column.unsigned
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if is_signed else (0, (1 << bits) - 1)
+    if not low <= number <= high:
+        raise _too_large(column)
+    return number
+
+
+def _binary(column: Column, raw: bytes) -> bytes:
+    if column.type in ("binary", "varbinary") and len(raw) > (column.length or 1):
+        raise _too_large(column)
+    return raw.ljust(column.length or 0, b"\0") if column.type == "binary" else raw
+
+
+def _too_large(column: Column) -> NotComputable:
+    """The servers refuse such a default, but MySQL takes an expression without strict mode, and cuts its value."""
+    return NotComputable(f"DEFAULT {column.default} does not fit into column '{column.name}'")
+
+
 def _float(column: Column, number: Decimal) -> float:
+    if column.unsigned and number < 0:
+        raise _too_large(column)
     if column.scale is not None and number != _rounded(number, column.scale):
         raise NotComputable(f"DEFAULT {column.default} has more digits than {column.type.upper()} keeps")
     value = float(number)
@@ -221,12 +247,14 @@ def from_text(column: Column, text: str, context: DdlContext) -> Value:
     """The value that assigning this string gives, for spellings that leave no doubt. Raises NotComputable."""
     kind = column.type
     if kind in ("char", "varchar", *TEXT_BYTES):
-        return text.rstrip(" ") if kind == "char" else text
+        text = text.rstrip(" ") if kind == "char" else text
+        if len(text.encode()) > TEXT_BYTES[kind] if kind in TEXT_BYTES else len(text) > (column.length or 1):
+            raise _too_large(column)
+        return text
     if kind in BINARY_TYPES:
         if not text.isascii():
             raise NotComputable(f"DEFAULT '{text}' of a {kind} column depends on the client's charset")
-        raw = text.encode()
-        return raw.ljust(column.length or 0, b"\0") if kind == "binary" else raw
+        return _binary(column, text.encode())
     if kind == "enum":
         return _label(column, text)
     if kind == "set":

@@ -102,6 +102,13 @@ def test_a_constant_is_stored_as_the_server_stores_it(definition: str, expected:
         "DATETIME DEFAULT (CURDATE())",
         "DATE DEFAULT (CURRENT_TIME)",
         "DATE DEFAULT (NOW(6))",
+        "TINYINT DEFAULT (300)",
+        "INT UNSIGNED DEFAULT (-1)",
+        "BIT(3) DEFAULT (9)",
+        "DECIMAL(3,1) DEFAULT (1000)",
+        "DOUBLE UNSIGNED DEFAULT (-1)",
+        "VARCHAR(2) DEFAULT ('a   ')",
+        "BINARY(1) DEFAULT (X'6162')",
     ],
 )
 def test_what_only_the_source_can_compute_is_said(definition: str) -> None:

@@ -291,6 +291,24 @@ def test_what_random_pairs_found_stays_equal(ddl: Outcome, vendor: str, request:
     assert outcomes(ddl, request, cases) == dict.fromkeys(cases, "equal")
 
 
+TOO_LARGE = (
+    "TINYINT DEFAULT (300)", "INT UNSIGNED DEFAULT (-1)", "DECIMAL(3,1) DEFAULT (1000)", "DOUBLE UNSIGNED DEFAULT (-1)",
+    "VARCHAR(2) DEFAULT ('a   ')", "VARBINARY(1) DEFAULT ('ab')", "BINARY(1) DEFAULT (X'6162')", "BIT(3) DEFAULT (9)",
+)  # fmt: skip
+
+
+@pytest.mark.long("test_what_only_the_source_can_compute_is_said has each of them without a server.")
+@pytest.mark.parametrize("vendor", ["mysql"])
+@KINDS
+def test_defaults_that_do_not_fit_stop(ddl: Outcome, request: pytest.FixtureRequest) -> None:
+    cases = {
+        one: "CREATE TABLE t (id INT PRIMARY KEY);INSERT INTO t VALUES (1);"
+        f"SET SESSION sql_mode=''\0ALTER TABLE t ADD v {one}"
+        for one in TOO_LARGE
+    }
+    assert outcomes(ddl, request, cases) == dict.fromkeys(cases, "stopped")
+
+
 BINARY = {
     "names and text": "CREATE TABLE `té` (`ä` INT PRIMARY KEY, v VARCHAR(9) CHARACTER SET utf8mb4 DEFAULT 'é');"
     "INSERT INTO `té` VALUES (1, 'ö');ALTER TABLE `té` ADD `ö` VARCHAR(9) CHARACTER SET utf8mb4 NOT NULL DEFAULT 'ü'",
