@@ -22,8 +22,8 @@ from rplctl.errors import ConfigError, UsageError
 from rplctl.plain_file import parsed_json, read_plain
 
 USERS_FILE: Final = "users.json"
-READER, ADMIN = "reader", "admin"
-ROLES: Final = (READER, ADMIN)
+READER, ADMIN, REPLICATION = "reader", "admin", "replication"
+ROLES: Final = (READER, ADMIN, REPLICATION)
 LONGEST_NAME = 32  # characters, as in MySQL
 LONGEST_PASSWORD = 256  # bytes
 _LARGEST = 1 << 20

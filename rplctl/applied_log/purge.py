@@ -1,20 +1,26 @@
 """Removing binary logs: up to one, before a time, or older than `binlog_expire_logs_seconds`.
 
 Invariant: the last log stays: it says where the log ends. Register, index and order are the relay log's
-(relay_log.purge), so a kill at any point neither loses a listed file nor brings one back.
+(relay_log.purge), so a kill at any point neither loses a listed file nor brings one back. A log that a replica reads
+stays, and so do those after it: who reads a log shares the lock of a file of its own, which holds up no commit.
 """
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from itertools import takewhile
+from pathlib import Path
 
 from rplctl import mysql_errors as er
 from rplctl.applied_log.files import BinaryLogFiles
 from rplctl.config import Config
+from rplctl.durable import private_folder
 from rplctl.errors import UsageError
-from rplctl.locks import InstanceLock
+from rplctl.locks import InstanceLock, flock
+from rplctl.plain_file import closing_descriptor, open_plain
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.relay_log.purge import finish_purge, purge_names
 
@@ -39,14 +45,44 @@ def logs_older_than(files: BinaryLogFiles, moment: float) -> list[str]:
     return found
 
 
-def remove_logs(files: BinaryLogFiles, names: Sequence[str]) -> None:
-    """Those of the names that are still listed and not the last."""
+def remove_logs(files: BinaryLogFiles, names: Sequence[str]) -> list[str]:
+    """Remove those of the names that are listed and not the last, up to the first that a replica reads; return them."""
     index = RelayLogIndex(files)
     with index.lock():
         finish_purge(files)
-        gone = [name for name in index.names()[:-1] if name in names]
+        gone = unread([name for name in index.names()[:-1] if name in names], files)
         if gone:
             purge_names(files, gone)
+            for name in gone:
+                _reader_path(files, name).unlink(missing_ok=True)
+        return gone
+
+
+def unread(names: Sequence[str], files: BinaryLogFiles) -> list[str]:
+    """Return the names before the first log that a replica reads."""
+    return list(takewhile(lambda name: not _is_read(files, name), names))
+
+
+def _is_read(files: BinaryLogFiles, name: str) -> bool:
+    try:
+        with closing_descriptor(open_plain(_reader_path(files, name), os.O_RDWR, follow=False)) as descriptor:
+            return not flock(descriptor, wait=False)
+    except FileNotFoundError:
+        return False
+
+
+@contextmanager
+def kept_from_purge(files: BinaryLogFiles, name: str) -> Iterator[None]:
+    """Keep the log, and those after it, while the block runs. The processes that purge see it. Raises OSError."""
+    private_folder(files.run_folder)
+    path = _reader_path(files, name)
+    with closing_descriptor(open_plain(path, os.O_RDWR | os.O_CREAT, follow=False)) as descriptor:
+        flock(descriptor, shared=True)
+        yield
+
+
+def _reader_path(files: BinaryLogFiles, name: str) -> Path:
+    return files.lock_path(f"read-{name}")
 
 
 def expire(files: BinaryLogFiles, config: Config) -> list[str]:
@@ -57,5 +93,4 @@ def expire(files: BinaryLogFiles, config: Config) -> list[str]:
     with closing(InstanceLock(config.datadir)) as lock:
         if not names or not lock.acquire_verb(0):
             return []
-        remove_logs(files, names)
-    return names
+        return remove_logs(files, names)

@@ -18,8 +18,9 @@ def user(
     name: str = argument("NAME", "Name of the account.", ""),
     role: str = option(
         "--role",
-        "reader|admin",
-        "Role of the account; reader = read the status, admin = also start, stop and change channels.",
+        "reader|admin|replication",
+        "Role of the account: reader = read the status, admin = also change channels, "
+        "replication = read the binary log.",
         "reader",
     ),
     native: bool = switch("--native", "Use mysql_native_password, for clients that do not know caching_sha2_password."),

@@ -6,8 +6,8 @@ from datetime import datetime
 
 from rplctl import mysql_errors as er
 from rplctl.applied_log.files import binary_log_files
-from rplctl.applied_log.purge import logs_before, logs_older_than, remove_logs
-from rplctl.command.channel.context import administer
+from rplctl.applied_log.purge import logs_before, logs_older_than, remove_logs, unread
+from rplctl.command.channel.context import Note, administer
 from rplctl.command.purge_relay_logs import RemovedLogs
 from rplctl.config import Config
 from rplctl.errors import UsageError
@@ -18,7 +18,8 @@ def purge_binary_logs(
 ) -> RemovedLogs:
     """The logs before the one named `to`, or last written before the time `before`; never the last one.
 
-    Replicas that still read them are not known here. Raises UsageError 1381, 1373, NotConfigured.
+    A log that a replica reads from `serve --mysql` stays, and so do those after it: note 1867. Whether a replica that
+    is not connected needs a log is not known here. Raises UsageError 1381, 1373, NotConfigured.
     """
     if bool(to) == bool(before):
         raise UsageError("purge-binary-logs: give --to LOG or --before TIME", hint="rplctl purge-binary-logs --help")
@@ -33,9 +34,14 @@ def purge_binary_logs(
                 hint="to write a binary log from the next start on, run: rplctl init --log-bin binlog",
             )
         names = logs_before(files, to) if to else logs_older_than(files, moment)
-        if not dry_run:
-            remove_logs(files, names)
-        return RemovedLogs(channel_name, tuple(names), dry_run)
+        gone = unread(names, files) if dry_run else remove_logs(files, names)
+        notes = tuple(_in_use(name, len(gone), len(names)) for name in names[len(gone) : len(gone) + 1])
+        return RemovedLogs(channel_name, tuple(gone), dry_run, notes)
+
+
+def _in_use(name: str, removed: int, asked: int) -> Note:
+    text = f"file {name} was not purged because a replica reads it, purged only {removed} out of {asked} files."
+    return Note(text, er.WARN_PURGE_LOG_IN_USE)
 
 
 def _moment(text: str) -> float:

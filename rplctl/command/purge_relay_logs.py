@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rplctl.applied_log.files import binary_log_files
-from rplctl.command.channel.context import administer
+from rplctl.command.channel.context import Note, administer
 from rplctl.config import Config
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.relay_log.purge import purge_applied
@@ -18,6 +18,7 @@ class RemovedLogs:
     channel: str
     removed: tuple[str, ...]
     dry_run: bool
+    notes: tuple[Note, ...] = ()
 
 
 def purge_relay_logs(config: Config, channel_name: str, *, dry_run: bool = False) -> RemovedLogs:

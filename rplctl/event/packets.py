@@ -1,4 +1,4 @@
-"""De-framing of a dump stream: MySQL packets in, whole events out.
+"""The packets of a dump stream: MySQL packets in, whole events out (`deframe`), and the reverse (`as_packets`).
 
     3 bytes payload length (little-endian), 1 byte sequence number, payload
     payload: 0x00, then one event; 0xff an error packet; 0xfe (shorter than 9 bytes) the end of the dump
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rplctl.event.bytes_at import copy_bytes, u24, u32
-from rplctl.event.header import HEADER_LENGTH, format_error
+from rplctl.event.header import CHECKSUM_LENGTH, HEADER_LENGTH, format_error
 from rplctl.event.jit import Buffer, ByteArray, byte_view, lean_kernel
 
 _FULL_PACKET: Final = 0xFFFFFF
@@ -131,3 +131,41 @@ def _deframe(
         count += 1
         offsets[count] = size
         at, sequence = end, next_sequence
+
+
+def as_packets(
+    data: ByteArray, starts: NDArray[np.int64], lengths: NDArray[np.int64], sequence: int, *, strips: bool
+) -> tuple[ByteArray, int]:
+    """Return these whole events as packets, the first of which has this sequence number, and the next number.
+
+    `strips` removes the checksums. Each event must fit into one packet.
+    """
+    packets = np.empty(int(lengths.sum()) + 5 * len(lengths), np.uint8)
+    starts, lengths = np.ascontiguousarray(starts, np.int64), np.ascontiguousarray(lengths, np.int64)
+    size, sequence = _as_packets(data, starts, lengths, sequence, CHECKSUM_LENGTH * strips, packets)
+    return packets[:size], int(sequence)
+
+
+@lean_kernel
+def _as_packets(
+    data: ByteArray,
+    starts: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    sequence: int,
+    removed: int,
+    packets: ByteArray,
+) -> tuple[int, int]:
+    at = 0
+    for number in range(len(starts)):
+        length = lengths[number] - removed
+        for byte in range(3):
+            packets[at + byte] = ((length + 1) >> (8 * byte)) & 0xFF
+        packets[at + 3] = sequence
+        packets[at + 4] = 0
+        copy_bytes(data, starts[number], length, packets, at + 5)
+        if removed:
+            for byte in range(4):
+                packets[at + 5 + 9 + byte] = (length >> (8 * byte)) & 0xFF
+        at += 5 + length
+        sequence = (sequence + 1) & 0xFF
+    return at, sequence

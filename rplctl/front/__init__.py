@@ -11,6 +11,7 @@ In the order in which a connection passes through them:
     statement    the words of one statement
     table        each statement, the role that it needs and who answers it
     show         SHOW …
+    dump         the binary log for replicas, with a page of its own
     administer   CHANGE, START, STOP, RESET … by the functions of the command line
     select       SELECT, by an in-memory SQLite behind an authorizer
     functions    functions of GTIDs, of the session, and those that wait

@@ -12,6 +12,8 @@ from typing import Final
 from rplctl import __version__, mysql_errors as er
 from rplctl.command.channel.context import Note
 from rplctl.errors import RplError
+from rplctl.front.dump.logs import SendableLogs
+from rplctl.front.dump.request import DumpRequest, Replica
 from rplctl.front.looks import Looks
 from rplctl.front.sign_in import Client
 from rplctl.front.wire import Link
@@ -35,6 +37,8 @@ class ClientSession:
     since: float = field(default_factory=time.time)
     statement: str = ""  # that is being carried out, masked
     gtid_next: str = ""  # that COMMIT skips; '': AUTOMATIC
+    replica: Replica | None = None  # that has registered
+    dump: DumpRequest | None = None  # that is being served
 
 
 class Front:
@@ -46,6 +50,7 @@ class Front:
         self.version = f"{base}-rplctl-{__version__}"
         self.sessions: dict[int, ClientSession] = {}
         self.questions = self.connections = 0
+        self.logs = SendableLogs(looks)
         self._began = time.time()
         self._changing = threading.Lock()
         self.counters = {

@@ -9,6 +9,7 @@ from __future__ import annotations
 import select
 import time
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any, Final
 
 from rplctl import mysql_errors as er
@@ -39,8 +40,8 @@ def functions(front: Front, session: ClientSession) -> dict[str, Callable[..., A
         "database": lambda: session.database or None,
         "schema": lambda: session.database or None,
         "connection_id": lambda: session.number,
-        "unix_timestamp": lambda: int(time.time()),
-        "now": lambda: time.strftime("%Y-%m-%d %H:%M:%S"),
+        "unix_timestamp": _unix_timestamp,
+        "now": lambda digits=0: datetime.now().isoformat(" ", "microseconds" if digits else "seconds"),
         "concat": lambda *parts: None if None in parts else "".join(map(str, parts)),
         "substring_index": _substring_index,
         "iif_": lambda condition, yes, no: yes if condition else no,
@@ -69,6 +70,13 @@ def _substring_index(text: object, delimiter: object, count: Any) -> str | None:
         return None
     parts = str(text).split(str(delimiter)) if delimiter else [""]
     return str(delimiter).join(parts[:count] if count > 0 else parts[count:] if count else [])
+
+
+def _unix_timestamp(moment: object = None) -> float:
+    if moment is None:
+        return int(time.time())
+    found = datetime.fromisoformat(str(moment)).timestamp()
+    return int(found) if found.is_integer() else found
 
 
 def _seconds(timeout: Any) -> float | None:

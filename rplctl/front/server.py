@@ -88,6 +88,7 @@ class MysqlServer:
             if self._socket:
                 self._socket.unlink(missing_ok=True)
             self.front.looks.close()
+            self.front.logs.close()
 
     def _accept(self, listener: socket.socket) -> None:
         while True:

@@ -14,6 +14,8 @@ from rplctl.command.channel.context import Note
 from rplctl.errors import RplError, as_rpl_error
 from rplctl.front import wire
 from rplctl.front.binary import binary_row, bound
+from rplctl.front.dump.request import by_gtid_set, by_position
+from rplctl.front.dump.serve import dump, register
 from rplctl.front.front import ClientSession, Front
 from rplctl.front.result import Answer, Done, Rows
 from rplctl.front.statement import Statement
@@ -29,6 +31,7 @@ LONGEST_SHOWN = 1000  # characters of a statement in SHOW PROCESSLIST
 _QUIT, _INIT_DB, _QUERY, _STATISTICS, _PING = 1, 2, 3, 9, 14
 _PREPARE, _EXECUTE, _LONG_DATA, _CLOSE, _RESET_STATEMENT = 22, 23, 24, 25, 26
 _PROCESS_KILL, _RESET_CONNECTION, _SET_OPTION = 12, 31, 27
+_REGISTER, _DUMP, _DUMP_GTID = 21, 18, 30
 _QUIET = frozenset({_LONG_DATA, _CLOSE})  # commands without an answer
 
 
@@ -67,6 +70,13 @@ def _carry_out(session: ClientSession, front: Front, packet: bytes) -> None:
         link.send(wire.ok())
     elif command == _PROCESS_KILL:
         _send(link, _answered(session, front, f"KILL {Reader(body).integer(4)}"))
+    elif command == _REGISTER:
+        register(session, Reader(body))
+        link.send(wire.ok())
+    elif command in (_DUMP, _DUMP_GTID):
+        read = by_gtid_set if command == _DUMP_GTID else by_position
+        with done_by(f"{session.client.name} over SQL"):
+            dump(session, front, read(Reader(body), session.variables))
     elif command == _STATISTICS:
         link.send(front.statistics().encode())
     elif command == _RESET_CONNECTION:

@@ -17,13 +17,14 @@ from rplctl.command.show_relaylog_events import show_relaylog_events
 from rplctl.command.show_status import SOURCE_COLUMNS, WORKLOG_COLUMNS
 from rplctl.errors import RplError, UsageError
 from rplctl.front.administer import channel_after, connection_name, one_channel
+from rplctl.front.dump.serve import replicas
 from rplctl.front.front import ClientSession, Front
 from rplctl.front.result import Answer, Rows, texts
 from rplctl.front.statement import Statement
 from rplctl.front.status import ALL_COLUMNS, MARIADB_COLUMNS, shown
 from rplctl.front.table_columns import DATABASES
 from rplctl.front.tables import process_list, table_names
-from rplctl.front.variables import counters, executed, variables
+from rplctl.front.variables import counters, executed, live_names, variables
 from rplctl.position import FIRST_EVENT_POSITION
 from rplctl.relay_log.index import RelayLogIndex
 
@@ -56,15 +57,15 @@ def all_status(front: Front, session: ClientSession, words: Statement) -> Answer
 
 
 def show_variables(front: Front, session: ClientSession, words: Statement) -> Answer:
-    found = variables(front.looks.config_of(""), front.looks, front.version)
-    return _pairs(found, words)
+    config = front.looks.config_of("")
+    known = variables(config, front.looks, front.version, set())
+    names = _chosen([*known, *live_names(front.version)], words)
+    found = variables(config, front.looks, front.version, set(names))
+    return texts("Variable_name,Value", [(name, str(found[name])) for name in sorted(names)])
 
 
 def show_counters(front: Front, session: ClientSession, words: Statement) -> Answer:
-    return _pairs(counters(front.looks, front.counters), words)
-
-
-def _pairs(found: dict[str, object], words: Statement) -> Rows:
+    found = counters(front.looks, front.counters)
     names = _chosen(found, words)
     return texts("Variable_name,Value", [(name, str(found[name])) for name in sorted(names)])
 
@@ -115,13 +116,25 @@ def warnings(front: Front, session: ClientSession, words: Statement) -> Answer:
 
 
 def log_status(front: Front, session: ClientSession, words: Statement) -> Answer:
-    """An empty set: positions are each channel's own, and belong to SHOW REPLICA STATUS."""
+    """The end of the binary log, as replicas may read it. Without log_bin MariaDB answers with an empty set."""
     words.expect_end()
+    names = front.logs.log().names() if front.logs.files() else []
+    name, end = (names[-1], front.logs.log().look(names[-1]).end) if names else ("", 0)
     if front.is_mariadb:
-        return texts("File,Position#,Binlog_Do_DB,Binlog_Ignore_DB")
-    return texts(
-        "File,Position#,Binlog_Do_DB,Binlog_Ignore_DB,Executed_Gtid_Set", [("", 0, "", "", executed(front.looks))]
-    )
+        return texts("File,Position#,Binlog_Do_DB,Binlog_Ignore_DB", [(name, end, "", "")] if names else [])
+    row = (name, end, "", "", executed(front.looks))
+    return texts("File,Position#,Binlog_Do_DB,Binlog_Ignore_DB,Executed_Gtid_Set", [row])
+
+
+def replica_hosts(front: Front, session: ClientSession, words: Statement) -> Answer:
+    """SHOW SLAVE HOSTS, SHOW REPLICAS: the replicas that have registered."""
+    is_old = words.tokens[1].value == "SLAVE"
+    words.expect_end()
+    rows = list(replicas(front))
+    if front.is_mariadb:
+        return texts("Server_id#,Host,Port#,Master_id#", [row[:4] for row in rows])
+    names = "Server_id#,Host,Port#,Master_id#,Slave_UUID" if is_old else "Server_Id#,Host,Port#,Source_Id#,Replica_UUID"
+    return texts(names, rows)
 
 
 def processes(front: Front, session: ClientSession, words: Statement) -> Answer:

@@ -138,7 +138,8 @@ def sign_in(link: Link, door: Door, number: int) -> Client:
     host = "localhost" if is_local else str(link.connection.getpeername()[0])
     account = door.account(name)
     wanted = NATIVE if account.native else CACHING_SHA2
-    if plugin != wanted:
+    # a MariaDB server as replica knows only the native plugin, and waits for the scramble again
+    if plugin != wanted or (account.native and not answer):
         link.send(b"\xfe" + wanted.encode() + b"\0" + scramble + b"\0")
         answer = link.read(SIGN_IN_PACKET)
     if account.native:

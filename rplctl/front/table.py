@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Final
 
 from rplctl import mysql_errors as er
-from rplctl.accounts import ADMIN, READER
+from rplctl.accounts import ADMIN, READER, REPLICATION
 from rplctl.errors import RplError
 from rplctl.front import administer, show
 from rplctl.front.front import ClientSession, Front, denied
@@ -17,6 +18,8 @@ from rplctl.front.variables import variables
 
 # settings that choose a transaction or a channel on a server: accepted without effect they would mislead a script
 _HAS_EFFECT: Final = ("GTID_NEXT", "GTID_SEQ_NO", "GTID_DOMAIN_ID", "DEFAULT_MASTER_CONNECTION")
+_VALUE_OF_VARIABLE: Final = re.compile(r"(?<=[\w`]=)@@GLOBAL\.\w+")
+_LONGEST_VALUE: Final = 1 << 16  # characters of @x: GTIDs of some thousand domains
 Answerer = Callable[[Front, ClientSession, Statement], Answer]
 
 
@@ -58,11 +61,11 @@ def set_global(front: Front, session: ClientSession, words: Statement) -> Answer
 
 
 def set_session(front: Front, session: ClientSession, words: Statement) -> Answer:
-    """Accept settings of the session, which have no effect here, and keep @x.
+    """Accept settings of the session, which have no effect here, and keep @x, whose value may be a variable.
 
     SET @@global.x and PASSWORD are refused, and so is what would choose a transaction or a channel.
     """
-    text = words.text.upper().replace(" ", "")
+    text = _VALUE_OF_VARIABLE.sub("", words.text.upper().replace(" ", ""))
     if "GLOBAL" in text or "PERSIST" in text or text.startswith("SETPASSWORD"):
         raise not_yet("SET GLOBAL among other settings")
     if found := next((name for name in _HAS_EFFECT if name in text), ""):
@@ -72,13 +75,22 @@ def set_session(front: Front, session: ClientSession, words: Statement) -> Answe
         words.expect("=|:=")
         if words.accept("@ @"):
             words.accept("GLOBAL|SESSION .")
-            known = variables(front.looks.config_of(""), front.looks, front.version)
-            session.variables[name] = known.get(words.name().lower())
+            wanted = words.name().lower()
+            known = variables(front.looks.config_of(""), front.looks, front.version, {wanted})
+            session.variables[name] = known.get(wanted)
+        elif words.accept("NULL"):
+            session.variables.pop(name, None)
         elif len(session.variables) < 64:
-            session.variables[name] = words.value()[:1000]
+            session.variables[name] = _short(name, words.value())
         if not words.accept(","):
             break
     return Done()
+
+
+def _short(name: str, value: str) -> str:
+    if len(value) > _LONGEST_VALUE:
+        raise RplError(f"@{name} has {len(value)} characters, more than {_LONGEST_VALUE}", errno=er.WRONG_ARGUMENTS)
+    return value
 
 
 def refuse_writing(front: Front, session: ClientSession, words: Statement) -> Answer:
@@ -118,8 +130,8 @@ STATEMENTS: Final[tuple[tuple[str, str, Answerer], ...]] = (
     ("SHOW ENGINES", READER, _empty("Engine,Support,Comment,Transactions,XA,Savepoints")),
     ("SHOW PLUGINS", READER, _empty("Name,Status,Type,Library,License")),
     ("SHOW COLLATION", READER, _empty("Collation,Charset,Id#,Default,Compiled,Sortlen#")),
-    ("SHOW SLAVE HOSTS", READER, _empty("Server_id#,Host,Port#,Master_id#")),
-    ("SHOW REPLICAS", READER, _empty("Server_Id#,Host,Port#,Source_Id#,Replica_UUID")),
+    ("SHOW SLAVE|REPLICA HOSTS", READER, show.replica_hosts),
+    ("SHOW REPLICAS", READER, show.replica_hosts),
     ("SELECT", READER, select),
     ("USE", READER, use),
     ("DO", READER, done),
@@ -152,17 +164,28 @@ STATEMENTS: Final[tuple[tuple[str, str, Answerer], ...]] = (
     ("INSERT|UPDATE|DELETE|REPLACE|CREATE|ALTER|DROP|TRUNCATE|RENAME", READER, refuse_writing),
 )
 
+# what the role replication may say: the statements of a replica before its dump, and those of REPLICATION SLAVE
+_OF_REPLICAS: Final = frozenset(
+    {"SELECT", "SET", "SHOW VARIABLES", "SHOW GLOBAL|SESSION|LOCAL VARIABLES", "SHOW WARNINGS", "SHOW GRANTS"}
+    | {"SHOW BINARY|MASTER LOGS", "SHOW MASTER STATUS", "SHOW BINARY LOG STATUS", "SHOW BINLOG STATUS"}
+    | {"SHOW SLAVE|REPLICA HOSTS", "SHOW REPLICAS"}
+)
+
 
 def answer(front: Front, session: ClientSession, sql: str) -> Answer:
     """Raises RplError with MySQL's number, 1227 for what the role may not do."""
     words = Statement(sql, front.version)
     if words.text.upper().startswith("SHOW") and _is_replica_status(words):
+        if session.client.role == REPLICATION:
+            raise denied("REPLICATION CLIENT")
         return show.replica_status(front, session, words)
     for phrase, role, answerer in STATEMENTS:
         words.index = 0
         if words.accept(phrase):
             if role == ADMIN and session.client.role != ADMIN:
                 raise denied()
+            if session.client.role == REPLICATION and (phrase not in _OF_REPLICAS or _reads_tables(words)):
+                raise denied("REPLICATION CLIENT")
             try:
                 return answerer(front, session, words)
             finally:
@@ -170,6 +193,11 @@ def answer(front: Front, session: ClientSession, sql: str) -> Answer:
                     front.looks.forget()
     words.index = 0
     raise words.refuse()
+
+
+def _reads_tables(words: Statement) -> bool:
+    """True for SELECT … FROM."""
+    return words.tokens[0].value == "SELECT" and any(token.value == "FROM" for token in words.tokens)
 
 
 def _is_replica_status(words: Statement) -> bool:

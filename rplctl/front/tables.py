@@ -16,6 +16,7 @@ from rplctl.accounts import ADMIN
 from rplctl.command.change_filter import FILTERS
 from rplctl.command.log_status import log_status
 from rplctl.command.process.thread_report import ThreadReport
+from rplctl.front.dump.serve import is_by_gtid
 from rplctl.front.front import ClientSession, Front, denied
 from rplctl.front.looks import Look
 from rplctl.front.table_columns import COLUMNS, DATABASES
@@ -53,13 +54,19 @@ def rows_of(table: str, front: Front, session: ClientSession) -> Iterator[tuple[
         yield tuple(row.get(name) for name in names)
 
 
+def _command(session: ClientSession) -> str:
+    if session.dump is not None:
+        return "Binlog Dump GTID" if is_by_gtid(session.dump) else "Binlog Dump"
+    return "Query" if session.statement else "Sleep"
+
+
 def process_list(front: Front) -> Iterator[Row]:
     """Our connections, and the threads of each channel as a server lists them."""
     now = time.time()
     for each in list(front.sessions.values()):
         yield {
             "ID": each.number, "USER": each.client.account, "HOST": each.client.host, "DB": each.database or None,
-            "COMMAND": "Query" if each.statement else "Sleep", "TIME": int(now - each.since), "STATE": "",
+            "COMMAND": _command(each), "TIME": int(now - each.since), "STATE": "",
             "INFO": each.statement or None,
         }  # fmt: skip
     for look in front.looks.all():

@@ -22,6 +22,7 @@ _COMMON: Final = {
     "super_read_only": "ON",
     "autocommit": "ON",
     "skip_networking": "OFF",
+    "binlog_checksum": "CRC32",
     "binlog_format": "ROW",
     "binlog_row_image": "FULL",
     "report_host": "",
@@ -76,16 +77,20 @@ def variables(config: Config, looks: Looks, version: str, names: set[str] | None
         "master_info_repository": config.master_info_repository,
         "relay_log_info_repository": config.relay_log_info_repository,
     }
-    live: tuple[str, ...]
+    live = live_names(version)
     if "mariadb" in version.lower():
-        live = ("gtid_slave_pos", "gtid_current_pos", "gtid_binlog_pos")
         found |= {"gtid_domain_id": 0, "gtid_strict_mode": "OFF", "default_master_connection": ""}
     else:
-        live = ("gtid_executed",)
         found |= {"server_uuid": me.uuid, "gtid_mode": "ON", "gtid_purged": ""}
     if names is None or names & set(live):
         found |= dict.fromkeys(live, executed(looks))
     return found
+
+
+def live_names(version: str) -> tuple[str, ...]:
+    """Return the names of the variables for which the channels, and their targets, are looked at."""
+    is_mariadb = "mariadb" in version.lower()
+    return ("gtid_slave_pos", "gtid_current_pos", "gtid_binlog_pos") if is_mariadb else ("gtid_executed",)
 
 
 def executed(looks: Looks) -> str:

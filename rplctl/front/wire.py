@@ -104,6 +104,15 @@ class Link:
         except (OSError, ValueError) as error:
             raise Closed from error
 
+    def write(self, data: memoryview, patience_s: float) -> None:
+        """Bytes that are packets already. Raises Closed if the client takes none of them for `patience_s` seconds."""
+        try:
+            self.connection.settimeout(patience_s)
+            while data:
+                data = data[self.connection.send(data) :]
+        except (OSError, ValueError) as error:
+            raise Closed from error
+
 
 def _left(deadline: float) -> float:
     left = deadline - time.monotonic()

@@ -1,0 +1,182 @@
+"""How much of each log file may be sent: up to the last position record that is in the file whole, and synced.
+
+All dumps of a channel share one object, so twenty replicas cost one look and one fsync.
+
+Invariants:
+
+* The end of a file only grows. Whatever follows the last record may be cut off and written again, so each look begins
+  at the end that was found before.
+* The fsync is made through the descriptor that was opened before the bytes were read, and returns before the new end
+  is shown to anybody. A failed fsync raises, and shows nothing.
+* Files are read, never mapped: a file that is cut under a mapping kills the process.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from rplctl import mysql_errors as er
+from rplctl.applied_log.files import BinaryLogFiles, existing_names
+from rplctl.applied_log.record import PositionRecord, parse_record
+from rplctl.durable import sync
+from rplctl.errors import RplError
+from rplctl.event.checksum_trailer import has_valid_checksum
+from rplctl.event.format_description import FormatDescription, parse_format_description
+from rplctl.event.header import HEADER_LENGTH, check_magic, parse_header
+from rplctl.event.jit import byte_view
+from rplctl.event.scan import event_offsets
+from rplctl.event.types import EventType
+from rplctl.plain_file import open_plain
+from rplctl.position import FIRST_EVENT_POSITION
+from rplctl.relay_log.index import RelayLogIndex
+
+POLL_S: Final = 0.01  # between two looks at the same log
+CHUNK: Final = 1 << 20  # bytes that are read at a time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sendable:
+    """One log file: `end` is the offset up to which it may be sent."""
+
+    name: str
+    end: int
+    following: str  # the next log; '' while there is none
+    record: PositionRecord | None  # the last one that was found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogStart:
+    """The first events of a log file."""
+
+    event: bytes  # FORMAT_DESCRIPTION
+    description: FormatDescription
+    executed: str  # the GTIDs of all transactions before the file
+
+    @property
+    def first_end(self) -> int:
+        return FIRST_EVENT_POSITION + len(self.event)
+
+
+class SendableLog:
+    """The binary log of one channel, for the dumps of one process."""
+
+    def __init__(self, files: BinaryLogFiles) -> None:
+        self.files = files
+        self._index = RelayLogIndex(files)
+        self._lock = threading.Lock()
+        self._open: dict[str, int] = {}  # descriptors of logs that may still grow
+        self._known: dict[str, tuple[float, Sendable]] = {}  # with the time before which nobody looks again
+        self._starts: dict[str, LogStart] = {}
+
+    def names(self) -> list[str]:
+        """Return the logs, oldest first."""
+        return existing_names(self.files)
+
+    def close(self) -> None:
+        with self._lock:
+            while self._open:
+                os.close(self._open.popitem()[1])
+
+    def start(self, name: str) -> LogStart:
+        """Return the first events of the file. Raises RplError 1236, OSError."""
+        found = self._starts.get(name)
+        if found is None:
+            descriptor = open_plain(self._index.path(name), follow=False)
+            try:
+                found = self._starts[name] = _log_start(os.pread(descriptor, CHUNK, 0), name)
+            finally:
+                os.close(descriptor)
+        return found
+
+    def look(self, name: str) -> Sendable:
+        """Return how much of the log may be sent. Raises RplError 1236, OSError."""
+        with self._lock:
+            due, known = self._known.get(name, (0.0, None))
+            if known is not None and (known.following or time.monotonic() < due):
+                return known
+            began = time.monotonic()
+            names = self.names()
+            if name not in names:
+                raise purged(name)
+            at = names.index(name)
+            following = names[at + 1] if at + 1 < len(names) else ""
+            found = self._looked(name, following, known)
+            took = time.monotonic() - began  # long while a large transaction is being written: looked at less often
+            for gone in self._known.keys() - set(names):
+                del self._known[gone]
+                self._starts.pop(gone, None)
+            self._known[name] = time.monotonic() + max(POLL_S, 4 * took), found
+            return found
+
+    def executed(self) -> str:
+        """Return the GTIDs of all transactions that may be sent, and of those before the first log."""
+        names = self.names()
+        record = self.look(names[-1]).record if names else None
+        return record.after.gtid_executed if record else ""
+
+    def _looked(self, name: str, following: str, known: Sendable | None) -> Sendable:
+        start = self.start(name)
+        if name not in self._open:
+            self._open[name] = open_plain(self._index.path(name), follow=False)
+        descriptor = self._open[name]
+        known = known or Sendable(name=name, end=start.first_end, following="", record=None)
+        size = os.fstat(descriptor).st_size
+        found = _scanned(descriptor, known, size, start, is_whole=bool(following))
+        if found.end > known.end:
+            sync(descriptor, name)
+        if following:
+            os.close(self._open.pop(name))
+        return replace(found, following=following)
+
+
+def _scanned(descriptor: int, known: Sendable, size: int, start: LogStart, *, is_whole: bool) -> Sendable:
+    """Look for records from `known.end` on. `is_whole`: another log follows, so the file ends with a ROTATE."""
+    offset, end, record = known.end, known.end, known.record
+    while size - offset >= HEADER_LENGTH:
+        data = byte_view(os.pread(descriptor, min(CHUNK, size - offset), offset))
+        offsets, types = event_offsets(data)
+        if not len(types):
+            length = int.from_bytes(data[9:13].tobytes(), "little")
+            if length > size - offset or len(data) < HEADER_LENGTH:
+                break
+            offset += length  # an event that is larger than a chunk is no record
+            continue
+        for number in np.flatnonzero(types == EventType.IGNORABLE).tolist():
+            event = data[offsets[number] : offsets[number + 1]].tobytes()
+            if start.description.checksum_length and not has_valid_checksum(event):
+                break
+            if found := parse_record(event, start.description.checksum_length):
+                record, end = found, offset + int(offsets[number + 1])
+        offset += int(offsets[-1])
+    return Sendable(name=known.name, end=max(end, offset) if is_whole else end, following="", record=record)
+
+
+def _log_start(head: bytes, name: str) -> LogStart:
+    check_magic(head[:FIRST_EVENT_POSITION])
+    offset, events = FIRST_EVENT_POSITION, list[bytes]()
+    while len(events) < 3:  # FORMAT_DESCRIPTION, the GTIDs executed before, the record of the same
+        length = parse_header(head, offset).event_length
+        if offset + length > len(head):
+            break
+        events.append(head[offset : offset + length])
+        offset += length
+    description = parse_format_description(events[0]) if events else None
+    record = parse_record(events[2], description.checksum_length) if description and len(events) == 3 else None
+    if description is None or record is None:
+        raise fatal(f"{name} does not begin like a binary log of rplctl")
+    return LogStart(event=events[0], description=description, executed=record.after.gtid_executed)
+
+
+def fatal(text: str) -> RplError:
+    """Return the error that ends a replica's receiver for good."""
+    return RplError(text, errno=er.MASTER_FATAL_ERROR_READING_BINLOG)
+
+
+def purged(name: str) -> RplError:
+    return fatal(f"could not find first log file name {name} in the binary log index: it was purged or never existed")

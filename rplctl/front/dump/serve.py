@@ -1,0 +1,98 @@
+"""Serving one dump: who may read, which older dump ends for it, and the rows of SHOW REPLICAS.
+
+Invariant: of two dumps with the same server id, or the same UUID, only the newer one goes on: the older connection
+belongs to a replica that has lost it.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import suppress
+
+from rplctl.accounts import ADMIN, REPLICATION
+from rplctl.channel import Channel
+from rplctl.errors import BinlogFormatError
+from rplctl.event.gtid import MariadbGtidState
+from rplctl.front.dump.choose import choose
+from rplctl.front.dump.request import DumpRequest, registered
+from rplctl.front.dump.sendable import SendableLog, fatal
+from rplctl.front.dump.stream import PATIENCE_S, Stream
+from rplctl.front.front import ClientSession, Front, denied
+from rplctl.front.wire import Reader
+from rplctl.history import note_event
+from rplctl.source.base import ReplicaIdentity
+from rplctl.source.replica_id import replica_identity
+
+
+def register(session: ClientSession, body: Reader) -> None:
+    """Answer COM_REGISTER_SLAVE. Raises RplError 1227, 1835."""
+    _refuse_others(session)
+    session.replica = registered(body)
+
+
+def dump(session: ClientSession, front: Front, request: DumpRequest) -> None:
+    """Send the log until the client goes or, if it asks for that, until the end. Raises Closed, RplError, OSError."""
+    _refuse_others(session)
+    if request.gtids is None and session.replica is not None:
+        raise fatal(
+            "rplctl serves replicas by GTID only: CHANGE MASTER TO MASTER_USE_GTID = slave_pos, or "
+            "CHANGE REPLICATION SOURCE TO SOURCE_AUTO_POSITION = 1"
+        )
+    log, me = front.logs.log(), identity(front)
+    try:
+        _refuse_other_vendor(front, log)
+        name, offset = choose(log, request, me.uuid)
+        _end_older(front, session, request)
+        session.dump = request
+        who = f"server id {request.server_id}" if session.replica else "a client"
+        note_event(log.files.datadir, log.files.name, "dump", f"{who} reads the binary log from {name}:{offset} on")
+        with suppress(OSError):  # a Unix socket
+            milliseconds = int(PATIENCE_S * 1000)
+            session.link.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, milliseconds)
+        Stream(session.link, log, request, me.server_id).run(name, offset)
+    except BinlogFormatError as error:
+        raise fatal(f"the binary log cannot be read: {error.message}") from error
+    finally:
+        session.dump = None
+
+
+def identity(front: Front) -> ReplicaIdentity:
+    """Server id and UUID that this instance shows to its replicas."""
+    config = front.looks.config_of("")
+    return replica_identity(config, Channel("", config.datadir))
+
+
+def replicas(front: Front) -> Iterator[tuple[int, str, int, int, str]]:
+    """Server id, host, port, source's server id and UUID of each replica that has registered."""
+    own = identity(front).server_id
+    for session in list(front.sessions.values()):
+        if session.replica is not None:
+            uuid = str(session.variables.get("replica_uuid") or session.variables.get("slave_uuid") or "")
+            yield session.replica.server_id, session.replica.host, session.replica.port, own, uuid
+
+
+def _refuse_others(session: ClientSession) -> None:
+    if session.client.role not in (ADMIN, REPLICATION):
+        raise denied("REPLICATION SLAVE")
+
+
+def _refuse_other_vendor(front: Front, log: SendableLog) -> None:
+    names = log.names()
+    if names and log.start(names[-1]).description.is_mariadb != front.is_mariadb:
+        wanted = "mysql" if front.is_mariadb else "mariadb"
+        raise fatal(f"the binary log is that of the other vendor: rplctl serve --mysql-flavor {wanted}")
+
+
+def _end_older(front: Front, session: ClientSession, request: DumpRequest) -> None:
+    for other in list(front.sessions.values()):
+        if other.dump is None or other is session:
+            continue
+        is_same = request.uuid == other.dump.uuid if request.uuid else request.server_id == other.dump.server_id
+        if is_same and (request.uuid or request.server_id):
+            front.kill(other.number)
+
+
+def is_by_gtid(request: DumpRequest) -> bool:
+    """True if a MySQL replica asked with COM_BINLOG_DUMP_GTID."""
+    return request.gtids is not None and not isinstance(request.gtids, MariadbGtidState)

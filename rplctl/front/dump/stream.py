@@ -1,0 +1,165 @@
+"""Sending: for each log an artificial ROTATE, its FORMAT_DESCRIPTION, its events, and heartbeats while nothing comes.
+
+Events are put into packets by a kernel, a chunk at a time; an event that is larger than a chunk is read and sent in
+pieces. See the package for the invariants.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import numpy as np
+
+from rplctl.applied_log.purge import kept_from_purge
+from rplctl.event.checksum_trailer import append_checksum
+from rplctl.event.events import build_rotate
+from rplctl.event.format_description import CHECKSUM_CRC32, CHECKSUM_OFF, resent
+from rplctl.event.header import CHECKSUM_LENGTH, HEADER_LENGTH, EventHeader, build_header
+from rplctl.event.jit import byte_view
+from rplctl.event.packets import as_packets
+from rplctl.event.scan import event_offsets
+from rplctl.event.types import EventType
+from rplctl.front import wire
+from rplctl.front.dump.request import DumpRequest
+from rplctl.front.dump.sendable import CHUNK, POLL_S, LogStart, SendableLog
+from rplctl.front.dump.skip import Skip
+from rplctl.front.wire import WHOLE, Closed, Link
+from rplctl.plain_file import closing_descriptor, open_plain
+from rplctl.position import FIRST_EVENT_POSITION
+from rplctl.relay_log.index import RelayLogIndex
+
+PATIENCE_S: Final = 60.0  # net_write_timeout: a replica that takes no byte for so long is disconnected
+_LARGEST_HEARTBEAT_POSITION: Final = 0xFFFFFFFF
+
+
+class Stream:
+    """One dump. `run` ends only for a client that does not wait for more; else it raises Closed, RplError, OSError."""
+
+    def __init__(self, link: Link, log: SendableLog, request: DumpRequest, server_id: int) -> None:
+        self._link, self._log, self._request, self._server_id = link, log, request, server_id
+        self._sent_at = time.monotonic()
+        self._has_checksums = request.has_checksums  # of what is sent now; later as the log's description says
+        self._skip: Skip | None = None
+
+    def run(self, name: str, offset: int) -> None:
+        """Send from that place on."""
+        while name:
+            with self._reading(name) as descriptor:
+                start = self._log.start(name)
+                self._begin(name, offset, start)
+                offset = max(offset, start.first_end)
+                following = self._send_log(descriptor, name, offset, strips=self._strips(start))
+            name, offset = following, FIRST_EVENT_POSITION
+        self._link.send(wire.eof())
+
+    @contextmanager
+    def _reading(self, name: str) -> Iterator[int]:
+        """Open the log and keep it from being purged. Raises RplError 1236."""
+        path = RelayLogIndex(self._log.files).path(name)
+        with kept_from_purge(self._log.files, name):
+            self._log.look(name)
+            with closing_descriptor(open_plain(path, follow=False)) as descriptor:
+                yield descriptor
+
+    def _strips(self, start: LogStart) -> bool:
+        return bool(start.description.checksum_length) and not self._request.has_checksums
+
+    def _begin(self, name: str, offset: int, start: LogStart) -> None:
+        if self._skip is None:
+            self._skip = Skip(self._request, start)
+        self._skip.next_log(start.description)
+        algorithm = CHECKSUM_CRC32 if self._has_checksums else CHECKSUM_OFF
+        event = resent(start.event, in_place=offset == FIRST_EVENT_POSITION)
+        if self._strips(start):
+            event = append_checksum(event[: -CHECKSUM_LENGTH - 1] + bytes([CHECKSUM_OFF]))
+        self._has_checksums = bool(start.description.checksum_length) and self._request.has_checksums
+        self._link.send(b"\0" + build_rotate(self._server_id, name, offset, algorithm), b"\0" + event)
+        self._sent_at = time.monotonic()
+
+    def _send_log(self, descriptor: int, name: str, offset: int, *, strips: bool) -> str:
+        """Send one log until its end, and return the next one; '' to end the dump."""
+        while True:
+            found = self._log.look(name)
+            while offset < found.end:
+                offset = self._send_some(descriptor, offset, found.end, strips=strips)
+                self._heartbeat_if_due(name, offset)
+            if found.following:
+                return found.following
+            if self._request.ends:
+                return ""
+            self._wait()
+            self._heartbeat_if_due(name, offset)
+
+    def _send_some(self, descriptor: int, offset: int, end: int, *, strips: bool) -> int:
+        """Send what is whole in the next chunk, or one large event; the offset after it."""
+        assert self._skip is not None
+        data = byte_view(os.pread(descriptor, min(CHUNK, end - offset), offset))
+        offsets, types = event_offsets(data)
+        if not len(types):
+            return self._send_large(descriptor, offset, data[:HEADER_LENGTH].tobytes(), strips=strips)
+        kept = self._skip.kept(data, offsets, types)
+        if kept.any():
+            starts, lengths = offsets[:-1][kept], np.diff(offsets)[kept]
+            packets, self._link.sequence = as_packets(data, starts, lengths, self._link.sequence, strips=strips)
+            self._write(packets.data)
+        return offset + int(offsets[-1])
+
+    def _send_large(self, descriptor: int, offset: int, header: bytes, *, strips: bool) -> int:
+        """Send one event that is larger than a chunk, in packets that are read in pieces."""
+        assert self._skip is not None
+        length = int.from_bytes(header[9:13], "little")
+        if self._skip.is_skipped(header[4]):
+            return offset + length
+        size = length - CHECKSUM_LENGTH * strips
+        left, at = 1 + size, offset + HEADER_LENGTH
+        before = b"\0" + header[:9] + size.to_bytes(4, "little") + header[13:]
+        while True:
+            packet = min(left, WHOLE)
+            head = packet.to_bytes(3, "little") + bytes((self._link.sequence,)) + before
+            self._link.sequence = (self._link.sequence + 1) & 0xFF
+            rest, before, left = packet - len(before), b"", left - packet
+            self._write(memoryview(head))
+            while rest:
+                piece = os.pread(descriptor, min(CHUNK, rest), at)
+                if not piece:
+                    raise Closed
+                self._write(memoryview(piece))
+                rest, at = rest - len(piece), at + len(piece)
+            if packet < WHOLE:
+                return offset + length
+
+    def _write(self, data: memoryview) -> None:
+        self._link.write(data, PATIENCE_S)
+        self._sent_at = time.monotonic()
+
+    def _wait(self) -> None:
+        """Wait for a moment. Raises Closed if the client is gone or says something, which only COM_QUIT can be."""
+        poll = select.poll()
+        try:
+            poll.register(self._link.connection, select.POLLIN)
+        except (OSError, ValueError) as error:
+            raise Closed from error
+        if poll.poll(POLL_S * 1000):
+            raise Closed
+
+    def _heartbeat_if_due(self, name: str, offset: int) -> None:
+        period = self._request.heartbeat_s
+        if not period or time.monotonic() - self._sent_at < period or offset > _LARGEST_HEARTBEAT_POSITION:
+            return
+        checksum = CHECKSUM_LENGTH if self._has_checksums else 0
+        header = EventHeader(
+            timestamp=0,
+            type_code=EventType.HEARTBEAT,
+            server_id=self._server_id,
+            event_length=HEADER_LENGTH + len(name) + checksum,
+            end_log_pos=offset,
+            flags=0,
+        )
+        event = build_header(header) + name.encode()
+        self._link.send(b"\0" + (append_checksum(event) if checksum else event))
+        self._sent_at = time.monotonic()
