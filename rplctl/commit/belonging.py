@@ -99,8 +99,9 @@ def belonging_of(config: Config, channel: Channel, engine: Callable[[], Engine])
         ours, by_gtid = identity_of(config, channel, engine)
         if owner.Instance_id != ours.Instance_id:
             return _of_another(channel, owner, ours)
-        if not owner.is_known_source(ours):
-            is_same = owner.is_same_source(ours)
+        is_same = owner.is_same_source(ours)
+        is_there = is_same and owner.Source_place == ours.Source_place  # also where no source is known
+        if not (is_there or owner.is_known_source(ours)):
             is_honest = (is_same or by_gtid) and was_written_last(channel, owner, default=has_applied)
             if not is_honest or not (is_same or _has_all(marker, file, in_step=in_step)):
                 return _of_another_time(config, channel, (owner, ours), by_gtid=by_gtid)
