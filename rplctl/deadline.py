@@ -3,6 +3,9 @@
 A driver waits in C, in a socket or for a name to be resolved, with timeouts of its own or with none. A question is
 therefore asked in a thread of its own, and that thread is abandoned when the time is over. Invariant: only questions
 are asked here, which change nothing, so an abandoned one has no effect.
+
+Modules that a question loads first (`own_work`) cost the peer nothing: on a busy machine that takes seconds, and would
+be reported as the silence of a server that answers.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar, copy_context
 from threading import Thread
 from typing import Any, Final, TypeVar
@@ -24,6 +27,34 @@ LEAST_S: Final = 1.0  # that each question gets; those that take no longer cost 
 
 _of_command: ContextVar[Deadline | None] = ContextVar("_of_command", default=None)
 _is_question: ContextVar[bool] = ContextVar("_is_question", default=False)
+_LEAST_WAIT_S: Final = 0.01
+
+
+class _OwnWork:
+    """The seconds of a question that are work of this program."""
+
+    def __init__(self) -> None:
+        self._done = 0.0
+        self._since: float | None = None
+
+    @property
+    def seconds(self) -> float:
+        since = self._since
+        return self._done + (0.0 if since is None else time.monotonic() - since)
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        if self._since is not None:  # within such work
+            yield
+            return
+        self._since = time.monotonic()
+        try:
+            yield
+        finally:
+            self._done, self._since = self.seconds, None
+
+
+_own_work: ContextVar[_OwnWork | None] = ContextVar("_own_work", default=None)
 
 
 class Deadline:
@@ -49,10 +80,11 @@ class Deadline:
         if peer in self._late and not self._late[peer][0].done():
             raise self._late[peer][1]
         answer: Future[T] = Future()
-        context = copy_context()
+        context, own = copy_context(), _OwnWork()
 
         def work() -> None:
             context.run(_is_question.set, True)
+            context.run(_own_work.set, own)
             try:
                 answer.set_result(context.run(question))
             except BaseException as failure:  # noqa: BLE001 - who asks gets it, whatever it is
@@ -60,8 +92,10 @@ class Deadline:
 
         patience, began = max(LEAST_S, self._left), time.monotonic()
         Thread(target=work, name=f"question to {peer}", daemon=True).start()
-        is_answered = bool(wait([answer], patience).done)
-        taken = time.monotonic() - began
+        while not answer.done() and (left := began + patience + own.seconds - time.monotonic()) > 0:
+            wait([answer], max(left, _LEAST_WAIT_S))
+        is_answered = answer.done()
+        taken = time.monotonic() - began - own.seconds
         self._left -= taken if taken > LEAST_S else 0.0
         if is_answered:
             return answer.result()
@@ -73,6 +107,14 @@ class Deadline:
         )
         self._late[peer] = answer, late
         raise late
+
+
+@contextmanager
+def own_work() -> Iterator[None]:
+    """Load modules within a question without using up the time of the peer."""
+    own = _own_work.get()
+    with nullcontext() if own is None else own.counted():
+        yield
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 
 import pytest
 
-from rplctl.deadline import Deadline
+from rplctl.deadline import Deadline, own_work
 from rplctl.errors import SourceError, TargetError
 from tests.kit.replica import wait_until
 
@@ -41,6 +41,25 @@ def test_a_peer_that_is_late_is_asked_again_only_after_its_answer(monkeypatch: p
     answers.set()
     wait_until(lambda: all("question" not in thread.name for thread in threading.enumerate()), 10)
     assert deadline.ask("the source db1", SourceError, question) == "here"
+
+
+def test_modules_that_a_question_loads_are_no_silence_of_the_peer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine they take longer than the deadline; the peer has all of it after them."""
+    monkeypatch.setattr("rplctl.deadline.LEAST_S", 0.01)
+    loaded, silent, answers = threading.Event(), threading.Event(), threading.Event()
+    answers.set()
+
+    def question(answer: threading.Event) -> str:
+        with own_work():
+            loaded.wait(0.3)
+        answer.wait()
+        return "here"
+
+    deadline = Deadline(0.05)
+    assert deadline.ask("the target db1", TargetError, lambda: question(answers)) == "here"
+    with pytest.raises(TargetError, match="did not answer"):
+        deadline.ask("the target db1", TargetError, lambda: question(silent))
+    silent.set()
 
 
 def test_peers_that_answer_cost_nothing_of_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:

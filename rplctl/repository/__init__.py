@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 from rplctl.channel import Channel
 from rplctl.config import Config
+from rplctl.deadline import own_work
 from rplctl.errors import ConfigError, RplError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.repository.base import Info, InfoRepository, RepositoryKind
@@ -71,7 +72,8 @@ def open_repository(
     if kind is RepositoryKind.FILE:
         return FileRepository(record, channel, record.sync_period(config))
     refuse_held_table(config)
-    from rplctl.repository.table import TableRepository  # SQLAlchemy only for TABLE
+    with own_work():
+        from rplctl.repository.table import TableRepository  # SQLAlchemy only for TABLE
 
     return TableRepository(record, channel.name, engine, record.sync_period(config))
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel, hold_lock, lock_holder
 from rplctl.config import INSTANCE_FILE, Config, load_config, read_options
-from rplctl.deadline import first_answer
+from rplctl.deadline import first_answer, own_work
 from rplctl.errors import NotConfigured, RplError, SourceError, TargetError, UsageError, file_error, must_stop
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.locks import PATIENCE_S, InstanceLock, channel_map, lock_wait_timeout
@@ -199,7 +199,8 @@ def engine_of(config: Config) -> Callable[[], Engine]:
         whose = f"{config.target_place} {config.target_password}"
         url = answer(config.datadir, whose, lambda: config.target_url)  # to reveal a password is work
         if url not in opened:
-            made = open_engine(url)
+            with own_work():  # loads the driver
+                made = open_engine(url)
             if authority(config.target_place):  # files do not hang
                 first_answer(target_shown(config), TargetError, lambda: reach_engine(made))
             opened[url] = made

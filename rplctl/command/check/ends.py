@@ -16,6 +16,7 @@ from rplctl.command.check.findings import Finding, found
 from rplctl.command.check.repository import Stored
 from rplctl.command.process.thread_report import threads_of
 from rplctl.config import Config
+from rplctl.deadline import own_work
 from rplctl.errors import RplError, SourceError, TargetError
 from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
 from rplctl.info import MasterInfo, RelayLogInfo
@@ -45,7 +46,8 @@ def check_belonging(config: Config, channel: Channel) -> Iterator[Finding]:
     with suppress(RplError):
         if is_missing_file(config.target_place) and not _has_applied(config, channel):
             return  # a FILE needs no target then (design D16)
-        from rplctl.commit.belonging import belonging_of
+        with own_work():
+            from rplctl.commit.belonging import belonging_of
 
         if (error := belonging_of(config, channel, engine_of(config)).error) is not None:
             yield found(error.state, error.message, error.hint)
