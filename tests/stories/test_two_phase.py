@@ -9,7 +9,7 @@ import pytest
 
 from rplctl.failpoint import ENVIRONMENT
 from tests.kit.recorded_state import differences, unpacked_log
-from tests.kit.replica import Replica
+from tests.kit.replica import Replica, wait_until
 from tests.kit.servers import MariadbServer, MysqlServer
 from tests.stories.test_replication_mysql import set_up
 
@@ -57,3 +57,31 @@ def test_mysql_in_two_phases_becomes_what_the_source_was(
     target = mysql_factory()
     run_and_be_killed("my97-torture-mixed", replica, target, tmp_path)
     assert differences("my97-torture-mixed", target) == []
+
+
+@pytest.mark.long("A period of three transactions stays.", keeps=r"3-3")
+@pytest.mark.parametrize(("period", "commits"), [(3, 3), (1, 7), (0, 1)])
+def test_as_many_transactions_as_sync_relay_log_info_says_share_one_commit_and_sync(
+    replica: Replica, mariadb: MariadbServer, mariadb_factory: Callable[..., MariadbServer], period: int, commits: int
+) -> None:
+    """WL#3970: SYNC_RLI_PERIOD. Seven transactions wait in the relay log; the target counts its XA COMMITs."""
+    target = mariadb_factory()
+    mariadb.sql("DROP DATABASE IF EXISTS period; CREATE DATABASE period; CREATE TABLE period.t (a INT PRIMARY KEY)")
+    set_up(replica, target, "--commit-mode", "xa", "--sync-relay-log-info", str(period))
+    target.sql("CREATE DATABASE period; CREATE TABLE period.t (a INT PRIMARY KEY)")
+    name, position = mariadb.master_status()
+    replica.change_master(mariadb, "--master-log-file", name, "--master-log-pos", str(position))
+    replica.run("start", "--until-synced")
+    for number in range(7):
+        mariadb.sql(f"INSERT INTO period.t VALUES ({number})")
+    replica.run("start", "--receiver")
+    wait_until(lambda: replica.status()["Read_Master_Log_Pos"] == mariadb.master_status()[1])
+    replica.run("stop")
+    before = committed(target)
+    replica.run("start", "--until-synced")
+    assert replica.status()["Commit_Mode"] == "xa"
+    assert (committed(target) - before, target.sql("SELECT COUNT(*) FROM period.t")[0][0]) == (commits, 7)
+
+
+def committed(server: MariadbServer) -> int:
+    return int(server.sql("SHOW GLOBAL STATUS LIKE 'Com_xa_commit'")[0][1])
