@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import rplctl.applier.apply.batch as batch_module
 import rplctl.demo
+from rplctl.applier.apply import committer
 from rplctl.applier.feed.plan import Batch, BatchKind, plan_batches
 from rplctl.demo.checksum import sqlite_checksum
 from rplctl.errors import RplError, TargetError
@@ -267,13 +267,13 @@ def test_each_commit_is_staged_for_the_log_and_moves_the_position_with_the_rows(
     said: list[str] = []
 
     def note(name: str) -> None:
-        really = getattr(batch_module, name)
+        really = getattr(committer, name)
 
         def noted(*arguments: Any, **options: Any) -> Any:
             said.append(name)
             return really(*arguments, **options)
 
-        monkeypatch.setattr(batch_module, name, noted)
+        monkeypatch.setattr(committer, name, noted)
 
     for name in ("stage", "commit_group", "commit_after"):
         note(name)
