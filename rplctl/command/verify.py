@@ -461,7 +461,7 @@ def why_not(pair: Pair) -> str:
 
 
 class Applied:
-    """The channel's applied transactions; see settle.Applied."""
+    """The channel's applied transactions; see resolve.Applied."""
 
     def __init__(self, repositories: Repositories, threads: BroughtUp | None = None) -> None:
         self._repositories, self._threads, self._ran_at = repositories, threads, float("-inf")
