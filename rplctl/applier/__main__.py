@@ -23,7 +23,7 @@ from rplctl.channel import Channel, hold_lock
 from rplctl.config import load_config
 from rplctl.errors import RplError
 from rplctl.log_file import log_on_stderr
-from rplctl.own_process import serve_many_threads
+from rplctl.own_process import collect_seldom, serve_many_threads
 
 LINE = "%(asctime)s %(levelname)s applier: %(message)s"
 EARLY_PATIENCE_S = 30.0  # for an early applier whose command was killed, and that ends
@@ -31,6 +31,7 @@ SHARED = "--shared"  # no channel's name: that is refused as an option long befo
 
 
 def main(arguments: list[str]) -> int:
+    collect_seldom()
     datadir, channel_name, *rest = arguments
     try:
         if channel_name == SHARED and len(rest) > 1:

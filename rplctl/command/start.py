@@ -11,13 +11,13 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from rplctl.applier.options import StartOptions
 from rplctl.applier.spark.session import keeps_tasks
 from rplctl.command.channel.context import APPLIER, Note, Repositories, administer, running
 from rplctl.command.check.sync_record import note_synced
 from rplctl.command.process.child import Child, go_on, leave_running, spawn_early, terminate, wait_until_it_runs
-from rplctl.command.process.preparation import Prepared, note_started, prepare
 from rplctl.command.process.service import Service
 from rplctl.command.process.start_request import (
     Begun,
@@ -34,6 +34,9 @@ from rplctl.deadline import one_deadline
 from rplctl.errors import StoppedEarly, TargetError
 from rplctl.own_process import signals_to
 from rplctl.repository.base import RepositoryKind
+
+if TYPE_CHECKING:
+    from rplctl.command.process.preparation import Prepared
 
 TARGET_PAUSE_S = 2.0
 
@@ -102,6 +105,8 @@ def bring_up(
     """Start the threads that are requested and do not run. `may_be_early`: see `begun_early`."""
     with administer(config, channel_name) as repositories, ExitStack() as opened:
         early = opened.enter_context(begun_early(repositories, request)) if may_be_early else None
+        from rplctl.command.process.preparation import note_started, prepare  # while Java starts
+
         ready = prepare(repositories.config, repositories.channel, request)
         started: list[Child] = []
         try:

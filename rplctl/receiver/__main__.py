@@ -13,10 +13,7 @@ from rplctl.channel import Channel
 from rplctl.config import load_config
 from rplctl.errors import RplError
 from rplctl.log_file import log_on_stderr
-from rplctl.own_process import serve_many_threads
-from rplctl.receiver.receiver import Receiver
-from rplctl.receiver.reporter import log_error
-from rplctl.receiver.shared_process import SharedReceivers
+from rplctl.own_process import collect_seldom, serve_many_threads
 
 LINE = "%(asctime)s [%(levelname)s] %(name)s: %(message)s"
 SHARED = "--shared"  # no channel's name: that is refused as an option long before
@@ -24,6 +21,11 @@ SHARED = "--shared"  # no channel's name: that is refused as an option long befo
 
 def main(arguments: list[str]) -> int:
     """Exit code: 0 after SIGTERM, else that of the error (errors.py)."""
+    collect_seldom()
+    from rplctl.receiver.receiver import Receiver
+    from rplctl.receiver.reporter import log_error
+    from rplctl.receiver.shared_process import SharedReceivers
+
     if arguments[1:2] == [SHARED] and len(arguments) == 4:
         serve_many_threads()
         return SharedReceivers(Path(arguments[0]), json.loads(arguments[3])).run()

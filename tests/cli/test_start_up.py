@@ -83,6 +83,24 @@ def test_threads_are_started_without_the_compiler_that_they_load_themselves(prog
         program("stop")
 
 
+def test_an_applier_begins_before_start_loads_what_prepares_its_channel() -> None:
+    code = "import sys; import rplctl.command.start; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    late = {"rplctl.command.process.preparation", "rplctl.schema.plan", "sqlalchemy", "importlib.metadata"}
+    assert not late & {*done.stdout.split()}
+
+
+@pytest.mark.parametrize("thread", ["receiver", "applier"])
+def test_a_thread_seldom_looks_for_garbage_among_the_modules_that_it_loads(thread: str) -> None:
+    code = (
+        f"import contextlib, gc; from rplctl.{thread}.__main__ import main\n"
+        "with contextlib.suppress(ValueError): main([])\n"  # it lacks its arguments, and ends
+        "print(gc.get_threshold()[0])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(done.stdout) >= 50_000
+
+
 def test_completion_of_channels_loads_nothing_heavy_and_knows_them(configured: Program) -> None:
     configured("change-master", "--channel", "east", "--master-host", "db2")
     environment = {

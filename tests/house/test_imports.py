@@ -28,12 +28,13 @@ SLOW_TO_LOAD = {
 # offered when a shell asks (rplctl/cli/app.py). Who copies and who loads a copy are there while one is open, what
 # compiles is in the first receiver on a machine: 0.04 to 0.2 s of the start of every other applier and receiver. A
 # command that only looks, which monitors run each few seconds, never finishes a rename, and seldom finds a receiver
-# whose word is older than what is executed.
+# whose word is older than what is executed. An applier begins its Java before `start` loads what prepares a channel.
 LAZY = {
     ("rplctl.cli", "rplctl.cli.app"),
     ("rplctl.cli.app", "rplctl.cli.completion"),
     ("rplctl.command.channel.context", "rplctl.renaming"),
     ("rplctl.command.show_status", "rplctl.event.gtid"),
+    ("rplctl.command.start", "rplctl.command.process.preparation"),
     ("rplctl.receiver.receiver", "rplctl.clone.cloner"),
     ("rplctl.receiver.receiver", "rplctl.demo.warm_up"),
     ("rplctl.applier.job", "rplctl.applier.apply.clone_load"),

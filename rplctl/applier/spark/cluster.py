@@ -16,7 +16,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -116,6 +115,8 @@ def look_around(probe: VisibilityProbe | None) -> Executor:
 
 @cache
 def own_versions() -> Versions:
+    from importlib.metadata import version  # each command loads this module
+
     python = ".".join(map(str, sys.version_info[:2]))
     return (("Python", python), *((name, version(name)) for name in _LIBRARIES))
 

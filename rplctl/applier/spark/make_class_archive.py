@@ -1,4 +1,4 @@
-"""`python -m rplctl.applier.spark.make_class_archive [JAVA_HOME]`: makes the archive that `class_archive` tells of.
+"""`python -m rplctl.applier.spark.make_class_archive JAVA_HOME [--by-script]`: makes the archive of `class_archive`.
 
 A Spark that runs one job tells which classes it takes, then a Java writes them down. The process is of the lowest
 priority, and one at a time makes an archive.
@@ -12,10 +12,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from rplctl.applier.spark.class_archive import archive_path, failed_path, is_wanted
+from rplctl.applier.spark.class_archive import BY_SCRIPT, failed_path, is_wanted
 from rplctl.applier.spark.java import Java, find_java
 from rplctl.applier.spark.pipeline import Pipeline
-from rplctl.applier.spark.session import open_session
+from rplctl.applier.spark.session import launch, open_session, path_of_archive
 from rplctl.config import Config
 from rplctl.durable import replace_file
 from rplctl.errors import RplError
@@ -25,17 +25,17 @@ MAKING_TIMEOUT_S = 600.0
 LOWEST_PRIORITY = 19
 
 
-def make(java_home: str = "") -> Path | None:
+def make(java_home: str = "", *, is_direct: bool = True) -> Path | None:
     """Make the archive of the Java that `java_home` and the environment lead to. None when there is one, when another
-    process makes it, or when it cannot be made."""
+    process makes it, or when it cannot be made. `is_direct`: see `make_in_background`."""
     with tempfile.TemporaryDirectory(prefix="rplctl-") as name:
         java = find_java(java_home, Path(name) / "java")
-        path = archive_path(java)
+        path = path_of_archive(java, is_direct=is_direct)
         lock = FileLock(path.with_name(f"{path.name}.lock"))
         try:
-            if not lock.acquire(patience_s=0) or not is_wanted(java):
+            if not lock.acquire(patience_s=0) or not is_wanted(path):
                 return None
-            replace_file(path, _dumped(java, java_home, Path(name)))
+            replace_file(path, _dumped(java, java_home, Path(name), is_direct=is_direct))
             return path
         except (RplError, OSError, subprocess.SubprocessError) as error:  # all works without
             failed_path(path).write_text(f"{type(error).__name__}: {error}\n")
@@ -44,8 +44,8 @@ def make(java_home: str = "") -> Path | None:
             lock.close()
 
 
-def _dumped(java: Java, java_home: str, folder: Path) -> bytes:
-    classes, class_path = _classes_of_a_job(java_home, folder)
+def _dumped(java: Java, java_home: str, folder: Path, *, is_direct: bool) -> bytes:
+    classes, class_path = _classes_of_a_job(java_home, folder, is_direct=is_direct)
     made = folder / "archive"
     options = [
         "-Xshare:dump",
@@ -58,11 +58,13 @@ def _dumped(java: Java, java_home: str, folder: Path) -> bytes:
     return made.read_bytes()
 
 
-def _classes_of_a_job(java_home: str, folder: Path) -> tuple[Path, str]:
+def _classes_of_a_job(java_home: str, folder: Path, *, is_direct: bool) -> tuple[Path, str]:
     """(list of the classes that a Spark loads which runs a job, its class path)."""
     classes = folder / "classes"
     config = Config(datadir=folder, java_home=java_home, spark_master="local[1]")
-    context = open_session(config, "", folder / "run", f'"-XX:DumpLoadedClassList={classes}"')
+    options = f'"-XX:DumpLoadedClassList={classes}"'
+    begun = launch(config, "", folder / "run", options, may_be_direct=is_direct)
+    context = open_session(config, "", folder / "run", options, begun)
     Pipeline(lambda: context).begin()
     class_path = str(context._jvm.java.lang.System.getProperty("java.class.path"))  # type: ignore[union-attr]
     context.stop()
@@ -71,4 +73,4 @@ def _classes_of_a_job(java_home: str, folder: Path) -> tuple[Path, str]:
 
 if __name__ == "__main__":
     os.nice(LOWEST_PRIORITY)
-    make(sys.argv[1])
+    make(sys.argv[1], is_direct=BY_SCRIPT not in sys.argv[2:])

@@ -49,6 +49,15 @@ MODULE_OPTIONS: Final = (
     "--enable-native-access=ALL-UNNAMED",
 )
 _PACKAGES: Final = ("SparkConf", "api.java.*", "api.python.*", "resource.*")  # that PySpark names without a package
+# SQL, Hive, machine learning, graphs, streams, other kinds of clusters, and what only those use. No class of Spark's
+# core refers to these jars, and Java opens each file of its class path as soon as log4j looks for its plugins.
+_NEEDLESS_JARS: Final = (
+    *("spark-catalyst", "spark-connect", "spark-graphx", "spark-hive", "spark-kubernetes", "spark-mllib"),
+    *("spark-pipelines", "spark-repl", "spark-sql", "spark-streaming", "spark-yarn", "arrow-", "hive-", "orc-"),
+    *("parquet-", "datanucleus-", "derby", "antlr", "janino", "commons-compiler", "univocity", "datasketches", "jts-"),
+    *("joda-time", "kubernetes-", "volcano-", "vertx-", "algebra", "arpack", "blas", "breeze", "cats-", "lapack"),
+    *("JTransforms", "spire", "jline", "scala-compiler"),
+)
 _POLL_S: Final = 0.01
 _TABLES = ("tcp", "tcp6")
 _LISTENS = "0A"
@@ -139,15 +148,16 @@ def is_configured(environment: Mapping[str, str] = os.environ) -> bool:
 
 
 def direct_command(java: Java, java_options: str) -> list[str]:
-    """Return the command that Spark's launcher would work out for its gateway."""
+    """Return the command that Spark's launcher would work out for its gateway, with fewer jars."""
     options = [_HEAP, *MODULE_OPTIONS, *shlex.split(java_options)]
-    return [str(java.runtime / "bin" / "java"), "-cp", _class_path(), *options, GATEWAY]
+    return [str(java.runtime / "bin" / "java"), "-cp", class_path(), *options, GATEWAY]
 
 
-def _class_path() -> str:
-    """The launcher's, because the archive of classes holds for one class path."""
+def class_path() -> str:
+    """Return the launcher's without jars that are never needed, in one order: the archive of classes holds for that."""
     home = _spark_home()
-    return ":".join(map(str, [home / "conf", *home.glob("jars/slf4j-api-*.jar"), home / "jars" / "*"]))
+    jars = sorted(jar for jar in home.glob("jars/*.jar") if not jar.name.startswith(_NEEDLESS_JARS))
+    return ":".join(map(str, [home / "conf", *jars]))
 
 
 def _submit(settings: Mapping[str, str]) -> list[str]:

@@ -22,7 +22,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from rplctl.applier.spark.class_archive import archive_options, doubt, is_wanted, make_in_background, trust
+from rplctl.applier.spark.class_archive import (
+    archive_options,
+    archive_path,
+    doubt,
+    is_wanted,
+    make_in_background,
+    trust,
+)
 from rplctl.applier.spark.cluster import (
     DRIVER_JAVA_OPTIONS,
     EXECUTOR_PYTHON,
@@ -33,7 +40,7 @@ from rplctl.applier.spark.cluster import (
 )
 from rplctl.applier.spark.failure import end_of_java, memory_kills, words_of
 from rplctl.applier.spark.java import Java, find_java
-from rplctl.applier.spark.own_gateway import StartedJava, connect, is_configured, start_java
+from rplctl.applier.spark.own_gateway import StartedJava, class_path, connect, is_configured, start_java
 from rplctl.applier.spark.worker_daemon import SOCKET_VARIABLE
 from rplctl.channel import Channel
 from rplctl.config import Config
@@ -198,15 +205,27 @@ class JavaLife:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A Spark whose JVM starts. `settings`: every property; `more`: options of the JVM for its class archive."""
+    """A Spark whose JVM starts. `settings`: every property; `more`: options of the JVM for its class archive.
+
+    `is_direct`: its Java was started without Spark's script.
+    """
 
     java: Java
+    is_direct: bool
+    archive: Path
     settings: Mapping[str, str]
     more: str
     started: StartedJava
 
 
-def launch(config: Config, name: str, run_folder: Path, java_options: str | None = None) -> Launch:
+def path_of_archive(java: Java, *, is_direct: bool) -> Path:
+    """Return the path of the class archive for a Java that is started by us, or by Spark's script."""
+    return archive_path(java, class_path() if is_direct else "")
+
+
+def launch(
+    config: Config, name: str, run_folder: Path, java_options: str | None = None, *, may_be_direct: bool = True
+) -> Launch:
     """Start the JVM of a session, which `open_session` connects to. Loads nothing of PySpark. Raises ConfigError,
     OSError; arguments as there. `java_options` None: those that make it use the archive of its classes.
     """
@@ -223,11 +242,12 @@ def launch(config: Config, name: str, run_folder: Path, java_options: str | None
     if local_mode:
         settings |= _short_names(folder, is_own_python=EXECUTOR_PYTHON not in given)
     replace_file(folder / LOGGING_FILE, LOGGING.encode(), durable=False)
-    more = archive_options(java) if java_options is None else java_options
+    is_direct = may_be_direct and is_on_this_machine(config.spark_master) and not given and not is_configured()
+    archive = path_of_archive(java, is_direct=is_direct)
+    more = archive_options(archive) if java_options is None else java_options
     settings[DRIVER_JAVA_OPTIONS] += f" {more}"
-    is_direct = is_on_this_machine(config.spark_master) and not given and not is_configured()
     shown = {name: value for name, value in settings.items() if name != SECRET}  # who looks at processes sees it
-    return Launch(java, settings, more, start_java(java, shown, folder, is_direct=is_direct))
+    return Launch(java, is_direct, archive, settings, more, start_java(java, shown, folder, is_direct=is_direct))
 
 
 def open_session(
@@ -247,17 +267,17 @@ def open_session(
         if not uses_archive:
             raise _not_started(begun.java, name, run_folder, str(ended)) from ended
         if not _was_killed(begun.started.process):
-            doubt(begun.java)
+            doubt(begun.archive)
         uses_archive = False
         try:
             context = _context_of(launch(config, name, run_folder, ""), name, run_folder)
         except _Ended as again:
             raise _not_started(begun.java, name, run_folder, str(again)) from again
     if uses_archive:
-        trust(begun.java)
+        trust(begun.archive)
     _keep_to_ourselves(context)
-    if java_options is None and is_wanted(begun.java):
-        make_in_background(config.java_home)
+    if java_options is None and is_wanted(begun.archive):
+        make_in_background(config.java_home, is_direct=begun.is_direct)
     return context
 
 

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from rplctl.applier.spark.class_archive import archive_options, archive_path, doubt, is_wanted, trust
+from rplctl.applier.spark.class_archive import archive_options, doubt, is_wanted, trust
 from rplctl.applier.spark.java import find_java
+from rplctl.applier.spark.session import path_of_archive
 
 LONG = pytest.mark.long(
     "A damaged archive is rare; "
@@ -26,7 +27,7 @@ from rplctl.channel import Channel
 from rplctl.config import Config
 
 begun = []
-session.make_in_background = begun.append
+session.make_in_background = lambda java_home, is_direct: begun.append(is_direct)
 folder = Path(sys.argv[1])
 context = session.open_session(Config(datadir=folder), "", Channel("", folder).run_folder)
 assert context.parallelize(range(4), 2).map(str).collect() == ["0", "1", "2", "3"]
@@ -46,7 +47,7 @@ def run(code: str, *arguments: str) -> str:
 def no_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A file in the place of one."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    path = archive_path(find_java("", tmp_path / "java"))
+    path = path_of_archive(find_java("", tmp_path / "java"), is_direct=True)
     path.parent.mkdir(parents=True)
     path.write_bytes(bytes(1 << 20))
     return path
@@ -59,7 +60,7 @@ def test_an_archive_is_made_once_then_used_and_a_broken_one_does_no_harm(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     assert run(START, str(tmp_path / "instance")) == "False 1"
-    path = archive_path(find_java("", tmp_path / "java"))
+    path = path_of_archive(find_java("", tmp_path / "java"), is_direct=True)
     assert run(MAKE) == str(path)
     assert run(MAKE) == "None"
     assert run(START, str(tmp_path / "instance")) == "True 0"
@@ -97,29 +98,27 @@ session.connect = killing
     assert [*no_archive.parent.glob("spark-*")] == [no_archive], "nothing is doubted"
 
 
-def test_an_archive_is_given_up_when_spark_does_not_start_with_it_twice_in_a_row(
-    tmp_path: Path, no_archive: Path
-) -> None:
-    java = find_java("", tmp_path / "java")
-    doubt(java)
-    trust(java)
-    doubt(java)
-    assert no_archive.exists() and archive_options(java)
-    doubt(java)
-    assert not no_archive.exists() and not archive_options(java) and not is_wanted(java)
+def test_an_archive_is_given_up_when_spark_does_not_start_with_it_twice_in_a_row(no_archive: Path) -> None:
+    doubt(no_archive)
+    trust(no_archive)
+    doubt(no_archive)
+    assert no_archive.exists() and archive_options(no_archive)
+    doubt(no_archive)
+    assert not no_archive.exists() and not archive_options(no_archive) and not is_wanted(no_archive)
 
 
 @pytest.mark.long("A class archive that cannot be made is rare, and costs a second at each start.")
 def test_what_could_not_be_made_is_not_tried_again_for_a_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    java = find_java("", tmp_path / "java")
-    assert is_wanted(java)
+    path = path_of_archive(find_java("", tmp_path / "java"), is_direct=True)
+    assert is_wanted(path)
     code = MAKE.replace(
-        "; ", "; import rplctl.applier.spark.make_class_archive as a; a._classes_of_a_job = lambda *_: ('x', ''); "
+        "; ",
+        "; import rplctl.applier.spark.make_class_archive as a; a._classes_of_a_job = lambda *_, **__: ('x', ''); ",
     )
     assert run(code) == "None"
-    assert not is_wanted(java)
-    failed = archive_path(java).with_suffix(".failed")
+    assert not is_wanted(path)
+    failed = path.with_suffix(".failed")
     assert "CalledProcessError" in failed.read_text()
     os.utime(failed, (time.time() - 90_000,) * 2)
-    assert is_wanted(java)
+    assert is_wanted(path)

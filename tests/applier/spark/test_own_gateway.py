@@ -9,7 +9,7 @@ from pathlib import Path
 import pyspark
 
 from rplctl.applier.spark.java import find_java
-from rplctl.applier.spark.own_gateway import direct_command, is_configured
+from rplctl.applier.spark.own_gateway import class_path, direct_command, is_configured
 
 LAUNCHER = "org.apache.spark.launcher.Main"
 SUBMIT = "org.apache.spark.deploy.SparkSubmit"
@@ -30,8 +30,16 @@ def test_the_command_is_the_one_that_the_launcher_of_spark_works_out(tmp_path: P
     words = said.split("\0")
     launchers = words[words.index("-cp") : words.index(SUBMIT)]
     _, *ours, _ = direct_command(java, "")
-    assert ours[:2] == launchers[:2], "the class path, for which the archive of classes holds"
+    jars, theirs = {*ours[1].split(":")}, {str(jar) for jar in Path(home, "jars").glob("*.jar")}
+    assert [ours[0], f"{home}/conf"] == [launchers[0], ours[1].partition(":")[0]]
+    assert f"{home}/jars/*" in launchers[1].split(":") and jars - {f"{home}/conf"} < theirs
     assert set(ours[2:]) == set(launchers[2:]) - NEEDLESS
+
+
+def test_the_class_path_of_a_direct_start_has_spark_and_neither_sql_nor_hive() -> None:
+    names = {Path(place).name.partition("_")[0] for place in class_path().split(":")}
+    assert {"spark-core", "spark-network-common", "spark-kvstore", "spark-unsafe"} <= names
+    assert not any(name.startswith(("spark-sql", "spark-hive", "hive-", "spark-kubernetes")) for name in names)
 
 
 def test_what_the_operator_has_configured_is_left_to_the_script_of_spark() -> None:
