@@ -113,7 +113,8 @@ def run_to_the_end(replica: Replica, source: MariadbServer) -> None:
 def seeds() -> list[object]:
     if wanted := os.environ.get("SEEDS"):
         first, _, last = wanted.partition("-")
-        return list(range(int(first), int(last or first) + 1))
+        wanted_seeds = range(int(first), int(last or first) + 1)
+        return [pytest.param(seed, marks=pytest.mark.torture) for seed in wanted_seeds]
     long = [
         pytest.param(seed, marks=pytest.mark.long("tests/stories/test_rows_by_spark.py kills each part of Spark once."))
         for seed in range(IN_LONG_PART)
