@@ -11,11 +11,13 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 from deltalake import DeltaTable
 
 from tests.applier.test_killed_parts import JAVA, children_of, tasks_of
+from tests.kit.private_server import free_port
 from tests.kit.replica import Replica, run_here, wait_until
 from tests.kit.servers import MariadbServer
 
@@ -177,6 +179,49 @@ def test_tasks_decode_and_write_all_rows_of_a_lake(replica: Replica, mariadb: Ma
     assert (ops["insert"], ops["update"]) == (500, 20)
     rows, ranges, *verified = counted_by_spark(replica)
     assert [rows, ranges] == verified and rows == 520
+
+
+def shown_by_ui(port: int) -> list[dict[str, Any]]:
+    """Return the jobs that Spark's UI lists."""
+    applications = f"http://127.0.0.1:{port}/api/v1/applications"
+    with urlopen(applications) as answer:
+        (application,) = json.load(answer)
+    with urlopen(f"{applications}/{application['id']}/jobs") as answer:
+        jobs: list[dict[str, Any]] = json.load(answer)
+    return jobs
+
+
+@pytest.mark.long(
+    "Few operators set it; test_tasks_decode_and_write_all_rows_of_a_lake compares accumulators in make test."
+)
+def test_the_event_log_and_the_ui_of_spark_show_the_job_with_its_tasks(
+    replica: Replica, mariadb: MariadbServer
+) -> None:
+    log_name, position = mariadb.master_status()
+    folder, port = replica.datadir.parent / "events", free_port()
+    folder.mkdir()
+    log = {"enabled": "true", "dir": folder.as_uri(), "compress": "false", "rolling.enabled": "false"}
+    conf = [f"spark.eventLog.{name}={value}" for name, value in log.items()]
+    replica.run("init", "--spark-conf", ",".join([*conf, "spark.ui.enabled=true", f"spark.ui.port={port}"]))
+    replica.change_master(mariadb, "--master-log-file", log_name, "--master-log-pos", str(position))
+    mariadb.sql("CREATE TABLE t (id INT PRIMARY KEY); INSERT INTO t SELECT seq FROM seq_1_to_500", "spark")
+    replica.run("start")
+    replica.wait_synced(mariadb)
+    wait_until(lambda: by_whom(replica.status()) == (500, 500, 0))
+    name, workers = replica.status()["Spark_Job"], replica.status()["Spark_Workers"]
+    (job,) = shown_by_ui(port)
+    assert (job["jobGroup"], job["status"], job["numActiveTasks"]) == (name, "RUNNING", workers)
+    rows, ranges, *verified = counted_by_spark(replica)
+    assert [rows, ranges] == verified and rows == 500
+    (file,) = folder.glob("*.inprogress")  # Spark was killed after it had written the file
+    events = [json.loads(line) for line in file.read_text().splitlines()]
+    (begun,) = (event for event in events if event["Event"] == "SparkListenerJobStart")
+    assert begun["Properties"]["spark.jobGroup.id"] == begun["Properties"]["spark.job.description"] == name
+    ended = [event["Task End Reason"]["Reason"] for event in events if event["Event"] == "SparkListenerTaskEnd"]
+    assert ended == ["Success"] * workers
+    assert [event["Job Result"] for event in events if event["Event"] == "SparkListenerJobEnd"] == [
+        {"Result": "JobSucceeded"}
+    ]
 
 
 @pytest.mark.long("test_tasks_of_one_job_decode_all_rows_of_a_backlog_and_of_a_trickle counts the same rows.")

@@ -258,6 +258,8 @@ class Pool:
                 counted = [context.accumulator(0) for _ in fields(Work)]
                 places.mapPartitionsWithIndex(partial(self.door.serve, counted=counted)).collect()
                 self.counted = Work(*(counter.value for counter in counted))
+                if context.getConf().get("spark.eventLog.enabled") == "true":  # the JVM is killed after this
+                    context._jsc.sc().listenerBus().waitUntilEmpty(int(_END_S * 1000))
                 words = "the tasks of the pool ended by themselves"
             except Exception as error:  # noqa: BLE001 - the thread boundary: whoever waits for a task raises it
                 await_end_of_java(error)
