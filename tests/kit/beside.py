@@ -133,7 +133,7 @@ class Beside:
     ) -> None:
         self.folder, self.source, self.native, self.server, self.postgresql = folder, source, native, server, postgresql
         self._number = 0
-        self._log = ""
+        self.log = ""
 
     @contextmanager
     def into(self, server: MariadbServer) -> Iterator[None]:
@@ -147,22 +147,22 @@ class Beside:
     def run(self, statements: Sequence[Step], expected: Collection[int] = ()) -> Tables:
         """On the source and by the native replica; that one's state at the end."""
         for server in filter(None, (self.source, self.native, self.server)):
-            self._clean(server)
+            self.clean(server)
         self.source.sql("FLUSH BINARY LOGS")
         run_each(self.source, statements, expected)
-        self._log = self.source.master_status()[0]
-        self._replicate()
+        self.log = self.source.master_status()[0]
+        self.replicate()
         return server_state(self.native)
 
     @staticmethod
-    def _clean(server: MariadbServer) -> None:
+    def clean(server: MariadbServer) -> None:
         names = server.sql(f"SELECT schema_name FROM information_schema.schemata WHERE schema_name NOT IN {SYSTEM}")
         drops = "".join(f"DROP DATABASE `{name[0]}`;" for name in names)
         server.sql(f"SET sql_log_bin=0; SET foreign_key_checks=0; {drops} DROP DATABASE IF EXISTS rplctl")
 
-    def _replicate(self) -> None:
+    def replicate(self) -> None:
         """MariaDB by file and position. MySQL too, with GTIDs as they are."""
-        native, source, log = self.native, self.source, self._log
+        native, source, log = self.native, self.source, self.log
         if native.kind == "mysql":
             native.sql("STOP REPLICA; RESET REPLICA ALL; RESET BINARY LOGS AND GTIDS")
             native.sql(
@@ -205,10 +205,10 @@ class Beside:
         """An instance on an empty target of that kind, and what reads its state."""
         self._number += 1
         folder = self.folder / f"{kind}-{self._number}"
-        log = groups_of(self.source.data / self._log)
+        log = groups_of(self.source.data / self.log)
         if kind == "server":
             assert self.server is not None
-            self._clean(self.server)
+            self.clean(self.server)
             self.server.sql(f"CREATE DATABASE rplctl; SET GLOBAL sql_mode={STRICTEST if strictest else 'DEFAULT'}")
             options["target"] = self.server.url()
         elif kind == "postgresql":
@@ -224,7 +224,7 @@ class Beside:
 
     def batches(self, instance: Instance) -> Iterator[Batch]:
         """The log as an applier cuts it, one batch after another."""
-        groups = groups_of(self.source.data / self._log)
+        groups = groups_of(self.source.data / self.log)
         return plan_batches(groups, len(groups.scan), has_rollbacks=instance.applier.executes_statements)
 
     def apply(self, kind: str, *, strictest: bool = False, **options: Any) -> Outcome:

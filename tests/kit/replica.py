@@ -77,7 +77,7 @@ class Replica:
                 check=False,
             )
         else:
-            with _environment(self.variables), fork_server.children_forked():
+            with variables_set(self.variables), fork_server.children_forked():
                 done = run_here(command, password)
         assert "Traceback" not in done.stderr, done.stderr
         if expect is not None:
@@ -164,7 +164,7 @@ class Replica:
 
 
 @contextlib.contextmanager
-def _environment(variables: dict[str, str]) -> Iterator[None]:
+def variables_set(variables: dict[str, str]) -> Iterator[None]:
     """Set them for a verb in this process: `verify` and `repair` start a channel that is stopped.
 
     Only these are touched: unittest.mock.patch.dict empties the whole environment for a moment, in which another
