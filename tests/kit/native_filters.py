@@ -40,7 +40,8 @@ FORMS = {
     "CREATE TRIGGER": "CREATE TRIGGER {d}.{t}_trigger BEFORE INSERT ON {d}.{t} FOR EACH ROW SET @a=1",
     "CREATE PROCEDURE": "CREATE PROCEDURE {d}.{t}_routine() SELECT 1",
     "CREATE DATABASE": "CREATE DATABASE {d}_{t}",
-    "ALTER DATABASE": "ALTER DATABASE {d}_{t} CHARACTER SET latin1",
+    "ALTER DATABASE": "ALTER DATABASE {d}_{t} CHARACTER SET ascii",
+    "DROP DATABASE": "DROP DATABASE {d}_{t}",
     "INSERT as row": "INSERT INTO {d}.{t} VALUES (7, 7)",
     "UPDATE as row": "UPDATE {d}.{t} SET n=9",
     "INSERT": STATEMENT.format("INSERT INTO {d}.{t} VALUES (7, 7)"),
@@ -136,7 +137,7 @@ class FilterTable:
         for table in self.cells:
             made += "".join(f"CREATE TABLE {of}.{table} (a INT PRIMARY KEY, n INT);" for of in DATABASES)
             made += "".join(f"INSERT INTO {of}.{table} VALUES (1, 1);" for of in DATABASES)
-        altered = [cell for cell in self.cells.values() if cell.form == "ALTER DATABASE"]
+        altered = [cell for cell in self.cells.values() if cell.form in ("ALTER DATABASE", "DROP DATABASE")]
         made += "".join(f"CREATE DATABASE {cell.database}_{cell.table};" for cell in altered)
         server.sql(f"SET sql_log_bin=0; {made}")
 

@@ -9,7 +9,7 @@ The rules are MySQL's (sql/rpl_filter.cc), for names that are told apart bytewis
   no, wild_do → yes, wild_ignore → no. None matched: yes unless there is a do list. A statement that names tables but
   updates none → no;
 * CREATE, ALTER, DROP DATABASE: by do_db and ignore_db when there are any, else by the wild patterns against `name.`;
-  a MySQL source's by the rewritten name, although the written one is made, as MySQL does;
+  a MySQL source's by the rewritten name, although the written one is made, as MySQL does; a MariaDB source's by both;
 * before all of them, and without an option: what the database `rplctl` holds is left out, and so are statements that
   update it. A source may be the target of another rplctl; mysqld never even logs its own repository tables. (A source's
   database that is called so and holds something else is applied under another name: rewrite_db.)
@@ -138,8 +138,10 @@ class ReplicationFilter:
                 refuse("the statement joins tables that the channel's filters tell apart", sql, charset)
             return verdicts.pop()
         if names.database is not None:
+            if context.is_mariadb:
+                return self.accepts_database(names.database) and self._accepts_all_of(names.database)
             by_name = self.accepts_database if self.do_db or self.ignore_db else self._accepts_all_of
-            return by_name(names.database if context.is_mariadb else self.rewritten(names.database))
+            return by_name(self.rewritten(names.database))
         return not (self.has_table_rules and names.tables) or self.accepts_tables(names.tables)
 
     def _accepts_name(self, name: TableName) -> bool:

@@ -182,11 +182,18 @@ def test_a_join_of_tables_that_the_rules_tell_apart_stops(sql: str) -> None:
         ("wild_ignore_table=e.%", "DROP DATABASE e", False),
         ("wild_ignore_table=e.t%", "DROP DATABASE e", True),
         ("do_table=d.t", "CREATE DATABASE e", True),
-        ("do_db=d wild_do_table=e.%", "CREATE DATABASE d", True),  # database rules, when there are any
     ],
 )
 def test_a_database_is_made_and_dropped_by_name(text: str, sql: str, accepted: bool) -> None:
     assert rules(text).accepts_statement(sql, "d", CONTEXT) is accepted
+
+
+@pytest.mark.parametrize(("version", "accepted"), [("9.7.0", True), ("10.11.19-MariaDB", False)])
+def test_a_database_needs_both_kinds_of_rules_in_mariadb_only(version: str, accepted: bool) -> None:
+    """MySQL asks the database rules alone, when there are any (tests/stories/test_rows_beside_native.py)."""
+    context = DdlContext(server_version=version)
+    for text in ("do_db=d wild_do_table=e.%", "ignore_db=e wild_do_table=e.%"):
+        assert rules(text).accepts_statement("CREATE DATABASE d", "d", context) is accepted
 
 
 def test_the_first_rewrite_counts_and_comes_before_the_rules() -> None:
