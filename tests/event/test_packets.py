@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rplctl.errors import BinlogFormatError
-from rplctl.event.packets import PacketEnd, deframe
+from rplctl.event.packets import PacketEnd, as_packets, deframe
 from rplctl.event.scan import scan_events
 from rplctl.event.types import EventType
 from tests.event.logs import DUMPS, FULL_PACKET, event, events, length_prefixed, log
@@ -112,3 +112,18 @@ def test_many_events_keep_their_bounds() -> None:
     found = deframe(stream, len(stream), 1)
     assert found.events.tobytes() == b"".join(parts)
     assert len(found.offsets) == len(parts) + 1
+
+
+@pytest.mark.parametrize("strips", [False, True])
+def test_events_put_into_packets_come_out_of_them(strips: bool) -> None:
+    parts = [event(EventType.ROWS_QUERY, b"q" * length) for length in (0, 1, 300, 70_000)] * 80  # more than 256
+    data = np.frombuffer(b"".join(parts), np.uint8)
+    offsets = scan_events(data).offsets
+    packets, following = as_packets(data, offsets[:-1], np.diff(offsets), 250, strips=strips)
+    found = deframe(packets.tobytes(), len(packets), 250)
+    assert (found.consumed, found.sequence) == (len(packets), following)
+    removed = 4 * strips
+    expected = [
+        part[:9] + (len(part) - removed).to_bytes(4, "little") + part[13 : len(part) - removed] for part in parts
+    ]
+    assert found.events.tobytes() == b"".join(expected)

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pymysql
 import pytest
 
 import rplctl.demo
 from rplctl.applied_log.files import binary_log_files
+from rplctl.applied_log.purge import kept_from_purge
 from rplctl.channel import Channel
+from rplctl.command.purge_binary_logs import purge_binary_logs
 from rplctl.command.user import add_user
-from rplctl.config import Config, load_config
+from rplctl.config import load_config
+from rplctl.durable import sync_count
 from rplctl.errors import SourceError
+from rplctl.event.gtid import MysqlGtidSet
+from rplctl.event.header import EventHeader, build_header
+from rplctl.event.scan import scan_events
+from rplctl.event.types import EventType
+from rplctl.front.dump import sendable
 from rplctl.front.dump.sendable import SendableLog
 from rplctl.front.server import MysqlRequest, MysqlServer
 from rplctl.history import read_history
@@ -26,8 +38,9 @@ from rplctl.source.base import DumpStart, ReplicaIdentity, SourceStream
 from rplctl.source.dump import open_stream
 from tests.applied_log.applied import apply_rest, events_of, logs_of, receive, vendor_reads
 from tests.applier.instance import Instance
+from tests.command.test_serve import self_signed
 from tests.kit.replica import Replica, assert_same_tables, wait_until
-from tests.kit.servers import MariadbServer
+from tests.kit.servers import MariadbServer, MysqlServer as RealMysql
 from tests.kit.vendor_dump import tool_for
 
 pytestmark = pytest.mark.slow
@@ -45,6 +58,8 @@ def logged(folder: Path, log: Path) -> Path:
     instance.applier.close()
     instance.target.close()
     (folder / "rplctl.toml").write_text('log_bin = "binlog"\nserver_id = 77\nrelay_log_info_repository = "TABLE"\n')
+    source = ("--master-host", "127.0.0.1", "--master-port", "1", "--master-user", "repl", "--password-stdin")
+    Replica(folder.parent).run("change-master", *source, password="rpl")
     config = load_config(folder, "")
     add_user(config, "chain", "replication", PASSWORD)
     add_user(config, "old", "replication", PASSWORD, native=True)
@@ -64,8 +79,8 @@ def datadir(of_mariadb: Path, tmp_path: Path) -> Path:
 
 
 @contextmanager
-def served(datadir: Path, flavor: str = "mariadb", port: int = 0) -> Iterator[MysqlServer]:
-    request = MysqlRequest(listen=f"127.0.0.1:{port}", flavor=flavor)
+def served(datadir: Path, flavor: str = "mariadb", port: int = 0, tls: Path | None = None) -> Iterator[MysqlServer]:
+    request = MysqlRequest(listen=f"127.0.0.1:{port}", flavor=flavor, tls_cert=tls)
     with MysqlServer(request, lambda name: load_config(datadir, name)).running() as server:
         yield server
 
@@ -84,7 +99,7 @@ def reading(
     info = MasterInfo(
         host="127.0.0.1", port=server.port, user_name=user, heartbeat=0.1, get_public_key=True, using_gtid=2
     )
-    config = Config(Path("/nowhere"), replica_net_timeout=60)
+    config = replace(server.front.looks.config_of(""), replica_net_timeout=60)
     who = replica or ReplicaIdentity(4711, "00000000-0000-0000-0000-00000000002a")
     opened = open_stream(info, PASSWORD, start, who, config)
     try:
@@ -181,3 +196,158 @@ def ask(server: MysqlServer, user: str, sql: str) -> list[Any]:
     ):
         cursor.execute(sql)
         return list(cursor.fetchall())
+
+
+def test_a_mysql_replica_and_tool_read_a_log_with_an_event_of_several_packets(
+    mysql: RealMysql, mysql_factory: Callable[..., RealMysql], tmp_path: Path
+) -> None:
+    mysql.sql("FLUSH BINARY LOGS; CREATE DATABASE chained; CREATE TABLE chained.t (id INT PRIMARY KEY, big LONGBLOB)")
+    mysql.sql("INSERT INTO chained.t VALUES (1, 'a'), (2, NULL)")
+    mysql.sql("INSERT INTO chained.t VALUES (3, REPEAT('b', 17000000))")
+    mysql.sql("UPDATE chained.t SET big = 'c' WHERE id = 2; FLUSH BINARY LOGS")
+    log = tmp_path / "binlog.000001"
+    shutil.copy(mysql.binlog_files[-2], log)
+    datadir = logged(tmp_path / "replica", log)
+    certificate = tmp_path / "server.pem"
+    certificate.write_bytes(self_signed())
+    replica = mysql_factory()
+    with served(datadir, "mysql", tls=certificate) as server:
+        replica.sql(
+            f"CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={server.port}, SOURCE_USER='chain', "
+            f'SOURCE_PASSWORD="{PASSWORD}", SOURCE_AUTO_POSITION=1, SOURCE_HEARTBEAT_PERIOD=0.1; START REPLICA'
+        )
+        end = SendableLog(files(datadir)).executed()
+        wait_until(lambda: replica.sql("SELECT @@gtid_executed") == [(end,)], 120)
+        uuid = replica.sql("SELECT @@server_uuid")[0][0]
+        assert ask(server, "chain", "SHOW REPLICAS") == [(replica.server_id, "", replica.server_id, 77, uuid)]
+        options = ["-R", "-h127.0.0.1", f"-P{server.port}", "-uchain", f"-p{PASSWORD}", "--to-last-log"]
+        done = subprocess.run(
+            [*tool_for("mysql"), *options, "--verify-binlog-checksum", "binlog.000001"], capture_output=True, check=True
+        )
+        assert done.stdout.count(b"Xid = ") == 5
+    assert replica.sql("CHECKSUM TABLE chained.t") == mysql.sql("CHECKSUM TABLE chained.t")
+
+
+def last_log(datadir: Path, number: int) -> Path:
+    """The log with that number, as the last one of the instance."""
+    logs = logs_of(datadir)
+    (datadir / "binlog.index").write_text("".join(f"./{path.name}\n" for path in logs[:number]))
+    for path in logs[number:]:
+        path.unlink()
+    return logs[number - 1]
+
+
+def test_nothing_is_sent_past_the_last_record_or_before_its_fsync(
+    datadir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = last_log(datadir, 3)
+    whole = path.read_bytes()
+    index = scan_events(whole, 4)
+    records = index.offsets[1:][index.type_codes == EventType.IGNORABLE].tolist()
+    assert len(records) > 2
+    for size in [*records, *(end + 25 for end in records[:-1]), *(end - 1 for end in records[1:])]:
+        path.write_bytes(whole[:size])
+        assert SendableLog(files(datadir)).look(path.name).end == max(end for end in records if end <= size)
+    path.write_bytes(whole[: records[-1] - 1])
+    log = SendableLog(files(datadir))
+    before = log.look(path.name).end
+    path.write_bytes(whole)
+    monkeypatch.setattr(sendable, "POLL_S", 0.0)
+
+    def failing(descriptor: int, name: str) -> None:
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(sendable, "sync", failing)
+        for _ in range(2):
+            wait_until(lambda: raises(lambda: log.look(path.name)), 60)
+    synced = sync_count[path.name]
+    wait_until(lambda: log.look(path.name).end > before, 60)
+    assert log.look(path.name).end == records[-1] < len(whole)  # a ROTATE follows, whose log is not there yet
+    assert sync_count[path.name] == synced + 1
+    log.close()
+
+
+def raises(look: Callable[[], object]) -> bool:
+    try:
+        look()
+    except OSError:
+        return True
+    return False
+
+
+def test_a_replica_that_cannot_go_on_from_here_gets_1236(datadir: Path) -> None:
+    names = [path.name for path in logs_of(datadir)]
+    purge_binary_logs(load_config(datadir, ""), "", to=names[3])
+    with served(datadir) as server:
+        for start, words in {
+            by_gtid(""): "were purged",
+            by_gtid("0-1-3"): "were purged",
+            by_gtid("0-1-999"): "not in the master's binlog",
+            by_gtid("0-2-193"): "not in the master's binlog",
+            DumpStart(BinlogPosition(names[-1], 4)): "by GTID only",
+        }.items():
+            refused = refusal(server, start)
+            assert (refused.errno, words in refused.message) == (1236, True), refused.message
+    with served(datadir, "mysql") as server:
+        refused = refusal(server, DumpStart(BinlogPosition("", 4), mysql_gtid_set=MysqlGtidSet()))
+        assert refused.errno == 1236 and "--mysql-flavor mariadb" in refused.message
+
+
+def test_only_the_roles_replication_and_admin_read_the_log(of_mariadb: Path) -> None:
+    with served(of_mariadb) as server:
+        assert refusal(server, by_gtid(""), "monitor").errno in (1227, 1597)
+        for sql in ("SHOW REPLICA STATUS", "SHOW PROCESSLIST", "STOP REPLICA", "SELECT * FROM mysql.slave_master_info"):
+            with pytest.raises(pymysql.MySQLError) as refused:
+                ask(server, "chain", sql)
+            assert refused.value.args[0] == 1227, sql
+
+
+def test_a_log_that_is_read_is_not_purged(datadir: Path) -> None:
+    config, names = load_config(datadir, ""), [path.name for path in logs_of(datadir)]
+    with kept_from_purge(files(datadir), names[2]):
+        for dry_run in (True, False):
+            done = purge_binary_logs(config, "", to=names[5], dry_run=dry_run)
+            assert done.removed == tuple(names[:2])
+            assert [note.errno for note in done.notes] == [1867]
+    assert purge_binary_logs(config, "", to=names[5]).removed == tuple(names[2:5])
+    locks = {path.name for path in files(datadir).run_folder.glob("*read-*")}
+    assert locks.isdisjoint(f"binlog-read-{name}.lock" for name in names[:5])
+
+
+def test_twenty_replicas_that_read_nothing_hold_little_memory_and_delay_nobody(datadir: Path) -> None:
+    path = last_log(datadir, 9)
+    record = path.read_bytes()
+    index = scan_events(record, 4)
+    record = record[index.offsets[np.flatnonzero(index.type_codes == EventType.IGNORABLE)[-1]] :]
+    large = 40_000_000
+    header = EventHeader(
+        timestamp=0, type_code=EventType.ROWS_QUERY, server_id=1, event_length=large, end_log_pos=0, flags=0
+    )
+    with path.open("r+b") as file:
+        for _ in range(5):  # holes: they take no room
+            end = file.seek(0, os.SEEK_END)
+            file.write(build_header(header))
+            file.truncate(end + large)
+        file.seek(0, os.SEEK_END)
+        file.write(record)
+    with served(datadir) as server, ExitStack() as replicas:
+        before = memory()
+        for number in range(20):
+            who = ReplicaIdentity(1000 + number, f"00000000-0000-0000-0000-0000000010{number:02}")
+            replicas.enter_context(reading(server, by_gtid(""), replica=who))
+        wait_until(lambda: sum(row[4] == "Binlog Dump" for row in dumps(server)) == 20, 60)
+        with reading(server, by_gtid("0-1-192"), replica=ReplicaIdentity(5, "")) as source:
+            expected = events_of([DEMO])
+            begin = max(number for number, event in enumerate(expected) if event[4] == EventType.MARIADB_GTID)
+            sizes = [len(event) for event in received(source, len(expected) - begin + 5)]
+            assert sizes[-5:] == [large - 8] * 5
+        assert memory() - before < 400_000_000  # the one that reads has events of 40 MB
+
+
+def dumps(server: MysqlServer) -> list[Any]:
+    return [("", "", "", "", "Binlog Dump") for each in list(server.front.sessions.values()) if each.dump]
+
+
+def memory() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
