@@ -133,12 +133,19 @@ class ForeignKeys:
     def __init__(self, driver: DuckdbDriver) -> None:
         self._driver = driver
         self._links: list[Link] | None = None
+        self._has_any = True  # as far as is known
         self._doubtful: set[Link] = set()
         self.acts = True  # whether the source's are followed
 
     def begin(self, *, acts: bool) -> None:
         self.acts = acts
         self._doubtful = set()
+
+    def may_change(self, models: Iterable[TableModel | None]) -> bool:
+        """True if DDL that leaves these models may change what `links` returns: the target has foreign keys, or gets
+        some.
+        """
+        return self._has_any or any(model is not None and model.foreign_keys for model in models)
 
     def forget(self) -> None:
         """DDL changed them, or took them back."""
@@ -278,7 +285,8 @@ class ForeignKeys:
     @property
     def links(self) -> list[Link]:
         if self._links is None:
-            self._links = list(_read(self._driver))
+            self._has_any = _has_table(self._driver)
+            self._links = list(_read(self._driver)) if self._has_any else []
         return self._links
 
     def _of_parent(self, name: Sql) -> list[Link]:
@@ -297,13 +305,15 @@ def _by_columns(gone: dict[Sql, set[int]], nulls: dict[Link, set[int]]) -> dict[
     return found
 
 
-def _read(driver: DuckdbDriver) -> Iterator[Link]:
+def _has_table(driver: DuckdbDriver) -> bool:
     is_there = written(
         "SELECT 1 FROM duckdb_tables() WHERE database_name = current_catalog() AND schema_name = ?"
         " AND table_name = 'foreign_keys'"
     )
-    if driver.execute(is_there, [OWN_SCHEMA]).fetchone() is None:
-        return
+    return driver.execute(is_there, [OWN_SCHEMA]).fetchone() is not None
+
+
+def _read(driver: DuckdbDriver) -> Iterator[Link]:
     both = joined(" AND ", (written(_THERE, side) for side in (written("child"), written("parent"))))
     for row in driver.execute(written("SELECT * FROM {} AS k WHERE {}", _TABLE, both)).fetchall():
         child, columns, parent, parent_columns = _named(*row[:2]), tuple(row[3]), _named(*row[4:6]), tuple(row[6])

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Engine
 from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
 from rplctl.schema.model import TableModel
-from rplctl.schema.plan import Catalog, DdlPlan
+from rplctl.schema.plan import AlterStep, Catalog, CreateStep, DdlPlan
 from rplctl.sql_text import NOTHING, Sql, written
 from rplctl.target.base import (
     COPIES,
@@ -65,12 +65,13 @@ class DuckdbTarget(OneConnection):
         self._interrupted = False
         self._changed_tables = False
         self._texts_of: dict[TableModel, frozenset[str]] = {}
+        self._made: set[TableModel] = set()  # that this connection declared: their columns are the model's
 
     @property
     def connection(self) -> Connection:
         if self._connection is None:
             self._connection = self.engine.connect()
-            self._texts_of = {}
+            self._texts_of, self._made = {}, set()
             self._keys = ForeignKeys(driver_of(self._connection))
         return self._connection
 
@@ -110,7 +111,7 @@ class DuckdbTarget(OneConnection):
                 transaction.rollback()
             if self._changed_tables:
                 self._foreign_keys.forget()
-                self._texts_of = {}
+                self._texts_of, self._made = {}, set()
 
     def fence(self, channel: str) -> None:
         """Nothing: no other process can open the file. A copy of it may be older, from before a kill."""
@@ -139,7 +140,8 @@ class DuckdbTarget(OneConnection):
         self.interrupt()
 
     def check_table(self, model: TableModel) -> None:
-        check_columns(model, sql_of.present_columns(self._driver, model), table(model))
+        if model not in self._made:
+            check_columns(model, sql_of.present_columns(self._driver, model), table(model))
 
     def takes_multisets(self, model: TableModel) -> bool:
         return not sql_of.hides_numbers(model) and sql_of.is_all_there_is(self._driver, model)
@@ -313,13 +315,22 @@ class DuckdbTarget(OneConnection):
 
     def execute_ddl(self, plan: DdlPlan, catalog: Catalog) -> None:
         self._changed_tables = True
-        self._texts_of = {}
+        known, made, self._texts_of, self._made = self._texts_of, self._made, {}, set()
         try:
             DDL.carry_out(plan, catalog, self._driver.execute)
         except duckdb.Error as error:
             raise target_error(error) from error
         finally:
-            self._foreign_keys.forget()
+            if self._foreign_keys.may_change([*catalog.tables.values(), *plan.model_changes.values()]):
+                self._foreign_keys.forget()
+        changed = plan.model_changes
+        self._texts_of = {m: found for m, found in known.items() if (m.database, m.name) not in changed}
+        self._made = {m for m in made if (m.database, m.name) not in changed}
+        for step in plan.steps:
+            if isinstance(step, CreateStep):
+                self._made.add(step.model)
+            elif isinstance(step, AlterStep) and step.old in made:
+                self._made.add(step.new)
 
     @contextmanager
     def _given(self, model: TableModel, columns: Sequence[int], rows: Rows) -> Iterator[Relation]:
@@ -329,9 +340,11 @@ class DuckdbTarget(OneConnection):
 
     def _texts(self, model: TableModel) -> frozenset[str]:
         """Dates that are text in the target; nobody else alters its tables while we have it open."""
+        if model in self._made:
+            return frozenset()
         if (found := self._texts_of.get(model)) is None:
-            there = sql_of.present_columns(self._driver, model)
-            dates = (column.name for column in model.columns if column.type in DATED)
+            dates = [column.name for column in model.columns if column.type in DATED]
+            there = sql_of.present_columns(self._driver, model) if dates else {}
             found = self._texts_of[model] = frozenset(name for name in dates if there.get(name) == "VARCHAR")
         return found
 
