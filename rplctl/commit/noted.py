@@ -5,6 +5,7 @@ note → COMMIT → the statement, which commits → … → the position moves 
 The note names the position, the statement and the definitions of all that it touches, as they are before it.
 Invariant: whoever finds a note at the position decides by the definitions as they are now. Unchanged: the statement
 is executed. Changed as the statement changes them: it was carried out. Neither: the channel stops and says both.
+A CREATE OR REPLACE whose table is gone is executed: MySQL gets it as a DROP and a CREATE.
 A statement whose answer arrived leaves no doubt: from then on the note says how much of the transaction is committed.
 Where the position is no part of the target's transaction (mode xa), the note says in that transaction that the whole
 is committed, and goes when the position has followed.
@@ -77,6 +78,8 @@ def decide(affected: Affected, before: Definitions, now: Definitions) -> Decisio
         return Decision.MOVE_ON
     if affected.is_drop and all(now[found] is None for found in changed):
         return Decision.FINISH
+    if affected.replaces and all(now[found] is None for found in changed):
+        return Decision.EXECUTE  # cut between its DROP and its CREATE
     return Decision.STOP
 
 

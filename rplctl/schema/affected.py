@@ -48,7 +48,8 @@ class Outcome(StrEnum):
 class Affected:
     """`outcomes`: empty for a statement that is not understood. `pairs`: the steps of RENAME TABLE, where names may
     change places. `wants_identity`: definitions by their text do not tell. `may_look_alike`: the same columns may
-    have changed places. `is_drop`: each table of the list goes by itself.
+    have changed places. `is_drop`: each table of the list goes by itself. `replaces`: CREATE OR REPLACE, which some
+    targets carry out as a DROP and a CREATE.
     """
 
     outcomes: dict[ServerObject, Outcome] = field(default_factory=dict)
@@ -56,6 +57,7 @@ class Affected:
     wants_identity: bool = False
     may_look_alike: bool = False
     is_drop: bool = False
+    replaces: bool = False
 
     def expect(self, outcome: Outcome, *names: TableName) -> None:
         self.outcomes |= {table(name): outcome for name in names}
@@ -74,7 +76,7 @@ _OBJECT = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _CREATE_TABLE = re.compile(
-    rf"\s*CREATE\s+(?:OR\s+REPLACE\s+)?TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?(?P<name>{_QUALIFIED})", re.IGNORECASE
+    rf"\s*CREATE\s+(?P<replaces>OR\s+REPLACE\s+)?TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?(?P<name>{_QUALIFIED})", re.IGNORECASE
 )
 # the second time, RETAIN CURRENT PASSWORD forgets the old password, and a factor is there already
 _REPEATABLE_RIGHTS = re.compile(
@@ -91,6 +93,7 @@ def affected_by(sql: str, database: str, context: DdlContext) -> Affected | None
         with suppress(RplError):
             if match := _CREATE_TABLE.match(expand(sql, context)):  # CREATE TABLE … SELECT as a statement, for one
                 found.expect(Outcome.OTHER, _qualified(match["name"], database))
+                found.replaces = match["replaces"] is not None
         return found
     if all(_repeats(action) for action in actions):
         return None
@@ -113,8 +116,10 @@ def _touch(found: Affected, action: ddl.DdlAction, database: str) -> None:
     match action:
         case ddl.CreateTable(model):
             found.expect(Outcome.OTHER, (model.database, model.name))
+            found.replaces = action.or_replace
         case ddl.CreateTableLike(name):
             found.expect(Outcome.OTHER, name)
+            found.replaces = action.or_replace
         case ddl.DropTable(names):
             found.expect(Outcome.ABSENT, *names)
             found.is_drop = True
