@@ -365,7 +365,7 @@ def test_a_replacement_that_was_cut_between_its_drop_and_its_create_is_finished(
                 os.kill(os.getpid(), signal.SIGKILL)
             return counts
 
-        target._send = once  # type: ignore[method-assign]
+        target._send = once  # type: ignore[method-assign,assignment]
         killed.go_on()
 
     assert in_child(killed_after_the_drop).killed
