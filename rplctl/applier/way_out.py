@@ -68,7 +68,7 @@ def way_out(error: RplError, *, copies: bool = True) -> str:
         own = f"\n{error.hint}" if error.hint else ""
         return for_channel(f"{_COPY_TABLE.format(table=_shown(error.table))}{own}", error.channel or "")
     if error.hint:
-        return for_channel(error.hint, error.channel or "")
+        return for_channel(error.hint.replace(_SOME_TABLE, _shown(error.table)), error.channel or "")
     if isinstance(error, RelayLogError):
         return for_channel(_OF_RELAY_LOG, error.channel or "")
     return for_channel(_BY_NUMBER.get(error.errno, _OTHERWISE), error.channel or "")

@@ -25,7 +25,7 @@ from rplctl.channel import Channel
 from rplctl.cli.app import command_for
 from rplctl.cli.globals import GLOBAL_FLAGS
 from rplctl.durable import private_folder
-from rplctl.errors import RelayLogError, RplError, TargetError, for_channel
+from rplctl.errors import OR_EXCLUDE, RelayLogError, RplError, TargetError, for_channel
 from rplctl.receiver.reporter import Reporter
 from rplctl.status import read_status
 from rplctl.target.mysql import connection as mysql_connection
@@ -159,3 +159,6 @@ def test_a_table_that_is_known_is_named_as_a_shell_takes_it() -> None:
         error = RplError("Table doesn't exist", errno=mysql_errors.NO_SUCH_TABLE)
         error.table = table
         assert f"clone --tables {shown} --replace" in way_out(error)
+        error = RplError("it has no key", hint=f"use another target{OR_EXCLUDE}")
+        error.table = table
+        assert f"--replicate-ignore-table {shown}; rplctl start" in way_out(error)

@@ -68,11 +68,14 @@ class MirrorTarget(DeltaTarget):
 
     def check_table(self, model: TableModel) -> None:
         if not key_of(model):
-            raise TargetError(
+            error = TargetError(
                 f"Table '{model.qualified_name}' has {_unusable_key(model)}: a mirror cannot tell its rows apart",
                 errno=er.REQUIRES_PRIMARY_KEY,
-                hint=f"give the table a key of whole columns on the source{OR_EXCLUDE}",
+                # a key that the table gets later does not help: these rows are in the log
+                hint=f"use a lake with layer=changes in another folder, which needs no key{OR_EXCLUDE}",
             )
+            error.table = (model.database, model.name)
+            raise error
 
     def adopts(self, model: TableModel) -> bool:
         """Only a table that it has: the others are made by the log, or their rows from before would be missing."""

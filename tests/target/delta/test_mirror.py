@@ -229,3 +229,4 @@ def test_a_key_that_a_mirror_cannot_use_is_not_called_missing(tmp_path: Path, ke
     with pytest.raises(TargetError, match="over an expression or a part of a column") as caught:
         mirror.target.check_table(mirror.model)
     assert f"`{'PRIMARY' if 'PRIMARY' in key else 'a' if 'a(4)' in key else 'functional_index'}`" in str(caught.value)
+    assert "a key of" not in caught.value.hint, "a key that comes later does not help: the rows are in the log"
