@@ -185,7 +185,8 @@ def _from_number(column: Column, number: Decimal, context: DdlContext) -> Value:
     if kind in ("float", "double"):
         return _float(column, number)
     if kind == "year":
-        year = int(number)
+        if number != (year := int(number)):
+            raise NotComputable(f"DEFAULT {column.default} of a year is rounded or cut")
         if year in range(1, 100):
             year += 1900 if year >= 70 else 2000
         return year % 100 if column.length == 2 else year

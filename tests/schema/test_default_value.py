@@ -102,6 +102,7 @@ def test_a_constant_is_stored_as_the_server_stores_it(definition: str, expected:
         "DATETIME DEFAULT (CURDATE())",
         "DATE DEFAULT (CURRENT_TIME)",
         "DATE DEFAULT (NOW(6))",
+        "YEAR DEFAULT '1.5'",
         "TINYINT DEFAULT (300)",
         "INT UNSIGNED DEFAULT (-1)",
         "BIT(3) DEFAULT (9)",

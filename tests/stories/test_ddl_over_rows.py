@@ -297,7 +297,7 @@ TOO_LARGE = (
 )  # fmt: skip
 
 
-@pytest.mark.long("test_what_only_the_source_can_compute_is_said has each of them without a server.")
+@pytest.mark.long("MySQL alone cuts such values; tests/schema has each of them without a server.")
 @pytest.mark.parametrize("vendor", ["mysql"])
 @KINDS
 def test_defaults_that_do_not_fit_stop(ddl: Outcome, request: pytest.FixtureRequest) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pymysql
 import pytest
 
 from rplctl.errors import RplError
+from rplctl.sql_text import proven_statement
+from rplctl.target import open_target, statement_target
 from tests.applier.instance import Instance
 from tests.kit.servers import MariadbServer, MysqlServer
 from tests.stories.test_cross_vendor import applied
@@ -134,3 +137,25 @@ def test_what_the_target_gets_is_said_and_what_it_does_not_get_stays_in_the_hist
     history = history_of(instance)
     for part in ("KEY f ((LOWER(a)))", "WITH PARSER ngram", "VIEW `v` AS", "DROP VIEW v", "TRIGGER r"):
         assert part in history
+
+
+def test_a_table_with_an_index_over_an_expression_is_copied_without_it(
+    mariadb: MariadbServer, mysql: MysqlServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    for server in (mariadb, mysql):
+        server.sql("DROP DATABASE IF EXISTS printed; CREATE DATABASE printed")
+    mysql.sql(
+        "CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(20) COLLATE utf8mb4_0900_as_cs, j JSON, offset INT INVISIBLE, "
+        "g INT AS (j->'$.x') STORED, KEY f ((LOWER(a))), UNIQUE u ((id + 1)), KEY i (a) INVISIBLE, "
+        "CHECK (a <> _latin1'x'))",
+        "printed",
+    )
+    text = str(mysql.sql("SHOW CREATE TABLE t", "printed")[0][1])
+    with closing(open_target(mariadb.url())) as target:
+        server_target = statement_target(target)
+        assert server_target is not None
+        server_target.make_tables([proven_statement("USE printed"), proven_statement(text)])
+    printed = str(mariadb.sql("SHOW CREATE TABLE t", "printed")[0][1])
+    assert [row[0] for row in mariadb.sql("SHOW COLUMNS FROM t", "printed")] == ["id", "a", "j", "offset", "g"]
+    assert "KEY `i`" in printed and "`f`" not in printed and "`u`" not in printed
+    assert "KEY `f`" in caplog.text and "KEY `u`" in caplog.text

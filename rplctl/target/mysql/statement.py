@@ -28,6 +28,7 @@ from rplctl.target.ddl_parts import clustered_key
 from rplctl.target.mysql.between_vendors import converts_alike
 from rplctl.target.mysql.collations import near_collation
 from rplctl.target.mysql.session import ServerKind
+from rplctl.target.mysql.translation import in_words_of
 from rplctl.target.mysql.values import VALUE_ERRORS
 
 _MAY_BE_EXECUTED = re.compile(rb"/\*(?:M?!|\+)")
@@ -286,6 +287,16 @@ def judge(query: Query, error: TargetError | None) -> None:
 def _bare(sql: bytes) -> bytes:
     match = _COMMENTS.match(sql)
     return sql[match.end() :] if match else sql
+
+
+def printed_by_other_vendor(definition: Sql, failure: str, target: ServerKind) -> tuple[Sql, tuple[str, ...]]:
+    """Return a definition that the target refused, in words that it may take, and what is left out; as it was for a
+    failure of another kind.
+    """
+    found, notes = in_words_of(definition, target)
+    if found == definition:
+        return with_near_collation(definition, failure), ()
+    return proven_statement(found), notes
 
 
 def with_near_collation(statement: Sql, failure: str) -> Sql:

@@ -9,6 +9,7 @@ versioning get them through the BINLOG statement.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
@@ -62,6 +63,7 @@ BULK_ROWS = 200  # net changes of a table that are worth a bulk load's temporary
 _ROWS_FLAGS = 19 + 6  # offset of a rows event's flags
 _STMT_END = 1
 _SEQUENCE = ("next_not_cached_value", "minimum_value", "maximum_value", "start_value", "increment", "cache_size")
+log = logging.getLogger(__name__)
 
 
 class MysqlTarget(OneConnection):
@@ -408,10 +410,12 @@ class MysqlTarget(OneConnection):
                 try:
                     run(connection, statement)
                 except DBAPIError as error:
-                    near = mysql_statement.with_near_collation(statement, str(error.orig))
-                    if near == statement:
+                    own, notes = mysql_statement.printed_by_other_vendor(statement, str(error.orig), self.server)
+                    if own == statement:
                         raise
-                    run(connection, near)
+                    run(connection, own)
+                    for note in notes:
+                        log.warning("%s", note)
         self._facts.forget()
 
     def run_statement(self, statement: Statement) -> Sequence[str]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from rplctl.errors import BinlogFormatError, RplError
-from rplctl.event.query import Query
+from rplctl.event.query import Query, QueryContext
 from rplctl.schema.context import DdlContext
 from rplctl.schema.lexer import opened, tokenize
 from rplctl.schema.model import TableModel
@@ -60,6 +60,17 @@ def translated(
         return Translation((query,))
     texts = [*before, statement.edited(0, len(text))]
     return Translation(tuple(replace(query, sql_bytes=sql.encode("latin-1")) for sql in texts), tuple(statement.notes))
+
+
+def in_words_of(definition: str, target: ServerKind) -> tuple[str, tuple[str, ...]]:
+    """Return a definition that a server of the other vendor printed, in the target's words, and what is left out."""
+    query = Query(
+        timestamp=0, thread_id=0, execution_time=0, error_code=0, database="", sql_bytes=definition.encode(),
+        context=QueryContext(flags2=0, sql_mode=0), uses_temporary_tables=False, suppress_use=False,
+    )  # fmt: skip
+    context = DdlContext(server_version="9.0.0" if target.is_mariadb else "11.4.0-MariaDB")
+    found = translated(query, context, target, lambda *_: None, dict)
+    return (found.queries[0].sql_bytes.decode() if len(found.queries) == 1 else definition), found.notes
 
 
 @dataclass(slots=True)
