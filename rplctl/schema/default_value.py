@@ -45,7 +45,7 @@ _OF_STRINGS = (*_OF_NUMBERS, "char", "varchar", "enum", *TEXT_BYTES)
 _NOT_ASCII = frozenset({"ucs2", "utf16", "utf16le", "utf32", "swe7"})  # the bytes of 'A' mean something else there
 _BYTES_OF_A_NUMBER = 8
 _PLAIN_JSON = ("[]", "{}")  # MySQL prints other documents in its own form
-_ASCII_INTRODUCERS = frozenset({"_UTF8", "_UTF8MB3", "_UTF8MB4", "_LATIN1", "_ASCII"})
+ASCII_INTRODUCERS = frozenset({"_UTF8", "_UTF8MB3", "_UTF8MB4", "_LATIN1", "_ASCII"})
 
 
 class NotComputable(Exception):
@@ -104,7 +104,7 @@ def _constant(column: Column, tokens: TokenStream, context: DdlContext) -> Value
     if token.kind == "string" or (token.kind == "word" and token.value.startswith("_")):
         has_charset = token.kind == "word"
         value = tokens.string()
-        if has_charset and not (value.isascii() and token.value in _ASCII_INTRODUCERS):
+        if has_charset and not (value.isascii() and token.value in ASCII_INTRODUCERS):
             raise NotComputable(f"DEFAULT {column.default} has a character set of its own")
         if tokens.at_end and not negative:
             return from_text(column, value, context)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from rplctl.schema.context import DdlContext
+from rplctl.schema.default_value import ASCII_INTRODUCERS
 from rplctl.schema.model import INTEGER_BITS, TEXT_BYTES, Column
 from rplctl.schema.token_stream import TokenStream
 from rplctl.sql_text import NOTHING, Grammar, Sql, joined, matched, written
@@ -96,6 +97,9 @@ class Expression:
         return found
 
     def _literal(self) -> Sql:
+        token = self.tokens.token
+        if token.kind == "word" and token.value not in ASCII_INTRODUCERS:
+            raise NotKnown  # of another character set, or a DATE
         literal = self.tokens.string()
         if not literal.isascii() or "\0" in literal:
             raise NotKnown
