@@ -39,7 +39,7 @@ def select(front: Front, session: ClientSession, words: Statement) -> Rows:
     try:
         database.execute("CREATE TABLE dual (dummy)")
         database.execute("INSERT INTO dual VALUES ('')")
-        for table in _named_tables(session, words):
+        for table in named_tables(session, words):
             _fill(database, table, rows_of(table, front, session))
         database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
         for name, function in own.items():
@@ -70,7 +70,7 @@ def _keeping(errors: list[RplError], function: Callable[..., Any]) -> Callable[.
     return call
 
 
-def _named_tables(session: ClientSession, words: Statement) -> list[str]:
+def named_tables(session: ClientSession, words: Statement) -> list[str]:
     """The tables whose names occur in the statement, with their database or in the one that USE has chosen."""
     known = set(table_names())
     texts = [token.value.lower() if token.kind in ("word", "quoted") else token.value for token in words.tokens]

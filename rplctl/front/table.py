@@ -12,7 +12,7 @@ from rplctl.errors import RplError
 from rplctl.front import administer, show
 from rplctl.front.front import ClientSession, Front, denied
 from rplctl.front.result import Answer, Done
-from rplctl.front.select import select
+from rplctl.front.select import named_tables, select
 from rplctl.front.statement import Statement
 from rplctl.front.variables import variables
 
@@ -184,7 +184,7 @@ def answer(front: Front, session: ClientSession, sql: str) -> Answer:
         if words.accept(phrase):
             if role == ADMIN and session.client.role != ADMIN:
                 raise denied()
-            if session.client.role == REPLICATION and (phrase not in _OF_REPLICAS or _reads_tables(words)):
+            if session.client.role == REPLICATION and (phrase not in _OF_REPLICAS or named_tables(session, words)):
                 raise denied("REPLICATION CLIENT")
             try:
                 return answerer(front, session, words)
@@ -193,11 +193,6 @@ def answer(front: Front, session: ClientSession, sql: str) -> Answer:
                     front.looks.forget()
     words.index = 0
     raise words.refuse()
-
-
-def _reads_tables(words: Statement) -> bool:
-    """True for SELECT … FROM."""
-    return words.tokens[0].value == "SELECT" and any(token.value == "FROM" for token in words.tokens)
 
 
 def _is_replica_status(words: Statement) -> bool:

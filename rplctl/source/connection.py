@@ -294,6 +294,10 @@ def _system_zone(mysql: Any, known: SystemZone | None) -> SystemZone | None:
         return read_zone(rows, known=known)
     except (ValueError, LookupError, err.ProgrammingError, err.InternalError):
         return None
+    except err.OperationalError as error:
+        if error.args[:1] == (er.SP_DOES_NOT_EXIST,):  # a function, of the front of another rplctl
+            return None
+        raise
 
 
 def _value(mysql: Any, query: Sql) -> str:

@@ -285,7 +285,8 @@ def test_a_replica_that_cannot_go_on_from_here_gets_1236(datadir: Path) -> None:
             by_gtid("0-1-3"): "were purged",
             by_gtid("0-1-999"): "not in the master's binlog",
             by_gtid("0-2-193"): "not in the master's binlog",
-            DumpStart(BinlogPosition(names[-1], 4)): "by GTID only",
+            DumpStart(BinlogPosition(names[-1], 5)): "impossible position",
+            DumpStart(BinlogPosition(names[0], 4)): "could not find first log file name",
         }.items():
             refused = refusal(server, start)
             assert (refused.errno, words in refused.message) == (1236, True), refused.message

@@ -2,7 +2,8 @@
 
     MariaDB   the newest log whose start is within the replica's position: for each domain a number that the replica has
     MySQL     the newest log whose start is a subset of the replica's GTID set
-    tools     the file and the offset that they name; '' is the first log
+    others    the file and the offset that they name; '' is the first log. The tools do so, and a receiver of rplctl
+              that compares what it has received with the source
 
 Invariant: from the place that is chosen on, the logs hold every transaction that the replica does not have.
 """

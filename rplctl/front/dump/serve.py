@@ -34,11 +34,6 @@ def register(session: ClientSession, body: Reader) -> None:
 def dump(session: ClientSession, front: Front, request: DumpRequest) -> None:
     """Send the log until the client goes or, if it asks for that, until the end. Raises Closed, RplError, OSError."""
     _refuse_others(session)
-    if request.gtids is None and session.replica is not None:
-        raise fatal(
-            "rplctl serves replicas by GTID only: CHANGE MASTER TO MASTER_USE_GTID = slave_pos, or "
-            "CHANGE REPLICATION SOURCE TO SOURCE_AUTO_POSITION = 1"
-        )
     log, me = front.logs.log(), identity(front)
     try:
         _refuse_other_vendor(front, log)
