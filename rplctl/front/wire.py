@@ -87,7 +87,7 @@ class Link:
             raise Closed
         return data
 
-    def send(self, *payloads: bytes) -> None:
+    def send(self, *payloads: bytes, patience_s: float = PACKET_S) -> None:
         """Each payload as a packet, all of them in one write. Raises Closed."""
         out = bytearray()
         for payload in payloads:
@@ -99,7 +99,7 @@ class Link:
                 if len(part) < WHOLE:
                     break
         try:
-            self.connection.settimeout(PACKET_S if self.deadline is None else _left(self.deadline))
+            self.connection.settimeout(patience_s if self.deadline is None else _left(self.deadline))
             self.connection.sendall(out)
         except (OSError, ValueError) as error:
             raise Closed from error

@@ -78,7 +78,8 @@ class Stream:
         if self._strips(start):
             event = append_checksum(event[: -CHECKSUM_LENGTH - 1] + bytes([CHECKSUM_OFF]))
         self._has_checksums = bool(start.description.checksum_length) and self._request.has_checksums
-        self._link.send(b"\0" + build_rotate(self._server_id, name, offset, algorithm), b"\0" + event)
+        rotate = build_rotate(self._server_id, name, offset, algorithm)
+        self._link.send(b"\0" + rotate, b"\0" + event, patience_s=PATIENCE_S)
         self._sent_at = time.monotonic()
 
     def _send_log(self, descriptor: int, name: str, offset: int, *, strips: bool) -> str:
@@ -161,5 +162,5 @@ class Stream:
             flags=0,
         )
         event = build_header(header) + name.encode()
-        self._link.send(b"\0" + (append_checksum(event) if checksum else event))
+        self._link.send(b"\0" + (append_checksum(event) if checksum else event), patience_s=PATIENCE_S)
         self._sent_at = time.monotonic()
