@@ -80,7 +80,8 @@ def orders(replica: Replica) -> list[tuple[int, str]]:
 
 @contextmanager
 def instance(folder: Path) -> Iterator[Replica]:
-    replica = Replica(folder)
+    """Yield an instance with the defaults, as readers of the documents have it: Spark decodes every row."""
+    replica = Replica(folder, always=True)
     try:
         yield replica
     finally:
