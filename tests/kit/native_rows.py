@@ -145,6 +145,12 @@ SCRIPTS: dict[str, Script] = {
         ("source: INSERT INTO {d}.t VALUES (2)", DONE),
         ("STOP SLAVE", STOPPED),
     ],
+    "verb: change to GTID": [
+        ("START SLAVE", RUN),
+        MADE,
+        ("STOP SLAVE", STOPPED),
+        ("CHANGE MASTER TO MASTER_USE_GTID=slave_pos", STOPPED),
+    ],
     "status: delay": [
         ("CHANGE MASTER TO MASTER_DELAY=3000", ANY),
         ("START SLAVE", RUN),
@@ -181,10 +187,14 @@ SCRIPTS: dict[str, Script] = {
     "error: database missing": _failing("DROP DATABASE {d}", "DROP DATABASE {d}", ANY),
     "error: type of a column": _failing("ALTER TABLE {d}.t MODIFY a VARCHAR(3)", "INSERT INTO {d}.t VALUES (2)"),
 }
+OF_MARIADB = ("verb: continue by GTID",)  # MySQL then reads the transactions from before the channel's first position
 QUICK_SCRIPTS = ("verb: until", "error: duplicate row")
 QUICK_OPTIONS = ("MASTER_HOST", "MASTER_LOG_FILE", "MASTER_CONNECT_RETRY", "IGNORE_SERVER_IDS", "MASTER_SSL_CA")
 
-_STOP = "Last_(SQL_)?Err(no|or)|Slave_SQL_Running(_State)?|Exec_Master_Log_Pos|Seconds_Behind_Master"
+_STOP = (
+    "Last_(SQL_)?Err(no|or)|Last_SQL_Error_Timestamp|Slave_SQL_Running(_State)?|Exec_Master_Log_Pos"
+    "|Executed_Gtid_Set|Seconds_Behind_Master"
+)
 _EXISTING = "^mariadb error: (table exists|database exists|database missing), [4-6]"
 EXPLAINED = (
     Explained("Statements without a default database", "table .*", "do_db=shop.*: none, shop"),
@@ -196,13 +206,22 @@ EXPLAINED = (
     Explained("Counters of MariaDB", "Slave_(DDL|Transactional)_Groups|Parallel_Mode", "^mariadb"),
     Explained("Existing tables and databases", _STOP, _EXISTING),
     Explained("Types of the target's columns", _STOP, "error: type of a column, [4-6]"),
-    Explained("Reset of MariaDB", "Using_Gtid", "^mariadb verb: (reset|new)"),
-    Explained("Reset of MariaDB", "Master_Server_Id", "^mariadb"),
-    Explained("Reset of MariaDB", "Master_SSL_.*|Connect_Retry", "^mariadb verb: new"),
-    Explained("Numbers of refused statements", "answer", "^mariadb verb: reset"),
+    Explained("What reset keeps", "Using_Gtid", "^mariadb verb: (reset|new)"),
+    Explained("What reset keeps", "Master_Server_Id", "^mariadb"),
+    Explained("What reset keeps", "Master_SSL_.*|Connect_Retry", "^mariadb verb: new"),
+    Explained("Numbers of errors", "answer", "^mariadb verb: reset"),
     Explained("Options and GTIDs", "answer|Replicate_Ignore_Server_Ids", "^mysql option: .*IGNORE_SERVER_IDS"),
     Explained("Options and GTIDs", "answer|Replicate_.*_Domain_Ids", "^mariadb option: .*DOMAIN_IDS"),
     Explained("Positions before the first connection", "Exec_Master_Log_Pos", "new channel|port without|_(HOST|PORT)"),
     Explained("Positions before the first connection", "(Read_)?Master_Log_(File|Pos)|Gtid_IO_Pos", "GTID"),
+    Explained("Positions before the first connection", "Master_(UUID|Server_Id)", "purged|past the end"),
+    Explained("Numbers of errors", "Last_IO_Errno", "^mysql status: (log that|position past)"),
+    Explained("What reset keeps", "Master_UUID", "^mysql verb: reset"),
+    Explained("GTIDs after reset", "Executed_Gtid_Set", "^mysql verb: reset"),
+    Explained("Retrieved GTIDs", "Retrieved_Gtid_Set", "^mysql"),
+    Explained("Change to GTIDs", "answer|Auto_Position|Using_Gtid", "option: .*MASTER_USE_GTID"),
+    Explained("Change to GTIDs", "answer|Auto_Position", "^mysql verb: .*MASTER_USE_GTID"),
+    Explained("Lag without a connection", "Seconds_Behind_Master", "port without a server"),
+    Explained("Number of skipped transactions", ".*", "^mysql verb: skip, [7-9]"),
     Explained("Encryption by default", "Master_SSL_Allowed", "^mysql verb: new"),
 )

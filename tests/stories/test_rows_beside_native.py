@@ -16,6 +16,7 @@ from tests.kit.native_filters import FILTERS, QUICK_FILTERS, FilterTable
 from tests.kit.native_pair import Comparison, Differences, Pair, native_pair
 from tests.kit.native_rows import (
     EXPLAINED,
+    OF_MARIADB,
     OPTIONS,
     OPTIONS_OF_VENDOR,
     QUICK_OPTIONS,
@@ -56,7 +57,7 @@ def begun(pair: Pair, state: str) -> None:
     statement, expected = STATES[state]
     if statement:
         assert pair.ask(statement) == {}
-    pair.wait_native(expected)
+    assert pair.wait_native(expected) == ""
 
 
 def compare_options(pair: Pair, comparison: Comparison, state: str, rows: Sequence[tuple[str, ...]]) -> None:
@@ -91,8 +92,10 @@ def compare_script(pair: Pair, comparison: Comparison, title: str, database: str
             names[what] = str(pair.source.master_status()[1])
         else:
             found = pair.ask(text)
-        pair.wait_native(expected)
         row = f"{name}, {number}. {text[:60]}"
+        if missing := pair.wait_native(expected):
+            comparison.unexplained.append(f"{pair.vendor} {kind}: {row}: {missing}")
+            return
         comparison.add(kind, row, found | pair.resolved(comparison, kind, row))
 
 
@@ -147,7 +150,8 @@ def test_every_verb_status_and_error_is_equal_or_explained(
     comparison = Comparison(servers[0].kind, EXPLAINED)
     with native_pair(tmp_path, *servers) as pair:
         for number, title in enumerate(SCRIPTS):
-            compare_script(pair, comparison, title, f"s{number}")
+            if pair.vendor == "mariadb" or title not in OF_MARIADB:
+                compare_script(pair, comparison, title, f"s{number}")
     reported(comparison, record_property)
 
 
