@@ -217,6 +217,7 @@ DIFFERENCES = {  # from a replica of the source's vendor, and the test that hold
     "Options without effect": "test_each_wrong_value_has_its_error_and_changes_nothing",
     "Statements that join tables": "test_every_filter_is_equal_or_explained",
     "Existing tables and databases": "test_every_verb_status_and_error_is_equal_or_explained",
+    "Options of a running thread": "test_every_option_and_pair_of_options_is_equal_or_explained",
     "Options and GTIDs": "test_every_option_and_pair_of_options_is_equal_or_explained",
     "What reset keeps": "test_every_verb_status_and_error_is_equal_or_explained",
     "Numbers of errors": "test_every_verb_status_and_error_is_equal_or_explained",
