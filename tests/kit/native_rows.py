@@ -223,7 +223,7 @@ EXPLAINED = (
     Explained("Retrieved GTIDs", "Retrieved_Gtid_Set", "^mysql"),
     Explained("Change to GTIDs", "answer|Auto_Position|Using_Gtid", "option: .*MASTER_USE_GTID"),
     Explained("Change to GTIDs", "answer|Auto_Position", "^mysql verb: .*MASTER_USE_GTID"),
-    Explained("Lag without a connection", "Seconds_Behind_Master", "port without a server"),
+    Explained("Lag without a connection", "Seconds_Behind_Master", "port without a server|^mysql option: applier runs"),
     Explained("Number of skipped transactions", ".*", "^mysql verb: skip, [7-9]"),
     Explained("Encryption by default", "Master_SSL_Allowed", "^mysql verb: new"),
 )
