@@ -100,7 +100,7 @@ def belonging_of(config: Config, channel: Channel, engine: Callable[[], Engine])
         if owner.Instance_id != ours.Instance_id:
             return _of_another(channel, owner, ours)
         is_same = owner.is_same_source(ours)
-        is_there = is_same and owner.Source_place == ours.Source_place  # also where no source is known
+        is_there = is_same and owner.Source_place in ("", ours.Source_place)  # "": no source was known
         if not (is_there or owner.is_known_source(ours)):
             is_honest = (is_same or by_gtid) and was_written_last(channel, owner, default=has_applied)
             if not is_honest or not (is_same or _has_all(marker, file, in_step=in_step)):

@@ -140,8 +140,9 @@ class DuckdbTarget(OneConnection):
         self.interrupt()
 
     def check_table(self, model: TableModel) -> None:
+        driver = self._driver  # a new connection has made nothing
         if model not in self._made:
-            check_columns(model, sql_of.present_columns(self._driver, model), table(model))
+            check_columns(model, sql_of.present_columns(driver, model), table(model))
 
     def takes_multisets(self, model: TableModel) -> bool:
         return not sql_of.hides_numbers(model) and sql_of.is_all_there_is(self._driver, model)
