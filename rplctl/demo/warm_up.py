@@ -24,7 +24,7 @@ from rplctl.event.maps_in_force import maps_in_force
 from rplctl.event.multiset import multiset_changes
 from rplctl.event.net_change import net_changes
 from rplctl.event.open_group import OpenGroup
-from rplctl.event.packets import deframe
+from rplctl.event.packets import as_packets, deframe
 from rplctl.event.relocate import relocated
 from rplctl.event.rows import parse_rows_events
 from rplctl.event.scan import scan_events, scan_groups, split_rows
@@ -49,7 +49,7 @@ def warm_up() -> None:
 
 
 def run_kernels() -> None:
-    """Run a receiver's and a task's kernels over the first transactions of the recording."""
+    """Run the kernels of a receiver, a task and a binlog server over the first transactions of the recording."""
     data = np.fromfile(BINLOG_FOLDER / "binlog.000001", np.uint8)[: 1 << 15]
     scan = scan_groups(data, 4, BinlogPosition("binlog.000001", 4), 1 << 14)
     end = int(scan.end[-1])
@@ -59,6 +59,7 @@ def run_kernels() -> None:
     verify_events(data[4:end], index.offsets)
     OpenGroup().follow(data[4:end], index.offsets, description.checksum_length)
     deframe(np.zeros(1 << 10, np.uint8), 0, 0)
+    as_packets(byte_view(data[4:end].tobytes()), index.offsets[:-1], np.diff(index.offsets), 0, strips=False)
     starts, lengths = index.offsets[:-1] + 4, np.diff(index.offsets)
     relocated(data, starts[-1:], lengths[-1:], 4, has_checksum=True)
     is_rows = np.flatnonzero(np.isin(index.type_codes, list(PLAIN_ROWS)))[:1]
