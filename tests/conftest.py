@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from types import FunctionType
 from typing import Any, TypeVar
 
 import pytest
@@ -127,6 +128,19 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.collect()
         gc.freeze()
         gc.enable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(collector: pytest.Collector, obj: object) -> list[pytest.Item] | None:
+    """Make no items of functions that the run leaves out as a whole: half of the cases, in each worker."""
+    config = collector.config
+    if any("::" in argument for argument in config.args):
+        return None
+    left_out = {name for name in ("huge", "torture") if name not in config.option.markexpr}
+    marks = [mark for mark in getattr(obj, "pytestmark", ()) if isinstance(obj, FunctionType)]
+    if config.option.markexpr == "not long":
+        left_out |= {mark.name for mark in marks if mark.name == "long" and "keeps" not in mark.kwargs}
+    return [] if left_out.intersection(mark.name for mark in marks) else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -6,8 +6,10 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from selenium.webdriver import Chrome, ChromeOptions, ChromeService
+if TYPE_CHECKING:
+    from selenium.webdriver import Chrome
 
 ARGUMENTS = (
     "--headless=new",
@@ -22,6 +24,8 @@ ARGUMENTS = (
 @contextmanager
 def browser(chromedriver: str, folder: Path, width: int = 1000, height: int = 900) -> Iterator[Chrome]:
     """Start a browser whose page is that large, in UTC. The folder holds everything that the browser writes."""
+    from selenium.webdriver import Chrome, ChromeOptions, ChromeService  # each worker would load it
+
     options = ChromeOptions()
     for argument in (*ARGUMENTS, f"--user-data-dir={folder / 'profile'}"):
         options.add_argument(argument)

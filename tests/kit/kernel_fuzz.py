@@ -43,7 +43,7 @@ from rplctl.event.maps_in_force import maps_in_force
 from rplctl.event.multiset import multiset_changes, with_old_cells
 from rplctl.event.net_change import net_changes
 from rplctl.event.open_group import OpenGroup
-from rplctl.event.packets import deframe
+from rplctl.event.packets import as_packets, deframe
 from rplctl.event.payload import expand_event
 from rplctl.event.relocate import relocated
 from rplctl.event.scan import event_offsets, scan_events, scan_groups, split_rows
@@ -166,6 +166,7 @@ def _sums(data: bytes, dice: random.Random) -> None:
         relocated(
             byte_view(data), offsets[long], np.diff(offsets)[long], dice.choice(WIDE[:4]), has_checksum=has_checksum
         )
+        as_packets(byte_view(data), offsets[long], np.diff(offsets)[long], dice.randrange(256), strips=has_checksum)
 
 
 def _gtids(data: bytes, dice: random.Random) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
-from selenium.webdriver import Chrome
 
 from tests.kit.browser import browser
 from tests.kit.programs import required_program
+
+if TYPE_CHECKING:
+    from selenium.webdriver import Chrome
 
 
 @pytest.fixture(scope="package")

@@ -11,13 +11,12 @@ import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 from urllib.request import urlopen
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families as table_groups
-from selenium.webdriver import Chrome
 
 from rplctl.command.metrics import alert_rules
 from tests.command.test_serve import served
@@ -26,6 +25,9 @@ from tests.kit.fifty_channels import FINE, STOPPED, fifty_channels
 from tests.kit.private_server import free_port
 from tests.kit.programs import required_program
 from tests.kit.replica import run_here, wait_until
+
+if TYPE_CHECKING:
+    from selenium.webdriver import Chrome
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
 HERE = '{instance=~".+"}'

@@ -9,9 +9,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from selenium.webdriver import Chrome
 
 from rplctl.channel import Channel
 from rplctl.demo import BINLOG_FOLDER
@@ -20,6 +20,9 @@ from tests.kit.browser import complaints, resize, texts
 from tests.kit.fifty_channels import has_customers
 from tests.kit.private_server import free_port
 from tests.kit.replica import Replica, wait_until
+
+if TYPE_CHECKING:
+    from selenium.webdriver import Chrome
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
 ODD = "broken<b>"  # a name that is also markup
