@@ -240,7 +240,7 @@ def _content_of(path: Path) -> Iterator[None]:
         raise RelayLogError(
             f"{path} is not in the form that rplctl writes: {error}",
             errno=er.SLAVE_RELAY_LOG_READ_FAILURE,
-            hint="rplctl clone --cancel, then rplctl clone: it reads the missing tables from the source again",
+            hint="to read the missing tables again, run: rplctl stop; rplctl clone --cancel --yes; rplctl clone",
         ) from error
 
 

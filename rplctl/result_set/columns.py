@@ -19,6 +19,7 @@ from rplctl.errors import BinlogFormatError, RplError
 from rplctl.event.column import ColumnFormat, cell_layout
 from rplctl.event.inet_uuid import ADDRESS_BYTES
 from rplctl.event.table_map import ColumnType
+from rplctl.schema.data_type import DECIMAL_LIMITS, fits_decimal
 from rplctl.schema.model import BINARY_TYPES, BLOB_BYTES, CHARACTER_TYPES, GEOMETRY_TYPES, TEXT_BYTES, Column
 from rplctl.schema.source_catalog import quote
 from rplctl.sql_text import Sql, written
@@ -154,8 +155,8 @@ def _other(column: Column, name: Sql) -> SelectedColumn:
     kind = column.type
     if kind == "decimal":
         precision, scale = 10 if column.length is None else column.length, column.scale or 0
-        if not 0 <= scale <= 0xFF:
-            raise _beyond_limits(f"decimal({precision},{scale})")
+        if not fits_decimal(precision, scale):
+            raise _beyond_limits(f"{column.name} decimal({precision},{scale}), which has at most {DECIMAL_LIMITS}")
         fmt = ColumnFormat(ColumnType.NEWDECIMAL, precision << 8 | scale, column.unsigned, sql_type=kind)
         return SelectedColumn(name, fmt, Action.DECIMAL, cell_layout(fmt)[1])
     if kind == "bit":

@@ -6,6 +6,7 @@ Not decided here: the charset a column inherits (`plan.py` knows the table and d
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Final
 
 from rplctl.schema.context import REAL_AS_FLOAT
 from rplctl.schema.model import (
@@ -39,6 +40,14 @@ BYTES_OF_A_CHARACTER = {"utf8mb4": 4, "utf16": 4, "utf16le": 4, "utf32": 4, "gb1
                         "cp932": 2, "euckr": 2}  # fmt: skip
 
 
+DECIMAL_LIMITS: Final = "65 digits, 38 of them after the point"  # MariaDB's; MySQL's are 65 and 30
+
+
+def fits_decimal(precision: int, scale: int) -> bool:
+    """True if a server can have a DECIMAL of so many digits."""
+    return 0 <= precision <= 65 and 0 <= scale <= 38
+
+
 @dataclass(frozen=True, slots=True)
 class ParsedType:
     """A column without its name's attributes; `is_serial`, `is_mariadb_json`: spellings that bring more than a type."""
@@ -60,6 +69,8 @@ def parse_data_type(tokens: TokenStream, name: str) -> ParsedType:
         column = replace(column, type="tinyint", length=1)
     elif tokens.is_symbol("("):
         column = _with_length(tokens, column)
+    if type_word == "decimal" and not fits_decimal(column.length or 0, column.scale or 0):
+        tokens.refuse(f"decimal({column.length},{column.scale or 0}) is outside of a server's limits: {DECIMAL_LIMITS}")
     column = _with_attributes(tokens, column)
     if type_word == "json" and tokens.context.is_mariadb:
         column = replace(column, type="longtext", charset="utf8mb4", collation=column.collation or "utf8mb4_bin")

@@ -6,6 +6,7 @@ same parser as the DDL that follows in the binary log, so both give the same mod
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -56,7 +57,7 @@ def read_catalog(
                 if kind == "SEQUENCE":  # MariaDB prints CREATE TABLE … SEQUENCE=1; its model is made from its name
                     text = f"CREATE SEQUENCE {quote(str(table))}"
                 defaults = databases_known.get(database) or DatabaseModel(database, context.charset)
-                tables[database, str(table)] = load_table(text, defaults, context)
+                tables[database, str(table)] = _model(database, str(table), text, defaults, context)
     return Catalog(tables, databases_known)
 
 
@@ -67,7 +68,19 @@ def read_table(query: Query, database: str, table: str) -> tuple[TableModel, Dat
     context = DdlContext(sql_mode=0, server_version=version)
     defaults = _defaults(query, [database]).get(database) or DatabaseModel(database, context.charset)
     text = str(query(written("SHOW CREATE TABLE {}", quote(database, table)))[0][1])
-    return load_table(text, defaults, context), defaults, text
+    return _model(database, table, text, defaults, context), defaults, text
+
+
+def _model(database: str, table: str, text: str, defaults: DatabaseModel, context: DdlContext) -> TableModel:
+    """Return the model of what SHOW CREATE TABLE prints. Its error names no transaction to skip: the text is not one of
+    the log.
+    """
+    try:
+        return load_table(text, defaults, context)
+    except RplError as error:
+        exclude = f"rplctl change-filter --replicate-ignore-table {shlex.quote(f'{database}.{table}')}"
+        error.hint = f"check which server answers: rplctl doctor\nTo exclude the table, run: {exclude}"
+        raise
 
 
 def unless_gone(ask: Callable[..., _Answer], *what: str) -> _Answer | None:

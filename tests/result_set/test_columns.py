@@ -78,6 +78,11 @@ def test_a_definition_that_no_table_map_could_have_is_refused(column: Column) ->
             selected_columns([column], takes_numbers=takes_numbers)
 
 
+def test_a_decimal_beyond_the_limits_of_servers_is_refused_with_those() -> None:
+    with pytest.raises(BinlogFormatError, match=r"n decimal\(9,200\), which has at most 65 digits, 38 of them"):
+        selected_columns([Column("n", "decimal", 9, 200)])
+
+
 def test_a_selected_column_cannot_have_cells_of_another_size_than_its_format() -> None:
     with pytest.raises(BinlogFormatError, match="cells of 4 bytes, not 5"):
         SelectedColumn(backticked("d"), ColumnFormat(ColumnType.NEWDECIMAL, 10 << 8 | 2), Action.DECIMAL, 4)

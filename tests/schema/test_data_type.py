@@ -86,6 +86,12 @@ def test_a_type_that_is_not_known_is_refused(sql: str) -> None:
     assert caught.value.errno == 1064
 
 
+@pytest.mark.parametrize("sql", ["DECIMAL(9,2147483648)", "NUMERIC(9,200)", "DEC(66)"])
+def test_a_decimal_that_no_server_can_have_is_refused_with_the_limit(sql: str) -> None:
+    with pytest.raises(RplError, match="outside of a server's limits: 65 digits, 38 of them after the point"):
+        parsed(sql)
+
+
 def test_a_collation_tells_its_charset() -> None:
     assert charset_of("latin1_swedish_ci") == "latin1"
     assert charset_of("binary") == "binary"

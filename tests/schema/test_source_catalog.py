@@ -11,7 +11,7 @@ import pytest
 from rplctl import mysql_errors as er
 from rplctl.command.load_schema import read_dump
 from rplctl.config import Config
-from rplctl.errors import SourceError
+from rplctl.errors import RplError, SourceError
 from rplctl.info import MasterInfo
 from rplctl.schema.plan import Catalog, plan_ddl
 from rplctl.schema.source_catalog import read_catalog
@@ -83,6 +83,14 @@ def test_what_goes_between_two_questions_is_left_out_but_not_a_database_that_was
     assert list(read_catalog(query).tables) == [("d", "t`1"), ("d", "h")]
     with pytest.raises(SourceError, match="gone"):
         read_catalog(query, ["gone"])
+
+
+def test_a_definition_that_is_not_understood_names_its_table_to_exclude_and_nothing_to_skip() -> None:
+    asked = source()
+    asked.answers["SHOW CREATE TABLE `d`.`h`"] = [("h", "CREATE TABLE `h` (`a` int); DROP DATABASE other")]
+    with pytest.raises(RplError) as caught:
+        read_catalog(asked)
+    assert "rplctl change-filter --replicate-ignore-table d.h" in caught.value.hint and "skip" not in caught.value.hint
 
 
 def text_rows(server: MariadbServer, sql: str) -> list[tuple[Any, ...]]:

@@ -7,6 +7,7 @@ failure no piece is handed out, and the pieces that wait for their turn are give
 from __future__ import annotations
 
 import logging
+import shlex
 import threading
 import time
 from collections import Counter
@@ -18,6 +19,7 @@ from rplctl.clone.folder import Snapshot
 from rplctl.errors import RelayLogError
 from rplctl.schema.statement import TableName
 
+_CANCEL: Final = "rplctl stop; rplctl clone --cancel --yes"  # it is refused while a thread runs
 MOST_TRIES: Final = 3  # of a chunk that fails in the same way each time
 KEYS: Final = -1  # in place of a chunk: the table's late keys
 Piece = tuple[int, int]  # number of the table, of the chunk
@@ -135,6 +137,7 @@ class Tries:
 def copy_again(database: str, table: str) -> str:
     """The way out of a row that cannot be copied."""
     return (
-        "correct the row on the source, then run: rplctl clone --cancel; rplctl clone\n"
-        f"To exclude the table, run: rplctl change-filter --replicate-ignore-table {database}.{table}"
+        f"correct the row on the source, then run: {_CANCEL}; rplctl clone\n"
+        f"To exclude the table, run: {_CANCEL}; "
+        f"rplctl change-filter --replicate-ignore-table {shlex.quote(f'{database}.{table}')}; rplctl clone"
     )
