@@ -270,26 +270,26 @@ class _Verify:
 
     def _tables(self, progress: Progress, *, restart: bool) -> dict[TableName, TableModel]:
         """Name in the target → the source's model."""
-        request, rules = self._request, self._rules
+        choice, rules = self._request.choice, self._rules
         try:
-            source = read_source_tables(self._config, self._reached, wanted(rules, request.choice), is_new=False)
+            source = read_source_tables(self._config, self._reached, wanted(rules, choice), is_new=False)
         except SourceError as error:
             error.hint = error.hint or "rplctl doctor shows what of the source does not work; then rplctl verify"
             raise
         missing = [lacking for lacking in source.missing if lacking.right != "REPLICATION SLAVE"]
         if refusal := refusal_of_rights(missing):
             raise refusal
-        copies = (row for row in cloned(self._repositories) if request.choice.takes(row.name))
+        copies = (row for row in cloned(self._repositories) if choice.takes(row.name) and rules.accepts_rows(*row.name))
         why = {row.name: _CANCELLED if row.State == LEFT_OUT else _AWAY for row in copies if not is_copied(row)}
         self._not_copied = {name: Totals(*name, not_comparable=text) for name, text in why.items()}
         away, found, facts = self._not_copied, {}, {}
         for name, model in source.catalog.tables.items():
             ours = moved(model, rules)
             here = ours.database, ours.name
-            if model.holds_rows and here not in away and rules.accepts_rows(*here) and request.choice.takes(here):
+            if model.holds_rows and here not in away and rules.accepts_rows(*here) and choice.takes(here):
                 found[here] = model
                 facts[here] = source.facts[name].rows if name in source.facts else 0
-        for here in request.choice.tables:
+        for here in choice.tables:
             if here not in found and here not in away:
                 text = f"the source has no table {'.'.join(here)} that is replicated"
                 raise SourceError(text, errno=er.NO_SUCH_TABLE, hint="rplctl show-clone; rplctl show-status")

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from typing import Final
 
+from rplctl.applier.decode.filter_rules import ReplicationFilter
 from rplctl.channel import Channel
 from rplctl.command.channel.context import Repositories, one_engine, open_repositories
 from rplctl.command.check.findings import Finding, found
@@ -35,7 +36,9 @@ def check_clone(config: Config, channel: Channel) -> Iterator[Finding]:
             rows = cloned(repositories) if channel.name.casefold() in known else []
     except RplError:
         return
-    if left_out := [".".join(row.name) for row in rows if row.State == LEFT_OUT]:
+    rules = ReplicationFilter.from_config(config)
+    cancelled = (row for row in rows if row.State == LEFT_OUT)
+    if left_out := [".".join(row.name) for row in cancelled if rules.accepts_rows(*row.name)]:
         more = f" and {len(left_out) - _MOST_NAMED} more" if len(left_out) > _MOST_NAMED else ""
         text = f"their copy was cancelled, and their events are left out: {', '.join(left_out[:_MOST_NAMED])}{more}"
         yield found("clone_left_out", text, "rplctl clone copies them; rplctl change-filter leaves them out for good")

@@ -50,3 +50,25 @@ def test_what_is_cancelled_is_taken_back_and_left_out_until_it_is_copied(
         wait_cloned(replica)
     replica.wait_synced(mariadb, 120)
     compare(mariadb, "living")
+
+
+@pytest.mark.long(
+    "A cancelled copy is rare; tests/command/test_clone_ladder.py::test_a_mysql_source_is_copied_by_gtid copies."
+)
+def test_what_is_cancelled_and_then_filtered_out_is_no_longer_missed(mariadb: MariadbServer, replica: Replica) -> None:
+    mariadb.sql("CREATE OR REPLACE DATABASE odd; USE odd; CREATE TABLE a (i INT PRIMARY KEY); CREATE TABLE b LIKE a;"
+                "INSERT INTO a SELECT seq FROM seq_1_to_2000; INSERT INTO b SELECT * FROM a")  # fmt: skip
+    replica.run("init")
+    replica.change_master(mariadb)
+    only(replica, "odd")
+    replica.run("clone", "--max-rate", "0.001")
+    wait_until(lambda: "copying" in states(replica).values(), 60)
+    replica.run("stop")
+    replica.run("clone", "--cancel", "--yes")
+    assert states(replica)["a"] == "left out"
+    replica.run("change-filter", "--replicate-ignore-table", "odd.a")
+    replica.run("clone", "--max-rate", "0")
+    wait_until(lambda: states(replica)["b"] == "done", 60)
+    replica.wait_synced(mariadb, 60)
+    assert "clone_left_out" not in replica.run("check", "--json", expect=None).stdout
+    assert "odd.a" not in replica.run("verify").stdout
