@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -93,8 +93,7 @@ def carried_out(recorded: Recorded, folder: Path, options: dict[str, Any]) -> Ou
     groups = groups_of(recorded.log)
     instance = Instance(folder, groups, **options)
     batches, found, first = list(plan_batches(groups, len(groups.scan))), Outcomes(), 0
-    compare = comparison(instance)
-    try:
+    with closing(instance.target), comparison(instance) as compare:
         for table, end in recorded.ends.items():
             last = int(np.searchsorted(groups.scan.end, end, side="right"))
             own = [b for b in batches if b.last > first and b.first < last]
@@ -116,19 +115,19 @@ def carried_out(recorded: Recorded, folder: Path, options: dict[str, Any]) -> Ou
                 found.different[table] = "\n".join(differences)
             else:
                 found.equal += 1
-    finally:
-        instance.target.close()
     return found
 
 
-def comparison(instance: Instance) -> Callable[[str], list[str]]:
-    """Return a function that tells how the target's table differs from one of the source."""
+@contextmanager
+def comparison(instance: Instance) -> Iterator[Callable[[str], list[str]]]:
+    """Yield a function that tells how the target's table differs from one of the source."""
     url = str(instance.config.target or "")
     if url.startswith("postgresql"):
-        there = connect(url)
-        return lambda state: list(postgresql_differences(there, state))
-    if url.startswith("duckdb"):
+        with closing(connect(url)) as there:
+            yield lambda state: list(postgresql_differences(there, state))
+    elif url.startswith("duckdb"):
         driver = driver_of(instance.target.connection)
-        return lambda state: list(duckdb_differences(driver, instance.applier.catalog.tables, state))
-    file = sqlite3.connect(instance.config.datadir / "target.db")
-    return lambda state: sqlite_differences(file, state)
+        yield lambda state: list(duckdb_differences(driver, instance.applier.catalog.tables, state))
+    else:
+        with closing(sqlite3.connect(instance.config.datadir / "target.db")) as file:
+            yield lambda state: sqlite_differences(file, state)
