@@ -209,6 +209,7 @@ def test_the_event_log_and_the_ui_of_spark_show_the_job_with_its_tasks(
     replica.wait_synced(mariadb)
     wait_until(lambda: by_whom(replica.status()) == (500, 500, 0))
     name, workers = replica.status()["Spark_Job"], replica.status()["Spark_Workers"]
+    wait_until(lambda: [job["numActiveTasks"] for job in shown_by_ui(port)] == [workers])
     (job,) = shown_by_ui(port)
     assert (job["jobGroup"], job["status"], job["numActiveTasks"]) == (name, "RUNNING", workers)
     rows, ranges, *verified = counted_by_spark(replica)
