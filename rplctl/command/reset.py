@@ -63,7 +63,8 @@ def reset(
             return ResetResult(channel_name, (), False, dry_run, (*finished, note))
         index = RelayLogIndex(channel)
         names = tuple(sorted({*index.names(), *index.files()}))
-        is_fit, is_own = repositories.target_is_fit(), repositories.target_has_own_rows()
+        belonging = repositories.belonging()
+        is_fit, is_own = belonging.error is None, belonging.has_own_rows
         if not is_own and repositories.relay_log_info.exists() and repositories.relay_log_info.kind is TABLE:
             repositories.refuse_unfit_target()
         if not dry_run and is_fit and not everything:

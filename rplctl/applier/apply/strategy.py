@@ -42,7 +42,7 @@ class Reason(Enum):
     UNFIT = auto()  # its changes are not net changes, or its transactions cannot share one
     KEEPS_CHANGES = auto()  # a table cannot roll back
     CONFLICT = auto()  # two connections changed what belongs together; the next attempt does not split it
-    ROWS_ALIKE = auto()  # the target tells rows of a table without a key apart; the next attempt knows that table
+    ROWS_ALIKE = auto()  # the target counts equal rows of a keyless table otherwise; they go one at a time from now on
     REFUSED = auto()  # the target refused a change, or counted other rows
     NOT_BY_ROWS = auto()  # a lock is held, or a file cannot be written: no row is the reason
     NOT_REPEATABLE = auto()  # a crash could not repeat the group
@@ -141,8 +141,10 @@ _REASONS: tuple[tuple[type[Exception], Reason], ...] = (  # the first that fits
 
 
 def outcome_of(apply: Callable[[], int], batch: Batch) -> Applied | Rejected:
-    """Apply, and make a value of what speaks against it. Raises transient errors, and InDoubt: the batch may be
-    committed, so that nothing of it is tried again before the position is read.
+    """Apply the batch, and return an error that another strategy may avoid as a value.
+
+    Raises transient errors, and InDoubt: the batch may be committed, so nothing of it is tried again before the
+    position is read.
     """
     try:
         return Applied(apply())

@@ -37,6 +37,7 @@ from rplctl.target_url import authority, url_without_password
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
+    from rplctl.commit.belonging import Belonging
     from rplctl.source.survey import Query
 
 RECEIVER = "receiver"
@@ -86,15 +87,13 @@ class Repositories:
 
     def target_is_fit(self) -> bool:
         """False where the target does not belong to the stored position. Raises TargetError."""
-        from rplctl.commit.belonging import TargetState, belonging_of
+        return self.belonging().error is None
 
-        return belonging_of(self.config, self.channel, self.engine).state is TargetState.READY
-
-    def target_has_own_rows(self) -> bool:
-        """True also where the rows are of a time when the channel had another source. Raises TargetError."""
+    def belonging(self) -> Belonging:
+        """Return whether the target belongs to the stored position, and whose the rows are. Raises TargetError."""
         from rplctl.commit.belonging import belonging_of
 
-        return belonging_of(self.config, self.channel, self.engine).has_own_rows
+        return belonging_of(self.config, self.channel, self.engine)
 
     def relay(self) -> RelayLogInfo:
         """A fresh one when there is none; the settings alone after RESET."""
