@@ -149,6 +149,26 @@ def test_a_replica_gets_every_event_from_zero_and_from_the_middle(of_mariadb: Pa
     assert any(event.Event == "dump" and "chain@127.0.0.1" in event.Done_By for event in read_history(of_mariadb))
 
 
+@pytest.mark.parametrize("tail", [bytes(5000), b"\xff" * 5000, b"\x01" * 18], ids=["zeros", "ones", "short"])
+def test_what_a_power_failure_leaves_after_the_last_record_stops_no_replica(datadir: Path, tail: bytes) -> None:
+    """The applier cuts it off when it starts; until then it is not sent."""
+    with logs_of(datadir)[-1].open("ab") as file:
+        file.write(tail)
+    expected = events_of([DEMO])
+    with served(datadir) as server, reading(server, by_gtid("")) as source:
+        assert received(source, len(expected)) == expected
+        assert source.read_batch(60) is not None  # a heartbeat
+
+
+def test_a_damaged_log_before_the_last_ends_a_dump_with_its_name(datadir: Path) -> None:
+    first = logs_of(datadir)[0]
+    with first.open("ab") as file:
+        file.write(bytes(100))
+    with served(datadir) as server:
+        error = refusal(server, by_gtid(""))
+    assert error.errno == 1236 and first.name in error.message
+
+
 def test_vendor_tool_reads_all_transactions_over_the_network(of_mariadb: Path) -> None:
     here = vendor_reads(tool_for("mariadb"), logs_of(of_mariadb))
     with served(of_mariadb) as server:

@@ -35,6 +35,7 @@ from rplctl.event.types import EventType
 from rplctl.plain_file import open_plain
 from rplctl.position import FIRST_EVENT_POSITION
 from rplctl.relay_log.index import RelayLogIndex
+from rplctl.relay_log.log_file import intact_lengths_end
 
 POLL_S: Final = 0.01  # between two looks at the same log
 CHUNK: Final = 1 << 20  # bytes that are read at a time
@@ -136,14 +137,18 @@ class SendableLog:
 
 
 def _scanned(descriptor: int, known: Sendable, size: int, start: LogStart, *, is_whole: bool) -> Sendable:
-    """Look for records from `known.end` on. `is_whole`: another log follows, so the file ends with a ROTATE."""
+    """Look for records from `known.end` on. `is_whole`: another log follows, so the file ends with a ROTATE.
+
+    A power failure may leave bytes after the last record that are no events; the applier cuts them off when it starts.
+    Raises RplError 1236 if a log before the last has such bytes.
+    """
     offset, end, record = known.end, known.end, known.record
     while size - offset >= HEADER_LENGTH:
         data = byte_view(os.pread(descriptor, min(CHUNK, size - offset), offset))
-        offsets, types = event_offsets(data)
+        offsets, types = event_offsets(data[: intact_lengths_end(data, 0)])
         if not len(types):
             length = int.from_bytes(data[9:13].tobytes(), "little")
-            if length > size - offset or len(data) < HEADER_LENGTH:
+            if not HEADER_LENGTH <= length <= size - offset or len(data) < HEADER_LENGTH:
                 break
             offset += length  # an event that is larger than a chunk is no record
             continue
@@ -154,6 +159,8 @@ def _scanned(descriptor: int, known: Sendable, size: int, start: LogStart, *, is
             if found := parse_record(event, start.description.checksum_length):
                 record, end = found, offset + int(offsets[number + 1])
         offset += int(offsets[-1])
+    if is_whole and offset < size:
+        raise fatal(f"{known.name} is damaged at {offset}: no event begins there")
     return Sendable(name=known.name, end=max(end, offset) if is_whole else end, following="", record=record)
 
 
