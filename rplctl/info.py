@@ -70,6 +70,11 @@ class MasterInfo:
         return replace(self, master_log_name=position.log_name, master_log_pos=position.log_pos)
 
     @property
+    def place(self) -> str:
+        """Where the source is: HOST:PORT, or a folder of binary logs; '' if it is not configured."""
+        return self.master_binlog_dir or (f"{self.host}:{self.port}" if self.host else "")
+
+    @property
     def is_configured(self) -> bool:
         return bool(self.host or self.master_binlog_dir)
 

@@ -48,6 +48,7 @@ from rplctl.relay_log.log_file import (
     sync_file,
 )
 from rplctl.relay_log.purge import finish_purge, purge_names, registered_names
+from rplctl.relay_log.useful import useless_because
 
 _NO_RELAY_LOG: Final = RelayLogPosition("", 0)
 _NOWHERE: Final = BinlogPosition("", FIRST_EVENT_POSITION)
@@ -122,6 +123,9 @@ def plan_recovery(
     listed = [name for name in index.names() if name not in purged]
     files = [name for name in index.files() if name not in purged]
     kept, notes = choose_logs(listed, files)
+    if why := useless_because(index, kept, relay_log_info, master_info.place, by_gtid=master_info.uses_gtid):
+        notes.append(f"{why}: all are removed and fetched again from what is executed")
+        kept = []
     uses_gtid = master_info.uses_gtid
     executed = relay_log_info.exec_position
     begun = None if executed.log_name or uses_gtid else first_fetched(index, kept, relay_log_info, by_gtid=False)

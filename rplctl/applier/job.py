@@ -100,7 +100,7 @@ class Applier:
         self._worked: Callable[[], None] = lambda: None  # told when the target took or answered something
         self._is_held = False
         self._commit_group = CommitGroupSize.from_config(config)
-        self._by_gtid = False
+        self._by_gtid, self._source_place = False, ""
         self._target: Target | None = None
         self._is_fenced = False
         self._context: SparkContext | None = None
@@ -167,7 +167,7 @@ class Applier:
                     pipeline.begin_beside(self._woken.set)
                 master = open_master_info(self._config, self._channel, lambda: self._open_target().engine)
                 patience.options = master.read() if master.exists() else patience.options
-                self._by_gtid = patience.options.uses_gtid
+                self._by_gtid, self._source_place = patience.options.uses_gtid, patience.options.place
                 target = self._open_target()
                 store = self._open_position_store(target)
                 pipeline.cluster = self._cluster(patience.options)
@@ -293,7 +293,7 @@ class Applier:
 
     def _follow(self, work: BatchApplier, store: PositionStore, target: Target, opened: contextlib.ExitStack) -> None:
         patience_s, zones = self._config.replica_net_timeout, SourceZones(self._channel, self._config)
-        feed = RelayFeed(self._channel, patience_s, by_gtid=self._by_gtid, zones=zones)
+        feed = RelayFeed(self._channel, patience_s, by_gtid=self._by_gtid, source_place=self._source_place, zones=zones)
         purged_to = work.info.relay_log_name
         orders = orders_seen(self._channel)  # first: what is asked meanwhile is seen the next time
         clone, target_look = self._open_clone(work, store, target, opened), TargetLook(target, store)

@@ -86,7 +86,8 @@ def skip(config: Config, channel_name: str, count: int | None, gtids: str = "", 
 
 def _left_out(repositories: Repositories, count: int, gtids: tuple[str, ...]) -> Iterator[SkippedTransaction]:
     """The next `count` transactions in the relay logs, and those of the GTIDs. Raises RelayLogError."""
-    reader = RelayLogReader(repositories.channel, by_gtid=repositories.master().uses_gtid)
+    master = repositories.master()
+    reader = RelayLogReader(repositories.channel, by_gtid=master.uses_gtid, source_place=master.place)
     if not (count or gtids) or not reader.open(repositories.relay()):
         return
     wanted = set(gtids)

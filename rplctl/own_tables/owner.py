@@ -57,13 +57,12 @@ class Owner:
 def owner_of(instance_id: str, place: str, master: MasterInfo | None) -> Owner:
     """Return the owner that an instance declares: the instance itself and the channel's source."""
     master = master or MasterInfo()
-    at = master.master_binlog_dir or (f"{master.host}:{master.port}" if master.host else "")
     return Owner(
         Instance_id=instance_id,
         Instance_place=place,
         Source_uuid=master.uuid,
         Source_server_id=master.master_server_id,
-        Source_place=at[:512],
+        Source_place=master.place[:512],
     )
 
 

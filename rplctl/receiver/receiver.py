@@ -33,6 +33,7 @@ from rplctl.receiver.pull import Pull
 from rplctl.receiver.reporter import STEADY_S, WAITING, Reporter
 from rplctl.receiver.same_history import refuse_other_history
 from rplctl.recovery import RecoveryResult, recover_relay_log
+from rplctl.relay_log.origin import note_origin
 from rplctl.repository import open_master_info, open_relay_log_info
 from rplctl.secret import reveal
 from rplctl.source import DumpStart, ReplicaIdentity, SourceStream
@@ -184,6 +185,8 @@ class Receiver:
         try:
             found = stream.identity()
             is_same = self._connections > 0 and (info.uuid, info.master_server_id) == (found.uuid, found.server_id)
+            if not recovered.relay_end.log_name:
+                note_origin(self._channel, info, executed.gtid_executed if info.uses_gtid else "")
             pull.begin(info, self.master_info, found, recovered, resume=is_same)
             self._connections += 1
             self._reporter.connected(found, recovered.retrieved_gtid_set)

@@ -8,5 +8,6 @@ index.py       which files there are
 log_file.py    one file as bytes: its first events, its transactions, how far it is intact
 writer.py      appending and rotating;  purge.py  removing
 reader.py      complete groups for the applier;  locate.py, gtid.py  the place of a position, of GTIDs
+origin.py      where the files were fetched from;  useful.py  whether they lead on from the records
 event_list.py  SHOW RELAYLOG EVENTS
 """

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from rplctl import mysql_errors as er
-from rplctl.errors import BinlogFormatError, RelayLogError
+from rplctl.errors import BinlogFormatError, RelayLogError, for_channel
 from rplctl.event.header import HEADER_LENGTH, parse_header
 from rplctl.event.jit import ByteArray
 from rplctl.event.scan import GroupKind, GroupScan
@@ -180,6 +180,6 @@ def _unreachable(index: RelayLogIndex, source: BinlogPosition, why: str) -> Rela
         errno=er.SLAVE_RELAY_LOG_READ_FAILURE,
         channel=index.channel.name,
         position=str(source),
-        hint="rplctl stop; rplctl start (fetches it again)",
+        hint=f"To fetch it again, run: {for_channel('rplctl stop; rplctl start', index.channel.name)}",
         transient=True,
     )

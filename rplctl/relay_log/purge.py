@@ -16,6 +16,7 @@ from rplctl.failpoint import crash_point
 from rplctl.plain_file import read_if_there, size_of
 from rplctl.position import RelayLogPosition
 from rplctl.relay_log.index import RelayLogIndex
+from rplctl.relay_log.origin import forget_origin, note_purged
 
 
 def purge_applied(channel: Channel, up_to: RelayLogPosition) -> list[str]:
@@ -33,6 +34,7 @@ def purge_applied(channel: Channel, up_to: RelayLogPosition) -> list[str]:
             return []
         applied = names[: names.index(up_to.log_name)]
         if applied:
+            note_purged(channel)
             purge_names(channel, applied)
         return applied
 
@@ -48,6 +50,7 @@ def purge_all(channel: Channel) -> list[str]:
         finish_purge(channel)
         names = sorted({*index.names(), *index.files()})
         purge_names(channel, names)
+        forget_origin(channel)
         return names
 
 

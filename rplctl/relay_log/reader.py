@@ -19,7 +19,7 @@ import numpy as np
 
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel
-from rplctl.errors import BinlogFormatError, RelayLogError
+from rplctl.errors import BinlogFormatError, RelayLogError, for_channel
 from rplctl.event.format_description import CHECKSUM_OFF, FormatDescription
 from rplctl.event.header import parse_header
 from rplctl.event.jit import ByteArray
@@ -38,6 +38,7 @@ from rplctl.relay_log.log_file import (
     read_start,
     start_of,
 )
+from rplctl.relay_log.useful import useless_because
 
 FETCH_AGAIN = "rplctl stop; rplctl recover --refetch; rplctl start"
 
@@ -62,11 +63,14 @@ class RelayLogReader:
 
     `verify_checksums=False` leaves CRC32 to whoever decodes the events (the Spark tasks, in parallel).
     `by_gtid`: places are looked up by what is executed; what only `open` can find again is then a transient error.
+    `source_place`: MasterInfo's `place`, if `open` has to prove that the relay logs belong to the records.
     """
 
-    def __init__(self, channel: Channel, *, verify_checksums: bool = True, by_gtid: bool = False) -> None:
+    def __init__(
+        self, channel: Channel, *, verify_checksums: bool = True, by_gtid: bool = False, source_place: str = ""
+    ) -> None:
         self._channel = channel
-        self._by_gtid = by_gtid
+        self._by_gtid, self._source_place = by_gtid, source_place
         self._index = RelayLogIndex(channel)
         self._verify = verify_checksums
         self._place: LogPlace | None = None
@@ -96,6 +100,9 @@ class RelayLogReader:
         """
         self._place, self._seen_size = None, -1
         names = self._index.names()
+        place = self._source_place
+        if place and (why := useless_because(self._index, names, info, place, by_gtid=self._by_gtid)):
+            raise self._useless(why, info)
         if info.relay_log_name in names:
             at = boundary_at(self._index.path(info.relay_log_name), info.relay_log_pos)
             if at and (not info.master_log_name or at.source == info.exec_position):
@@ -112,6 +119,17 @@ class RelayLogReader:
         if self._place is not None and not info.master_log_name:
             self._check_order(names)
         return self._place is not None
+
+    def _useless(self, why: str, info: RelayLogInfo) -> RelayLogError:
+        """Transient: the receiver's recovery removes such relay logs when it connects."""
+        return RelayLogError(
+            f"{why[0].upper()}{why[1:]}",
+            errno=er.SLAVE_RELAY_LOG_READ_FAILURE,
+            channel=self._channel.name,
+            position=str(info.exec_position),
+            hint=f"To fetch them again, run: {for_channel('rplctl stop; rplctl start', self._channel.name)}",
+            transient=True,
+        )
 
     def locate(self, exec_position: BinlogPosition) -> RelayLogPosition | None:
         """Relay log coordinates of a source position; None when the relay log ends before it. Raises RelayLogError."""

@@ -209,6 +209,16 @@ def wait_until(condition: Callable[[], object], timeout_s: float = 600, pause_s:
         time.sleep(max(pause_s, 3 * (time.thread_time() - began)))
 
 
+def stands_still(pid: int) -> bool:
+    """Whether SIGSTOP has reached all its threads: one inside a system call (an unlink, a write) ends that first."""
+    try:
+        states = [path.read_text().rpartition(")")[2].split()[0] for path in Path(f"/proc/{pid}/task").glob("*/stat")]
+    except OSError:  # one of them has ended meanwhile
+        return False
+    assert "Z" not in states, f"process {pid} has ended"
+    return all(state == "T" for state in states)
+
+
 def slowness() -> float:
     """Seconds of the clock for one of the processor's: 1 on a quiet machine. What things may take grows with it."""
     began, used = time.monotonic(), time.process_time()

@@ -16,7 +16,7 @@ import pytest
 
 from rplctl.option_file import store_options
 from rplctl.relay_log.index import RelayLogIndex
-from tests.kit.replica import Replica, wait_until
+from tests.kit.replica import Replica, stands_still, wait_until
 from tests.kit.servers import MariadbServer
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.mariadb, pytest.mark.timeout(900)]
@@ -182,6 +182,7 @@ def frozen(replica: Replica) -> Iterator[None]:
     assert all(pids)
     for pid in pids:
         os.kill(pid or 0, signal.SIGSTOP)
+    wait_until(lambda: all(stands_still(pid or 0) for pid in pids))
     try:
         yield
     finally:

@@ -47,7 +47,7 @@ from rplctl.receiver.receiver import Receiver
 from rplctl.relay_log.purge import purge_applied
 from rplctl.repository import create_tables, open_master_info, open_relay_log_info
 from rplctl.target import open_target
-from tests.kit.replica import wait_until
+from tests.kit.replica import stands_still, wait_until
 from tests.kit.servers import MariadbServer
 from tests.kit.torture_page import count_torture, walk
 
@@ -255,16 +255,6 @@ def has_committed(acked: Path) -> bool:
     return acked.read_bytes().count(b"\n") > 2
 
 
-def stopped(pid: int) -> bool:
-    """All its threads: no call is under way."""
-    try:
-        states = [path.read_text().rpartition(")")[2].split()[0] for path in Path(f"/proc/{pid}/task").glob("*/stat")]
-    except OSError:  # one of them has ended meanwhile
-        return False
-    assert "Z" not in states, "receiver or applier has failed"
-    return all(state == "T" for state in states)
-
-
 def assert_agrees(source: Source, position: str, held: list[int]) -> int:
     """The rows are those of the position; its number of transactions."""
     ends = [str(source.start), *(end for end, _ in source.log())]
@@ -336,7 +326,7 @@ def test_a_power_cut_at_any_moment_loses_and_repeats_nothing(
                         wait_until(partial(has_committed, acked))
                     copy = tmp_path / "copy.img"
                     os.kill(pid, signal.SIGSTOP)
-                    wait_until(partial(stopped, pid))
+                    wait_until(partial(stands_still, pid))
                     shutil.copyfile(image, copy)
                     known = acked.read_text().split()[-1]
                     os.kill(pid, signal.SIGCONT)

@@ -22,12 +22,18 @@ from rplctl.status import read_status
 
 class RelayFeed:
     def __init__(
-        self, channel: Channel, patience_s: float, *, by_gtid: bool = False, zones: SourceZones | None = None
+        self,
+        channel: Channel,
+        patience_s: float,
+        *,
+        by_gtid: bool = False,
+        source_place: str = "",
+        zones: SourceZones | None = None,
     ) -> None:
         self._channel = channel
         self._zones = zones
         # the tasks verify checksums, in parallel
-        self._reader = RelayLogReader(channel, verify_checksums=False, by_gtid=by_gtid)
+        self._reader = RelayLogReader(channel, verify_checksums=False, by_gtid=by_gtid, source_place=source_place)
         self._patience_s = patience_s
         self._damaged_since: float | None = None
         self._is_open = False

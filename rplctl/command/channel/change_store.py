@@ -33,6 +33,7 @@ from rplctl.errors import RepositoryConflict, RplError, TargetError, UsageError
 from rplctl.history import note_event
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.plain_file import parsed_json, read_plain
+from rplctl.relay_log.origin import move_origin
 from rplctl.relay_log.purge import purge_all
 from rplctl.repository import create_tables, list_channels, next_master_id, open_master_info
 from rplctl.repository.base import Info, InfoRepository, RepositoryKind
@@ -166,6 +167,8 @@ def _carry_out(
     if purges:
         purge_all(channel)
         shutil.rmtree(channel.clone_folder, ignore_errors=True)  # its places may be another source's
+    elif master:
+        move_origin(channel, master)
     if master:
         repositories.master_info.flush(master, force=True)
     if relay:

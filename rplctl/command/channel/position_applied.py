@@ -54,7 +54,7 @@ def _look(channel: Channel, master: MasterInfo, relay: RelayLogInfo) -> tuple[bo
     from rplctl.event.scan import GroupKind
     from rplctl.relay_log.reader import RelayLogReader
 
-    reader = RelayLogReader(channel, verify_checksums=False, by_gtid=True)
+    reader = RelayLogReader(channel, verify_checksums=False, by_gtid=True, source_place=master.place)
     if not reader.open(relay):
         return False, False
     source = reader.source_server_id

@@ -41,6 +41,7 @@ from rplctl.durable import private_folder, remove_leftovers
 from rplctl.errors import UsageError
 from rplctl.history import note_event
 from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.relay_log.index import RelayLogIndex
 from rplctl.repository.base import RepositoryKind
 from rplctl.repository.switch import resolve_repositories, upgrade_tables
 from rplctl.secret import PASSWORD_VARIABLE
@@ -102,6 +103,7 @@ def prepare(config: Config, channel: Channel, request: StartRequest) -> Prepared
         at = open_repositories(config, channel.name).relay_log_info.read().exec_position
         seed_models(config, channel, master, at)
     relay = open_repositories(config, channel.name).relay_log_info
+    fetched_again = _note_useless(config, channel, request, master, relay.read())
     end = source_end(config, master, relay.read()) if request.until_synced else None
     already = running(channel)
     skip = skip_list.read_count(channel.run_folder) if APPLIER in request.roles and APPLIER not in already else 0
@@ -124,7 +126,7 @@ def prepare(config: Config, channel: Channel, request: StartRequest) -> Prepared
         request,
         already,
         end,
-        (*taken, *gone_back, *_notes(channel.name, request, already, until)),
+        (*taken, *gone_back, *fetched_again, *_notes(channel.name, request, already, until)),
         master.user_password == f"env:{PASSWORD_VARIABLE}",
         skip,
         json.dumps(options),
@@ -252,6 +254,23 @@ def _follow_restored_target(config: Config, channel: Channel) -> tuple[Note, ...
         f"the target is at {stored.read().exec_position}, {stored.where} was at {before.exec_position}: the target was "
         "restored from a backup, and the channel continues from the target's position"
     )
+    note_event(config.datadir, channel.name, "position", text)
+    return (Note(text),)
+
+
+def _note_useless(
+    config: Config, channel: Channel, request: StartRequest, master: MasterInfo, relay: RelayLogInfo
+) -> tuple[Note, ...]:
+    """Relay logs that the receiver will remove when it connects: the records were put back with the target."""
+    if RECEIVER not in request.roles or RECEIVER in running(channel):
+        return ()
+    from rplctl.relay_log.useful import useless_because
+
+    index = RelayLogIndex(channel)
+    why = useless_because(index, index.names(), relay, master.place, by_gtid=master.uses_gtid)
+    if not why:
+        return ()
+    text = f"{why}: they are removed, and what is not executed is fetched again"
     note_event(config.datadir, channel.name, "position", text)
     return (Note(text),)
 

@@ -1,0 +1,63 @@
+"""Whether the relay logs on disk lead on from the stored records.
+
+Records that stand in a target's tables go back when the target is restored; the relay logs do not (design D7).
+
+Invariant: relay logs are applied only for records that they were fetched for:
+
+    the same source     the place (host and port, or folder) in MasterInfo is the one they were fetched from
+    no gap              by GTID: what had been executed when fetching began is executed, and so is what was in relay
+                        logs that were purged since. By position, the positions of the source's log say it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rplctl.errors import BinlogFormatError
+from rplctl.event.gtid import is_executed
+from rplctl.info import RelayLogInfo
+from rplctl.plain_file import size_of
+from rplctl.relay_log.gtid import retrieved_gtids
+from rplctl.relay_log.index import RelayLogIndex
+from rplctl.relay_log.locate import boundary_at
+from rplctl.relay_log.log_file import start_of
+from rplctl.relay_log.origin import read_origin
+
+
+def useless_because(
+    index: RelayLogIndex, names: Sequence[str], executed: RelayLogInfo, place: str, *, by_gtid: bool
+) -> str:
+    """Return why these relay logs cannot lead on from the records; '' if they can, or if nothing tells it.
+
+    `place`: MasterInfo's, '' for any.
+    """
+    found = read_origin(index.channel)
+    if found is None or not names:
+        return ""
+    if place and found.place != place:
+        return f"the relay logs were fetched from {found.place}, and the channel reads from {place}"
+    if not by_gtid:
+        return ""
+    is_executed_before = not found.gtids or is_executed(found.gtids, executed.gtid_executed)
+    if is_executed_before and (found.is_whole or _holds_place(index, names, executed)):
+        return ""
+    return f"the relay logs begin behind the executed GTIDs {executed.gtid_executed or '(none)'}"
+
+
+def _holds_place(index: RelayLogIndex, names: Sequence[str], executed: RelayLogInfo) -> bool:
+    """The executed place is where these relay logs begin, where the record says, or behind their end: all is executed
+    that a power failure left of them.
+    """
+    if start_of(index.path(names[0])) == executed.exec_position:
+        return True
+    if executed.relay_log_name not in names:
+        return False
+    path = index.path(executed.relay_log_name)
+    if executed.relay_log_pos <= size_of(path):
+        at = boundary_at(path, executed.relay_log_pos)
+        return at is not None and at.source == executed.exec_position
+    try:
+        left = retrieved_gtids(index, names, size_of(index.path(names[-1])))
+    except BinlogFormatError:
+        return False
+    return not left or is_executed(left, executed.gtid_executed)
