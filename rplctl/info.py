@@ -71,7 +71,7 @@ class MasterInfo:
 
     @property
     def place(self) -> str:
-        """Where the source is: HOST:PORT, or a folder of binary logs; '' if it is not configured."""
+        """Return HOST:PORT or the folder of binary logs that the source is; '' if none is configured."""
         return self.master_binlog_dir or (f"{self.host}:{self.port}" if self.host else "")
 
     @property
