@@ -1,4 +1,4 @@
-"""Whether the relay logs on disk lead on from the stored records.
+"""The relay logs on disk and the stored records: do the logs lead on from there?
 
 Records that stand in a target's tables go back when the target is restored; the relay logs do not (design D7).
 
