@@ -40,7 +40,7 @@ from rplctl.channel import Channel, hold_lock
 from rplctl.clone.throttle import orders_seen
 from rplctl.commit.ambiguous_commit import honouring_stop
 from rplctl.commit.belonging import refuse_unfit
-from rplctl.commit.position_store import open_position_store, shown_mode
+from rplctl.commit.position_store import name_source, open_position_store, shown_mode
 from rplctl.commit.resolve import terminate_predecessor
 from rplctl.commit.step import PositionStore
 from rplctl.config import Config
@@ -100,7 +100,7 @@ class Applier:
         self._worked: Callable[[], None] = lambda: None  # told when the target took or answered something
         self._is_held = False
         self._commit_group = CommitGroupSize.from_config(config)
-        self._by_gtid, self._source_place = False, ""
+        self._by_gtid, self._source_place, self._is_named = False, "", False
         self._target: Target | None = None
         self._is_fenced = False
         self._context: SparkContext | None = None
@@ -317,6 +317,8 @@ class Applier:
             if groups is None:
                 target_look.look(work.info)
                 self._worked()
+            else:  # so the receiver has connected
+                self._name_source(store, target)
             batch, wait = None, 0.0
             try:
                 batches, wait = self._ready(groups, work, clone.until if clone is not None else Until())
@@ -338,6 +340,11 @@ class Applier:
                 self._rest(wait, is_cloning=clone is not None and clone.is_open)
             if self._config.relay_log_purge and work.info.relay_log_name != purged_to and self._purge(work, store):
                 purged_to = work.info.relay_log_name
+
+    def _name_source(self, store: PositionStore, target: Target) -> None:
+        if not self._is_named:
+            name_source(store, self._config, self._channel, target.engine)
+        self._is_named = True
 
     def _rest(self, delay_s: float, *, is_cloning: bool) -> None:
         """Until there may be something to do, or STOP comes. No event wakes an applier that waits for a copy's rows."""

@@ -207,6 +207,21 @@ def opened(store: PositionStore, channel: Channel) -> RelayLogInfo:
     return info
 
 
+def name_source(store: PositionStore, config: Config, channel: Channel, engine: Engine) -> None:
+    """Record who the source is in an owner's row that could not say it. Raises TargetError.
+
+    A first start claims the row before the receiver has connected.
+    """
+    owner = store.owner
+    if owner is None or owner.Source_uuid or owner.Source_server_id:
+        return
+    ours, _ = identity_of(config, channel, lambda: engine)
+    store.owner = replace(ours, Instance_id=owner.Instance_id)
+    with mapped_errors(engine.dialect.name), engine.begin() as connection:
+        claim_channel(connection, channel.name, store.owner, store.mode)
+    note_written(channel, store.owner)
+
+
 def shown_mode(config: Config, store: PositionStore) -> str:
     """Return the mode for show-status, with the reason if it is not the mode that was asked for."""
     if config.commit_mode != "xa" or store.mode is CommitMode.XA:

@@ -74,6 +74,8 @@ class Pull:
     ) -> None:
         """Before the first batch: remember the source (the wrong-server guard) and where the relay log goes on."""
         known = replace(info, uuid=source.uuid, master_server_id=source.server_id)
+        if known != info:  # before the first event: a kill does not forget which server the relay logs are of
+            repository.flush(known, force=True)
         self._flusher = MasterInfoFlusher(repository, known)
         own = () if self._config.replicate_same_server_id else (self._server_id,)
         self._filter = EventFilter((*own, *info.ignored_server_ids), info.do_domain_ids, info.ignore_domain_ids)

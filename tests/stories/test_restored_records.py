@@ -168,3 +168,18 @@ def test_relay_logs_whose_numbers_began_anew_since_the_backup_leave_no_gap(
     put_back(replica, backup)
     replica.run("start", "--until-synced")
     assert_same_tables(mariadb, replica, DATABASE)
+
+
+def test_the_owners_row_names_the_source_also_while_the_first_start_runs(
+    mariadb: MariadbServer, replica: Replica
+) -> None:
+    """The applier claims the row before the receiver knows who the source is, and completes it with the first rows."""
+    begin(replica, mariadb)
+    replica.run("start", "--applier")
+    wait_until(lambda: replica.status()["Slave_SQL_Running"] == "Yes")
+    replica.run("start", "--receiver")
+    write(mariadb, 1, 2)
+    replica.wait_synced(mariadb)
+    with closing(sqlite3.connect(replica.datadir / "target.db")) as target:
+        row = target.execute("SELECT Source_server_id, Source_place FROM rplctl_channel_owner").fetchall()
+    assert row == [(mariadb.sql("SELECT @@server_id")[0][0], f"{mariadb.host}:{mariadb.port}")]
