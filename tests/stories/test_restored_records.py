@@ -47,6 +47,14 @@ def servers(request: pytest.FixtureRequest) -> Pair:
     return one, two
 
 
+@pytest.fixture
+def alone(mariadb_factory: Callable[..., MariadbServer]) -> MariadbServer:
+    """A server whose log begins with these tests: by GTID a channel reads it from its first transaction on."""
+    server = mariadb_factory()
+    server.sql("RESET MASTER")
+    return server
+
+
 def begin(replica: Replica, source: MariadbServer, *by: str) -> None:
     source.sql(f"DROP DATABASE IF EXISTS {DATABASE}; FLUSH BINARY LOGS")
     if not by:
@@ -112,74 +120,74 @@ def test_what_was_fetched_from_the_source_after_a_failover_is_not_applied_for_th
 
 @pytest.mark.parametrize("by_gtid", [True, False], ids=["gtid", "position"])
 def test_relay_logs_that_a_receiver_fetched_on_behind_the_backup_leave_no_gap(
-    mariadb: MariadbServer, replica: Replica, by_gtid: bool
+    alone: MariadbServer, replica: Replica, by_gtid: bool
 ) -> None:
     """The receiver never stops, and what the backup lacks was purged from the relay logs: it is not passed by."""
-    begin(replica, mariadb, *(("--master-use-gtid", "slave_pos") if by_gtid else ()))
+    begin(replica, alone, *(("--master-use-gtid", "slave_pos") if by_gtid else ()))
     replica.run("start")
-    write(mariadb, 1, 5)
-    replica.wait_synced(mariadb)
+    write(alone, 1, 5)
+    replica.wait_synced(alone)
     replica.run("stop", "--applier")
     backup = backed_up(replica)
     replica.run("start", "--applier")
     for first in (5, 8):
-        write(mariadb, first, first + 3)
-        mariadb.sql("FLUSH BINARY LOGS")
-        replica.wait_synced(mariadb)
+        write(alone, first, first + 3)
+        alone.sql("FLUSH BINARY LOGS")
+        replica.wait_synced(alone)
         replica.run("flush-relay-logs")
-    write(mariadb, 11, 13)
-    replica.wait_synced(mariadb)
+    write(alone, 11, 13)
+    replica.wait_synced(alone)
     assert not (replica.datadir / "relay-bin.000001").exists()
     replica.run("stop", "--applier")
 
     put_back(replica, backup)
     replica.run("start", "--applier")
-    write(mariadb, 13, 15)
+    write(alone, 13, 15)
     wait_until(lambda: replica.status()["Last_SQL_Error"], 120)
     status = replica.status()
     assert status["Last_SQL_Errno"] == 1594, status
     assert "rplctl stop; rplctl start" in status["Last_SQL_Hint"]
     for command in ("stop", "start"):
         replica.run(command)
-    replica.wait_synced(mariadb)
+    replica.wait_synced(alone)
     replica.run("stop")
-    assert_same_tables(mariadb, replica, DATABASE)
+    assert_same_tables(alone, replica, DATABASE)
 
 
 @pytest.mark.parametrize("repeats", [0, 2])
 def test_relay_logs_whose_numbers_began_anew_since_the_backup_leave_no_gap(
-    mariadb: MariadbServer, replica: Replica, repeats: int
+    alone: MariadbServer, replica: Replica, repeats: int
 ) -> None:
     """CHANGE MASTER to the same source begins relay-bin.000001 again, a file that the old record names, too."""
-    begin(replica, mariadb, "--master-use-gtid", "slave_pos")
-    write(mariadb, 1, 5)
+    begin(replica, alone, "--master-use-gtid", "slave_pos")
+    write(alone, 1, 5)
     if repeats:
         replica.run("start", "--until-synced")
     backup = backed_up(replica)
     for first in range(5, 5 + 3 * (repeats + 1), 3):
-        write(mariadb, first, first + 3)
+        write(alone, first, first + 3)
         replica.run("start", "--until-synced")
-        replica.change_master(mariadb)
-    write(mariadb, 20, 23)
+        replica.change_master(alone)
+    write(alone, 20, 23)
     replica.run("start", "--receiver")
-    wait_until(lambda: replica.status()["Read_Master_Log_Pos"] == mariadb.master_status()[1])
+    wait_until(lambda: replica.status()["Read_Master_Log_Pos"] == alone.master_status()[1])
     replica.run("stop")
 
     put_back(replica, backup)
     replica.run("start", "--until-synced")
-    assert_same_tables(mariadb, replica, DATABASE)
+    assert_same_tables(alone, replica, DATABASE)
 
 
 def test_the_owners_row_names_the_source_also_while_the_first_start_runs(
-    mariadb: MariadbServer, replica: Replica
+    alone: MariadbServer, replica: Replica
 ) -> None:
     """The applier claims the row before the receiver knows who the source is, and completes it with the first rows."""
-    begin(replica, mariadb)
+    begin(replica, alone)
     replica.run("start", "--applier")
     wait_until(lambda: replica.status()["Slave_SQL_Running"] == "Yes")
     replica.run("start", "--receiver")
-    write(mariadb, 1, 2)
-    replica.wait_synced(mariadb)
+    write(alone, 1, 2)
+    replica.wait_synced(alone)
     with closing(sqlite3.connect(replica.datadir / "target.db")) as target:
         row = target.execute("SELECT Source_server_id, Source_place FROM rplctl_channel_owner").fetchall()
-    assert row == [(mariadb.sql("SELECT @@server_id")[0][0], f"{mariadb.host}:{mariadb.port}")]
+    assert row == [(alone.sql("SELECT @@server_id")[0][0], f"{alone.host}:{alone.port}")]
