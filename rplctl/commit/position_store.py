@@ -39,7 +39,7 @@ from rplctl.errors import ConfigError, LockBusy
 from rplctl.info import RelayLogInfo
 from rplctl.instance_id import made_instance_id
 from rplctl.locks import gtid_map
-from rplctl.own_tables.owner import claim_channel
+from rplctl.own_tables.owner import claim_alone
 from rplctl.own_tables.tables import commit_marker
 from rplctl.repository import open_relay_log_info
 from rplctl.repository.base import InfoRepository, RepositoryKind
@@ -171,8 +171,8 @@ class TablePositionStore(PositionStore):
         return info
 
     def _claim(self) -> None:
-        with mapped_errors(self._engine.dialect.name), self._engine.begin() as connection:
-            claim_channel(connection, self._channel, self.owner, self.mode)
+        with mapped_errors(self._engine.dialect.name):
+            claim_alone(self._engine, self._channel, self.owner, self.mode)
 
     def advance(self, connection: Connection, expected: RelayLogInfo, new: RelayLogInfo) -> None:
         with mapped_errors(connection.dialect.name):
@@ -217,8 +217,8 @@ def name_source(store: PositionStore, config: Config, channel: Channel, engine: 
         return
     ours, _ = identity_of(config, channel, lambda: engine)
     store.owner = replace(ours, Instance_id=owner.Instance_id)
-    with mapped_errors(engine.dialect.name), engine.begin() as connection:
-        claim_channel(connection, channel.name, store.owner, store.mode)
+    with mapped_errors(engine.dialect.name):
+        claim_alone(engine, channel.name, store.owner, store.mode)
     note_written(channel, store.owner)
 
 

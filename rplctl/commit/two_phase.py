@@ -31,7 +31,7 @@ from rplctl.commit.xid import xid_of
 from rplctl.errors import TargetError
 from rplctl.failpoint import crash_point
 from rplctl.info import RelayLogInfo
-from rplctl.own_tables.owner import claim_channel
+from rplctl.own_tables.owner import claim_alone
 from rplctl.repository.base import InfoRepository
 from rplctl.target import mapped_errors
 from rplctl.target.base import Target, TwoPhaseTarget, TwoPhaseVerbs
@@ -67,8 +67,8 @@ class XaPositionStore(PositionStore):
         before = info
         if marker is not None:
             info = one_that_counts(info, marker, in_step)
-        with mapped_errors(self._engine.dialect.name), self._engine.begin() as connection:
-            claim_channel(connection, info.channel_name, self.owner, self.mode)
+        with mapped_errors(self._engine.dialect.name):
+            claim_alone(self._engine, info.channel_name, self.owner, self.mode)
         if not info.left_at:  # from here on the position needs the owner's row in the target (D29)
             info = replace(info, left_at=info.place)
         if info is not before:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, Engine, Insert, Update, delete, insert, select, update
 
 from rplctl.info import MasterInfo
 from rplctl.own_tables.tables import channel_owner
@@ -84,14 +84,31 @@ def claim_channel(connection: Connection, channel: str, owner: Owner | None, kep
     The caller's transaction commits it; a row that says the same is not written. A missing row is inserted without an
     UPDATE before it: InnoDB would lock the gap, and of two new channels that do so one ends with 1213.
     """
+    if (statement := _claim(connection, channel, owner, kept_by)) is not None:
+        connection.execute(statement)
+
+
+def claim_alone(engine: Engine, channel: str, owner: Owner | None, kept_by: str) -> None:
+    """Do what `claim_channel` does in a transaction that begins with the write; the caller holds the fence.
+
+    SQLite refuses to write in a transaction that has read before the receiver wrote its record.
+    """
+    with engine.connect() as connection:
+        statement = _claim(connection, channel, owner, kept_by)
+    if statement is not None:
+        with engine.begin() as connection:
+            connection.execute(statement)
+
+
+def _claim(connection: Connection, channel: str, owner: Owner | None, kept_by: str) -> Insert | Update | None:
+    """The statement that claims the row; None if there is nothing to write."""
     table = channel_owner(connection.dialect.name)
     if owner is None or not own_table_exists(connection, table.name):
-        return  # of an older rplctl: the next applier makes it
+        return None  # of an older rplctl: the next applier makes it
     owner, found = replace(owner, Kept_by=kept_by), read_owner(connection, channel)
     if found is None:
-        connection.execute(insert(table).values(Channel_name=channel, **asdict(owner)))
-    elif found != owner:
-        connection.execute(update(table).where(table.c.Channel_name == channel).values(**asdict(owner)))
+        return insert(table).values(Channel_name=channel, **asdict(owner))
+    return None if found == owner else update(table).where(table.c.Channel_name == channel).values(**asdict(owner))
 
 
 def forget_source(connection: Connection, channel: str) -> None:

@@ -59,6 +59,14 @@ def read_origin(channel: Channel) -> RelayOrigin | None:
         return None
 
 
+def other_source(channel: Channel, place: str) -> str:
+    """Return that the relay logs are of another source than MasterInfo's at `place`; '' if they are not."""
+    found = read_origin(channel)
+    if found is None or not place or found.place == place:
+        return ""
+    return f"the relay logs were fetched from {found.place}, and the channel reads from {place}"
+
+
 def _write(channel: Channel, origin: RelayOrigin) -> None:
     replace_file(_path(channel), json.dumps(asdict(origin)).encode() + b"\n")
 

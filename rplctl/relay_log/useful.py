@@ -21,7 +21,7 @@ from rplctl.relay_log.gtid import retrieved_gtids
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.relay_log.locate import boundary_at
 from rplctl.relay_log.log_file import start_of
-from rplctl.relay_log.origin import read_origin
+from rplctl.relay_log.origin import other_source, read_origin
 
 
 def useless_because(
@@ -34,8 +34,8 @@ def useless_because(
     found = read_origin(index.channel)
     if found is None or not names:
         return ""
-    if place and found.place != place:
-        return f"the relay logs were fetched from {found.place}, and the channel reads from {place}"
+    if text := other_source(index.channel, place):
+        return text
     if not by_gtid:
         return ""
     is_executed_before = not found.gtids or is_executed(found.gtids, executed.gtid_executed)

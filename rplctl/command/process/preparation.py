@@ -42,6 +42,7 @@ from rplctl.errors import UsageError
 from rplctl.history import note_event
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.relay_log.index import RelayLogIndex
+from rplctl.relay_log.origin import other_source
 from rplctl.repository.base import RepositoryKind
 from rplctl.repository.switch import resolve_repositories, upgrade_tables
 from rplctl.secret import PASSWORD_VARIABLE
@@ -103,7 +104,7 @@ def prepare(config: Config, channel: Channel, request: StartRequest) -> Prepared
         at = open_repositories(config, channel.name).relay_log_info.read().exec_position
         seed_models(config, channel, master, at)
     relay = open_repositories(config, channel.name).relay_log_info
-    fetched_again = _note_useless(config, channel, request, master, relay.read())
+    fetched_again = _note_useless(config, channel, request, master)
     end = source_end(config, master, relay.read()) if request.until_synced else None
     already = running(channel)
     skip = skip_list.read_count(channel.run_folder) if APPLIER in request.roles and APPLIER not in already else 0
@@ -258,16 +259,11 @@ def _follow_restored_target(config: Config, channel: Channel) -> tuple[Note, ...
     return (Note(text),)
 
 
-def _note_useless(
-    config: Config, channel: Channel, request: StartRequest, master: MasterInfo, relay: RelayLogInfo
-) -> tuple[Note, ...]:
-    """Relay logs that the receiver will remove when it connects: the records were put back with the target."""
-    if RECEIVER not in request.roles or RECEIVER in running(channel):
+def _note_useless(config: Config, channel: Channel, request: StartRequest, master: MasterInfo) -> tuple[Note, ...]:
+    """Relay logs of another source, which the receiver will remove: MasterInfo was put back with the target."""
+    if RECEIVER not in request.roles or RECEIVER in running(channel) or not RelayLogIndex(channel).names():
         return ()
-    from rplctl.relay_log.useful import useless_because
-
-    index = RelayLogIndex(channel)
-    why = useless_because(index, index.names(), relay, master.place, by_gtid=master.uses_gtid)
+    why = other_source(channel, master.place)
     if not why:
         return ()
     text = f"{why}: they are removed, and what is not executed is fetched again"

@@ -25,6 +25,7 @@ from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.option_file import store_options
 from rplctl.position import BinlogPosition
 from rplctl.receiver.reporter import WAITING as RECEIVING
+from rplctl.relay_log.origin import move_origin
 from rplctl.status import ThreadStatus
 from tests.cli.program import Outcome, Program
 from tests.kit.replica import Replica
@@ -71,7 +72,9 @@ class Situation:
     def master(self, **fields: Any) -> Self:
         repository = open_repositories(load_config(self.datadir), "").master_info
         stored = repository.read() if repository.exists() else MasterInfo()
-        repository.flush(replace(stored, **fields), force=True)
+        changed = replace(stored, **fields)
+        repository.flush(changed, force=True)
+        move_origin(self.channel, changed)
         return self
 
     def relay(self, **fields: Any) -> Self:
