@@ -124,6 +124,7 @@ def test_relay_logs_that_a_receiver_fetched_on_behind_the_backup_leave_no_gap(
 ) -> None:
     """The receiver never stops, and what the backup lacks was purged from the relay logs: it is not passed by."""
     begin(replica, alone, *(("--master-use-gtid", "slave_pos") if by_gtid else ()))
+    replica.run("init", "--replica-net-timeout", "5")  # so long the applier waits for relay logs to be fetched again
     replica.run("start")
     write(alone, 1, 5)
     replica.wait_synced(alone)
