@@ -42,6 +42,7 @@ from rplctl.command.process import preparation
 from rplctl.command.process.child import Child
 from rplctl.config import load_config
 from rplctl.demo.crash_log import FOLDER
+from rplctl.option_file import store_options
 from rplctl.repository import create_tables, open_repository
 from rplctl.repository.base import RepositoryKind
 from rplctl.repository.switch import RECORDS
@@ -104,6 +105,7 @@ class Commands(RuleBasedStateMachine):
         memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
         self.datadir = Path(tempfile.mkdtemp(prefix="rplctl-model-", dir=memory))
         shutil.copytree(self.configured, self.datadir, dirs_exist_ok=True)
+        store_options(self.datadir, "", {"spark": "auto"})  # else a start begins an applier before `spawn` is called
         self.models, self.changed = {name: Model(True, read=FIRST, executed=FIRST) for name in ("", "east")}, ""
         self.threads: list[subprocess.Popen[bytes]] = []
         self.original, START.spawn = START.spawn, self.spawn
