@@ -5,6 +5,7 @@ A server that is not on the machine skips its tests, and the skip says what to i
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import re
@@ -292,6 +293,21 @@ def _kernels() -> None:
     if not is_compiled():
         warm_up()
     fork_server.os_environment()  # as it is before a test changes it
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_process_left() -> Iterator[None]:
+    """A receiver or applier that outlives the tests of its worker would work on in folders that are gone."""
+    yield
+    ours = f"PYTEST_XDIST_TESTRUNUID={os.environ.get('PYTEST_XDIST_TESTRUNUID')}\0".encode()
+    worker = f"PYTEST_XDIST_WORKER={os.environ.get('PYTEST_XDIST_WORKER')}\0".encode()
+    left = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            command, variables = (process / "cmdline").read_bytes(), (process / "environ").read_bytes()
+            if b"\0-m\0rplctl." in command and ours in variables and worker in variables:
+                left.append(command.replace(b"\0", b" ").decode())
+    assert not left, "these processes still run"
 
 
 @pytest.fixture(autouse=True)
