@@ -69,7 +69,7 @@ def test_on_a_full_disk_both_threads_go_on_and_what_they_say_is_true(
     applier.state("Reading")
     applier.failed(RplError("disk full", errno=1021))
     applier.stopped()
-    receiver.retrying(RplError("away", errno=2003), is_first=False)
+    receiver.retrying(RplError("away", errno=2003))
     found = [read_status(channel.status_path(role)) for role in ("applier", "receiver")]
     assert [status.last_errno for status in found] == [1021, 2003]
     assert found[0].last_error == "disk full" and "rplctl start" in found[0].last_hint and found[1].last_error == "away"

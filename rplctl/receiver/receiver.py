@@ -152,7 +152,7 @@ class Receiver:
                 if not error.transient:
                     raise
                 attempts = 0 if self._worked else attempts + 1
-                self._reporter.retrying(error, is_first=self._worked)
+                self._reporter.retrying(error)
                 log.warning("%s (attempt %d, at most %d)", error.message, attempts, info.retry_count)
                 if info.retry_count and attempts >= info.retry_count:
                     raise
@@ -174,7 +174,7 @@ class Receiver:
         recovered = recover_relay_log(self._channel, info, executed, thorough=is_first)
         for note in recovered.notes:
             log.info("%s", note)
-        self._reporter.state("Connecting to master")
+        self._reporter.connecting()
         connected = self._connect(info, recovered, executed)
         if connected is None:
             return

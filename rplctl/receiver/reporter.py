@@ -24,6 +24,7 @@ IDLE_S: Final = 5.0  # nothing new was read
 STARTING: Final = "Starting"
 STEADY_S: Final = 5.0  # a connection that lasted this long is no failed attempt
 WAITING: Final = "Waiting for master to send event"
+RECONNECTING: Final = "Reconnecting after a failed master event read"
 _OTHERWISE = "repair the cause of the error, then run: rplctl start"
 
 
@@ -42,6 +43,7 @@ class Reporter:
         self._channel = channel.name
         self._incident = Incident(channel, "receiver", config)
         self._connected_at = 0.0  # time.monotonic()
+        self._has_connected = False  # in this run
         self.has_news = False  # what was read is not in the file yet
         self._path = channel.status_path("receiver")
         self.status = ThreadStatus()
@@ -69,7 +71,7 @@ class Reporter:
         status.last_errno, status.last_error, status.last_hint, status.last_error_timestamp = 0, "", "", 0.0
         status.master_server_id, status.master_uuid = identity.server_id, identity.uuid
         status.clock_difference, status.clock_error = identity.clock_difference, identity.clock_error
-        self._connected_at = time.monotonic()
+        self._connected_at, self._has_connected = time.monotonic(), True
         self.state(WAITING)
 
     def received(
@@ -89,12 +91,16 @@ class Reporter:
         self.status.received_heartbeats += 1
         self.status.read_timestamp = time.time() + self.status.clock_difference
 
-    def retrying(self, error: RplError, *, is_first: bool) -> None:
+    def connecting(self) -> None:
+        """Show an attempt to connect, as a native replica names it: after a connection that has worked, each is again."""
+        self.state(RECONNECTING if self._has_connected else "Connecting to master")
+
+    def retrying(self, error: RplError) -> None:
         self._error(error)
         self._incident.lasts(error, self.status)
         self.status.connected = self.status.is_waiting = False
         self.status.lost = self.status.lost or time.time()
-        self.state("Reconnecting after a failed master event read" if is_first else "Connecting to master")
+        self.connecting()
 
     def failed(self, error: RplError) -> None:
         """Final: the way out is told with it, as the applier does."""

@@ -210,6 +210,7 @@ def _shown(name: str, status: Status) -> object:
 
 @contextmanager
 def native_pair(folder: Path, source: MariadbServer, native: MariadbServer, target: MariadbServer) -> Iterator[Pair]:
+    target.sql("SET sql_log_bin=0; DROP DATABASE IF EXISTS rplctl")  # of the instance of an earlier test
     replica = Replica(folder, spark=False)
     replica.run("init", *replica.into(target))
     add_user(load_config(replica.datadir, ""), "dba", "admin", PASSWORD)

@@ -67,13 +67,15 @@ def test_progress_is_written_a_few_times_a_second_not_for_every_batch(
 
 def test_an_error_is_kept_with_its_time_until_a_connection_stands(tmp_path: Path) -> None:
     report, path = reporter(tmp_path)
+    report.connecting()
+    assert read_status(path).state == "Connecting to master"
     report.connected(SOURCE)
-    report.retrying(AWAY, is_first=True)
+    report.retrying(AWAY)
     status = read_status(path)
     assert (status.last_errno, status.last_error, status.connected) == (2003, "error connecting to master", False)
     assert status.state == "Reconnecting after a failed master event read" and status.last_error_timestamp > 0
-    report.retrying(AWAY, is_first=False)
-    assert read_status(path).state == "Connecting to master"
+    report.connecting()
+    assert read_status(path).state == "Reconnecting after a failed master event read", "as long as it tries"
     report.connected(SOURCE)
     status = read_status(path)
     assert (status.last_errno, status.last_error, status.last_error_timestamp) == (0, "", 0.0)

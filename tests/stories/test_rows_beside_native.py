@@ -5,9 +5,11 @@ The quick part compares some rows of each kind beside MariaDB. The full table ru
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -79,6 +81,7 @@ def compare_script(pair: Pair, comparison: Comparison, title: str, database: str
     kind, name = title.split(": ", 1)
     log, position = pair.begin()
     names = {"d": database, "log": log, "pos": str(position)}
+    locks: list[Any] = []
     for number, (step, expected) in enumerate(SCRIPTS[title], 1):
         text = step.format(**names)
         whose, _, what = text.partition(": ")
@@ -90,6 +93,17 @@ def compare_script(pair: Pair, comparison: Comparison, title: str, database: str
                 server.sql(f"SET sql_log_bin=0; {what}")
         elif whose == "mark":
             names[what] = str(pair.source.master_status()[1])
+        elif whose == "source killed":
+            pair.source.kill()
+        elif whose == "source again":
+            pair.source.start()
+        elif whose == "quiet":
+            time.sleep(float(what))  # nothing may change in it: that is what is compared
+        elif whose == "locked":
+            locks.extend(locked(server, what) for server in (pair.native, pair.target))
+        elif whose == "unlocked":
+            for lock in locks:
+                lock.close()
         else:
             found = pair.ask(text)
         row = f"{name}, {number}. {text[:60]}"
@@ -97,6 +111,15 @@ def compare_script(pair: Pair, comparison: Comparison, title: str, database: str
             comparison.unexplained.append(f"{pair.vendor} {kind}: {row}: {missing}")
             return
         comparison.add(kind, row, found | pair.resolved(comparison, kind, row))
+
+
+def locked(server: MariadbServer, statement: str) -> Any:
+    """A session that holds the locks of the statement until it is closed."""
+    session = server.connect()
+    session.begin()
+    with session.cursor() as cursor:
+        cursor.execute(statement)
+    return session
 
 
 def test_options_verbs_and_errors_beside_mariadb_are_equal_or_explained(
