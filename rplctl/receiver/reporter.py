@@ -92,7 +92,7 @@ class Reporter:
         self.status.read_timestamp = time.time() + self.status.clock_difference
 
     def connecting(self) -> None:
-        """Show an attempt to connect, as a native replica names it: after a connection that has worked, each is again."""
+        """Show an attempt to connect, in the words of a native replica."""
         self.state(RECONNECTING if self._has_connected else "Connecting to master")
 
     def retrying(self, error: RplError) -> None:

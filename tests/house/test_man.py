@@ -212,6 +212,7 @@ DIFFERENCES = {  # from a replica of the source's vendor, and the test that hold
     "Triggers of the target": "test_rows_are_checked_as_their_event_says_and_replayed_where_only_that_is_right",
     "Types of the target's columns": "test_columns_that_cannot_be_matched_stop_with_the_number_a_replica_stops_with",
     "Attempts to connect": "test_each_difference_from_a_replica_has_a_reason_and_a_test",
+    "State of the applier": "test_every_verb_status_and_error_is_equal_or_explained",
     "Killed threads": "test_what_is_frozen_or_killed_is_never_said_to_be_in_order",
     "Sets of GTIDs": "test_each_difference_from_a_replica_has_a_reason_and_a_test",
     "Options without effect": "test_each_wrong_value_has_its_error_and_changes_nothing",
