@@ -28,7 +28,7 @@ from rplctl.applier.feed.until import groups_before, is_met
 from rplctl.applier.heartbeat import reading_heartbeats
 from rplctl.applier.interrupt import GRACE_SECONDS, Interrupter, Stopped
 from rplctl.applier.options import StartOptions, Until
-from rplctl.applier.outage import TargetLook, TargetPatience, is_away
+from rplctl.applier.outage import TargetLook, TargetPatience, is_away, lock_waits_shown
 from rplctl.applier.report import LOCKED, Report
 from rplctl.applier.spark.cluster import Cluster, given_settings, is_on_this_machine, is_over
 from rplctl.applier.spark.failure import TasksFailed, failure_of, memory_kills
@@ -288,7 +288,8 @@ class Applier:
         store.close(work.info)
 
     def _loop(self, work: BatchApplier, store: PositionStore, target: Target) -> None:
-        with contextlib.ExitStack() as opened:
+        shown = lock_waits_shown(target, self._report, lambda: work.info)
+        with contextlib.ExitStack() as opened, shown:
             self._follow(work, store, target, opened)
 
     def _follow(self, work: BatchApplier, store: PositionStore, target: Target, opened: contextlib.ExitStack) -> None:

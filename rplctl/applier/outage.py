@@ -13,6 +13,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from rplctl.applier.apply.batch import KEEPS_CONNECTION, RETRY_PAUSE_SECONDS
@@ -27,6 +29,7 @@ from rplctl.sql_text import written
 from rplctl.target import dialect_of
 from rplctl.target.base import Target
 
+LOCK_POLL_S = 1.0
 LOOK_S = 2.0  # between looks at the target of an applier that has nothing to apply
 log = logging.getLogger(__name__)
 
@@ -36,6 +39,26 @@ def is_away(error: BaseException) -> bool:
     if isinstance(error, InDoubt):
         return True
     return isinstance(error, TargetError) and error.transient and error.errno not in KEEPS_CONNECTION
+
+
+@contextmanager
+def lock_waits_shown(target: Target, report: Report, position: Callable[[], object]) -> Iterator[None]:
+    """Show which lock of another session a statement waits for, while the position stays where it is (SHOW STATUS)."""
+    ended = threading.Event()
+
+    def watch() -> None:
+        before: object = None
+        while not ended.wait(LOCK_POLL_S):
+            is_same, before = position() == before, position()
+            with suppress(TargetError):  # the applier meets the same error
+                report.lock_waits(target.lock_wait() if is_same and not report.status.is_waiting else "")
+
+    thread = threading.Thread(target=watch, name="rplctl-locks", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
 
 
 class TargetLook:

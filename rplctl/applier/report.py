@@ -53,6 +53,7 @@ class Report:
         self._channel = channel.name
         self.is_away = False
         self._before_waiting = ""  # the state that Spark's waiting took the place of
+        self._lock_words = READING
         self._incident = incident
         self._copies = copies
         self.status = status
@@ -150,6 +151,12 @@ class Report:
     def rests(self) -> None:
         """Write the status file: nothing has come since `waiting`, so the state is true for show-status, too."""
         self._file.write_if_changed()
+
+    def lock_waits(self, words: str) -> None:
+        """Show the lock that the target makes the applier wait for, from another thread; '': it no longer waits."""
+        if self.status.state in (READING, self._lock_words):
+            self.state(words or READING)
+            self._lock_words = words
 
     def spark_waits(self, words: str) -> None:
         """Show these words in place of the state, from another thread; '' shows the state again."""

@@ -205,6 +205,8 @@ class Target(Protocol):
     def reconnect(self) -> None:
         """Throw the connection away and open another (after an error whose outcome is not known)."""
 
+    def lock_wait(self) -> str: ...  # which lock of another session a statement waits for; called from another thread
+
     def interrupt(self) -> None:
         """Make the statement that is running fail at once; called from another thread. The transaction must be rolled
         back after it, which is not waited for.

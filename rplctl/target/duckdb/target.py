@@ -129,6 +129,9 @@ class DuckdbTarget(OneConnection):
                 )  # DuckDB's own, at the last close, leaves a log that it only read
         super().close()
 
+    def lock_wait(self) -> str:
+        return ""  # no other session can write
+
     def interrupt(self) -> None:
         """The statement in work, and the next ones."""
         self._interrupted = True

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 
 from sqlalchemy import Engine
+from sqlalchemy.exc import OperationalError
 
 from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
@@ -42,6 +43,27 @@ class Killer:
         except TargetError as error:
             if error.errno != er.NO_SUCH_THREAD and not error.transient:
                 raise
+
+    def lock_wait(self) -> str:
+        """Return the server's words for the lock that the connection waits for, or ''. Raises TargetError.
+
+        Every account sees its own threads. Locks of rows are in INNODB_TRX, which requires PROCESS.
+        """
+        if not self._identifier:
+            return ""
+        with mapped_errors(), self._engine.connect() as connection:
+            sql = written("SELECT STATE FROM information_schema.PROCESSLIST WHERE ID = {}", self._identifier)
+            state = str(run(connection, sql).scalar() or "")
+            if state.startswith("Waiting for"):
+                return state
+            query = written(
+                "SELECT trx_state FROM information_schema.INNODB_TRX WHERE trx_mysql_thread_id = {}", self._identifier
+            )
+            try:
+                state = str(run(connection, query).scalar() or "")
+            except OperationalError:  # without PROCESS
+                return ""
+        return "Waiting for a row lock of another session" if state == "LOCK WAIT" else ""
 
     @property
     def has_killed(self) -> bool:

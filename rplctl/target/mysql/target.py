@@ -168,6 +168,9 @@ class MysqlTarget(OneConnection):
         super().reconnect()
         self._session = None
 
+    def lock_wait(self) -> str:
+        return self._killer.lock_wait()
+
     def interrupt(self) -> None:
         self._killer.kill()
 

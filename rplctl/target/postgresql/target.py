@@ -21,6 +21,7 @@ from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, DdlPlan
+from rplctl.sql_run import run
 from rplctl.sql_text import standard_literal, written
 from rplctl.target.aborted import is_aborted
 from rplctl.target.base import (
@@ -208,6 +209,17 @@ class PostgresqlTarget(OneConnection):
         except psycopg.Error as error:
             raise target_error(error) from None
         self._fence_holder = driver.info.backend_pid
+
+    def lock_wait(self) -> str:
+        if self._connection is None:
+            return ""
+        sql = written(
+            "SELECT wait_event FROM pg_stat_activity WHERE pid = {} AND wait_event_type = 'Lock'",
+            driver_of(self._connection).info.backend_pid,
+        )
+        with mapped_errors(), self.engine.connect() as connection:
+            event = run(connection, sql).scalar()
+        return f"Waiting for a lock of another session ({event})" if event else ""
 
     def interrupt(self) -> None:
         if self._connection is not None:

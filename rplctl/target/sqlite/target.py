@@ -134,7 +134,7 @@ class SqliteTarget(OneConnection):
 
     def __init__(self, engine: Engine) -> None:
         super().__init__(engine)
-        self._interrupted = False
+        self._interrupted = self._is_waiting = False
 
     @property
     def connection(self) -> Connection:
@@ -153,8 +153,12 @@ class SqliteTarget(OneConnection):
         # `foreign_keys` is ignored inside a transaction, so it is set before; violations count at COMMIT only, because
         # net changes come table by table and not in the source's order.
         driver.execute(written("PRAGMA foreign_keys={}", written("ON") if foreign_keys else written("OFF")))
-        with mapped_errors():
-            _begin_when_unlocked(connection, driver, BUSY_TIMEOUT_MS, lambda: self._interrupted)
+        self._is_waiting = True
+        try:
+            with mapped_errors():
+                _begin_when_unlocked(connection, driver, BUSY_TIMEOUT_MS, lambda: self._interrupted)
+        finally:
+            self._is_waiting = False
         driver.execute(written("PRAGMA defer_foreign_keys=ON"))
 
     def commit(self) -> None:
@@ -172,6 +176,9 @@ class SqliteTarget(OneConnection):
 
     def fence(self, channel: str) -> None:
         """Nothing: SQLite has one writer at a time, and the position is compared in its transaction."""
+
+    def lock_wait(self) -> str:
+        return "Waiting for the write lock of the database file" if self._is_waiting else ""
 
     def interrupt(self) -> None:
         """Seen between two steps of SQLite's machine: `sqlite3_interrupt` would miss the many short statements."""
