@@ -1,8 +1,10 @@
-"""The applier process: `python -m rplctl.applier DATADIR CHANNEL [START-OPTIONS-JSON]`, started by `rplctl start`, or
-`python -m rplctl.applier DATADIR --shared FOLDER CHANNELS-JSON` by `rplctl start --shared-session`.
+"""The applier process.
 
-SIGTERM and SIGINT stop it: a batch in work is rolled back, a statement is waited for. The exit code is that of the
-error it stopped with.
+`rplctl start` runs `python -m rplctl.applier DATADIR CHANNEL [START-OPTIONS-JSON]`, and `rplctl start --shared-session`
+runs `python -m rplctl.applier DATADIR --shared FOLDER CHANNELS-JSON`.
+
+SIGTERM and SIGINT stop the process: it rolls back the current batch, or waits for the current statement. The exit code
+is that of the error that ended the applier.
 """
 
 from __future__ import annotations
@@ -26,8 +28,8 @@ from rplctl.log_file import log_on_stderr
 from rplctl.own_process import collect_seldom, serve_many_threads
 
 LINE = "%(asctime)s %(levelname)s applier: %(message)s"
-EARLY_PATIENCE_S = 30.0  # for an early applier whose command was killed, and that ends
-SHARED = "--shared"  # no channel's name: that is refused as an option long before
+EARLY_PATIENCE_S = 30.0  # to wait for the lock of an early applier that ends because its command was killed
+SHARED = "--shared"  # never a channel's name: the command line refuses such a name
 
 
 def main(arguments: list[str]) -> int:
@@ -48,9 +50,10 @@ def main(arguments: list[str]) -> int:
 def serve_one(datadir: Path, channel_name: str, options_text: str, *, are_early: bool = False) -> None:
     """Serve one channel with its applier.
 
-    A Java that all rows wait for starts before the modules that decode them are loaded, which takes a second of CPU
-    time. `are_early`: only the options of Spark are known, and the command that starts this process prepares the
-    channel. It holds the channel's admin lock, writes all options to standard input when that is done, and else ends.
+    Every row needs the JVM if Spark decodes all rows. The JVM then starts before this process imports the modules that
+    decode, which takes a second of CPU time. `are_early`: only the Spark options are known, because the command that
+    started this process still prepares the channel and holds its admin lock. The command then writes all options to
+    standard input. If it fails, standard input ends without options, and so does this process.
     """
     config = load_config(datadir, channel_name)
     options = StartOptions.from_json(options_text)
@@ -66,7 +69,7 @@ def serve_one(datadir: Path, channel_name: str, options_text: str, *, are_early:
             spark.begin()
         if are_early:
             if not (options_text := sys.stdin.read()):
-                os._exit(0)  # nothing was started after all; the JVM ends with this process
+                os._exit(0)  # the command did not start the channel; the JVM ends with this process
             options = StartOptions.from_json(options_text)
             config = options.on(load_config(datadir, channel_name))  # the command may have changed the repositories
             if spark is not None:
@@ -79,7 +82,7 @@ def serve_one(datadir: Path, channel_name: str, options_text: str, *, are_early:
 
 
 def serve_several(datadir: Path, folder: str, channels: str) -> int:
-    """The appliers of several channels, which share this process; the exit code."""
+    """Serve several channels with appliers that share this process, and return the exit code."""
     from rplctl.applier.shared_process import SharedProcess
 
     serve_many_threads()
@@ -89,8 +92,10 @@ def serve_several(datadir: Path, folder: str, channels: str) -> int:
 
 
 def stop_on_signals(stop: Callable[[], None]) -> None:
-    """Call `stop` at SIGTERM or SIGINT, also while the main thread is deep in a library's C code: handlers run between
-    two steps of Python only, the byte that a signal writes arrives at once.
+    """Call `stop` at SIGTERM or SIGINT, even while the main thread is inside a library's C code.
+
+    Python runs a signal handler only between two bytecode instructions, but a signal writes its byte to the wakeup
+    descriptor at once.
     """
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)

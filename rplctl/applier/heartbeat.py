@@ -1,7 +1,8 @@
 """Reads the rows of pt-heartbeat in the target while an applier runs, for its status file (man rplctl, heartbeat).
 
-On a connection of its own, one for all appliers of a process: theirs are in transactions most of the time. A table that
-is not there, as in most instances, is looked for now and then. Invariant: nothing here ends or holds up the applier.
+All appliers of a process share one reader and its own connection, because their connections are in transactions most of
+the time. If the table is missing, as in most instances, the reader checks for it every 15 seconds. Invariant: the
+reader never ends an applier and never makes it wait.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ if TYPE_CHECKING:
 
 READ_S: Final = 1.0
 MISSING_S: Final = 15.0
-FIRST_S: Final = 3.0  # most runs from cron are over by then
+FIRST_S: Final = 3.0  # most runs from cron have ended by then
 _MOST_ROWS: Final = 32
 log = logging.getLogger(__name__)
 
 
 @contextmanager
 def reading_heartbeats(config: Config, status: ThreadStatus) -> Iterator[None]:
-    """Read heartbeats while the block runs; `status.heartbeats` is the last value that was read."""
+    """Read heartbeats while the block runs, and store each value in `status.heartbeats`."""
     if not config.heartbeat_table:
         yield
         return
@@ -49,11 +50,11 @@ def reading_heartbeats(config: Config, status: ThreadStatus) -> Iterator[None]:
                 del _readers[table]
                 reader.ended.set()
         if is_last:
-            reader.join(READ_S)  # one that hangs in a target that is away ends with the process
+            reader.join(READ_S)  # a reader that hangs on an unreachable target ends with the process
 
 
 class _Reader(threading.Thread):
-    """Reads one heartbeat table for all appliers of the process."""
+    """A thread that reads one heartbeat table for all appliers of the process."""
 
     def __init__(self, config: Config) -> None:
         super().__init__(name="rplctl-heartbeat", daemon=True)
@@ -106,6 +107,9 @@ def read_heartbeats(engine: Engine, name: str, *, is_utc: bool) -> str:
 
 
 def unix_time(text: str, *, is_utc: bool) -> float:
-    """Return the Unix time of `2026-11-24T03:00:00.000820` (as pt-heartbeat), or with a blank. Raises ValueError."""
+    """Return the Unix time, in seconds, of a time such as `2026-11-24T03:00:00.000820`, with `T` or a space.
+
+    pt-heartbeat writes the first form. Raises ValueError if the text is not a time.
+    """
     moment = datetime.fromisoformat(text)
     return (moment.replace(tzinfo=UTC) if is_utc else moment.astimezone()).timestamp()

@@ -1,9 +1,9 @@
-"""STOP while a large transaction is in work: it is cut off, rolled back and forgotten, within moments.
+"""STOP during a large transaction: the transaction is interrupted and rolled back within moments.
 
-Invariant: only work that a rollback undoes as a whole is cut off, and never a COMMIT: `work` opens the door for the
-watching thread, `before_commit` shuts it. What STOP interrupts is no error: the next start begins with it again (D8).
-What does not end although it was cut off (a library waits for a lock) ends with the process: for the target that is
-the crash it is made for.
+Invariant: STOP interrupts only work that a rollback undoes completely, and never a COMMIT: `work` lets the watching
+thread interrupt, and `before_commit` forbids it. An interrupted transaction is not an error: the next start applies it
+again (D8). Work that does not end after the interruption, because a library waits for a lock, ends with the process.
+The target handles that end like any crash.
 """
 
 from __future__ import annotations
@@ -14,20 +14,21 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
-AGAIN_SECONDS = 0.1  # what came between two statements or two jobs is not cut off by the first try
-CLOSED_SECONDS = 5.0  # within which the watching thread ends with its block
-GRACE_SECONDS = 1.0  # to roll back; then the process ends as it is
+AGAIN_SECONDS = 0.1  # between attempts: an attempt between two statements or two jobs interrupts nothing
+CLOSED_SECONDS = 5.0  # the watching thread ends at most this long after its block
+GRACE_SECONDS = 1.0  # for the rollback; then the process ends without it
 
 
 class Stopped(Exception):
-    """STOP came while a batch was in work; it is rolled back. Never leaves the applier."""
+    """STOP came during a batch, which was rolled back. The exception never leaves the applier."""
 
 
 class Interrupter:
-    """A context whose thread carries out `actions` once `stop` is set, if work is in progress then.
+    """A context whose thread runs `actions` once `stop` is set, if interruptible work is in progress.
 
-    `leave` ends the process: for work that may be lost at any time (`abortable`), and for work that does not end when
-    it is cut off. Where the process has other work to do, `leave` only makes an end likely, as an action does.
+    `leave` ends the process. It is called for work that may be lost at any time (`abortable`), and for work that does
+    not end after `actions`. If the process serves other channels, `leave` only tries to end this channel's work, as an
+    action does.
     """
 
     def __init__(
@@ -38,7 +39,7 @@ class Interrupter:
         self._leave = leave
         self._lock = threading.Lock()
         self._may_cut = self._has_cut = False
-        self._patience: float | None = None  # seconds that `abortable` work may go on after STOP
+        self._patience: float | None = None  # seconds that `abortable` work may continue after STOP
         self._closed = threading.Event()
 
     def __enter__(self) -> Self:
@@ -50,7 +51,10 @@ class Interrupter:
 
     @contextmanager
     def abortable(self, patience: float = 0.0) -> Iterator[None]:
-        """Before anything is applied: STOP ends the process, after `patience` seconds. Raises Stopped."""
+        """Let STOP end the process, `patience` seconds after it came, while the block runs; the block applies nothing.
+
+        Raises Stopped.
+        """
         self.check()
         self._patience = patience
         try:
@@ -65,7 +69,7 @@ class Interrupter:
 
     @contextmanager
     def work(self) -> Iterator[None]:
-        """Let STOP cut off the block, up to `before_commit`. After a cut, Stopped is raised in place of any error."""
+        """Let STOP interrupt the block until `before_commit`. After an interruption, Stopped replaces any error."""
         self.check()
         self._set(may_cut=True)
         try:
@@ -79,13 +83,13 @@ class Interrupter:
             self._set(may_cut=False)
 
     def before_commit(self) -> None:
-        """Nothing is cut off from here on. Raises Stopped when something was."""
+        """Forbid interruptions from here on. Raises Stopped if the work was already interrupted."""
         self._set(may_cut=False)
         if self._has_cut:
             raise Stopped
 
     def check(self) -> None:
-        """Between two transactions. Raises Stopped once STOP came."""
+        """Raise Stopped if STOP came. Called between two transactions."""
         if self.stop.is_set():
             raise Stopped
 
@@ -112,7 +116,11 @@ class Interrupter:
             self._closed.wait(AGAIN_SECONDS)
 
     def _end_if_it_hangs(self) -> None:
-        """No lock: an action may be what hangs. Again: the process may end once its other work has."""
+        """End the process if the interrupted work still runs after the grace period.
+
+        This method takes no lock, because an action that hangs holds it. It tries again: a process that serves other
+        channels can end only after they do.
+        """
         while not self._closed.wait(GRACE_SECONDS):
             if self._may_cut:
                 self._end()

@@ -1,6 +1,6 @@
-"""The applier's loop: read what the receiver wrote, apply it batch by batch, stop exactly where it was told to.
+"""The applier's loop: read the relay logs, apply them batch by batch, and stop exactly at the requested position.
 
-Invariant: everything up to the stored position is in the target exactly once, nothing after it is.
+Invariant: the target contains each transaction before the stored position exactly once, and none after it.
 """
 
 from __future__ import annotations
@@ -66,15 +66,15 @@ if TYPE_CHECKING:
 
     from rplctl.applier.apply.clone_load import CloneLoader
 
-LONGEST_WAIT_SECONDS = 0.5  # for the delay
+LONGEST_WAIT_SECONDS = 0.5  # between two checks of the delay
 log = logging.getLogger(__name__)
 
 
 class Applier:
-    """One run, from START to STOP.
+    """One run of the applier, from START to STOP.
 
-    `spark`: the part in a Spark, and so in a process, that serves other channels, too (`watch`: of that process); or
-    one of its own that has begun already, by a caller that holds the channel's lock.
+    `spark`: this channel's part of a shared Spark, or its own Spark that has already begun; the caller then holds the
+    channel's applier lock. `watch`: the relay log watch of a shared process.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Applier:
             lambda text, at: note_event(config.datadir, channel.name, "skip", text, thread="applier", position=at),
         )
         self._ahead: Prefetch[RelayGroups | None] = Prefetch(RelayLogError)
-        self._worked: Callable[[], None] = lambda: None  # told when the target took or answered something
+        self._worked: Callable[[], None] = lambda: None  # called when the target has answered or taken a write
         self._is_held = False
         self._commit_group = CommitGroupSize.from_config(config)
         self._by_gtid, self._source_place, self._is_named = False, "", False
@@ -110,7 +110,7 @@ class Applier:
         self._read_lock = read_lock(config.datadir)
 
     def run(self) -> None:
-        """Apply until stopped, a condition is met or an error. Raises RplError; the position is then exact."""
+        """Apply until STOP, an UNTIL condition or an error. Raises RplError; the stored position is then exact."""
         with contextlib.nullcontext() if self._has_lock else hold_lock(self._channel, "applier"):
             self._report = Report.open(self._channel, self._options.until, self._config)
             self._skips.open()
@@ -122,7 +122,7 @@ class Applier:
             except RplError as error:
                 self._report.failed(error)
                 raise
-            except Exception as error:  # the thread boundary: no error ends the applier unseen
+            except Exception as error:  # the thread boundary: every error that ends the applier is reported
                 failure = failure_of(error, self._spark.death(), self._kills_before, self._channel)
                 self._report.failed(failure)
                 if failure.__suppress_context__:
@@ -133,7 +133,7 @@ class Applier:
                 self._report.stopped()
 
     def end(self) -> None:
-        """STOP, from any thread, also a signal handler's."""
+        """Stop the applier. Any thread and any signal handler may call this method."""
         self.stop.set()
         self._woken.set()
 
@@ -150,15 +150,13 @@ class Applier:
                 finally:
                     self._spark.end()
         except Stopped:
-            log.info("STOP came before anything was applied, or while the target was away")
+            log.info("STOP came before anything was applied, or while the target was unreachable")
         finally:
             if self._target is not None:
                 self._target.close()
 
     def _connection(self, interrupter: Interrupter, patience: TargetPatience) -> bool:
-        """From one outage of the target to the next, begun as a start is. True when the work is done. Raises Stopped,
-        RplError.
-        """
+        """Apply on one connection. True if the work is done, False to connect again. Raises Stopped, RplError."""
         work: BatchApplier | None = None
         try:
             with interrupter.abortable():
@@ -176,11 +174,11 @@ class Applier:
                 else:
                     if self._wants_spark(relay_log_space(self._channel)):
                         pipeline.begin_beside(self._woken.set)
-                    else:  # a Java that is none is told now
+                    else:  # an unusable Java is reported now
                         find_java(self._config.java_home, self._channel.run_folder / "java")
                     warm_up()
             interrupter.actions = (self._spark.end, target.interrupt)
-            with interrupter.abortable(GRACE_SECONDS):  # may wait for locks of the target
+            with interrupter.abortable(GRACE_SECONDS):  # may wait for locks on the target
                 work = BatchApplier.open(self._config, self._channel, target, store, pipeline, interrupter)
             if store.branches is not None:
                 interrupter.actions = (*interrupter.actions, store.branches.interrupt)
@@ -208,14 +206,14 @@ class Applier:
             self._report.target_is_away(error, RETRY_PAUSE_SECONDS, patience.options.retry_count)
 
     def _open_target(self) -> Target:
-        """One for all connections: it knows the one before, whose lock a lost network leaves on the server (D4)."""
+        """Return the target, one object for all connections, because it must free the last connection's lock (D4)."""
         if self._target is None:
             self._target = open_target(self._config.target_url)
         return self._target
 
     def _open_spark(self) -> SparkContext:
-        """It outlives connections; another one where its cluster gave it up."""
-        with self._opening:  # a start that an outage of the target has outrun may still be at it
+        """Return the Spark context, which outlives connections. It is opened again if its cluster gave it up."""
+        with self._opening:  # the thread of an earlier connection may still be opening it
             if self._context is None or is_over(self._context):
                 self._context = self._spark.open()
             return self._context
@@ -227,41 +225,39 @@ class Applier:
         return Cluster(self._channel.run_folder, given_settings(self._config), self._report.spark_waits, archive)
 
     def _is_copying(self, target: Target) -> bool:
-        """True if tables are copied, or the remains of a copy must be removed."""
+        """True if tables are being copied, or if the remains of a copy must be removed."""
         return is_copying(target.engine, self._channel.name) or self._channel.clone_folder.exists()
 
     def _open_position_store(self, target: Target) -> PositionStore:
         terminate_predecessor(self._channel, target.engine)
         if self._is_fenced:
-            _ = target.connection  # begins with the fence
+            _ = target.connection  # each new connection takes the fence first
         else:
             target.fence(self._channel.name)
             self._is_fenced = True
-        refuse_unfit(self._config, self._channel, lambda: target.engine)  # also what came in place of one that was away
+        refuse_unfit(self._config, self._channel, lambda: target.engine)  # another target may answer after an outage
         create_own_tables(target.engine)
         store = open_position_store(self._config, self._channel, target.engine)
         self._report.status.commit_mode = shown_mode(self._config, store)
         return store
 
     def abort(self) -> None:
-        """From any thread: what this channel has begun in the target ends as with the death of its process."""
+        """End this channel's work in the target as the death of its process would. Any thread may call this method."""
         if self._target is not None:
             self._target.abort()
 
     def _leave(self) -> None:
-        """End the process as it is, from any thread, as a crash would; what the operator sees is told first. Others'
-        work is not ours to end.
-        """
+        """Write the status, then end the process as a crash would, or only this channel's work if it serves others."""
         if self._spark.serves_others():
             return self.abort()
-        log.info("STOP came in the middle of something that cannot be waited for: the process ends as it is")
+        log.info("STOP interrupted work that does not end: the process ends without waiting for it")
         self._skips.keep_rest()
         self._report.stopped()
         logging.shutdown()
         os._exit(0)
 
     def _run_until_stopped(self, work: BatchApplier, store: PositionStore, target: Target) -> None:
-        is_cut_off = False  # the target is away: as with a crash, nothing is written any more
+        is_cut_off = False  # True if the target is unreachable: nothing more is written, as after a crash
         try:
             try:
                 self._loop(work, store, target)
@@ -270,16 +266,16 @@ class Applier:
                 raise
             finally:
                 if not is_cut_off:
-                    self._spark.end()  # what was begun ahead ends with it
+                    self._spark.end()  # ends the Spark jobs of the next batches, too
                 self._ahead.close()
                 work.close()
         except Stopped:
-            when = "while the target was away" if self._report.is_away else "in the middle of a batch: rolled back"
-            log.info("STOP came %s, the next start begins with it again", when)
+            when = "while the target was unreachable" if self._report.is_away else "during a batch: it was rolled back"
+            log.info("STOP came %s; the next start applies the batch again", when)
             if self._report.is_away:
-                return  # nothing can be asked of it
+                return  # the target cannot answer
             if not target.is_idle():
-                log.warning("the target still rolls back; the next start may wait for it")
+                log.warning("the target still rolls back the batch; the next start may wait for the rollback")
                 return  # like a crash: the next start reconciles the repository
         except BaseException:
             if not is_cut_off:
@@ -296,7 +292,7 @@ class Applier:
         patience_s, zones = self._config.replica_net_timeout, SourceZones(self._channel, self._config)
         feed = RelayFeed(self._channel, patience_s, by_gtid=self._by_gtid, source_place=self._source_place, zones=zones)
         purged_to = work.info.relay_log_name
-        orders = orders_seen(self._channel)  # first: what is asked meanwhile is seen the next time
+        orders = orders_seen(self._channel)  # read first: orders that come later are then seen as new
         clone, target_look = self._open_clone(work, store, target, opened), TargetLook(target, store)
 
         def read_ahead() -> None:
@@ -311,14 +307,14 @@ class Applier:
             clone = clone or (self._open_clone(work, store, target, opened) if is_asked or work.left_out else None)
             if clone is not None and self._loads(clone, work):
                 continue
-            if clone is None or not clone.is_open:  # else the start of one takes a core from it for seconds
+            if clone is None or not clone.is_open:  # the start of Spark would take a core from the copy for seconds
                 self._begin_spark(work)
             stands = clone is not None and clone.stands and self._options.until == Until()
             groups = self._ahead.take(feed) or (None if stands else feed.next(work.info, work.bulk.size.batch_bytes))
             if groups is None:
                 target_look.look(work.info)
                 self._worked()
-            else:  # so the receiver has connected
+            else:  # groups prove that the receiver has connected
                 self._name_source(store, target)
             batch, wait = None, 0.0
             try:
@@ -332,11 +328,11 @@ class Applier:
                     if not self._carry_out(batch, work, store, target, read_ahead if more else lambda: None):
                         return
             except BinlogFormatError as error:
-                self._ahead.take(feed)  # what was read behind it
+                self._ahead.take(feed)  # discards groups that were read after the damage
                 feed.damaged(work.info, error)
                 self.stop.wait(POLL_S)
             if groups is not None and (batch is None or batch.last < len(groups.scan)):
-                feed.rewind()  # held back by UNTIL or the delay
+                feed.rewind()  # UNTIL or the delay holds back the remaining groups
             if batch is None:
                 self._rest(wait, is_cloning=clone is not None and clone.is_open)
             if self._config.relay_log_purge and work.info.relay_log_name != purged_to and self._purge(work, store):
@@ -348,18 +344,18 @@ class Applier:
         self._is_named = True
 
     def _rest(self, delay_s: float, *, is_cloning: bool) -> None:
-        """Until there may be something to do, or STOP comes. No event wakes an applier that waits for a copy's rows."""
-        if death := self._spark.death():  # told now, and not when there is something to do
+        """Wait until there may be work, or until STOP. No event wakes an applier that waits for a copy's rows."""
+        if death := self._spark.death():  # reported now, not when the next batch needs Spark
             raise TasksFailed(death)
         if delay_s > 0 or is_cloning:
             self.stop.wait(min(max(delay_s, POLL_S), LONGEST_WAIT_SECONDS))
-        elif not self.stop.is_set():  # which is set before the other one
+        elif not self.stop.is_set():  # `end` sets `stop` before `_woken`
             self._watch.wait(self._woken, self._report.rests)
 
     def _carry_out(
         self, batch: Batch, work: BatchApplier, store: PositionStore, target: Target, meanwhile: Callable[[], None]
     ) -> bool:
-        """False: STOP came while tables were locked. `meanwhile` as in BatchApplier.apply."""
+        """Apply a batch. Return False if STOP came while tables were locked. `meanwhile`: see BatchApplier.apply."""
         if batch.kind is not BatchKind.SKIP:
             self._begin_spark(work, batch.end - batch.start)
         self._report.begins(batch)
@@ -383,13 +379,16 @@ class Applier:
         return True
 
     def _wants_spark(self, size: int) -> bool:
-        """True for more log than one task gets. What the operator set for Spark is tried at once, however small."""
+        """True if the log of `size` bytes exceeds one task. Spark options of the operator are tried at once, whatever
+        the size.
+        """
         is_plain = is_on_this_machine(self._config.spark_master) and not self._config.spark_conf
         return not is_plain or is_worth_a_job(size)
 
     def _begin_spark(self, work: BatchApplier, size: int = 0) -> None:
-        """Batches, the next of `size` bytes, are decoded without it until it runs; a cluster is waited for, and with
-        spark=always a pool. Raises what its start has ended with.
+        """Start Spark if it is needed. The driver decodes batches until Spark runs. `size`: bytes of the next batch.
+
+        Clusters, and the pool of spark=always, are waited for. Raises the error with which the start failed.
         """
         pipeline, is_here = self._pipeline, is_on_this_machine(self._config.spark_master)
         is_here = is_here and not (self._is_always and size)
@@ -401,7 +400,7 @@ class Applier:
     def _open_clone(
         self, work: BatchApplier, store: PositionStore, target: Target, opened: contextlib.ExitStack
     ) -> CloneLoader | None:
-        """Return the loader of a copy's rows; None if there is no copy, and nothing remains of one."""
+        """Return the loader of a copy's rows; None if there is neither a copy nor the remains of one."""
         if not self._is_copying(target):
             return None
         from rplctl.applier.apply.clone_load import CloneLoader
@@ -412,7 +411,7 @@ class Applier:
         return loader
 
     def _loads(self, clone: CloneLoader, work: BatchApplier) -> bool:
-        """Load rows of a copy that are due. True if rows are loaded, or if STOP came while tables were locked."""
+        """Load due rows of a copy. Return True if rows were loaded, or if STOP came while tables were locked."""
         if not clone.is_open:
             return False
         self._report.status.is_waiting = False  # a chunk may take long
@@ -421,27 +420,29 @@ class Applier:
         by_spark, by_driver = clone.rows_by_spark, clone.rows_by_driver
         with self._read_lock.shared(stop=self._held_up) as may_write:
             loaded = may_write and clone.step()
-        if loaded or clone.until != Until():  # it may stand still for as long as a table is read
+        if loaded or clone.until != Until():  # the applier may wait for as long as the cloner reads a table
             self._worked()
         self._report.decoded(self._pipeline, clone.rows_by_spark - by_spark, clone.rows_by_driver - by_driver)
         self._report.cloning(clone.status())
         return loaded or not may_write
 
     def _held_up(self) -> bool:
-        """Report the lock; True after STOP. Called repeatedly while tables are locked (FLUSH TABLES WITH READ LOCK)."""
+        """Report the lock, and return True after STOP. Called repeatedly while FLUSH TABLES WITH READ LOCK is
+        in force.
+        """
         self._report.state(LOCKED)
         return self.stop.is_set()
 
     def _read_ahead(self, feed: RelayFeed, work: BatchApplier) -> RelayGroups | None:
         groups = feed.next_open(work.bulk.size.batch_bytes)
         if groups is not None:
-            with contextlib.suppress(RplError):  # met again in its turn; these groups are handed out only once
+            with contextlib.suppress(RplError):  # raised again in its turn; the feed hands out these groups only once
                 before = groups_before(groups, self._options.until, work.info.gtid_executed)
                 work.bulk.expect(groups, self._due(groups, before, work)[0], self._commit_group.transactions)
         return groups
 
     def _purge(self, work: BatchApplier, store: PositionStore) -> bool:
-        """False while the instance is locked for a backup: no file goes then, a later round tries again."""
+        """Purge applied relay logs. Return False if the instance is locked for a backup; a later round tries again."""
         with contextlib.closing(InstanceLock(self._config.datadir)) as lock:
             may_purge = (store.log is None or store.log.sync()) and lock.acquire_verb(0)
             if may_purge:
@@ -450,14 +451,12 @@ class Applier:
         return may_purge
 
     def _ready(self, groups: RelayGroups | None, work: BatchApplier, clone: Until) -> tuple[Iterable[Batch], float]:
-        """The batches that UNTIL, `clone` (the place of a copy's next rows) and the delay let through, and how long to
-        wait when there are none.
-        """
+        """Return the batches that UNTIL, `clone` and the delay permit, and the seconds to wait if there are none."""
         if groups is None:
             self._report.waiting(is_cloning=clone != Until())
             return [], 0.0
         count = groups_before(groups, self._options.until, work.info.gtid_executed)
-        self._is_held = not count  # the very next group is behind UNTIL
+        self._is_held = not count  # the very next group is after UNTIL
         count = min(count, groups_before(groups, clone, work.info.gtid_executed))
         due, wait = self._due(groups, count, work)
         if wait > 0 and not due:
@@ -473,13 +472,13 @@ class Applier:
         return plan, wait
 
     def _due(self, groups: RelayGroups, count: int, work: BatchApplier) -> tuple[int, float]:
-        """The delay counts by the source's clock, which the receiver has compared with ours."""
+        """Return how many of `count` groups are due by the source's clock, and the seconds until the next one."""
         delay, receiver = work.info.sql_delay, self._channel.status_path("receiver")
         now = time.time() + (read_status(receiver).clock_difference if delay else 0.0)
         return groups_due(groups.scan, count, delay, now)
 
     def _is_finished(self, work: BatchApplier, clone: CloneLoader | None) -> bool:
-        """True once UNTIL is met, or all that the source had when the command began is applied."""
+        """True if UNTIL is met, or if all transactions that the source had when the command began are applied."""
         wanted, gtids = self._options.until_source, self._options.until_source_gtids
         synced = bool(gtids) and is_executed(gtids, work.info.gtid_executed)
         if not gtids and wanted is not None:

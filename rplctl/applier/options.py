@@ -1,6 +1,6 @@
-"""Options that START REPLICA gives one run of the applier: UNTIL conditions and where to stop by itself (MySQL manual).
+"""The options that START REPLICA gives one run of the applier: UNTIL conditions and where it stops by itself.
 
-They are passed to the process as JSON. As in the server, they are not stored.
+The process receives them as JSON. As in MySQL, they are not stored.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from rplctl.config import Config
 from rplctl.errors import UsageError
 from rplctl.position import BinlogPosition, RelayLogPosition
 
-OPTIONS_FOLLOW = "--options-follow"  # an argument of the process: standard input has the options once all is prepared
-UNTIL_KINDS = {  # as SHOW SLAVE STATUS calls them
+OPTIONS_FOLLOW = "--options-follow"  # an argument of the process: the options follow on standard input
+UNTIL_KINDS = {  # the values are those of Until_Condition in SHOW SLAVE STATUS
     "none": "None",
     "master_pos": "Master",
     "relay_pos": "Relay",
@@ -25,7 +25,9 @@ UNTIL_KINDS = {  # as SHOW SLAVE STATUS calls them
 
 @dataclass(frozen=True, slots=True)
 class Until:
-    """`kind` is one of UNTIL_KINDS; positions use log_name and log_pos, the GTID forms use gtids."""
+    """An UNTIL condition. `kind` is a key of UNTIL_KINDS; positions use `log_name` and `log_pos`, GTID conditions
+    `gtids`.
+    """
 
     kind: str = "none"
     log_name: str = ""
@@ -38,7 +40,7 @@ class Until:
 
     @property
     def shown(self) -> str:
-        """The condition in the words of the server's log."""
+        """The condition in the words of MySQL's error log."""
         return f"{self.kind.upper()} {self.gtids}" if self.gtids else f"position {self.log_pos} in {self.log_name}"
 
     @property
@@ -50,15 +52,15 @@ class Until:
 class StartOptions:
     until: Until = Until()
     spark_master: str = ""
-    spark_conf: str = ""  # more of it
+    spark_conf: str = ""  # added to that of the configuration
     insecure_cluster: bool = False
-    until_source: BinlogPosition | None = None  # stop with exit 0 once everything up to here is applied
-    skip_count: int = 0  # sql_slave_skip_counter: source transactions to pass over
-    until_source_gtids: str = ""  # as until_source, when the channel asks by GTID: positions may be another source's
+    until_source: BinlogPosition | None = None  # stop with exit code 0 once all transactions before it are applied
+    skip_count: int = 0  # sql_slave_skip_counter: source transactions to skip
+    until_source_gtids: str = ""  # used instead by a channel with GTIDs: its positions may be those of another source
 
     @classmethod
     def from_json(cls, text: str) -> StartOptions:
-        """Raises UsageError for an unknown UNTIL kind or a malformed position."""
+        """Return the options in JSON text. Raises UsageError for an unknown UNTIL kind or a malformed position."""
         stored = json.loads(text or "{}")
         until = Until(**stored.get("until", {}))
         if until.kind not in UNTIL_KINDS:

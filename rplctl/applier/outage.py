@@ -1,11 +1,11 @@
-"""A target that is away is waited for, as the receiver waits for a source (CONNECT_RETRY, RETRY_COUNT).
+"""The applier waits for an unreachable target as the receiver waits for a source (CONNECT_RETRY, RETRY_COUNT).
 
-Invariant: an outage of the target ends no applier before RETRY_COUNT does, whenever it begins: it is a crash of the
-connection, so what follows begins as a start does, with the fence and with the position that is stored there. STOP
-ends the wait at once. Lock waits and deadlocks are no outage: they have `replica_transaction_retries`.
+Invariant: an outage of the target, whenever it begins, ends an applier only after RETRY_COUNT attempts. It is a crash
+of the connection: the applier begins again as at a start, with the fence and with the position stored in the target.
+STOP ends the wait at once. Lock waits and deadlocks are not outages: `replica_transaction_retries` limits them.
 
     pauses     1 s for the first `replica_transaction_retries` attempts, then CONNECT_RETRY
-    attempts   RETRY_COUNT in a row, 0 = without end; anything that the target took in between begins the count anew
+    attempts   RETRY_COUNT in a row, 0 = no limit; any success on the target resets the count
 """
 
 from __future__ import annotations
@@ -30,12 +30,14 @@ from rplctl.target import dialect_of
 from rplctl.target.base import Target
 
 LOCK_POLL_S = 1.0
-LOOK_S = 2.0  # between looks at the target of an applier that has nothing to apply
+LOOK_S = 2.0  # between polls of the target by an applier that has nothing to apply
 log = logging.getLogger(__name__)
 
 
 def is_away(error: BaseException) -> bool:
-    """True if the target may recover from it by itself: unreachable, shutting down, full, or lost in a COMMIT."""
+    """True if the target may recover from the error by itself: unreachable, shutting down, full, or lost during a
+    COMMIT.
+    """
     if isinstance(error, InDoubt):
         return True
     return isinstance(error, TargetError) and error.transient and error.errno not in KEEPS_CONNECTION
@@ -62,9 +64,10 @@ def lock_waits_shown(target: Target, report: Report, position: Callable[[], obje
 
 
 class TargetLook:
-    """Looks at the target while there is nothing to apply, now and then: "0 seconds behind" is said only of a channel
-    that is still the target's committer, and of a target that answers (design D22, D4). Servers only: nobody takes a
-    file away from the process that has it open.
+    """Polls the target now and then while there is nothing to apply.
+
+    The status may show "0 seconds behind" only if the target answers and this channel is still its committer (design
+    D22, D4). Only servers are polled: another process cannot take a file from the process that has it open.
     """
 
     def __init__(self, target: Target, store: PositionStore) -> None:
@@ -74,9 +77,9 @@ class TargetLook:
         self._due = time.monotonic() + LOOK_S
 
     def look(self, info: RelayLogInfo) -> None:
-        """Ask the target if a look is due.
+        """Poll the target if a poll is due.
 
-        Raises TargetError if the connection is lost, LockBusy if the position is not ours any more.
+        Raises TargetError if the connection is lost, LockBusy if another process has moved the stored position.
         """
         if not self._is_asked or time.monotonic() < self._due:
             return
@@ -95,22 +98,22 @@ class TargetLook:
 
 @dataclass(slots=True)
 class TargetPatience:
-    """`options`: CONNECT_RETRY and RETRY_COUNT; those of a new channel as long as they cannot be read."""
+    """The waits of one run. `options`: CONNECT_RETRY and RETRY_COUNT; the defaults until they can be read."""
 
     stop: threading.Event
     report: Report
     quick_attempts: int
     options: MasterInfo = field(default_factory=MasterInfo)
-    attempts: int = 0  # failed ones in a row
-    lock_waits: int = 0  # of the start in work
+    attempts: int = 0  # failed attempts in a row
+    lock_waits: int = 0  # during the current start
 
     def worked(self) -> None:
-        """The target took something, or was asked and answered while there was nothing to do."""
+        """Reset the counts: the target took a write, or answered a poll."""
         self.attempts = self.lock_waits = 0
         self.report.target_is_back()
 
     def wait(self, error: TargetError) -> None:
-        """Wait for one pause. Raises Stopped, and the error once RETRY_COUNT is used up."""
+        """Wait for one pause. Raises Stopped after STOP, and `error` once RETRY_COUNT is used up."""
         if self.stop.is_set():
             raise Stopped from error
         self.attempts += 1
@@ -119,15 +122,20 @@ class TargetPatience:
             raise error
         pause = RETRY_PAUSE_SECONDS if self.attempts <= self.quick_attempts else float(self.options.connect_retry)
         self.report.target_is_away(error, pause, most)
-        log.warning("the target is away: %s (%d), attempt %d of %s", error.message, error.errno, self.attempts, most)
+        log.warning(
+            "cannot reach the target: %s (%d), attempt %d of %s", error.message, error.errno, self.attempts, most
+        )
         if self.stop.wait(pause):
             raise Stopped from error
 
     def wait_for_lock(self, error: TargetError) -> None:
-        """Wait for one pause of a start that met another's lock. Raises Stopped, and the error as a batch does."""
+        """Wait for one pause of a start that met the lock of another session.
+
+        Raises Stopped after STOP, and `error` after `replica_transaction_retries` waits.
+        """
         self.lock_waits += 1
         if self.lock_waits > self.quick_attempts:
             raise error
-        log.warning("tried again in %g s: %s (%d)", RETRY_PAUSE_SECONDS, error.message, error.errno)
+        log.warning("the next attempt is in %g s: %s (%d)", RETRY_PAUSE_SECONDS, error.message, error.errno)
         if self.stop.wait(RETRY_PAUSE_SECONDS):
             raise Stopped from error

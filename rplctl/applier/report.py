@@ -1,6 +1,6 @@
-"""The applier's status file: the applier's part of `show-status`, written at each change of state, and by its pulse.
+"""The applier's status file: the applier's part of `show-status`, written at each change of state and periodically.
 
-An applier that keeps up changes all the time between a transaction and the wait for the next one. These changes are
+An applier that keeps up changes between a transaction and the wait for the next one all the time. These changes are
 written a few times a second at most, and when the wait has lasted (`rests`).
 """
 
@@ -27,7 +27,7 @@ from rplctl.status import AWAY, PATIENCE_S, StatusFile, ThreadStatus, read_statu
 from rplctl.target.registry import dialect_of, target_kind
 
 INTERVAL = 0.2  # seconds
-IDLE_INTERVAL = 5.0  # while it waits
+IDLE_INTERVAL = 5.0  # seconds, while the applier waits
 
 STARTING = "Starting Spark"
 READING = "Reading event from the relay log"
@@ -41,18 +41,18 @@ log = logging.getLogger(__name__)
 def log_error(error: RplError) -> int:
     """Log the error with which the applier stopped, and return the exit code."""
     where = f" (at {error.position})" if error.position else ""
-    unforeseen = type(error) is RplError and not error.transient  # a full disk is foreseen
+    unforeseen = type(error) is RplError and not error.transient  # a full disk is an expected error
     log.error("%s%s", error.message, where, exc_info=error.__cause__ if unforeseen else None)
     return error.exit_code
 
 
 class Report:
-    """Keeps one ThreadStatus; a start clears the last error, as START REPLICA does."""
+    """The report of one run, with its ThreadStatus. A start clears the last error, as START REPLICA does."""
 
     def __init__(self, channel: Channel, status: ThreadStatus, incident: Incident, *, copies: bool = True) -> None:
         self._channel = channel.name
         self.is_away = False
-        self._before_waiting = ""  # the state that Spark's waiting took the place of
+        self._before_waiting = ""  # the state that the message of a waiting Spark has replaced
         self._lock_words = READING
         self._incident = incident
         self._copies = copies
@@ -61,7 +61,7 @@ class Report:
 
     @classmethod
     def open(cls, channel: Channel, until: Until, config: Config | None = None) -> Report:
-        """Open the report of a new run, whose status file says at once that it starts."""
+        """Open the report of a new run. Its status file says at once that the applier starts."""
         before, incident = read_status(channel.status_path("applier")), Incident(channel, "applier", config)
         incident.begins(before)
         status = ThreadStatus(
@@ -69,7 +69,7 @@ class Report:
             last_event_timestamp=before.last_event_timestamp,
             last_applied_timestamp=before.last_applied_timestamp,
             heartbeats=before.heartbeats,
-            exec_log_name=before.exec_log_name,  # until it knows better: that it has applied must not be forgotten
+            exec_log_name=before.exec_log_name,  # kept until `at`: the status must show that transactions were applied
             exec_log_pos=before.exec_log_pos,
             executed_gtid_set=before.executed_gtid_set,
             until_condition=UNTIL_KINDS[until.kind],
@@ -109,37 +109,37 @@ class Report:
         status.spark_workers, status.spark_job = pipeline.workers, pipeline.job_name
 
     def begins(self, batch: Batch) -> None:
-        """The transaction in work is what Seconds_Behind_Master counts from, as in the server."""
+        """Report that a batch begins. As in MySQL, Seconds_Behind_Master counts from the current transaction."""
         self.status.last_event_timestamp = batch.first_timestamp or self.status.last_event_timestamp
         self.state(READING)
 
     def counted(self, retried: int, passed_over: int) -> None:
-        """Written at once when it changed: an operator may be looking at what is going on."""
+        """Count retries and skipped errors. A change is written at once for an operator who watches."""
         status = self.status
         if (retried, passed_over) != (status.retried_transactions, status.passed_over_errors):
             status.retried_transactions, status.passed_over_errors = retried, passed_over
             self.write()
 
     def waiting(self, *, is_cloning: bool = False) -> None:
-        """All that is in the relay log is applied, or all that may be before the next rows of a copy."""
+        """Report that the relay log is applied, or all of it that precedes the next rows of a copy."""
         if not is_cloning:
             self.status.last_event_timestamp = 0
         self._incident.gone()
         self.state(WAITING)
 
     def cloning(self, progress: Mapping[str, Any]) -> None:
-        """Fields of the status; the state that is shown is made of them (ThreadStatus.cloning)."""
+        """Set the fields of a copy, from which `show-status` builds its state (ThreadStatus.cloning)."""
         for name, value in progress.items():
             setattr(self.status, name, value)
         self._file.write_if_older(INTERVAL)
 
     def delaying(self, timestamp: int, remaining_s: int) -> None:
-        """`timestamp`: of the transaction that is held back, whose age Seconds_Behind_Master shows."""
+        """Report the delay. `timestamp`: of the delayed transaction, whose age Seconds_Behind_Master shows."""
         self.status.last_event_timestamp = timestamp
         self.state(DELAYING, remaining_s)
 
     def state(self, words: str, remaining_delay: int | None = None) -> None:
-        """Say what the thread does; a change is written at once, unless two states alternate."""
+        """Set the thread's state. A change is written at once, unless two states alternate."""
         before = self.status.state
         self.status.state, self.status.remaining_delay = words, remaining_delay
         self.status.is_waiting = words in (WAITING, DELAYING)
@@ -149,7 +149,7 @@ class Report:
             self._file.write_if_older(IDLE_INTERVAL if words == before == WAITING else INTERVAL)
 
     def rests(self) -> None:
-        """Write the status file: nothing has come since `waiting`, so the state is true for show-status, too."""
+        """Write the status file: nothing has come since `waiting`, so show-status may show that state."""
         self._file.write_if_changed()
 
     def lock_waits(self, words: str) -> None:
@@ -159,7 +159,7 @@ class Report:
             self._lock_words = words
 
     def spark_waits(self, words: str) -> None:
-        """Show these words in place of the state, from another thread; '' shows the state again."""
+        """Show these words in place of the state; '' shows the state again. Called from another thread."""
         if words:
             self._before_waiting = self._before_waiting or self.status.state
             self.state(words)
@@ -168,11 +168,13 @@ class Report:
             self._before_waiting = ""
 
     def done(self) -> None:
-        """UNTIL is reached, or all is applied that the source had: it stops by itself."""
+        """Report that the applier stops by itself: UNTIL is met, or the transactions that the source had are
+        applied.
+        """
         self.status.is_done = True
 
     def target_is_away(self, error: RplError, pause_s: float, most: int) -> None:
-        """Report that the target is unreachable, in the words that a server's receiver uses for its source."""
+        """Report that the target is unreachable, in the words that MySQL's receiver uses for its source."""
         text = f"error connecting to the target - retry-time: {pause_s:g}  maximum-retries: {most}  message: "
         self._error(error, text)
         self._incident.lasts(error, self.status)
@@ -181,7 +183,7 @@ class Report:
         self.write()
 
     def target_is_back(self) -> None:
-        """The last error is forgotten with the connection, as the receiver does."""
+        """Clear the error of an outage once the target is reachable, as the receiver does."""
         if self.is_away:
             self.is_away = False
             status = self.status
@@ -189,7 +191,7 @@ class Report:
             self.write()
 
     def failed(self, error: RplError) -> None:
-        """The error that ends it, with its way out."""
+        """Report the error that ends the applier, with its hint."""
         error.channel = error.channel or self._channel
         error.hint = way_out(error, copies=self._copies)
         self.status.target_state = error.state if isinstance(error, UnfitTarget) else ""

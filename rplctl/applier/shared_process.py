@@ -1,9 +1,9 @@
-"""One process and one Spark for the appliers of several channels (`start --shared-session`), a thread each.
+"""One process and one Spark for the appliers of several channels (`start --shared-session`), one thread per channel.
 
-Threads share the Spark and nothing else: each channel has its applier, its connection to the target, its lock, status
-and log as in a process of its own. SIGTERM stops those channels whose `stop_path` names this process, all of them when
-none does. Invariant: what ends one channel ends no other: STOP cancels the channel's own jobs, an error is told and the
-others go on; only what ends the process is a crash of all of them. The process ends with its last channel.
+Threads share only the Spark: each channel has its own applier, connection to the target, lock, status and log. SIGTERM
+stops the channels whose `stop_path` names this process, or all channels if none does. Invariant: the end of one channel
+ends no other. STOP cancels only the channel's own jobs, and an error is reported while the other channels continue.
+Only the end of the process is a crash of all channels. The process ends with its last channel.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 
 
 class SharedSpark:
-    """One channel's part in it: see spark.session.ChannelSpark. Its jobs are a group, which shares the cores evenly."""
+    """One channel's part in the shared Spark (see spark.session.ChannelSpark). Its jobs are a group; groups share the
+    cores.
+    """
 
     def __init__(
         self,
@@ -64,7 +66,7 @@ class SharedSpark:
         from py4j.protocol import Py4JError
 
         if self._opened.done() and not self._opened.exception():
-            with contextlib.suppress(Py4JError):  # a JVM that is gone runs no job
+            with contextlib.suppress(Py4JError):  # a JVM that has ended runs no job
                 self._opened.result().cancelJobGroup(self._group)
 
     def serves_others(self) -> bool:
@@ -75,10 +77,10 @@ class SharedSpark:
 
 
 class SharedProcess:
-    """`channels`: what `start` says to each of them, by name."""
+    """The appliers of several channels. `channels`: channel name → the JSON of its start options."""
 
     def __init__(self, datadir: Path, folder: Path, channels: dict[str, str]) -> None:
-        self._name, self._folder = f"{len(channels)} channels", folder  # of this process alone
+        self._name, self._folder = f"{len(channels)} channels", folder  # no other process uses the folder
         self._opened: Future[SparkContext] = Future()
         self._life = JavaLife()
         self.session_config = Config(datadir=datadir)  # the first channel's
@@ -86,7 +88,7 @@ class SharedProcess:
         self._watch = RelayWatch(datadir)
         self._working: set[str] = set()  # channels whose applier has not ended
         self._exit_codes: list[int] = []
-        self._pool: Pool | None = None  # of all channels, where one of them has spark=always
+        self._pool: Pool | None = None  # of all channels, if any of them has spark=always
         self._signals = SignalsOfChannels("applier")
         log_by_thread("applier", {name: Channel(name, datadir).log_path("applier") for name in channels})
         for name, text in channels.items():
@@ -103,7 +105,7 @@ class SharedProcess:
         config = options.on(load_config(datadir, name))
         if not self._appliers:
             self.session_config = config
-        elif config.spark == "auto":  # its batches are jobs, which Spark cleans up after
+        elif config.spark == "auto":  # its batches are Spark jobs, which need Spark's own cleaner
             self.session_config = replace(self.session_config, spark="auto")
         channel = Channel(name, config.datadir)
         channel.stop_path.unlink(missing_ok=True)
@@ -118,9 +120,9 @@ class SharedProcess:
         return Applier(config, channel, options, spark, self._watch)
 
     def run(self) -> int:
-        """Serve until the last channel has ended; return the exit code of the first that ended with an error.
+        """Serve until the last channel has ended. Return the exit code of the first channel that ended with an error.
 
-        Raises the error with which Spark did not start, after each channel has reported it.
+        Raises the error with which Spark failed to start, after each channel has reported it.
         """
         self._working.update(self._appliers)
         threads = [threading.Thread(target=self._serve, args=(name,), name=name) for name in self._appliers]
@@ -142,7 +144,7 @@ class SharedProcess:
         return next(iter(self._exit_codes), 0)
 
     def stop(self) -> None:
-        """From any thread, again without effect."""
+        """Stop the channels that the signal is meant for. Any thread may call this method, and more than once."""
         for channel, words in self._signals.meant(
             Channel(name, self.session_config.datadir) for name in self._appliers
         ).items():

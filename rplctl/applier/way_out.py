@@ -1,7 +1,7 @@
-"""The way out of every stop of the applier: what its operator does next, and what that costs (design D22).
+"""The hint for every error that ends the applier: the operator's next action, and what it costs (design D22).
 
 Invariants: no error ends the applier without a hint; a hint that names `rplctl skip` says that the whole transaction is
-left out; its commands are those of the channel that stopped.
+skipped; its commands are those of the channel that stopped.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 from rplctl import mysql_errors as er
 from rplctl.errors import OR_SKIP, RelayLogError, RplError, for_channel
 
-# the option is this start's alone; what differs then is found and repaired, also where other rows were passed over
+# The option is for this start only. verify and repair then handle all rows that differ, also those of other errors
 BACK_TO_EQUAL = (
     "RPLCTL_REPLICA_EXEC_MODE=IDEMPOTENT rplctl start --until-synced; rplctl verify; rplctl repair; rplctl verify; "
     "rplctl start"
@@ -47,7 +47,7 @@ _BY_NUMBER = {
     er.BINLOG_UNSAFE_STATEMENT: f"set binlog_format=ROW on the source, and copy its tables again{OR_SKIP}",
     er.CONSTRAINT_FAILED: _CHECKED,
 }
-# the table is not what the log needs: its events are left out until the copy is there
+# The table does not match the log; its events are skipped until a copy replaces the table
 BY_COPY = frozenset({er.NO_SUCH_TABLE, er.SLAVE_CONVERSION_FAILED, er.TABLE_EXISTS_ERROR, er.BAD_FIELD_ERROR})
 _SOME_TABLE: Final = "DB.TABLE"
 _COPY_TABLE: Final = (
@@ -61,8 +61,9 @@ _OTHERWISE = f"repair the cause of the error on the target or the source, then r
 
 
 def way_out(error: RplError, *, copies: bool = True) -> str:
-    """The hint of an error that ends the applier: its own, else by its number. `copies`: False of a lake, which takes
-    no copy of a table.
+    """Return the hint for an error that ends the applier: the error's own, or else the one for its number.
+
+    `copies`: False for a lake, which supports no copy of a table.
     """
     if copies and error.errno in BY_COPY:
         own = f"\n{error.hint}" if error.hint else ""
@@ -75,7 +76,7 @@ def way_out(error: RplError, *, copies: bool = True) -> str:
 
 
 def _shown(table: tuple[str, str] | None) -> str:
-    """The table as an argument of `--tables`, which splits at commas and points."""
+    """Return the table as an argument of `--tables`, which splits at commas and points."""
     if table is None or any("," in name or "." in name for name in table):
         return _SOME_TABLE
     return shlex.quote(".".join(table))

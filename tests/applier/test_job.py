@@ -187,5 +187,5 @@ def test_with_auto_spark_begins_for_a_large_log_or_where_the_operator_set_it(
 
 def test_a_java_that_is_none_is_told_before_spark_is_wanted(channel: Channel) -> None:
     config = Config(datadir=channel.datadir, spark="auto", java_home=str(channel.datadir))
-    with pytest.raises(ConfigError, match="holds no working bin/java"):
+    with pytest.raises(ConfigError, match="has no working bin/java"):
         Applier(config, channel, StartOptions(until_source=demo_groups().end_source)).run()

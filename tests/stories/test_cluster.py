@@ -145,7 +145,7 @@ def test_workers_that_see_the_archive_read_it_and_no_bytes_of_it_travel(
     cluster.start_worker([replica.datadir])
     replica.run("start", "--until-synced", *cluster.start_options)
     assert_same_tables(source, replica, "shop")
-    assert f"executors read {archive}" in replica.logs() and "bytes of the relay log travel" not in replica.logs()
+    assert f"executors read {archive}" in replica.logs() and "the relay log's bytes are sent" not in replica.logs()
 
 
 def password_file(folder: Path) -> Path:
@@ -193,7 +193,7 @@ for changes in log.load("{archive}"), live.load("mysql://{USER}@{HOST}:{source.p
     for (outcome, text), folder in zip(told, (archive, spool), strict=True):
         assert outcome == "refused"
         assert f"{folder}/" in text and "No such file" in text
-        assert "every executor must see the logs under this path (those of a live server under option spool)" in text
+        assert "make the logs available under this path on every executor" in text
         assert "option carry=true" in text
     sent = query(code.replace(".format(", '.option("carry", "true").format('), tmp_path / "sent", cluster.properties)
     counts = query(code, tmp_path / "here", {})
@@ -242,7 +242,7 @@ def test_compressed_transactions_and_what_a_large_one_unfolds_to_travel(
     load.finish()
     replica.wait_synced(source)
     assert_same_tables(source, replica, "shop")
-    assert "bytes of the relay log travel" in replica.logs()
+    assert "the relay log's bytes are sent" in replica.logs()
     replica.run("stop")
 
 
@@ -265,7 +265,7 @@ def test_jobs_that_travel_fit_into_the_memory_of_the_applier_and_of_an_executor(
     replica.run("start", *cluster.start_options)
     replica.wait_synced(source)
     assert source.sql("CHECKSUM TABLE big", "shop") == target.sql("CHECKSUM TABLE big", "shop")
-    assert "bytes of the relay log travel" in replica.logs() and "memory" not in replica.logs()
+    assert "the relay log's bytes are sent" in replica.logs() and "memory" not in replica.logs()
 
 
 @pytest.mark.torture

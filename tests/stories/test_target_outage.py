@@ -364,7 +364,7 @@ def test_a_process_that_waits_for_its_target_ends_within_two_seconds(
                 os.kill(pid, signal.SIGTERM)
             wait_until(lambda: replica.pid("applier") != pid, 60)
             assert (time.monotonic() - began) / slowness() < 2 + (SLOW_START_S if how == "stop" else 0)
-            assert "while the target was away" in replica.channel.log_path("applier").read_text()
+            assert "while the target was unreachable" in replica.channel.log_path("applier").read_text()
             status = read_status(status_path)
             assert status.state == "" and "error connecting to the target" in status.last_error
         finally:

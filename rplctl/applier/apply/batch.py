@@ -1,7 +1,8 @@
-"""One batch into the target: the strategies in turn, and what is tried again (design D2).
+"""Applies one batch to the target: tries the strategies in turn, and repeats attempts after transient errors (design
+D2).
 
-Invariant: `info` is the position that is committed in the target and `catalog` the table models valid there; both move
-only after a COMMIT. strategy.py says which strategy takes a batch that another one rejects.
+Invariant: `info` is the position that is committed in the target, and `catalog` has the table models that are valid at
+this position. Both change only after a COMMIT. strategy.py says which strategy takes a batch that another one rejects.
 """
 
 from __future__ import annotations
@@ -54,15 +55,17 @@ if TYPE_CHECKING:
     from rplctl.target.lake import LakeTarget
 
 RETRY_PAUSE_SECONDS = 1.0
-LOGGED = np.array([GroupKind.CONTROL, GroupKind.ROWS, GroupKind.ORDERED])  # a lake keeps them as they are
-KEEPS_CONNECTION = frozenset({er.LOCK_WAIT_TIMEOUT, er.LOCK_DEADLOCK})  # rolled back, and that is all
+LOGGED = np.array([GroupKind.CONTROL, GroupKind.ROWS, GroupKind.ORDERED])  # groups that a lake stores as changes
+KEEPS_CONNECTION = frozenset({er.LOCK_WAIT_TIMEOUT, er.LOCK_DEADLOCK})  # these roll back, but keep the connection
 
 log = logging.getLogger(__name__)
 
 
 class BatchApplier:
-    """`bulk`: the first strategy, which also knows how much a batch takes. `retried`: attempts after transient errors,
-    each reported to `on_retry`.
+    """Applies the batches of one connection.
+
+    `bulk`: the applier of the first strategy, which also sets the size of a batch. `retried`: the number of attempts
+    after transient errors, each of which is reported to `on_retry`.
     """
 
     def __init__(  # noqa: PLR0913 - the parts of one applier
@@ -147,7 +150,7 @@ class BatchApplier:
         return self._tables.statements is not None
 
     def close(self) -> None:
-        """End with what was begun ahead; the target and Spark are the caller's."""
+        """End the jobs that were started in advance. The caller closes the target and Spark."""
         self.bulk.close()
         if self._store.branches is not None:
             self._store.branches.close()
@@ -163,7 +166,7 @@ class BatchApplier:
         self.bulk.rules = replace(self.bulk.rules, waiting=waiting)
 
     def learned(self, models: Mapping[TableName, TableModel | None], databases: Mapping[str, DatabaseModel]) -> None:
-        """Adopt tables that were committed without the source's DDL: created, or dropped (None)."""
+        """Adopt tables that were created, or dropped (None), without the source's DDL."""
         catalog = self._tables.catalog
         if self._tables.statements is not None:
             self._tables.statements.remade(models)
@@ -172,10 +175,11 @@ class BatchApplier:
         self.bulk.forget_tables()
 
     def apply(self, batch: Batch, meanwhile: Callable[[], None] = lambda: None) -> int:
-        """Apply and commit; the number of row changes. Transient errors are tried again `replica_transaction_retries`
-        times, then one transaction at a time, so that it stops at the one that cannot be had. Raises Stopped.
+        """Apply and commit the batch, and return the number of row changes.
 
-        `meanwhile`: called when the last of it begins to be decoded; not at all if that moment does not come.
+        A transient error is retried `replica_transaction_retries` times. After a lock error, the applier then tries the
+        transactions one at a time, and stops at the one that fails. `meanwhile` is called when the last job of the
+        batch begins to be decoded, if that happens. Raises Stopped.
         """
         self.bulk.meanwhile = meanwhile
         begun = self.info
@@ -195,8 +199,8 @@ class BatchApplier:
         return self._carry_out(each_alone(batch.left(begun, self.info), self.interrupter.check))
 
     def _pause(self, error: TargetError) -> None:
-        """Wait before the next attempt, with a connection and connections of workers that can be used."""
-        log.warning("tried again in %g s: %s (%d)", RETRY_PAUSE_SECONDS, error.message, error.errno)
+        """Wait before the next attempt, and reopen connections that cannot be used."""
+        log.warning("the next attempt is in %g s: %s (%d)", RETRY_PAUSE_SECONDS, error.message, error.errno)
         self.retried += 1
         self.on_retry(error)
         if error.errno not in KEEPS_CONNECTION:
@@ -207,7 +211,7 @@ class BatchApplier:
         self.interrupter.check()
 
     def _planned(self, batch: Batch) -> Iterator[Work]:
-        """Yield the batch with its first strategy; in parts, where it unpacks to too many bytes."""
+        """Yield the batch with its first strategy, in parts if it unpacks to too many bytes."""
         check_passed_over(batch)
         if batch.kind is BatchKind.SKIP:
             yield Work(Strategy.PASS_OVER, batch)
@@ -224,7 +228,7 @@ class BatchApplier:
                     yield Work(Strategy.IN_ORDER if part.kind is BatchKind.COMMIT_GROUP else Strategy.BULK, part)
 
     def _carry_out(self, planned: Iterator[Work]) -> int:
-        """Apply the planned work in its order; work that is rejected is replaced (strategy.py)."""
+        """Apply the planned work in order, and return the number of row changes. strategy.py replaces rejected work."""
         changes, waiting = 0, [planned]
         while waiting:
             work = next(waiting[-1], None)
@@ -238,7 +242,7 @@ class BatchApplier:
         return changes
 
     def _attempt(self, work: Work) -> Applied | Rejected:
-        """Apply a batch by one strategy. Raises transient errors, Stopped, and each error of ALONE."""
+        """Apply a batch by one strategy. Raises transient errors, Stopped, and every error of strategy ALONE."""
         batch = work.batch
         match work.strategy:
             case Strategy.PASS_OVER:
@@ -254,8 +258,8 @@ class BatchApplier:
                 return outcome_of(partial(self.bulk.apply, batch, commit), batch)
 
     def _pass_over(self, batch: Batch) -> int:
-        """Move the position. A dump by GTID begins with the log's start again: that is no transaction, so the position
-        does not go back for it.
+        """Move the position. A dump by GTID begins with the start of the log again; the position does not go back for
+        that.
         """
         if batch.transaction_count or not batch.source_position.is_before(self.info.exec_position):
             self._committer.commit(batch, lambda: None, self.bulk.rules, how=self._committer.positions_follow)

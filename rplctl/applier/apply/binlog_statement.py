@@ -1,9 +1,9 @@
-"""A rows event for MySQL's BINLOG statement, cut where the server's own applier would take one row for another.
+"""Splits a rows event for MySQL's BINLOG statement, if the server's applier would confuse rows of it.
 
-Without a usable key MySQL looks an event's rows up in a hash that knows nothing of BLOB, JSON and GEOMETRY: of rows
-alike in all else it changes the wrong one, or finds none; and one that an event changes twice keeps the first BLOB (a
-MySQL 9.7 replica does so without a word). Invariant: the parts hold the event's rows, each once, in its order; within a
-part each row, as it was, differs in what the hash knows from all before it, as they were and as they became.
+Without a usable key MySQL finds the rows of an event by a hash that ignores BLOB, JSON and GEOMETRY values. If rows
+differ only in such values, MySQL changes the wrong row, or finds none. If an event changes such a row twice, the row
+keeps the first BLOB (MySQL 9.7 does so without an error). Invariant: the parts contain each row of the event once, in
+order. Within a part, the hashed values of each before image differ from those of all images of the rows before it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ _NOT_HASHED = of_trait(COUNTED)
 
 
 def split_by_kind(piece: EventRun, table_map: TableMap, model: TableModel) -> Iterator[bytes]:
-    """The last event of `piece`, a rows event of `table_map`: whole, or in parts that end with its checksum's bytes."""
+    """Return the last event of `piece`, a rows event of `table_map`: whole, or in parts, each with the checksum's
+    bytes.
+    """
     raw, events = piece.event(len(piece.types) - 1), piece.rows_events()
     if events.kind[0] == INSERT:
         return iter([raw])
@@ -42,7 +44,10 @@ def split_by_kind(piece: EventRun, table_map: TableMap, model: TableModel) -> It
 
 
 def _alike(images: Images, hashed: list[int]) -> Iterator[int]:
-    """Rows that are, as they were, like another before or after its change, since the row yielded before."""
+    """Yield the rows at which a new part must begin.
+
+    The before image of such a row has the same hashed values as an image of an earlier row of the part.
+    """
     seen: set[tuple[bytes | int, ...]] = set()
     for row, (before, after) in enumerate(zip(images.before.tolist(), images.after.tolist(), strict=True)):
         values = _values(images, before, hashed)
@@ -50,19 +55,22 @@ def _alike(images: Images, hashed: list[int]) -> Iterator[int]:
             seen.clear()
             yield row
         seen.add(values)
-        if after >= 0:  # what an image lacks has not changed
+        if after >= 0:  # a column that the after image lacks has not changed
             changed = zip(_values(images, after, hashed), values, strict=True)
             seen.add(tuple(old if new == NOT_IN_IMAGE else new for new, old in changed))
 
 
 def _values(images: Images, image: int, columns: list[int]) -> tuple[bytes | int, ...]:
-    """Cells, or what stands for one that is not there."""
+    """Return the bytes of the cells; for a cell that is missing, its negative marker."""
     places = zip(images.cell_start[image, columns].tolist(), images.cell_length[image, columns].tolist(), strict=True)
     return tuple(images.data[at : at + length].tobytes() if at >= 0 else at for at, length in places)
 
 
 def _row_starts(images: Images, begin: int, json_columns: int) -> list[int]:
-    """Offset of each row; `json_columns` of the table where after images say how theirs are written, else -1."""
+    """Return the offset of each row.
+
+    `json_columns`: the table's number of JSON columns if each after image begins with flags for partial JSON, else -1.
+    """
     starts, at = [], begin
     for before, after in zip(images.before.tolist(), images.after.tolist(), strict=True):
         starts.append(at)
@@ -75,7 +83,7 @@ def _row_starts(images: Images, begin: int, json_columns: int) -> list[int]:
 
 
 def _end_of(images: Images, image: int, at: int) -> int:
-    """Return where an image ends whose NULL bits begin at `at`."""
+    """Return the offset of the end of an image whose NULL bits begin at `at`."""
     places = images.cell_start[image]
     present = places >= 0
     if present.any():

@@ -1,7 +1,7 @@
-"""One batch as net changes, job after job, in one transaction of the target (design D1, D2).
+"""Applies one batch as net changes, job after job, in one transaction of the target (design D1, D2).
 
-Spark decodes a job while the target takes the one before, and begins ahead with what comes next.
-Invariant: the batch is committed as a whole or not at all; what does not fit in bulk is raised before the COMMIT.
+Spark decodes a job while the target applies the job before it, and starts to decode the next batch in advance.
+Invariant: the batch is committed as a whole or not at all; changes that do not fit in bulk raise before the COMMIT.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ from rplctl.target.base import CountMismatch, KeylessMismatch, TableChunk, Targe
 if TYPE_CHECKING:
     from rplctl.target.base import TwoPhaseTarget
 
-LARGEST_UNPACKED = 64 << 20  # bytes of compressed transactions, unfolded, that are decoded together
-WORTH_A_BRANCH = 1000  # rows that another connection may take off the first one's
-# errors of one branch that another may be the reason of: locks, and rows of its tables that are not to be seen yet
+LARGEST_UNPACKED = 64 << 20  # unpacked bytes of compressed transactions that are decoded together
+WORTH_A_BRANCH = 1000  # least number of rows for a second worker connection
+# errors that another worker connection may cause: its locks, and its rows that are not yet visible
 _IN_THE_WAY = frozenset({er.LOCK_WAIT_TIMEOUT, er.LOCK_DEADLOCK, er.ROW_IS_REFERENCED_2, er.NO_REFERENCED_ROW_2})
 
 log = logging.getLogger(__name__)
 
 
 class BulkApplier:
-    """`size`: of batches and jobs. `meanwhile`: called once, when the last of a batch begins to be decoded."""
+    """Applies batches as net changes. `size`: the sizes of batches and jobs. `meanwhile`: see `BatchApplier.apply`."""
 
     def __init__(  # noqa: PLR0913 - the parts of one applier
         self,
@@ -63,7 +63,9 @@ class BulkApplier:
         in_xa: bool,
         branches: Branches | None = None,
     ) -> None:
-        """`in_xa`: all is applied in transactions that are prepared. `branches`: who else applies it."""
+        """`in_xa`: the target's transactions are prepared (XA). `branches`: the worker connections, if there
+        are any.
+        """
         self._spool_folder = channel.spool_folder
         self._target = target
         self._tables = tables
@@ -75,7 +77,7 @@ class BulkApplier:
         self._unpacked_bytes = min(LARGEST_UNPACKED, config.max_batch_bytes)
         self._branches = branches
         self._groups = TableGroups(branches.count if branches is not None else 1)
-        self._is_split = False  # the batch in work
+        self._is_split = False  # True if worker connections share the current batch
         self._has_learnt = False
         self._ahead: Prefetch[list[TableChunk]] = Prefetch(RplError, Inconsistent)
         self.meanwhile: Callable[[], None] = lambda: None
@@ -90,50 +92,54 @@ class BulkApplier:
         return self._target.bulk_rows
 
     def forget_tables(self) -> None:
-        """DDL was committed: what was found out about tables holds no more."""
+        """Forget the results of checks of tables: DDL was committed."""
         self._checked: set[TableName] = set()
-        self._one_by_one_tables: frozenset[TableName] = frozenset()  # without a key, and no bags
-        self._multisets: set[TableName] = set()  # without a key, and rows that are alike are the same to the target
+        self._one_by_one_tables: frozenset[TableName] = frozenset()  # keyless tables that cannot be multisets
+        self._multisets: set[TableName] = set()  # keyless tables in which the target treats equal rows alike
 
     def count(self, by_spark: int, by_driver: int) -> None:
-        """Count row changes that are committed, by what decoded them."""
+        """Count committed row changes that Spark tasks or this process decoded."""
         self.rows_by_spark += by_spark
         self.rows_by_driver += by_driver
 
     def close(self) -> None:
-        """End with what was begun ahead."""
+        """End the jobs that were started in advance."""
         self._ahead.close()
 
     def learn_tables(self, batch: Batch) -> None:
-        """Learn tables before the first batch is decoded: a job that meets a table which the catalog lacks is lost."""
+        """Learn the tables of the first batch before it is decoded, because a job that meets an unknown table must be
+        repeated.
+        """
         if self._tables.statements is None or self._tables.catalog.tables or batch.kind is not BatchKind.BULK:
             return
-        if self._has_learnt:  # and the target has none of those: they are left out
+        if self._has_learnt:  # the target has none of the tables, so their rows are skipped
             return
         self._has_learnt = True
         piece = min(batch.end, batch.start + SMALLEST_SPLIT)
-        with suppress(RplError):  # met again in its turn
+        with suppress(RplError):  # raised again when the batch is applied
             named = named_tables(batch.groups.data, batch.start, piece, batch.description)
             self._tables.know(named)
 
     def expect(self, groups: RelayGroups, stop: int, per_commit: Callable[[], int]) -> None:
-        """Begin to decode the first `stop` of these groups, which come next (from any thread)."""
+        """Start to decode the first batch of the next groups, of which `stop` are due. Any thread may call
+        this method.
+        """
         planned = plan_batches(groups, stop, has_rollbacks=self._tables.statements is not None, per_commit=per_commit)
         batch = next(planned, None)
         if batch is not None and batch.kind is BatchKind.BULK and not batch.unpacks:
             self._begin(next(self._jobs(relay_log_range(batch))))
 
     def apply(self, batch: Batch, commit: Callable[..., None]) -> int:
-        """Decode and apply job by job, in one transaction: memory depends on the size of a job, not of the batch.
+        """Decode and apply job by job, in one transaction: the memory depends on the size of a job, not of the batch.
 
-        `commit` executes its argument in that transaction. Raises Inconsistent, NotTransactional, KeylessMismatch
-        or CountMismatch if the batch does not fit in bulk, ConflictingGroups if it may fit now. Then nothing of
-        the batch is applied.
+        `commit` executes its argument in that transaction. Raises Inconsistent, NotTransactional, KeylessMismatch or
+        CountMismatch if the batch does not fit in bulk, ConflictingGroups if another attempt may succeed. Nothing of
+        the batch is applied then.
         """
         try:
             return self._apply(batch, commit)
         except KeylessMismatch as error:
-            log.info("%s; from here on they are changed one by one", error)
+            log.info("%s; from here on, its rows are changed one by one", error)
             self._one_by_one_tables |= {error.table}
             raise
 
@@ -152,32 +158,34 @@ class BulkApplier:
                     self._apply_chunks(chunks)
                     changes += sum(chunk.change_count for chunk in chunks)
                     by_spark += sum(chunk.change_count for chunk in chunks if chunk.by_spark)
-                    chunks = None  # before the next ones come
+                    chunks = None  # frees the memory before the next job
                     chunks = next(decoded, None)
                     if chunks is not None and self._check_bulk(chunks) and not unchecked:
-                        raise Inconsistent("rows with foreign_key_checks=0 behind others")
+                        raise Inconsistent("rows with foreign_key_checks=0 after other rows")
 
             try:
                 how = How.PARALLEL if self._is_split else How.TOGETHER
                 commit(apply_jobs, foreign_keys=not unchecked, how=how)
             except (CountMismatch, TargetError) as error:
                 if not (self._groups.are_shared and _is_conflict(error)):
-                    raise  # of one connection alone: the position's row may be held by somebody, too
+                    raise  # one connection applied all, so another session holds the lock
                 names = ", ".join(map(".".join, self._groups.join_changed()))
-                log.warning("%s: one connection commits these tables from here on, for two had: %s", names, error)
+                log.warning(
+                    "%s: one connection commits these tables from now on, because two conflicted: %s", names, error
+                )
                 raise ConflictingGroups(str(error)) from error
         self.count(by_spark, changes - by_spark)
         return changes
 
     def _decoded(self, events: EventRange) -> Iterator[list[TableChunk]]:
-        """Job by job; while the target is busy with one, the next is decoded."""
+        """Yield the chunks of job after job. The next job is decoded while the target applies one."""
         changes, size = 0, events.end - events.start
         following = self._jobs(events)
         job = next(following, None)
         if job is not None and job[-1].end == events.end:
             self._last_begins()
         while job is not None:
-            catalog = self._tables.know([])  # a statement may have changed tables since
+            catalog = self._tables.know([])  # a statement may have changed tables since the last job
             chunks = self._ahead.take((job, catalog))
             if chunks is None:
                 chunks = self._decode(job)
@@ -192,7 +200,7 @@ class BulkApplier:
                 self.size.decoded(size, changes * size // done)
                 self._last_begins()
             yield chunks
-            del chunks  # before the next ones come
+            del chunks  # frees the memory before the next job
 
     def _last_begins(self) -> None:
         meanwhile, self.meanwhile = self.meanwhile, lambda: None
@@ -221,9 +229,10 @@ class BulkApplier:
             return self._pipeline.decode(splits, self._tables.find(error))
 
     def _check_bulk(self, chunks: list[TableChunk]) -> bool:
-        """Check that the tables take these chunks in bulk; True if the target's foreign keys must be off.
+        """Check that the tables take these chunks in bulk. True if the target's foreign key checks must be off.
 
-        Raises TargetError if a table does not fit; NotTransactional, Inconsistent, KeylessMismatch if bulk cannot be.
+        Raises TargetError if a table does not match its model; NotTransactional, Inconsistent, KeylessMismatch if bulk
+        is impossible.
         """
         models = self._tables.catalog.tables
         changed = {(chunk.database, chunk.table) for chunk in chunks}
@@ -244,7 +253,7 @@ class BulkApplier:
         if name in self._multisets:
             return
         if not self._target.takes_multisets(model):
-            raise KeylessMismatch(*name, "the target has more of them than the source")
+            raise KeylessMismatch(*name, "the target's table has a column, trigger or key of its own")
         self._multisets.add(name)
 
     def _apply_chunks(self, chunks: list[TableChunk]) -> None:
@@ -264,7 +273,7 @@ class BulkApplier:
 
 
 def pieces_to_apply(chunks: list[TableChunk]) -> Iterator[list[TableChunk]]:
-    """Yield the chunks that are applied together, in order; each piece names a table once, as a split does."""
+    """Yield the chunks that are applied together, in order. Each piece names a table once, as a split does."""
     by_split: list[list[TableChunk]] = []
     for chunk in chunks:
         if not by_split or any((c.database, c.table) == (chunk.database, chunk.table) for c in by_split[-1]):
@@ -274,5 +283,5 @@ def pieces_to_apply(chunks: list[TableChunk]) -> Iterator[list[TableChunk]]:
 
 
 def _is_conflict(error: CountMismatch | TargetError) -> bool:
-    """True if the batch may fit when one connection applies it."""
+    """True if the batch may succeed on one connection."""
     return not isinstance(error, KeylessMismatch) if isinstance(error, CountMismatch) else error.errno in _IN_THE_WAY

@@ -1,9 +1,9 @@
 """Foreign key actions that the target cannot follow: on generated columns, and from parents without a key.
 
-Servers compute a virtual column again when ON UPDATE CASCADE or SET NULL changes a column of its expression. Except
-for MySQL 9.6 and later, they do not log the new value; here the column is a plain one. InnoDB lets a foreign key refer
-to columns that are not a unique key; no other target can have such a foreign key. Invariant: after a change of a
-parent, the rows of its children are as on the source, or the change is refused before it is made.
+Servers recompute a virtual column if ON UPDATE CASCADE or SET NULL changes a column of its expression. Servers other
+than MySQL 9.6 and later do not log the new value; on the target, the column is a plain column. InnoDB permits foreign
+keys to columns that are not a unique key; no other target can have such a foreign key. Invariant: after a change of a
+parent row, its child rows equal those of the source, or the applier refuses the change before it makes it.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from rplctl.target.ddl_parts import is_enforceable, quote
 class Cascade:
     """The foreign key actions that follow changes of one parent table.
 
-    `referenced`: its columns to which foreign keys with actions refer. `stale`: by table, the generated columns of
-    other rows that the actions may leave outdated. `lost`: the foreign keys with actions that the target does not have.
+    `referenced`: the parent's columns that foreign keys with actions refer to. `stale`: for each table, the generated
+    columns of other rows that the actions may leave outdated. `lost`: foreign keys with actions that the target lacks.
     """
 
     referenced: frozenset[int]
@@ -37,7 +37,7 @@ class Cascade:
     lost: tuple[tuple[TableModel, ForeignKey], ...] = ()
 
     def follows(self, change: RowChange) -> bool:
-        """True if foreign keys act on the change; an old value that the image lacks may have been a different one."""
+        """True if foreign keys act on the change. A column without an old value in the image counts as changed."""
         if not (self.stale or self.lost) or change.before is None:
             return False
         if change.kind is ChangeKind.DELETE or change.after is None:
@@ -49,8 +49,8 @@ class Cascade:
     def refuse_unknown(self, target: Target, position: str) -> None:
         """Refuse a change whose effect on other rows is unknown.
 
-        Raises RplError 1364 if rows have a column whose expression is not computed here, 1451 if a foreign key that the
-        target does not have may act on rows.
+        Raises RplError 1364 if rows have a column whose expression rplctl cannot compute, 1451 if a foreign key that
+        the target lacks may act on rows.
         """
         for model, key in self.lost:
             if not dialect_of(target.kind).follows_foreign_keys or _has_rows(target, model, key.columns):
@@ -103,7 +103,9 @@ def _ddl(target: Target) -> Ddl:
 
 
 def cascade_of(catalog: Catalog, parent: TableModel, *, are_followed: bool = True) -> Cascade:
-    """Return what follows changes of rows of `parent`. `are_followed`: by the target, where it has the foreign key."""
+    """Return the foreign key actions that follow changes of rows of `parent`. `are_followed`: by a target with such
+    keys.
+    """
     reached = {(parent.database, parent.name)}
     models = [model for model in catalog.tables.values() if any(key.acts for key in model.foreign_keys)]
     while more := {(m.database, m.name) for m in models if any(_points(k, reached) for k in m.foreign_keys)} - reached:
@@ -122,7 +124,7 @@ def _points(key: ForeignKey, tables: set[tuple[str, str]]) -> bool:
 
 
 def _made_of_keys(model: TableModel, reached: set[tuple[str, str]]) -> Iterator[int]:
-    """Generated columns over those that a foreign key to a table reached changes."""
+    """Yield the generated columns whose expression has a column of a foreign key to one of the tables `reached`."""
     keys = {name.casefold() for key in model.foreign_keys if _points(key, reached) for name in key.columns}
     for number, column in enumerate(model.columns):
         if keys & names_in(column.generated or ""):
@@ -131,8 +133,8 @@ def _made_of_keys(model: TableModel, reached: set[tuple[str, str]]) -> Iterator[
 
 def _unknown(model: TableModel, column: str, position: str) -> RplError:
     return RplError(
-        f"A foreign key changes rows of table {model.qualified_name}, and the generated column '{column}' with them, "
-        "whose value only the source knows",
+        f"a foreign key changes rows of table {model.qualified_name}, and only the source knows the new value of "
+        f"their generated column '{column}'",
         errno=er.NO_DEFAULT_FOR_FIELD,
         position=position,
         hint=f"make the transaction's changes on the target by hand, {THEN_SKIP}{OR_EXCLUDE}",
@@ -142,8 +144,8 @@ def _unknown(model: TableModel, column: str, position: str) -> RplError:
 def _lost(model: TableModel, key: ForeignKey, position: str) -> RplError:
     parent = f"{key.ref_database}.{key.ref_table}"
     return RplError(
-        f"Foreign key '{key.name}' of table {model.qualified_name} changes its rows with those of {parent}, and the "
-        f"target does not follow it: it has no foreign keys, or the columns ({', '.join(key.ref_columns)}) are no "
+        f"the target cannot follow foreign key '{key.name}', which changes rows of table {model.qualified_name} with "
+        f"those of {parent}: the target has no foreign keys, or the columns ({', '.join(key.ref_columns)}) are not a "
         "unique key",
         errno=er.ROW_IS_REFERENCED_2,
         position=position,

@@ -1,9 +1,9 @@
-"""The loading end of a copy (`rplctl clone`): chunk files → rows of the target, at their place of the source's log.
+"""Loads chunk files of a copy (`rplctl clone`) into the target, at their position of the source's log.
 
-A snapshot's rows are loaded while the applier stands at its place L exactly, with all its tables' events up to there
-left out: rows and events never meet, so what follows is strict from the first event on, foreign keys included. By GTID
-a channel is at L when it has applied all that was logged before L, and nothing else, whichever server it came from.
-Invariant: a chunk and its ledger row are one transaction, which looks at the position itself; a crash loads none twice.
+Rows are loaded while the applier stays exactly at the snapshot's low watermark L. All events of its tables before L
+were skipped, so rows and events never overlap, and all later events are applied strictly, with foreign keys. A channel
+with GTIDs is at L if it has applied exactly the transactions that were logged before L, from any server. Invariant: a
+chunk and its row of the clone state are one transaction that checks the position; none is loaded twice.
 """
 
 from __future__ import annotations
@@ -62,14 +62,14 @@ from rplctl.target import mapped_errors, statement_target
 from rplctl.target.base import CountMismatch, TableChunk, Target, no_such_table
 from rplctl.target.registry import dialect_of
 
-_MOST_AHEAD: Final = 32 << 20  # bytes of a chunk that is decoded before its turn
+_MOST_AHEAD: Final = 32 << 20  # largest chunk, in bytes, that is decoded before its turn
 _NAMES: Final = ("Database_name", "Table_name", "Source_database", "Family", "Expected_rows", "Expected_bytes")
 ReadChunk = tuple[ChunkFile, Iterable[DecodedRows]]
 log = logging.getLogger(__name__)
 
 
 class CloneLoader:
-    """Loads a copy over one connection to the target. Made before the first batch: it says what `work` excludes."""
+    """Loads a copy on one connection. Create it before the first batch: it sets the tables that `work` excludes."""
 
     def __init__(  # noqa: PLR0913 - the parts of one loader
         self,
@@ -82,27 +82,27 @@ class CloneLoader:
         *,
         by_gtid: bool,
     ) -> None:
-        """The reading end gets to know what is left to copy. Raises TargetError, OSError."""
+        """Read the clone state, and write the plan for the cloner. Raises TargetError, OSError."""
         self._channel, self._target, self._store, self._work = channel, target, store, work
         self._pipeline = pipeline
         self._by_gtid = by_gtid
         self._rules = ReplicationFilter.from_config(config)
         self._folder, self._server = CloneFolder(channel), statement_target(target)
         self._models: dict[TableName, TableModel] = {}  # of the snapshot that is being loaded
-        self._keyed: set[int] = set()  # of its tables those that wait for no keys
-        self._begun = 0  # the epoch whose tables are made, and nothing has failed since
+        self._keyed: set[int] = set()  # numbers of its tables that have all their keys
+        self._begun = 0  # the epoch whose tables were created just now; 0 after a failure
         self._stop = work.interrupter.stop
         self._loaders = Loaders(target)
         self._ahead: Prefetch[ReadChunk] = Prefetch(RelayLogError, OSError)
-        self.until = Until()  # where the next rows are wanted
+        self.until = Until()  # the position at which the next rows are loaded
         self._counting = threading.Lock()
-        self.rows_by_spark = self.rows_by_driver = 0  # that are committed, by what decoded them
+        self.rows_by_spark = self.rows_by_driver = 0  # committed rows, by the process that decoded them
         self._speed, self._tries = CloneSpeed(), Tries()
         self._read_clone_state()
         self._plan()
 
     def look(self) -> None:
-        """The operator, or a statement, may have asked for more tables. Raises as `__init__`."""
+        """Read the clone state again: an operator or a statement may have added tables. Raises TargetError, OSError."""
         self._read_clone_state()
         self._forget()
         self.until = Until()
@@ -126,12 +126,12 @@ class CloneLoader:
 
     @property
     def stands(self) -> bool:
-        """The applier is where the next rows are wanted: no event comes before them."""
+        """True if the applier is at the position of the next rows, so that no event comes before them."""
         return self.is_open and self.until == self._here()
 
     @property
     def _is_behind(self) -> bool:
-        """A statement drew more tables in."""
+        """True if a statement has added tables to the copy."""
         return not self._work.left_out <= self._left_out.union(self._waiting)
 
     def status(self) -> dict[str, Any]:
@@ -146,7 +146,7 @@ class CloneLoader:
         self._work.leave_out(self._left_out.union(self._waiting))
 
     def step(self) -> bool:
-        """Load what is due; True when something was done. Raises TargetError, LockBusy."""
+        """Load the rows that are due. True if anything was loaded or removed. Raises TargetError, LockBusy."""
         if self._is_behind:
             self.look()
         self.until = Until()
@@ -162,7 +162,7 @@ class CloneLoader:
             if side == 0:
                 self.until = self._here()
             return side == 0 and self._load_next(found, rows)
-        if self._folder.is_held:  # nothing more than what is applied
+        if self._folder.is_held:  # the cloner wants the applier to stay here while it opens a snapshot
             self.until = self._here()
         return False
 
@@ -171,9 +171,7 @@ class CloneLoader:
         return Until("relay_pos", here.log_name, here.log_pos)
 
     def _side(self, found: Snapshot) -> int:
-        """Return where the applier is relative to the snapshot: -1 before its position, 0 at it, 1 past it. By
-        position, only a transaction takes the applier past it, as other logged events move positions, too.
-        """
+        """Return -1 if the applier is before the snapshot's position, 0 at it, 1 if a transaction has passed it."""
         info, place = self._work.info, found.low
         has_all = _is_within(place.gtids, info.gtid_executed)
         has_more = not _is_within(info.gtid_executed, place.gtids)
@@ -198,7 +196,7 @@ class CloneLoader:
             return True
         names = [by_source[table.name].name for table in found.tables]
         if not self._learn(names):
-            if found.epoch == self._begun:  # made a moment ago: to copy it again would never end
+            if found.epoch == self._begun:  # created just now: copying it again would never end
                 raise no_such_table(*next(name for name in names if name not in self._models))
             log.warning(
                 "a table of table group %d is no longer on the target; its tables are copied again", found.table_group
@@ -209,7 +207,7 @@ class CloneLoader:
             found.remove()
             return True
         self._begun = 0
-        if self._server is None:  # keys come in the transaction in which the tables are done
+        if self._server is None:  # the keys are added in the transaction that finishes the tables
             self._keyed.update(range(len(names)))
         pieces = Pieces(found, [self._waiting[name].Chunks for name in names], self._keyed, self._stop.is_set)
         try:
@@ -218,7 +216,7 @@ class CloneLoader:
                 self._loaders.run(partial(self._load_pieces, found, names, pieces), threads)
                 if pieces.failure is not None:
                     raise pieces.failure
-        except FileNotFoundError:  # the reading end has just begun again
+        except FileNotFoundError:  # the cloner has just begun again
             return False
         except RelayLogError as error:
             if error.transient:  # no room for a large row
@@ -237,7 +235,7 @@ class CloneLoader:
         return all((row.Epoch, row.Chunks) == (found.continues, count) for row, count in kept)
 
     def _hands_over(self, found: Snapshot, successor: Snapshot, by_source: dict[TableName, ClonedTable]) -> bool:
-        """Remove the snapshot, and return True if what `successor` resumes from is loaded, or lacks a chunk."""
+        """Remove the snapshot; True if the chunks that `successor` resumes from are loaded, or if one is missing."""
         for number, (table, count) in enumerate(zip(found.tables, successor.counts, strict=True)):
             row = by_source[table.name]
             if count and row.Chunks != count:
@@ -251,7 +249,7 @@ class CloneLoader:
         return True
 
     def _is_over(self, found: Snapshot, rows: list[ClonedTable], by_source: dict[TableName, ClonedTable]) -> bool:
-        """True if the snapshot is finished. Called when there is nothing to load: all is loaded, or not read yet."""
+        """True if the snapshot is finished. Called if no chunk is due: all chunks are loaded, or not read yet."""
         successor = next((one for one in self._folder.snapshots() if one.continues == found.epoch), None)
         if successor is not None:
             return self._hands_over(found, successor, by_source)
@@ -269,14 +267,14 @@ class CloneLoader:
         return True
 
     def _load_pieces(self, found: Snapshot, names: list[TableName], pieces: Pieces, target: Target) -> None:
-        """Load pieces by one thread, on one connection."""
+        """Load pieces in one thread, on one connection."""
         while (piece := pieces.next()) is not None:
             try:
                 if piece[1] == KEYS:
                     self._add_keys(target, found, piece[0], names[piece[0]])
                 else:
                     self._load(target, found, piece, names[piece[0]], pieces)
-            except GivenUp as given_up:  # what the other one failed with is raised
+            except GivenUp as given_up:  # the error of the other piece is raised
                 return pieces.end(piece, given_up)
             except BaseException as error:
                 pieces.end(piece, error)
@@ -285,7 +283,7 @@ class CloneLoader:
         return None
 
     def _begin(self, found: Snapshot, by_source: dict[TableName, ClonedTable]) -> None:
-        """Empty tables; what an earlier snapshot had brought goes, but for tables that this one takes over."""
+        """Empty the tables of a new snapshot, except for tables that it resumes from an earlier snapshot."""
         every = [(by_source[table.name], table, found.keeps(number)) for number, table in enumerate(found.tables)]
         begun = [(row, table) for row, table, is_kept in every if not is_kept]
         if self._server is not None and begun:
@@ -301,7 +299,7 @@ class CloneLoader:
             if self._server is None and begun:
                 self._make(models, defaults)
                 store_models(connection, self._channel.name, self._work.info.exec_position, models, defaults)
-            if dialect_of(self._target.kind).makes_primary_keys_late:  # rows of kept tables may go, by their keys
+            if dialect_of(self._target.kind).makes_primary_keys_late:  # chunks may delete rows of kept tables by key
                 kept = [moved(table.model, self._rules) for _, table, is_kept in every if is_kept]
                 self._make_keys(kept, primary_alone=True)
             for (row, _, _), new in zip(every, now, strict=True):
@@ -330,7 +328,7 @@ class CloneLoader:
         self._target.execute_ddl(made, catalog.after(dropped))
 
     def _learn(self, names: Iterable[TableName]) -> bool:
-        """The tables as the target has them; False when one is not there."""
+        """Learn the tables from the target. False if a table is missing."""
         for name in names:
             if name not in self._models:
                 server = self._server
@@ -342,7 +340,10 @@ class CloneLoader:
 
     @contextmanager
     def _transaction(self, target: Target) -> Iterator[Connection]:
-        """Run the block in a transaction of the target. Raises LockBusy if the stored position is not ours any more."""
+        """Run the block in a transaction of the target.
+
+        Raises LockBusy if the stored position is not this channel's.
+        """
         here = self._work.info
         target.begin(foreign_keys=False)
         try:
@@ -366,7 +367,7 @@ class CloneLoader:
         )
 
     def _load(self, target: Target, found: Snapshot, piece: Piece, name: TableName, pieces: Pieces) -> None:
-        """Load one piece. Raises RelayLogError for a damaged or foreign file (transient without room), GivenUp."""
+        """Load one piece. Raises GivenUp; RelayLogError for a damaged file, transient if the disk is full."""
         model, following = self._models[name], (piece[0], piece[1] + 1)
         file, rows = self._ahead.take((found.epoch, piece)) or self._read(target, found, piece, model)
         with self._transaction(target) as connection:
@@ -383,7 +384,7 @@ class CloneLoader:
             crash_point("crash_clone_before_load")
             if target is self._target and found.chunk_path(*following).exists():
                 read = partial(self._read, target, found, following, model, at_once=True)
-                self._ahead.begin((found.epoch, following), read)  # a commit alone leaves the interpreter to others
+                self._ahead.begin((found.epoch, following), read)  # decodes while this thread waits for the commit
         crash_point("crash_clone_after_load")
         self._waiting[name] = more
         with self._counting:
@@ -394,11 +395,11 @@ class CloneLoader:
     def _read(
         self, target: Target, found: Snapshot, piece: Piece, model: TableModel, *, at_once: bool = False
     ) -> ReadChunk:
-        """A chunk and its rows. `at_once`: decoded when it returns, but for those of a large one. Raises as `_load`."""
+        """Return a chunk and its rows. `at_once`: decode the rows of a small chunk now. Raises as `_load`."""
         table, path = found.tables[piece[0]], found.chunk_path(*piece)
         file = read_chunk(path)
         if (file.head.epoch, file.head.chunk) != (found.epoch, piece[1]) or file.head.digest != digest_of(table.create):
-            raise RelayLogError(f"{path} holds another chunk than its name says")
+            raise RelayLogError(f"{path} does not contain the chunk that its name gives")
         rows = decoded(file, table.model.columns, model, target, self._channel.spool_folder, self._decode)
         return file, list(rows) if at_once and len(file.packets) <= _MOST_AHEAD else rows
 
@@ -406,7 +407,7 @@ class CloneLoader:
         return self._pipeline.copy(pieces, self._work.catalog)
 
     def _add_keys(self, target: Target, found: Snapshot, number: int, name: TableName) -> None:
-        """Add to a table of a server, whose DDL commits, the late keys that it does not have yet."""
+        """Add the missing late keys to a table of a server, whose DDL commits."""
         table, server = found.tables[number], statement_target(target)
         assert server is not None
         wanted = copied_definition(table.create, table.model.name).keys(_late(table, found))
@@ -421,11 +422,11 @@ class CloneLoader:
                 with reporting_foreign_rows(name):
                     server.make_tables([written("ALTER TABLE {} {}", quote(*name), joined(", ", missing))])
             except TargetError as error:
-                if error.errno != er.DUP_KEYNAME:  # that of an applier which was killed goes on by itself
+                if error.errno != er.DUP_KEYNAME:  # the ALTER TABLE of a killed applier may have gone on
                     raise
 
     def _end(self, found: Snapshot, rows: list[ClonedTable], by_source: dict[TableName, ClonedTable]) -> None:
-        """End the copy: its tables are replicated from here on, and those that the source has no longer are dropped."""
+        """Finish the copy: replicate its tables from here on, and drop tables that the source no longer has."""
         copied = {by_source[table.name].name for table in found.tables}
         gone = [row.name for row in rows if row.name not in copied]
         known: dict[TableName, TableModel | None] = {}
@@ -461,7 +462,7 @@ class CloneLoader:
         return late_keys(model, others, primary=dialect_of(self._target.kind).makes_primary_keys_late)
 
     def _make_keys(self, models: Sequence[TableModel], *, primary_alone: bool = False) -> None:
-        """Make the keys that `_make` postponed. Raises TargetError."""
+        """Add the keys that `_make` postponed. Raises TargetError."""
         catalog = self._work.catalog
         for model in models:
             late = self._late_keys(model, catalog.tables.values())
@@ -481,14 +482,14 @@ class CloneLoader:
 
 
 def _is_within(gtids: str, others: str, *, exactly: bool = False) -> bool:
-    """True if `others` has all `gtids`, of one vendor; '' is empty. Different MariaDB states may contain each other."""
+    """True if `others` has all `gtids` of one vendor; '' is empty. Different MariaDB states may contain each other."""
     if exactly:
         return ":" in gtids or MariadbGtidState.parse(gtids) == MariadbGtidState.parse(others)
     return not gtids or is_executed(gtids, others)
 
 
 def _keeps_half(model: TableModel) -> bool:
-    """True if the engine keeps rows of a chunk that was cut off: another snapshot begins the table empty."""
+    """True if the engine keeps rows of an interrupted chunk. The table is then copied again from the beginning."""
     return model.engine.lower() in ("myisam", "aria", "memory", "csv", "archive")
 
 

@@ -1,7 +1,7 @@
-"""Threads that load a copy's chunks, each with a connection of its own: a server uses one core for one connection.
+"""Threads that load a copy's chunks, each on its own connection: a server uses one core for one connection.
 
-Invariant: nothing of them is in work when `run` returns. Their connections have no fence: the ledger's compare-and-swap
-in each transaction is theirs (own_tables/clones.py).
+Invariant: no thread loads when `run` returns. The connections have no fence: the compare-and-swap on the clone state in
+each transaction protects them (own_tables/clones.py).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rplctl.target.base import Target
 
 
 class Loaders:
-    """The connections that load a copy: `target` itself if one connection must load all of it."""
+    """The connections that load a copy; `target` itself if one connection must load all of it."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -23,7 +23,9 @@ class Loaders:
         self._threads: ThreadPoolExecutor | None = None
 
     def run(self, work: Callable[[Target], None], count: int) -> None:
-        """`work` on so many connections at the same time, until all have ended. Raises what one of them raised."""
+        """Run `work` on `count` connections at the same time until all have ended. Raises an error that one of them
+        raised.
+        """
         if self._is_alone:
             return work(self._target)
         if self._threads is None or len(self._others) != count:

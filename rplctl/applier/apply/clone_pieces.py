@@ -1,7 +1,7 @@
-"""Hands out the pieces of a snapshot to threads, which commit the chunks of a table in their order.
+"""Gives the pieces of a snapshot to threads, which commit the chunks of a table in order.
 
-Invariant: each chunk is handed out once, and the late keys of a table after all of its chunks are committed. After a
-failure no piece is handed out, and the pieces that wait for their turn are given up.
+Invariant: each chunk is loaded once, and the late keys of a table are added after all of its chunks are committed.
+After a failure no more pieces are given out, and the pieces that wait for their turn are given up.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from rplctl.clone.folder import Snapshot
 from rplctl.errors import RelayLogError
 from rplctl.schema.statement import TableName
 
-_CANCEL: Final = "rplctl stop; rplctl clone --cancel --yes"  # it is refused while a thread runs
-MOST_TRIES: Final = 3  # of a chunk that fails in the same way each time
+_CANCEL: Final = "rplctl stop; rplctl clone --cancel --yes"  # clone --cancel is refused while a thread runs
+MOST_TRIES: Final = 3  # attempts at a chunk that fails in the same way each time
 KEYS: Final = -1  # in place of a chunk: the table's late keys
 Piece = tuple[int, int]  # number of the table, of the chunk
-_SECONDS: Final = 2.0  # in which pieces are handed out; then others have their turn
+_SECONDS: Final = 2.0  # for which pieces are given out; then the applier's loop continues
 _POLL_S: Final = 0.01
 
 log = logging.getLogger(__name__)
@@ -34,7 +34,9 @@ class GivenUp(Exception):
 
 
 class Pieces:
-    """`loaded`: how many chunks each table has already; `keyed`: tables that wait for no keys."""
+    """The due pieces of a snapshot. `loaded`: the loaded chunks of each table. `keyed`: tables that have all their
+    keys.
+    """
 
     def __init__(
         self, found: Snapshot, loaded: Sequence[int], keyed: Collection[int], stop: Callable[[], bool]
@@ -51,7 +53,7 @@ class Pieces:
         self.done: list[Piece] = []
 
     def next(self) -> Piece | None:
-        """Return a piece that is due, after waiting for one while others are loaded; None = stop for now."""
+        """Return a piece that is due; None to stop for now. Waits for one while other pieces are being loaded."""
         with self._changed:
             while self.failure is None and not self._stop() and time.monotonic() < self._deadline:
                 if (piece := self._due()) is not None:
@@ -64,7 +66,7 @@ class Pieces:
 
     def _due(self) -> Piece | None:
         for number in range(len(self._given)):
-            is_read = self._is_read(number)  # asked before its next chunk
+            is_read = self._is_read(number)  # checked before the next chunk, which may appear in between
             chunk = self._given[number]
             if self._found.chunk_path(number, chunk).exists():
                 self._given[number] += 1
@@ -73,11 +75,11 @@ class Pieces:
                 self._keyed.add(number)
                 return number, KEYS
             if not is_read and not chunk:
-                return None  # tables are read one after the other
+                return None  # the cloner reads one table after the other
         return None
 
     def _is_read(self, number: int) -> bool:
-        """True if the table has all its chunk files, or had them before they were loaded."""
+        """True if all chunk files of the table were written, whether or not they are loaded."""
         if self._counts is None and self._found.counts:
             parts = self._found.parts()
             return number < len(parts) and parts[number].is_whole
@@ -110,14 +112,14 @@ class Pieces:
 class Tries:
     """Counts failures of chunks.
 
-    A chunk that fails in the same way every time is no accident: the source sends it so.
+    A chunk that fails in the same way every time is not an accident: the source sends it so.
     """
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[TableName, int, int]] = Counter()  # by table, chunk and error
 
     def again(self, names: Sequence[TableName], piece: Piece | None, error: RelayLogError) -> str:
-        """Count one more, and return what is said of it. Raises RelayLogError at the last one."""
+        """Count a failure, and return its text. Raises RelayLogError at the last attempt."""
         number, chunk = piece or (0, 0)
         name = names[number]
         self._counts[failure := (name, chunk, error.errno)] += 1
@@ -135,7 +137,7 @@ class Tries:
 
 
 def copy_again(database: str, table: str) -> str:
-    """The way out of a row that cannot be copied."""
+    """Return the hint for a row that cannot be copied."""
     return (
         f"correct the row on the source, then run: {_CANCEL}; rplctl clone\n"
         f"To exclude the table, run: {_CANCEL}; "

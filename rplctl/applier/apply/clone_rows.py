@@ -1,7 +1,7 @@
-"""A chunk file into the target: ranges of its packets, which a decoder turns into rows as the target takes them.
+"""Loads a chunk file into the target: a decoder turns ranges of its packets into rows of the target.
 
-The decoder is a Spark task of the pool or, with spark = auto, this process (Pipeline.copy). Invariant: what is decoded
-at a time is AT_ONCE bytes of packets, or one larger row.
+The decoder is a Spark task of the pool or, with spark = auto, this process (Pipeline.copy). Invariant: at most AT_ONCE
+bytes of packets, or one larger row, are decoded at a time.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Decode = Callable[[Sequence[CopyPiece]], Iterable[TableChunk]]
 
 @dataclass(frozen=True, slots=True)
 class DecodedRows:
-    """`one_by_one`: the same rows again, as the target takes them one by one."""
+    """The rows of one piece. `one_by_one`: decodes the same rows again, for inserting them one by one."""
 
     chunk: TableChunk
     one_by_one: Callable[[], RowSet]
@@ -45,7 +45,10 @@ class DecodedRows:
 def decoded(  # noqa: PLR0913 - where rows come from and where they go
     file: ChunkFile, columns: Sequence[Column], model: TableModel, target: Target, spool_folder: Path, decode: Decode
 ) -> Iterator[DecodedRows]:
-    """Its rows, piece by piece, as the target takes them. `columns`: the source's. Raises as `copied_chunk`."""
+    """Yield the rows of a chunk file, piece by piece, as the target takes them. `columns`: the source's.
+
+    Raises as `copied_chunk`.
+    """
 
     def one_by_one(piece: CopyPiece) -> RowSet:
         (chunk,) = decode([replace(piece, bulk_rows=0, length_prefixed=False)])
@@ -54,13 +57,13 @@ def decoded(  # noqa: PLR0913 - where rows come from and where they go
     for batch in _batches(pieces_of_file(file, columns, model, target, spool_folder)):
         for piece, chunk in zip(batch, decode(batch), strict=True):
             yield DecodedRows(chunk, partial(one_by_one, piece))
-            del chunk  # before the next one is decoded
+            del chunk  # frees the memory before the next chunk is decoded
 
 
 def pieces_of_file(
     file: ChunkFile, columns: Sequence[Column], model: TableModel, target: Target, spool_folder: Path
 ) -> Iterator[CopyPiece]:
-    """Cut its packets between rows. Raises BinlogFormatError."""
+    """Cut the packets of a chunk file between rows. Raises BinlogFormatError."""
     for start, end, rows in row_ranges(file.packets):
         yield CopyPiece(
             path=str(file.path),
@@ -91,9 +94,9 @@ def _batches(pieces: Iterable[CopyPiece]) -> Iterator[list[CopyPiece]]:
 
 
 def load_rows(pieces: Iterable[DecodedRows], model: TableModel, target: Target) -> int:
-    """Within the target's transaction; the number of rows that tasks of Spark decoded.
+    """Load the rows within the target's transaction, and return the number of rows that Spark tasks decoded.
 
-    Raises CountMismatch, TargetError, which tells the row that it is about; what `decoded` raises.
+    Raises CountMismatch; TargetError, which names the refused row; the errors of `decoded`.
     """
     by_spark = 0
     server = statement_target(target)
@@ -107,7 +110,7 @@ def load_rows(pieces: Iterable[DecodedRows], model: TableModel, target: Target) 
             if isinstance(error, TargetError) and error.transient:
                 raise
             if kept is not None:
-                kept.roll_back_to(_PIECE)  # rows that strict mode refuses may go in one by one
+                kept.roll_back_to(_PIECE)  # rows that strict mode refuses may be accepted one by one
             elif isinstance(error, KeylessMismatch):
                 raise
             else:
@@ -119,12 +122,12 @@ def load_rows(pieces: Iterable[DecodedRows], model: TableModel, target: Target) 
             if refused is not None:
                 raise _refusal(refused, model) from error
         by_spark += piece.chunk.change_count * piece.chunk.by_spark
-        del piece  # before the next one is decoded
+        del piece  # frees the memory before the next piece is decoded
     return by_spark
 
 
 def _refused(rows: RowSet, model: TableModel, target: Target) -> TargetError | None:
-    """Insert row by row: what the target says of the first one that it does not take; None where it takes all."""
+    """Insert row by row, and return the target's error for the first refused row; None if the target takes all rows."""
     for row in rows.rows:
         try:
             target.apply_change(RowChange(ChangeKind.INSERT, None, RowSet(rows.columns, [row])), model)
@@ -136,7 +139,7 @@ def _refused(rows: RowSet, model: TableModel, target: Target) -> TargetError | N
 def _refusal(error: TargetError, model: TableModel) -> TargetError:
     where = f" (row {error.position})" if error.position else ""
     again = copy_again(model.database, model.name)
-    # skip is for transactions of the source
+    # a hint with `rplctl skip` does not fit: it skips transactions of the source
     hint = f"{error.hint}; or {again}" if "rplctl start" in error.hint else again
     return TargetError(
         f"{model.database}.{model.name} is not copied: {error.message}{where}", errno=error.errno, hint=hint
@@ -144,7 +147,7 @@ def _refusal(error: TargetError, model: TableModel) -> TargetError:
 
 
 def delete_rows(target: Target, model: TableModel, keys: Iterable[Key]) -> int:
-    """Rows with these keys, as far as they are there; how many were."""
+    """Delete the rows with these keys, and return how many existed."""
     columns, count = key_columns(model), 0
     for key in keys:
         before = RowSet(columns, [key])
@@ -160,7 +163,7 @@ def delete_rows(target: Target, model: TableModel, keys: Iterable[Key]) -> int:
 
 def foreign_rows(name: TableName) -> TargetError:
     return TargetError(
-        f"{'.'.join(name)} holds rows that the copy did not bring: somebody else writes into it",
+        f"{'.'.join(name)} has rows that are not from the copy: another program writes to the table",
         errno=er.DUP_ENTRY,
         hint="stop the other writer, and drop the table on the target. To copy the table again, run: rplctl start",
     )
@@ -168,7 +171,9 @@ def foreign_rows(name: TableName) -> TargetError:
 
 @contextmanager
 def reporting_foreign_rows(name: TableName) -> Iterator[None]:
-    """A key that two rows have: of the source's own no two do."""
+    """Turn a duplicate key error of the block into that of `foreign_rows`: the source's own rows have no duplicate
+    keys.
+    """
     try:
         yield
     except TargetError as error:
@@ -178,7 +183,7 @@ def reporting_foreign_rows(name: TableName) -> Iterator[None]:
 
 
 def chunk_of_rows(images: Images, columns: Sequence[SelectedColumn], model: TableModel, target: Target) -> TableChunk:
-    """Rows that were selected so, to be inserted."""
+    """Return the selected rows as a chunk of inserts."""
     chunk = inserted_images(images, columns, model, target.kind, target.bulk_rows, length_prefixed=target.takes_frames)
     return with_whole_frames(chunk)
 

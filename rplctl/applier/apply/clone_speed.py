@@ -1,4 +1,4 @@
-"""How fast rows of a copy are loaded: over the last half minute, by what the ledger counts."""
+"""The speed at which rows of a copy are loaded, over the last half minute of the clone state."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ _WINDOW_S: Final = 30.0
 
 
 class CloneSpeed:
-    """`moved`: Unix seconds of the last rows, or of the beginning; `incident`: what is tried again, '' after rows."""
+    """The progress of a copy.
+
+    `moved`: Unix seconds of the last loaded rows, or of the start. `incident`: the text of a failed chunk, '' after
+    success.
+    """
 
     def __init__(self) -> None:
         self.moved = time.time()
@@ -21,13 +25,13 @@ class CloneSpeed:
         self._seen: deque[tuple[float, int, int]] = deque()
 
     def status(self, rows: Collection[ClonedTable]) -> dict[str, Any]:
-        """Fields of ThreadStatus (status.py), of tables that are copied or to be copied."""
+        """Return fields of ThreadStatus (status.py) about tables that are copied or to be copied."""
         size, count = (sum(getattr(row, name) for row in rows) for name in ("Byte_count", "Row_count"))
         now = time.monotonic()
         if not self._seen or self._seen[-1][1:] != (size, count):
             if self._seen:
                 self.moved = time.time()
-            if self._seen and size < self._seen[-1][1]:  # begun again
+            if self._seen and size < self._seen[-1][1]:  # the copy began again
                 self._seen.clear()
             self._seen.append((now, size, count))
         while len(self._seen) > 1 and now - self._seen[0][0] > _WINDOW_S:

@@ -1,8 +1,8 @@
-"""The one committer of a channel: it moves the position with what a batch changes.
+"""The committer of a channel: it commits the changes of a batch together with the new position.
 
-Invariant: `info` is the position that is committed on the target; it moves after a COMMIT, and nowhere else. A group
-that cannot be rolled back is named in the target while it is open (own_tables/group_begun.py); `repeats` is true until
-it is committed.
+Invariant: `info` is the position that is committed on the target; it changes only after a COMMIT. The target stores the
+bounds of a group that cannot be rolled back while the group is open (own_tables/group_begun.py); `repeats` is true from
+a crash until the group is committed.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class How(Enum):
     """How rows and position are committed."""
 
     TOGETHER = auto()  # in one transaction
-    POSITION_AFTER = auto()  # the group may commit by itself, and its position follows
+    POSITION_AFTER = auto()  # the group may commit by itself; the position is committed after it
     PARALLEL = auto()  # several connections share the batch
 
 
 class Committer:
-    """`info`: the position that is committed."""
+    """The one committer of a channel. `info`: the committed position."""
 
     def __init__(  # noqa: PLR0913 - the parts of one applier
         self,
@@ -58,7 +58,7 @@ class Committer:
         self._open: tuple[BinlogPosition, BinlogPosition] | None = None  # begin and end of the group (group_begun.py)
 
     def find_open_group(self) -> None:
-        """Look for a group that a crash interrupted; forget one that does not begin at the position."""
+        """Find a group that a crash interrupted; forget a group that does not begin at the position."""
         with mapped_errors(self._target.kind), self._target.engine.begin() as connection:
             self._open = kept_group(connection, self._channel.name)
             if self._open is not None and not self.repeats:
@@ -66,8 +66,8 @@ class Committer:
                 self._open = None
         if self._open is not None:
             log.warning(
-                "the transactions up to %s are applied once more: they change tables without transactions, and the "
-                "applier ended in the middle of them",
+                "the transactions before %s are applied once more: they change tables without transactions, and the "
+                "applier ended before it had committed the position",
                 self._open[1],
             )
 
@@ -77,7 +77,9 @@ class Committer:
         return self._open is not None and self._open[0] == self.info.exec_position
 
     def begin_group(self, batch: Batch) -> None:
-        """Name in the target what is applied from here on, before any of it is; at a position that only we hold."""
+        """Store the bounds of the group in the target before any of it is applied, if this channel still owns the
+        position.
+        """
         begin, end = self.info.exec_position, batch.source_position
         self._target.begin(foreign_keys=True)
         try:
@@ -89,7 +91,7 @@ class Committer:
         self._open = (begin, end)
 
     def end_group(self, done: Batch, rules: ReplicationFilter) -> None:
-        """Commit that no group is open, with the position after what was applied, if anything was."""
+        """Commit the end of the group, with the position after the applied part `done`."""
         self._open = (self.info.exec_position, done.source_position)
         if done.first < done.last:
             return self.commit(done, lambda: None, rules, how=self.positions_follow)

@@ -1,8 +1,9 @@
-"""After a failover by GTID: the first transaction whose position is lower than what is executed.
+"""Handles a failover by GTID: the first transaction whose position is lower than the executed position.
 
-Positions order what a crash leaves in two places (repository and marker, shadow page, binary log), and table models are
-kept by them. Invariant: before a transaction with a lower position is applied, a step without data has led to the place
-before it, durably in all of them; so whichever a crash leaves behind, no transaction stands between them.
+Positions order the states that a crash leaves in two places (repository and marker, shadow page, binary log), and table
+models are stored by position. Invariant: before a transaction with a lower position is applied, a step without data
+moves all of these places durably to the position before it. After a crash, no transaction is between the states of any
+two places.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ from rplctl.target.base import Target
 def enter_new_source(
     info: RelayLogInfo, batch: Batch, target: Target, store: PositionStore, catalog: Catalog | None
 ) -> RelayLogInfo:
-    """The position to apply the batch from: `info`, or after such a step. `catalog`: None when the target has no models
-    of ours. Raises TargetError, RelayLogError, LockBusy.
+    """Return the position to apply the batch from: `info`, or the lower one after a step without data.
+
+    `catalog`: None if the target stores no table models. Raises TargetError, RelayLogError, LockBusy.
     """
     if not batch.transaction_count or not batch.source_position.is_before(info.exec_position):
         return info
@@ -46,7 +48,7 @@ def enter_new_source(
 
 
 def _first_transaction(info: RelayLogInfo, batch: Batch) -> RelayLogInfo:
-    """The position before the first transaction of the batch."""
+    """Return the position before the first transaction of the batch."""
     scan = batch.scan
     number = batch.first + int(np.argmax(scan.kind[batch.first : batch.last] != GroupKind.CONTROL))
     source = scan.source_position(number - 1) if number else batch.groups.start_source

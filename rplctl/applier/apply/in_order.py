@@ -1,8 +1,7 @@
-"""One range of relay log carried out event by event, in the source's order: DDL, statements, savepoints, mixed groups.
+"""Applies a range of the relay log event by event, in the source's order: DDL, statements, savepoints, mixed groups.
 
-Also the way back after a bulk batch did not fit the target: here the exact event, table, key and end position of the
-offender are known (design D2). The caller owns the transaction; what was applied before an error is rolled back with
-it.
+A bulk batch that does not fit the target is applied again in this way, because the failing event, table, key and end
+position are known here (design D2). The caller owns the transaction, so changes before an error are rolled back.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ from rplctl.target.registry import dialect_of
 
 _XA_ASIDE = re.compile(r"XA\s+(?!COMMIT)", re.IGNORECASE)
 _WITHOUT_ACTIONS = NO_FOREIGN_KEY_CHECKS | CASCADES_LOGGED
-# no text tells which tables a statement changes: its triggers and functions do, too, so it is never passed over unseen
+# A statement is never skipped silently: its triggers and functions change tables that its text does not show.
 _ROLLED_BACK_HINT = (
     "the source rolled this transaction back, except its changes of tables without transactions (MyISAM, Aria). To "
     "skip the whole transaction, run: rplctl skip --yes; rplctl start\nIf it changed such tables, copy them again: "
@@ -78,11 +77,11 @@ _ROLLED_BACK_HINT = (
 
 @dataclass(slots=True)
 class OrderedResult:
-    """The row counts of a range, and all that it did in addition to changing rows."""
+    """The results of a range: row counts, changed tables, notes and skipped errors."""
 
     changes: int = 0
-    by_spark: int = 0  # of these, row changes that tasks of Spark decoded
-    by_driver: int = 0  # and those that were decoded here; a statement is neither
+    by_spark: int = 0  # row changes in `changes` that Spark tasks decoded
+    by_driver: int = 0  # row changes in `changes` that this process decoded; a statement counts in neither
     models: dict[TableName, TableModel | None] = field(default_factory=dict)
     databases: dict[str, DatabaseModel | None] = field(default_factory=dict)
     moves: list[Move] = field(default_factory=list)
@@ -92,7 +91,7 @@ class OrderedResult:
 
 
 class ChangeLog(Savepoints, Protocol):
-    """The interface of a target that keeps changes, not rows (lake.py)."""
+    """The interface of a target that stores changes instead of rows (lake.py)."""
 
     def rows(self, piece: EventRun, catalog: Catalog) -> int:
         """Take a rows event and its table map; return the number of its changes."""
@@ -101,14 +100,14 @@ class ChangeLog(Savepoints, Protocol):
 
 
 class OrderedRange:
-    """Carries out one run of events that the channel's filters let through.
+    """Applies one run of events that the channel's filters accept.
 
-    `statements`: of a target that executes the source's own; None for one that only takes rows and planned DDL.
-    `cascades_lost`: tables whose foreign key actions the target will not carry out in this transaction by itself.
-    `again`: rows of it may be there already (own_tables/group_begun.py).
-    `changes`: of a target that keeps these instead of rows.
-    `tasks`: what decodes the rows; None: they are decoded here.
-    `config`: what to do with DDL that has no meaning for the target; which tables of a DROP or RENAME of several count.
+    `statements`: of a target that executes the source's statements; None if the target takes only rows and planned DDL.
+    `cascades_lost`: tables whose foreign key actions the target will not execute in this transaction.
+    `again`: some of the run's rows may already be on the target (own_tables/group_begun.py).
+    `changes`: of a target that stores changes instead of rows. `tasks`: the tasks that decode the rows, if any.
+    `config`: has the options for DDL that the target cannot execute, and the filters for the tables of a DROP or
+    RENAME.
     """
 
     def __init__(  # noqa: PLR0913 - what surrounds a run, by keyword
@@ -131,8 +130,8 @@ class OrderedRange:
         self._log = changes
         self._marks = changes or (target if isinstance(target, Savepoints) else None)
         self._cascades_lost = cascades_lost
-        self._rest = ReplicationFilter(waiting=waiting)  # of what is kept whole at XA PREPARE
-        self._follows: bool | None = False  # foreign key actions, in a transaction that began without them
+        self._rest = ReplicationFilter(waiting=waiting)  # for the events that were stored unfiltered at XA PREPARE
+        self._follows: bool | None = False  # True if the target executes foreign key actions; None if unknown
         self._catalog = catalog
         self._channel = channel
         self._retries = config.replica_transaction_retries
@@ -151,9 +150,7 @@ class OrderedRange:
         self.result = OrderedResult()
 
     def apply(self, run: EventRun) -> OrderedResult:
-        """Apply every event that is not committed already. Raises RplError with table, key, errno and the event's end
-        position.
-        """
+        """Apply every event that is not committed yet. Raises RplError with table, errno and end position."""
         notes = self._statements.notes if self._statements is not None else None
         try:
             return self._apply(run, notes)
@@ -163,7 +160,7 @@ class OrderedRange:
             raise
 
     def _apply(self, run: EventRun, notes: StatementNotes | None = None) -> OrderedResult:
-        """`notes`: of a run that is a whole transaction; what was prepared before its XA COMMIT is none."""
+        """Apply the run. `notes`: of a whole transaction; None for events that were prepared before their XA COMMIT."""
         if (prepare := np.flatnonzero(run.types == EventType.XA_PREPARE)).size:
             self._prepare(run, int(prepare[0]))
             return self.result
@@ -206,7 +203,7 @@ class OrderedRange:
             self._tolerate(self._take, run, number)
 
     def _tolerate(self, apply: Callable[..., None], run: EventRun, number: int, *more: object) -> None:
-        """Apply one event; an error that replica_skip_errors lists ends this event and nothing else."""
+        """Apply one event. An error that replica_skip_errors lists skips only the rest of this event."""
         try:
             apply(run, number, *more)
         except RplError as error:
@@ -232,7 +229,7 @@ class OrderedRange:
         self.result.changes += self._statements.take(run.event(number), run.description)
 
     def _prepare(self, run: EventRun, number: int) -> None:
-        """XA PREPARE: nothing is visible yet, the rows wait in the target; ONE PHASE is a commit."""
+        """Store the rows of an XA PREPARE in the target, where they stay invisible; ONE PHASE commits them at once."""
         prepare = parse_event(run.event(number), run.description)
         assert isinstance(prepare, XaPrepare)
         if prepare.one_phase:
@@ -249,8 +246,8 @@ class OrderedRange:
                 )
             if description is None:
                 raise RplError(
-                    f"XAER_NOTA: Unknown XID: XA {verb} {xid}, whose XA PREPARE was before the position this channel "
-                    "began at",
+                    f"XAER_NOTA: Unknown XID: XA {verb} {xid}, whose XA PREPARE is before this channel's first "
+                    "position",
                     errno=er.XAER_NOTA,
                     position=at,
                     hint="to skip the whole transaction and copy its tables again, run: rplctl skip --yes; "
@@ -283,7 +280,7 @@ class OrderedRange:
             self.result.by_driver += self._apply_changes(decoded, run, number)
 
     def _apply_changes(self, rows: RowsOfEvent, run: EventRun, number: int) -> int:
-        """The number of its changes."""
+        """Apply the changes of a rows event, and return their number."""
         if rows.model.qualified_name not in self._checked:
             self._target.check_table(rows.model)
             self._checked.add(rows.model.qualified_name)
@@ -307,13 +304,13 @@ class OrderedRange:
         return count
 
     def _decoded_here(self, rows: TableRows) -> RowsOfEvent:
-        """The changes one by one, each when its turn has come: a JSON diff needs what the target has then."""
+        """Return the changes, each decoded in its turn: a JSON diff needs the target's document at that time."""
         changes = row_changes(rows, lambda image, column: self._target.stored_value(image, column, rows.model))
         kind, flags = int(rows.events.kind[0]), int(rows.events.flags[0])
         return RowsOfEvent(model=rows.model, kind=kind, flags=flags, changes=changes)
 
     def _cascade(self, rows: RowsOfEvent) -> Cascade | None:
-        """Return what foreign keys change in other rows; None if the log contains that, or the target is a server."""
+        """Return the changes of foreign keys in other rows; None if the log has them, or if the target is a server."""
         if self._statements is not None or rows.kind == INSERT or rows.flags & _WITHOUT_ACTIONS:
             return None
         if self._cascades_of is not self._catalog:
@@ -325,20 +322,20 @@ class OrderedRange:
         return found
 
     def _set_actions(self, rows: RowsOfEvent, run: EventRun, number: int) -> None:
-        """Stop where this transaction cannot follow foreign keys on the target."""
+        """Raise RplError if this transaction needs foreign key actions that the target cannot execute."""
         wants_action = rows.kind != INSERT and not rows.flags & _WITHOUT_ACTIONS
         wants_action &= (rows.model.database, rows.model.name) in self._cascades_lost
         if wants_action is not self._follows and not self._follow(wants_action):
             raise RplError(
-                f"A transaction changes rows of {rows.model.qualified_name} with foreign_key_checks and others without "
-                "them: what foreign keys did on the source then cannot be followed on this target",
+                "this target cannot follow the foreign keys of a transaction that changes some rows of "
+                f"{rows.model.qualified_name} with foreign_key_checks=1 and others with foreign_key_checks=0",
                 errno=er.ROW_IS_REFERENCED_2,
                 position=run.end_position(number),
                 hint=f"make the transaction's changes on the target by hand, {THEN_SKIP}",
             )
 
     def _follow(self, wanted: bool) -> bool:
-        """Switch foreign key actions within the transaction, if the target can."""
+        """Switch foreign key actions on or off within the transaction. False if the target cannot."""
         target, models = self._target, self._catalog.tables
         can = isinstance(target, ForeignKeyTarget) and target.follow_foreign_keys(wanted, models)
         self._follows = wanted and can
@@ -353,14 +350,14 @@ class OrderedRange:
             raise
 
     def _apply_words(self, query: Query, run: EventRun, number: int) -> None:
-        sql = query.sql_bytes.decode("latin-1").strip()  # the words asked for are ASCII in every client charset
+        sql = query.sql_bytes.decode("latin-1").strip()  # these keywords are ASCII in every client character set
         if TRANSACTION_WORDS.match(sql):
             if sql.upper().startswith("ROLLBACK"):
                 self._roll_back()
             return
         if match := ROLLBACK_TO.match(sql):
             self._say(written("ROLLBACK TO SAVEPOINT {}", _private(match[1])))
-            self._follows = None if self._cascades_lost else False  # what was switched since is undone, too
+            self._follows = None if self._cascades_lost else False  # this also undoes a switch of the actions
             if self._marks is not None:
                 self._marks.roll_back_to(_private(match[1]))
         elif match := XA.match(sql):
@@ -381,7 +378,7 @@ class OrderedRange:
         run_sql(self._target.connection, sql)
 
     def _roll_back(self) -> None:
-        """Undo what the source rolled back and logged: all since its last commit; DDL counts as a commit."""
+        """Undo changes since the source's last commit, as the source's logged ROLLBACK did; DDL counts as a commit."""
         if self._statements is not None:
             self._statements.roll_back()
         elif self._may_roll_back:
@@ -415,7 +412,7 @@ class OrderedRange:
                 context,
                 self._catalog,
                 self._accepts,
-                may_replace=self._log is not None,  # a lake of changes has no table that could be in the way
+                may_replace=self._log is not None,  # in a lake of changes, no table can already exist
                 may_drop_unknown=self._policy is UnsupportedDdl.SKIP
                 or self._tolerance.drops_missing(is_mariadb=context.is_mariadb),
             )
@@ -451,7 +448,7 @@ class OrderedRange:
             self._commit_was_here()
 
     def _skip_object(self, statement: Unreplicated, at: str) -> None:
-        """Note a statement that the target cannot execute, or raise RplError 1235 where on_unsupported_ddl stops."""
+        """Note a statement that the target cannot execute. Raises RplError 1235 if it may not be skipped."""
         title = dialect_of(self._target.kind).title
         if not self._policy.skips(statement):
             raise cannot_execute(statement, title)
@@ -463,22 +460,20 @@ class OrderedRange:
 
 
 def wants_foreign_keys(run: EventRun, *, statements_bring_their_own: bool = False) -> bool:
-    """False when the source ran with foreign_key_checks=0, or the run holds DDL that we carry out (rebuilt tables), or
-    commits prepared rows, each of which says it by itself.
-    """
+    """True if the target must check foreign keys: the source did, and statements carry the setting or are absent."""
     if (run.rows_events().flags & NO_FOREIGN_KEY_CHECKS).any():
         return False
     return statements_bring_their_own or not _holds_statements(run)
 
 
 def mixes_foreign_key_checks(run: EventRun) -> bool:
-    """True when some rows wait for the target's foreign keys to act and others must not meet them."""
+    """True if some rows need the target's foreign key actions, and others must be applied without them."""
     flags = run.rows_events().flags
     return bool((flags & NO_FOREIGN_KEY_CHECKS).any() and not (flags & _WITHOUT_ACTIONS).all())
 
 
 def _holds_statements(run: EventRun) -> bool:
-    """True when the run has a QUERY that is not one of the words around a transaction: DDL, a statement, XA COMMIT."""
+    """True if the run has a QUERY that is not a keyword around a transaction: DDL, a statement, XA COMMIT."""
     queries = (
         parse_query(run.event(int(n)), run.description).sql_bytes.decode("latin-1")
         for n in np.flatnonzero(run.types == EventType.QUERY)
@@ -488,7 +483,7 @@ def _holds_statements(run: EventRun) -> bool:
 
 
 def ends_in_rollback(run: EventRun) -> bool:
-    """True if the source rolled the run back as its last event."""
+    """True if the last event of the run is the source's ROLLBACK."""
     if not len(run.types) or run.types[-1] != EventType.QUERY:
         return False
     words = parse_query(run.event(len(run.types) - 1), run.description).sql_bytes.strip()
@@ -496,5 +491,5 @@ def ends_in_rollback(run: EventRun) -> bool:
 
 
 def _private(name: str) -> Sql:
-    """Return our name for the source's savepoint: apart from the applier's own, short, and the same in any case."""
+    """Return the private name for a savepoint: distinct from the applier's own, short, and case-insensitive."""
     return word("s_" + hashlib.sha256(name.strip("`\"'").lower().encode()).hexdigest()[:40])

@@ -1,7 +1,7 @@
-"""A batch into a lake: every change is kept, as a row of its table's log; nothing is folded, nothing is looked up.
+"""Applies a batch to a lake: every change becomes a row of its table's log; changes are not combined.
 
-Invariant: a piece is read with the models that are in force for all of it: a batch ends at DDL. The files are written
-before the commit, which is told nothing but their names; those of an attempt that failed are named by no table.
+Invariant: a piece is decoded with table models that are valid for all of it, because a batch ends at DDL. The files are
+written before the commit, which only adds their names; no table refers to the files of a failed attempt.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ from rplctl.schema.plan import (
 from rplctl.schema.statement import TableName
 from rplctl.target.lake import LakeTarget, WrittenFile
 
-PIECE_BYTES = 16 << 20  # of log for one task: small files are slow to read
+PIECE_BYTES = 16 << 20  # of the relay log for one task: small files are slow to read
 
 
 class LakeApplier(BulkApplier):
-    """Applies batches to a lake, where BulkApplier applies net changes."""
+    """Applies batches to a lake, as BulkApplier applies net changes to other targets."""
 
     _target: LakeTarget
 
     def expect(self, groups: RelayGroups, stop: int, per_commit: Callable[[], int]) -> None:
-        """Do nothing: files written ahead might not be committed."""
+        """Do nothing: files that are written in advance might not be committed."""
 
     def apply(self, batch: Batch, commit: Callable[..., None]) -> int:
         with self._interrupter.work():
@@ -102,11 +102,11 @@ class LakeApplier(BulkApplier):
     def _folders(self, batch: Batch, start: int, end: int, catalog: Catalog) -> dict[TableName, str]:
         """Return the folders of the tables that these bytes may change.
 
-        Each table costs a look at its files, and there may be very many tables. Only its task sees which tables a
-        compressed transaction changes, so that a batch with one gets the folders of all tables.
+        Each table costs a check of its files, and there may be many tables. The driver does not know which tables a
+        compressed transaction changes, so a batch with one gets the folders of all tables.
         """
         names: Iterable[TableName] = catalog.tables
-        with suppress(BinlogFormatError):  # its task tells what is wrong, and where
+        with suppress(BinlogFormatError):  # the task reports the damage and its position
             if not batch.unpacks:
                 found = named_tables(batch.groups.data, start, end, batch.description)
                 names = {(self.rules.rewritten(database), table) for database, table in found} & catalog.tables.keys()
@@ -129,10 +129,11 @@ def _transaction(batch: Batch, number: int) -> Transaction:
 
 
 class LakeChanges:
-    """The changes that a group applied in order (DDL, CREATE TABLE … SELECT, XA COMMIT) brings to the lake.
+    """The changes of a group that is applied in order (DDL, CREATE TABLE … SELECT, XA COMMIT).
 
-    Its rows have the position of the group and consecutive numbers: the events may be elsewhere in the log (XA). Events
-    of a table share a file, up to PIECE_BYTES and the next savepoint: `finish` writes the remaining rows.
+    The rows have the position of the group and consecutive numbers, because the events may be elsewhere in the log
+    (XA). The events of a table share a file, until PIECE_BYTES or the next savepoint; `finish` writes the remaining
+    rows.
     """
 
     def __init__(self, target: LakeTarget, batch: Batch) -> None:
@@ -141,8 +142,8 @@ class LakeChanges:
         self._start = batch.start - self._whole.shift
         self._time = int(batch.scan.timestamp[batch.first])
         self._next = 0
-        self._waiting: dict[tuple[TableModel, bool], list[Any]] = {}  # rows; whether they can be undone
-        self._made: list[WrittenFile] = []  # of rows that can be undone
+        self._waiting: dict[tuple[TableModel, bool], list[Any]] = {}  # (table, can be undone) → rows
+        self._made: list[WrittenFile] = []  # files of rows that can be undone
         self._marks: dict[str, int] = {}
 
     def savepoint(self, name: str) -> None:
@@ -157,7 +158,7 @@ class LakeChanges:
         del self._made[mark:]
 
     def finish(self) -> None:
-        """Write the rows that wait. Before the batch is decided."""
+        """Write the waiting rows. Called before the batch commits."""
         for (model, can_undo), rows in self._waiting.items():
             schema = lake_schema(model)
             file = self._target.writer.write(model, self._target.folder_of(model, schema), concat_tables(rows))
@@ -167,7 +168,7 @@ class LakeChanges:
         self._waiting = {}
 
     def rows(self, piece: EventRun, catalog: Catalog) -> int:
-        """A rows event and its table map. The number of its changes."""
+        """Add the rows of a table map and its rows event, and return the number of changes."""
         count = 0
         whole = self._whole
         bounds = Transactions([whole.gtid], whole.end.log_name, np.array([whole.end.log_pos]))
@@ -187,7 +188,7 @@ class LakeChanges:
         return count
 
     def statement(self, plan: DdlPlan, text: str) -> None:
-        """DDL: a row for each table that it concerns, with the columns that it has then."""
+        """Add a row for each table that the DDL concerns, with the table's columns after the DDL."""
         for step in plan.steps:
             for op, model in _concerned(step):
                 self._statement(model, op, text)

@@ -1,10 +1,11 @@
 """The tables of a target that executes the source's own statements, and these statements (MySQL, MariaDB; D10, D11).
 
-INTVAR, RAND, USER_VAR and the blocks of LOAD DATA wait for the statement they belong to. Invariant: they never outlive
-its group. Rows fire no triggers and make no history on a replica: where a table has them, the server replays the event.
+INTVAR, RAND, USER_VAR and the blocks of LOAD DATA wait for the statement that they belong to. Invariant: they never
+outlive the group. Rows fire no triggers and write no history on a replica; in such tables, the server replays the
+event.
 """
 
-# ruff: noqa: B027 - what a source has no need of it leaves empty
+# ruff: noqa: B027 - a table source leaves methods empty that it does not need
 
 from __future__ import annotations
 
@@ -39,19 +40,20 @@ from rplctl.sql_run import run
 from rplctl.sql_text import written
 from rplctl.target.base import Statement, StatementTarget, key_of
 
-_ROWS_FLAGS = 25  # offset in a rows event: header and table id come before
+_ROWS_FLAGS = 25  # offset of the flags in a rows event, after the header and the table id
 # Invalid utf8mb4 character string; Incorrect string value
 _NO_TEXT = frozenset({er.INVALID_CHARACTER_STRING, er.TRUNCATED_WRONG_VALUE_FOR_FIELD})
-COMMIT_WAS_HERE = written("rplctl_commit_was_here")  # the worklog's name, made private
+COMMIT_WAS_HERE = written("rplctl_commit_was_here")  # WL#3970's name with a private prefix
 
 
 class NotTransactional(Exception):
-    """A batch changes tables that cannot be rolled back: one source transaction at a time. Never leaves the applier."""
+    """A batch changes tables that cannot be rolled back, so it needs another strategy. Never leaves the applier."""
 
 
 class TableSource(ABC):
-    """`statements`: who executes the source's own; None for a target that only takes rows and planned DDL. What is not
-    said otherwise is of such a target.
+    """The source of the table models. The methods' defaults are for a target that only takes rows and planned DDL.
+
+    `statements`: the object that executes the source's statements; None for such a target.
     """
 
     @property
@@ -63,14 +65,18 @@ class TableSource(ABC):
         return None
 
     def know(self, names: Iterable[TableName]) -> Catalog:
-        """The catalog with these tables in it, if the target has them, and with all that a statement made forget. DDL
-        alone brings models else.
+        """Return the catalog with these tables, if the target has them, and with tables that a statement changed.
+
+        On other targets, only DDL changes the catalog.
         """
         return self.catalog
 
     @abstractmethod
     def find(self, unknown: UnknownTables) -> Catalog:
-        """Return the catalog with the tables that a task did not know. Raises `unknown` if only DDL brings models."""
+        """Return the catalog with the tables that a task did not know.
+
+        Raises `unknown` if only DDL changes the catalog.
+        """
 
     def check_bulk(self, models: Sequence[TableModel]) -> None:
         """Check that the tables take rows in bulk.
@@ -79,23 +85,26 @@ class TableSource(ABC):
         """
 
     def cascading_parents(self) -> Collection[TableName]:
-        """Tables whose changes the target follows by itself with others, as far as `check_bulk` lets them through."""
+        """Return the tables whose changes the target cascades to other tables, if `check_bulk` accepts them."""
         return ()
 
     def introduce(self, run: EventRun) -> Catalog:
-        """Prepare for a group before its transaction; return the catalog with the tables whose rows it changes."""
+        """Prepare for a group before its transaction.
+
+        Return the catalog with the tables whose rows the group changes.
+        """
         return self.catalog
 
     @abstractmethod
     def can_share(self, run: EventRun) -> bool:
-        """True if the several transactions of the run may be one transaction of the target."""
+        """True if the transactions of the run may be one transaction of the target."""
 
     def position_follows(self, run: EventRun, *, in_xa: bool) -> bool:
-        """True if the run may commit by itself, so that its position is written after it (`commit_after`)."""
+        """True if the run may commit by itself, so that its position is committed after it (`commit_after`)."""
         return False
 
     def kept_by(self, run: EventRun) -> list[TableName]:
-        """Tables without transactions whose rows the run changes, as far as its events tell."""
+        """Return the tables without transactions whose rows the run changes, as far as its events show."""
         return []
 
     def begin_group(self, run: EventRun, kept: Collection[TableName] = ()) -> None:
@@ -105,22 +114,22 @@ class TableSource(ABC):
         """
 
     def take_moves(self) -> list[Move]:
-        """Return where the group's statements moved whole tables. Planned DDL has its moves in the plan."""
+        """Return the moves of whole tables by the group's statements. Planned DDL has its moves in the plan."""
         return []
 
     def replay_from_now(self, error: TargetError, run: EventRun, changes: int) -> bool:
-        """True if a run that failed and was rolled back is tried again, with its rows applied by the server."""
+        """True if a failed run, which was rolled back, is tried again with its rows applied by the server."""
         return False
 
     def committed(self, catalog: Catalog) -> None:
-        """The planned DDL of a run was: this is the catalog from now on."""
+        """Use this catalog from now on: the planned DDL of a run is committed."""
 
 
 class LiveTables(TableSource):
     """The tables of a target that executes the source's statements, for one applier.
 
-    Events that wait for their statement are kept until the group ends, not longer. `notes`: None where the caller does
-    not provide for a crash.
+    Events that wait for their statement are stored until the group ends. `notes`: None if the caller does not handle
+    crashes.
     """
 
     def __init__(self, target: StatementTarget, tolerance: Tolerance, notes: StatementNotes | None = None) -> None:
@@ -132,7 +141,7 @@ class LiveTables(TableSource):
         self._files: dict[int, list[bytes]] = {}
         self._were_prepared = False
         self._moves: list[Move] = []
-        self._raw_text: set[tuple[str, str]] = set()  # tables with text that is none in its column's character set
+        self._raw_text: set[tuple[str, str]] = set()  # tables with text that is invalid in its column's character set
 
     @property
     def catalog(self) -> Catalog:
@@ -160,18 +169,18 @@ class LiveTables(TableSource):
     def position_follows(self, run: EventRun, *, in_xa: bool) -> bool:
         """True if the run may commit by itself.
 
-        In two-phase commit, this holds only for a run that does not wait for its COMMIT: one that the source did not
-        commit by XID (a ROLLBACK keeps what MyISAM keeps, prepared or not), or one that changes tables without
-        transactions here.
+        In two-phase commit, this holds for a run that the source did not commit by XID, because a ROLLBACK keeps the
+        changes of MyISAM tables, prepared or not. It also holds for a run that changes tables without transactions on
+        this target.
         """
         return not (in_xa and (run.types == EventType.XID).any() and self.can_roll_back(run))
 
     def can_share(self, run: EventRun) -> bool:
-        """True if the run's transactions may be one transaction here: no row stays when a later group fails."""
+        """True if the run's transactions may be one transaction here: no row remains if a later group fails."""
         return self.can_roll_back(run)
 
     def can_roll_back(self, run: EventRun) -> bool:
-        """True if the tables whose rows the run changes have transactions here."""
+        """True if all tables whose rows the run changes have transactions on this target."""
         models = (self.catalog.tables.get(name) for name in unknown_tables(run, Catalog()))
         return all(model is None or self._target.is_transactional(model) for model in models)
 
@@ -193,8 +202,10 @@ class LiveTables(TableSource):
         ]
 
     def _changed_by(self, query: Query, description: FormatDescription) -> set[TableName]:
-        """The tables that a statement changes, or all without transactions: it joins tables, or reaches others by a
-        view, a trigger or a function.
+        """Return the tables that a statement changes.
+
+        A statement that joins tables, or reaches others by a view, trigger or function, may change any table without
+        transactions.
         """
         context = _context(query, description)
         try:
@@ -207,10 +218,10 @@ class LiveTables(TableSource):
         return {*(found.tables or ()), *self._target.may_also_change(models if is_clear else (), query.sql_bytes)}
 
     def can_repeat(self, run: EventRun) -> bool:
-        """True if rows of the run may be applied again to tables that hold some of them.
+        """True if rows of the run may be applied again to tables that have some of them.
 
-        That needs whole images of rows with a key, which nothing but the event changes, and no row that a ROLLBACK
-        removes while the others stay.
+        This needs full images of rows with a key, tables that only the event changes, and no row that a ROLLBACK
+        removes while others remain.
         """
         for rows in read_tables(run, self.catalog, self._target.kind):
             model, count = rows.model, len(rows.model.columns)
@@ -237,14 +248,14 @@ class LiveTables(TableSource):
             self.commit_was_here()
 
     def commit_was_here(self) -> None:
-        """Set a savepoint where the source committed; the transaction goes on (savepoint_groups.py)."""
+        """Set a savepoint for a commit of the source; the transaction goes on (savepoint_groups.py)."""
         run(self._target.connection, written("SAVEPOINT {}", COMMIT_WAS_HERE))
 
     def roll_back(self) -> None:
-        """Roll back to the last commit of the source.
+        """Roll back to the source's last commit.
 
-        The source rolled back and logged it, because it changed a table that keeps its changes, or dropped one (a
-        CREATE OR REPLACE TABLE … SELECT that failed).
+        The source logged its ROLLBACK because it had changed a table without transactions, or had dropped one (a failed
+        CREATE OR REPLACE TABLE … SELECT).
         """
         self._target.roll_back_to(COMMIT_WAS_HERE)
 
@@ -267,7 +278,7 @@ class LiveTables(TableSource):
         return 0
 
     def run(self, query: Query, description: FormatDescription) -> Sequence[str]:
-        """Execute the statement of a QUERY event; return notes about what the target does not get."""
+        """Execute the statement of a QUERY event, and return notes about the parts that the target cannot have."""
         return self._run(query, query, (), description)
 
     def _run(
@@ -305,7 +316,7 @@ class LiveTables(TableSource):
         return self._files[file_id]
 
     def replay(self, piece: EventRun, catalog: Catalog) -> bool:
-        """Have the server apply a table map and its rows event, if only it can; else only set how they are checked."""
+        """Let the server apply a table map and its rows event if only it can; else only set foreign_key_checks."""
         rows = piece.event(int(np.size(piece.types)) - 1)
         table_map = parse_table_map(piece.event(0), piece.description)
         added = NO_FOREIGN_KEY_CHECKS if self._were_prepared and not self._may_act(table_map, piece) else 0
@@ -323,7 +334,7 @@ class LiveTables(TableSource):
         return True
 
     def replays(self, model: TableModel, run: EventRun) -> bool:
-        """True if the server applies rows events of the table by itself."""
+        """True if the server applies rows events of the table."""
         can = self._prefers_replay(model) and self._target.can_replay(run.description)
         return can or self._target.wants_replay(model)
 
@@ -345,8 +356,8 @@ class LiveTables(TableSource):
     def prepared(self) -> Iterator[None]:
         """Treat the rows that the block applies as those of an XA transaction at its COMMIT.
 
-        A server checks that their parents exist before XA PREPARE. At the COMMIT it no longer locks the parents, and
-        without foreign_key_checks these may have been deleted since.
+        A server checks that their parents exist before XA PREPARE. The XA COMMIT does not lock the parents again, and
+        with foreign_key_checks=0 another session may have deleted them.
         """
         self._were_prepared = True
         try:
@@ -382,5 +393,5 @@ def _context(query: Query, description: FormatDescription) -> DdlContext:
 def _changed(query: Query, context: DdlContext) -> Affected | None:
     try:
         return affected_by(query.sql, query.database, context)
-    except BinlogFormatError:  # a literal in another character set, which names may be in, too
+    except BinlogFormatError:  # a literal in another character set; the names may be in it, too
         return Affected()

@@ -1,6 +1,6 @@
-"""A batch in the source's order, event by event, in one transaction of the target (design D2).
+"""Applies a batch in the source's order, event by event, in one transaction of the target (design D2).
 
-Invariant: a batch is committed as a whole, or the error says why not and nothing of it is.
+Invariant: a batch is committed as a whole, or the error gives the reason and none of the batch is committed.
 """
 
 from __future__ import annotations
@@ -46,14 +46,17 @@ from rplctl.target.base import Target
 if TYPE_CHECKING:
     from rplctl.applier.apply.lake import LakeChanges
 
-CUTTABLE = np.array([GroupKind.CONTROL, GroupKind.ROWS])  # a rollback undoes them as a whole
-NOT_IN_XA = frozenset({er.XAER_RMFAIL, er.XA_TEMP_TABLE})  # a statement that XA refuses; temporary tables (MySQL)
+CUTTABLE = np.array([GroupKind.CONTROL, GroupKind.ROWS])  # groups that a rollback undoes completely
+NOT_IN_XA = frozenset({er.XAER_RMFAIL, er.XA_TEMP_TABLE})  # XA refuses the statement, or (MySQL) temporary tables
 
 log = logging.getLogger(__name__)
 
 
 class OrderedBatches:
-    """`passed_over`: errors that the options tolerate. `bulk` holds the rules, and counts the committed rows."""
+    """Applies batches event by event.
+
+    `passed_over`: the number of tolerated errors. `bulk`: has the filters and row counts.
+    """
 
     def __init__(  # noqa: PLR0913 - the parts of one applier
         self,
@@ -98,8 +101,10 @@ class OrderedBatches:
             return self._requeue(batch, names)
 
     def apply_without_rollback(self, batch: Batch) -> Applied | Rejected:
-        """Apply transactions on tables that keep what is done to them, with one commit for all. A crash before the
-        commit applies them once more (own_tables/group_begun.py); a group that cannot be repeated is rejected.
+        """Apply transactions on tables without transactions, with one commit for all.
+
+        A crash before the commit applies them once more (own_tables/group_begun.py). A group that cannot be repeated is
+        rejected.
         """
         statements = self._tables.statements
         refused = Rejected(reason=Reason.NOT_REPEATABLE, batch=batch, error=Inconsistent("one at a time"))
@@ -110,7 +115,7 @@ class OrderedBatches:
         self._tables.introduce(run)
         if not statements.can_repeat(run):
             return refused
-        work = self._range()  # strict: it is the first time
+        work = self._range()  # tolerates no errors, because this is the group's first attempt
         self._committer.begin_group(batch)
         ends = np.searchsorted(run.starts, batch.scan.end[batch.first : batch.last]).tolist()
         done, changes, failure = 0, 0, None
@@ -125,7 +130,7 @@ class OrderedBatches:
                 crash_point("crash_after_commit_before_update_pos")
         except (Stopped, Inconsistent, RplError) as error:
             if getattr(error, "transient", False):
-                raise  # the connection may be gone: tried again as after a crash
+                raise  # the connection may be lost: the group is repeated as after a crash
             failure = error
         finally:
             self._target.rollback()
@@ -139,11 +144,15 @@ class OrderedBatches:
         return Rejected(reason=Reason.STOPPED_WITHIN, batch=rest, error=failure, changes=changes)
 
     def _requeue(self, batch: Batch, names: list[TableName]) -> int:
-        """Copy these tables again, as a statement leaves them that is not executed: it is about tables that wait and
-        others (a swap by RENAME), or only the source knows what it does to rows.
+        """Copy these tables again instead of executing a statement.
+
+        The statement is about tables that are not yet copied and others (such as a swap by RENAME), or only the source
+        knows its effect on rows.
         """
         rules = self._bulk.rules
-        log.info("%s: to be copied again, by a statement at %s", ", ".join(map(".".join, names)), batch.source_position)
+        log.info(
+            "%s: copied again because of a statement at %s", ", ".join(map(".".join, names)), batch.source_position
+        )
         found = [(name, rules.original(name[0])) for name in names]
         self._committer.commit(batch, lambda: requeue_tables(self._target.connection, self._channel.name, found), rules)
         self._bulk.rules = replace(rules, waiting=rules.waiting.union(names))
@@ -152,14 +161,14 @@ class OrderedBatches:
     def _apply_run(self, batch: Batch, run: EventRun) -> int:
         tables, is_several = self._tables, batch.last - batch.first > 1
         if is_several and batch.has_payload:
-            raise Inconsistent("compressed groups are gone through one by one")
+            raise Inconsistent("compressed groups are applied one by one")
         foreign_keys = wants_foreign_keys(run, statements_bring_their_own=tables.statements is not None)
         tables.introduce(run)
         check_permitted(run, self._committer.info, self._config, tables.know)
         follows = tables.position_follows(run, in_xa=self._committer.in_xa)
         kept = tables.kept_by(run) if follows and not self._committer.repeats else []
         if is_several and (kept or not tables.can_share(run)):
-            raise Inconsistent("groups that do not fit into one transaction")
+            raise Inconsistent("groups that cannot share one transaction")
         changes = self._lake_changes(batch)
         work = self._range(() if foreign_keys else tables.cascading_parents(), changes)
 

@@ -69,7 +69,7 @@ def check_permitted(run: EventRun, info: RelayLogInfo, config: Config, know: Kno
 
 
 def _words(query: Query, context: DdlContext) -> str:
-    """The words that the source executed: no comments, no text in quotes, no SET STATEMENT … FOR before them."""
+    """Return the statement that the source executed, without comments, quoted text and SET STATEMENT … FOR."""
     bare = opened(query.sql_bytes.decode("latin-1"), context, charset=query.charset)
     tokens = tokenize(bare, context, query.charset)
     words = " ".join("''" if token.kind in ("string", "quoted") else token.value for token in tokens).strip()
@@ -89,7 +89,7 @@ def _check_primary_keys(query: Query, run: EventRun, config: Config, know: Know,
         changed = plan_ddl(query.sql, query.database, context, catalog).model_changes
     except RplError as error:
         if error.errno != er.PARSE_ERROR:
-            return  # the models and the statement do not fit: the target says so in its turn
+            return  # the statement does not fit the models: the target reports the error when it executes the statement
         error.position = error.position or at
         raise
     for name, model in changed.items():
@@ -108,10 +108,13 @@ def _check_primary_keys(query: Query, run: EventRun, config: Config, know: Know,
 
 
 def refuse_generated_keys(info: RelayLogInfo, kind: str) -> None:
-    """A target whose tables we make from models: its tables are the source's. Raises RplError 1235."""
+    """Refuse GENERATE on a target whose tables rplctl creates from models: they equal the source's.
+
+    Raises RplError 1235.
+    """
     if info.require_table_primary_key_check == "GENERATE":
         raise RplError(
-            f"REQUIRE_TABLE_PRIMARY_KEY_CHECK = GENERATE needs a MySQL target (8.0.30 or later), this one is {kind}",
+            f"REQUIRE_TABLE_PRIMARY_KEY_CHECK = GENERATE needs a MySQL target (8.0.30 or later), not {kind}",
             errno=er.NOT_SUPPORTED_YET,
             channel=info.channel_name,
             hint="rplctl change-master --require-table-primary-key-check stream",

@@ -1,4 +1,4 @@
-"""The error of a row event that could not be executed, in MySQL's sentence."""
+"""MySQL's error text for a row event that cannot be executed."""
 
 from __future__ import annotations
 

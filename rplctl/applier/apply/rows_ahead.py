@@ -1,8 +1,8 @@
-"""Rows events of a run that is applied in order, decoded by tasks of the pool a stretch at a time.
+"""Decodes rows events of a run that is applied in order in advance, by tasks of the pool, one stretch at a time.
 
-Invariant: a stretch ends before the first statement that may change a table, and what was decoded counts only for the
-catalog that it was decoded with. What a task leaves out is decoded by the driver in its turn: events whose error
-belongs there, and JSON diffs of documents that only the target has.
+Invariant: a stretch ends before the first statement that may change a table, and decoded rows are used only with the
+catalog that they were decoded with. The driver decodes in its turn the events that a task skips: events with errors,
+and JSON diffs of documents that only the target has.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog
 from rplctl.target.base import ChangeKind, RowChange, TableChunk
 
-PIECE_BYTES: Final = 256 << 10  # of events for one task; one event may have more
-LARGEST_INLINE: Final = 4 << 20  # bytes of events that travel with the request; more travel by a file
+PIECE_BYTES: Final = 256 << 10  # of events for one task; a single event may be larger
+LARGEST_INLINE: Final = 4 << 20  # most bytes of events that are sent with the request; more are sent in a file
 
 
 @dataclass(frozen=True, slots=True)
 class RowsOfEvent:
-    """`kind`, `flags`: as in RowsEvents."""
+    """The decoded changes of a rows event. `kind`, `flags`: as in RowsEvents."""
 
     model: TableModel
     kind: int
@@ -45,7 +45,7 @@ class RowsOfEvent:
 
 @dataclass(frozen=True, slots=True)
 class DecodedBy:
-    """A function that decodes pieces: tasks of a pool, `count` pieces at a time. `spool_folder`: the channel's."""
+    """The tasks of a pool that decode pieces, `count` pieces at a time. `spool_folder`: the channel's."""
 
     decode: Callable[[Sequence[OrderedPiece], Catalog], list[TableChunk]]
     count: int
@@ -54,7 +54,7 @@ class DecodedBy:
 
 @dataclass(frozen=True, slots=True)
 class _Event:
-    """A rows event of a run, by number. `table_map`: the number of the one in force."""
+    """A rows event of a run, by number. `table_map`: the number of its table map event."""
 
     number: int
     table_map: int
@@ -62,26 +62,29 @@ class _Event:
 
 
 class RowsAhead:
-    """`is_replayed`: tables whose rows the target's server decodes itself."""
+    """Rows that tasks decode in advance. `is_replayed`: True for a table whose rows the target's server decodes."""
 
     def __init__(self, tasks: DecodedBy, target_kind: str, is_replayed: Callable[[TableModel, EventRun], bool]) -> None:
         self._tasks, self._kind, self._is_replayed = tasks, target_kind, is_replayed
         self._run: EventRun | None = None
         self._catalog = Catalog()
-        self._stretch = range(0)  # the events that were looked at
+        self._stretch = range(0)  # the numbers of the events in the current stretch
         self._ready: dict[int, RowsOfEvent] = {}
 
     def take(self, run: EventRun, number: int, maps: Mapping[int, int], catalog: Catalog) -> RowsOfEvent | None:
-        """The rows event, once. `maps`: the table maps in force, by table id. None: the driver has to decode it."""
+        """Return the decoded rows event, once; None if the driver must decode it.
+
+        `maps`: table id → number of its table map.
+        """
         if run is not self._run or catalog is not self._catalog or number not in self._stretch:
             self._run, self._catalog, self._ready = run, catalog, {}
             events = self._look(run, number, maps, catalog)
-            with suppress(BinlogFormatError):  # met again in the turn of the event that cannot be read
+            with suppress(BinlogFormatError):  # raised again in the turn of the damaged event
                 self._have_decoded(run, events, catalog)
         return self._ready.pop(number, None)
 
     def _look(self, run: EventRun, first: int, maps: Mapping[int, int], catalog: Catalog) -> list[_Event]:
-        """The rows events from `first` on, up to a statement or to a piece for each task."""
+        """Return the rows events from `first` on, until a statement, or until there is one piece for each task."""
         maps, found, size = dict(maps), list[_Event](), 0
         models: dict[int, TableModel | None] = {}  # by table map
         number = first
@@ -127,7 +130,7 @@ class RowsAhead:
                 self._ready[event.number] = RowsOfEvent(model=event.model, kind=kind, flags=flag, changes=chunk.ordered)
 
     def _piece(self, run: EventRun, events: list[_Event], kinds: list[int], files: ExitStack) -> OrderedPiece:
-        """Return what a task gets. `files`: whose end removes the file of a large piece."""
+        """Return the input of a task. `files`: removes the file of a large piece at its end."""
         numbers, last = list[int](), dict[int, int]()  # table maps by table id
         for event in events:
             of_table = table_id(run, event.number)
@@ -159,7 +162,7 @@ class RowsAhead:
 
 
 def _may_change_tables(run: EventRun, number: int) -> bool:
-    """True for a statement that is more than a word around a transaction."""
+    """True for a statement that is not only a keyword around a transaction."""
     if run.types[number] != EventType.QUERY:
         return run.types[number] in STATEMENT_EVENTS
     text = parse_query(run.event(number), run.description).sql_bytes.decode("latin-1").strip()
@@ -172,5 +175,5 @@ def table_id(run: EventRun, number: int) -> int:
 
 
 def tasks_of(pipeline: Pipeline, spool_folder: Path) -> DecodedBy | None:
-    """Return the tasks that decode rows ahead; None if no pool takes all rows."""
+    """Return the tasks that decode rows in advance; None if no pool decodes all rows."""
     return DecodedBy(pipeline.in_order, pipeline.parallelism, spool_folder) if pipeline.takes_all else None

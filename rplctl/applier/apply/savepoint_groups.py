@@ -1,10 +1,11 @@
-"""Several transactions of the source in one of the target: the others' commits are savepoints (WL#3970).
+"""Applies several transactions of the source in one of the target: inner commits become savepoints (WL#3970).
 
-A real COMMIT comes at the group's end only; every other one becomes `SAVEPOINT COMMIT_WAS_HERE` (our private name), to
-which a ROLLBACK that the source logged goes back: `begin … commit, begin … commit, begin … rollback` keeps the first
-two. Invariant: the position is that of the last real commit, so a crash loses the whole group and repeats it.
-Error 1205 costs one member, which is tried again from its savepoint; 1213 has ended the transaction, and the whole
-group is begun again (`BatchApplier.apply`). The last member needs no savepoint: a group of one costs nothing.
+Only the group's end is a real COMMIT; every other one becomes `SAVEPOINT COMMIT_WAS_HERE` (a private name), to which a
+logged ROLLBACK of the source returns: `begin … commit, begin … commit, begin … rollback` keeps the first two.
+Invariant: the position is that of the last real commit, so a crash loses the whole group and repeats it.
+
+Error 1205 costs one transaction, which is tried again from its savepoint. Error 1213 has ended the transaction, and the
+whole group begins again (`BatchApplier.apply`). The last transaction needs no savepoint: a group of one costs nothing.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ class Counted(Protocol):
 def apply_members(
     run: EventRun, apply: Callable[[int], None], statements: LiveTables | None, retries: int, result: Counted
 ) -> None:
-    """Apply every event by its number. Raises what `apply` raises.
+    """Apply every event by its number. Raises the errors of `apply`.
 
-    `statements`: None for a target that takes only rows, where a group has no ROLLBACK and waits for no locks.
+    `statements`: None for a target that takes only rows; a group then has no ROLLBACK and waits for no locks.
     """
     number, begun, last = 0, 0, len(run.types) - 1
     counts = result.changes, result.by_spark, result.by_driver

@@ -1,7 +1,7 @@
-"""The strategies that apply a batch, the reasons why one rejects it, and what is tried next (design D2).
+"""The strategies that apply a batch, the reasons for rejecting it, and the next strategy after a rejection (design D2).
 
 Invariant: a strategy that rejects a batch has committed nothing of `Rejected.batch`, and the position is before it.
-`NEXT` is the only place that chooses: a pair that is not in it raises the error (docs/architecture.md has the diagram).
+`NEXT` alone chooses the next strategy: a pair that it lacks raises the error (docs/architecture.md has the diagram).
 """
 
 from __future__ import annotations
@@ -20,45 +20,49 @@ from rplctl.commit.ambiguous_commit import InDoubt
 from rplctl.errors import LockBusy, RplError
 from rplctl.target.base import CountMismatch, KeylessMismatch
 
-MOST_IN_ORDER = 1000  # transactions that are gone through in order when they do not fit in bulk
-BYTES_IN_ORDER = 1 << 20  # of log, where nothing can be rolled back: what a crash repeats
+MOST_IN_ORDER = 1000  # most transactions that are applied in order after they did not fit in bulk
+BYTES_IN_ORDER = 1 << 20  # most bytes of a group without rollback, all of which a crash repeats
 
 
 class Strategy(Enum):
     """How a batch is applied."""
 
-    PASS_OVER = auto()  # nothing is applied, the position moves
+    PASS_OVER = auto()  # nothing is applied; only the position moves
     LAKE = auto()  # every change is a row of its table's log
     BULK = auto()  # net changes, all in one transaction
     NO_ROLLBACK = auto()  # in the source's order, into tables that cannot roll back; one commit for all
     IN_ORDER = auto()  # in the source's order, all in one transaction
-    ALONE = auto()  # one transaction of the source; STOP may cut it off
+    ALONE = auto()  # one transaction of the source; STOP may interrupt it
     ALONE_UNCUT = auto()  # one transaction of the source, which STOP waits for
 
 
 class Reason(Enum):
-    """Why a strategy rejects a batch."""
+    """The reason why a strategy rejects a batch."""
 
-    UNFIT = auto()  # its changes are not net changes, or its transactions cannot share one
+    UNFIT = auto()  # its changes are not net changes, or its transactions cannot be one transaction
     KEEPS_CHANGES = auto()  # a table cannot roll back
-    CONFLICT = auto()  # two connections changed what belongs together; the next attempt does not split it
-    ROWS_ALIKE = auto()  # the target counts equal rows of a keyless table otherwise; they go one at a time from now on
+    CONFLICT = auto()  # two connections changed tables that belong together; the next attempt does not split them
+    ROWS_ALIKE = auto()  # the target counts other equal rows of a keyless table; from now on they go one at a time
     REFUSED = auto()  # the target refused a change, or counted other rows
-    NOT_BY_ROWS = auto()  # a lock is held, or a file cannot be written: no row is the reason
+    NOT_BY_ROWS = auto()  # no row is the reason: a lock is held, or a file cannot be written
     NOT_REPEATABLE = auto()  # a crash could not repeat the group
     STOPPED_WITHIN = auto()  # a transaction of the group failed; those before it are committed
 
 
 @dataclass(frozen=True)
 class Applied:
-    """`changes`: committed row changes."""
+    """The outcome of a batch that was applied. `changes`: committed row changes."""
 
     changes: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rejected:
-    """`batch` is what was not applied, after `changes` row changes that were committed. `error`: raised at the end."""
+    """The outcome of a batch that was rejected.
+
+    `batch`: the part that was not applied, after `changes` row changes that were committed. `error`: raised if no
+    strategy is left.
+    """
 
     reason: Reason
     batch: Batch
@@ -78,7 +82,7 @@ Way = Callable[[Rejected, Callable[[], None]], Iterator[Work]]
 
 
 def each_alone(batch: Batch, check: Callable[[], None], strategy: Strategy = Strategy.ALONE) -> Iterator[Work]:
-    """Yield each transaction for itself; `check` is called before each and raises Stopped."""
+    """Yield each transaction as a unit of work. `check` is called before each, and raises Stopped."""
     for group in batch.one_by_one():
         check()
         if group.kind is BatchKind.SKIP:
@@ -101,14 +105,14 @@ def _parts(rejected: Rejected, _: Callable[[], None]) -> Iterator[Work]:
 
 
 def _halves(rejected: Rejected, _: Callable[[], None]) -> Iterator[Work]:
-    """Nearly all of a long batch fits in bulk, and in order it would take minutes to find what does not."""
+    """Return the halves of a long batch for bulk: finding a few misfits by applying all in order would take minutes."""
     if rejected.batch.last - rejected.batch.first <= MOST_IN_ORDER:
         return iter([Work(Strategy.IN_ORDER, rejected.batch)])
     return (Work(Strategy.BULK, half) for half in rejected.batch.halves())
 
 
 def _lake_halves(rejected: Rejected, _: Callable[[], None]) -> Iterator[Work]:
-    """Where a change cannot be kept, all transactions before its own are."""
+    """Return the halves, so that all transactions before the one with the refused change are applied."""
     if rejected.batch.last - rejected.batch.first == 1:
         raise rejected.error
     return (Work(Strategy.LAKE, half) for half in rejected.batch.halves())
@@ -129,7 +133,7 @@ NEXT: dict[tuple[Strategy, Reason], Way] = {
     (Strategy.IN_ORDER, Reason.REFUSED): _one_by_one,
     (Strategy.IN_ORDER, Reason.NOT_BY_ROWS): _one_by_one,
 }
-_REASONS: tuple[tuple[type[Exception], Reason], ...] = (  # the first that fits
+_REASONS: tuple[tuple[type[Exception], Reason], ...] = (  # the first entry that matches counts
     (Inconsistent, Reason.UNFIT),
     (NotTransactional, Reason.KEEPS_CHANGES),
     (ConflictingGroups, Reason.CONFLICT),
@@ -143,7 +147,7 @@ _REASONS: tuple[tuple[type[Exception], Reason], ...] = (  # the first that fits
 def outcome_of(apply: Callable[[], int], batch: Batch) -> Applied | Rejected:
     """Apply the batch, and return an error that another strategy may avoid as a value.
 
-    Raises transient errors, and InDoubt: the batch may be committed, so nothing of it is tried again before the
+    Raises transient errors. Also raises InDoubt: the batch may be committed, so nothing of it is repeated before the
     position is read.
     """
     try:
@@ -160,7 +164,7 @@ def outcome_of(apply: Callable[[], int], batch: Batch) -> Applied | Rejected:
 
 
 def next_work(strategy: Strategy, rejected: Rejected, check: Callable[[], None]) -> Iterator[Work]:
-    """Return the work that takes the rejected batch's place. Raises the batch's error where there is none."""
+    """Return the work that replaces the rejected batch. Raises the batch's error if there is none."""
     way = NEXT.get((strategy, rejected.reason))
     if way is None:
         raise rejected.error

@@ -1,8 +1,8 @@
-"""Which tables of a batch may be applied by connections of their own, and by which (design D24).
+"""The tables of a batch that separate connections may apply in parallel, and their connections (design D24).
 
-Invariant: tables that share anything are one group, and a group belongs to one branch for the whole batch. They share
-a foreign key, whichever of them has it; what the target has besides (a trigger, a foreign key that the source does not
-know) shows when two branches get in each other's way, and joins them from then on.
+Invariant: tables that a foreign key links, whichever of them has it, form one group, and a group belongs to one
+connection for the whole batch. The target may link tables in other ways (a trigger, a foreign key that the source
+lacks). This shows as a conflict between two connections, and from then on the tables are one group.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from rplctl.target.base import CountMismatch, TableChunk
 
 
 class ConflictingGroups(CountMismatch):
-    """Branches were in each other's way: their tables are one group now, and the batch may be tried again at once."""
+    """Worker connections conflicted: their tables are one group now, and the batch may be tried again at once."""
 
 
 class TableGroups:
-    """`count` branches. A group is named by one of its tables."""
+    """Groups of tables for `count` connections. One of its tables names a group."""
 
     def __init__(self, count: int) -> None:
-        self._met: list[tuple[TableName, TableName]] = []  # found out, whatever the catalog says
+        self._met: list[tuple[TableName, TableName]] = []  # tables that conflicted, whatever the catalog says
         self._changed: set[TableName] = set()
         self._catalog: Catalog | None = None
-        self._links: dict[TableName, TableName] = {}  # table → one nearer to the name of its group
+        self._links: dict[TableName, TableName] = {}  # table → the next table on the way to its group's name
         self._loads = [0] * count
         self._branches: dict[TableName, int] = {}  # group → branch, in this batch
 
     def begin(self, catalog: Catalog) -> None:
-        """A batch; the tables are as the catalog has them."""
+        """Begin a batch with the tables of the catalog."""
         self._loads = [0] * len(self._loads)
         self._branches.clear()
         self._changed.clear()
@@ -43,7 +43,7 @@ class TableGroups:
         return len(set(self._branches.values())) > 1
 
     def join_changed(self) -> list[TableName]:
-        """The tables of this batch got in each other's way; their names."""
+        """Join the tables of this batch, which conflicted, into one group; return their names."""
         first, *others = names = sorted(self._changed)
         for other in others:
             self._met.append((first, other))
@@ -56,8 +56,10 @@ class TableGroups:
         return len(loads) > 1 and loads.total() - max(loads.values()) >= least
 
     def split(self, chunks: Sequence[TableChunk], catalog: Catalog) -> dict[int, list[TableChunk]]:
-        """Branch → its chunks, in their order. A new group goes to who has least to do. Raises Entangled: a table that
-        the catalog did not have when the batch began joins tables of two branches.
+        """Return connection → its chunks, in order. A new group goes to the connection with the fewest rows.
+
+        Raises ConflictingGroups if a table that the catalog lacked when the batch began joins tables of two
+        connections.
         """
         self._follow(catalog)
         for group, load in self._loads_of(chunks).most_common():
@@ -83,7 +85,7 @@ class TableGroups:
         before, self._branches = self._branches, {}
         for group, branch in before.items():
             if self._branches.setdefault(self._group(*group), branch) != branch:
-                raise ConflictingGroups(f"{'.'.join(group)}: a table that was not known joins it with others")
+                raise ConflictingGroups(f"{'.'.join(group)}: a new table links it with tables of another connection")
 
     def _loads_of(self, chunks: Sequence[TableChunk]) -> Counter[TableName]:
         loads = Counter[TableName]()

@@ -1,9 +1,9 @@
-"""Where the models of the target's tables come from: two sources behind one protocol (design D18).
+"""The two sources of the models of the target's tables (design D18).
 
-    StoredModels   made from the source's DDL and kept in the target, which takes rows and planned DDL alone
+    StoredModels   made from the source's DDL and stored in the target, which takes only rows and planned DDL
     LiveTables     read from a target that executes the source's own statements (MySQL, MariaDB; live_tables.py)
 
-Invariant: `catalog` holds the models that are valid at the applier's position; it moves only after a COMMIT.
+Invariant: `catalog` has the models that are valid at the applier's position; it changes only after a COMMIT.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rplctl.target.base import Target
 
 
 class StoredModels(TableSource):
-    """The models that the target keeps of the source's tables, as of a position."""
+    """The models of the source's tables that the target stores for a position."""
 
     def __init__(self, catalog: Catalog) -> None:
         self.committed(catalog)
@@ -42,7 +42,7 @@ class StoredModels(TableSource):
         raise unknown
 
     def cascading_parents(self) -> Collection[TableName]:
-        """A foreign key with an action points at them."""
+        """Return the tables that a foreign key with an action refers to."""
         return self._parents
 
     def can_share(self, run: EventRun) -> bool:

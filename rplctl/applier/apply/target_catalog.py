@@ -1,7 +1,7 @@
-"""Table models read from the target itself, when they are first needed (MySQL and MariaDB targets; design D18 note).
+"""Table models that are read from the target when they are first needed (MySQL and MariaDB targets; design D18 note).
 
-Invariant: a model in the catalog is the target's table as it is: every statement that is not one of rows forgets the
-models it may have changed, and the next rows of those tables read them again. Nothing is stored: the target is.
+Invariant: a model in the catalog describes the target's current table. Every statement that is not about rows removes
+the models that it may have changed, and the next rows of these tables read them again. The models are stored nowhere.
 """
 
 from __future__ import annotations
@@ -27,16 +27,19 @@ from rplctl.target.base import StatementTarget
 
 
 class LiveCatalog:
-    """`catalog` is a new object whenever a model came or went; the models that stayed are the same objects."""
+    """The models that were read.
+
+    `catalog` is a new object after each change; unchanged models stay the same objects.
+    """
 
     def __init__(self, target: StatementTarget) -> None:
         self._target = target
         self._models: dict[TableName, TableModel] = {}
-        self._wanted: set[TableName] = set()  # were known before a statement changed them: read with the next ones
+        self._wanted: set[TableName] = set()  # known tables that a statement changed: `load` reads them again
         self.catalog = Catalog()
 
     def load(self, names: Iterable[TableName]) -> bool:
-        """Read these tables, and those that a statement made us forget. True when one of `names` was found."""
+        """Read these tables, and those that a statement changed. True if one of `names` was found."""
         asked = set(names)
         found = {}
         for name in asked | self._wanted:
@@ -49,8 +52,9 @@ class LiveCatalog:
         return bool(asked & found.keys())
 
     def forget(self, sql: str, database: str, context: DdlContext, charset: str = "") -> list[Move]:
-        """A statement was executed: drop the models it may have changed; all of them when it is not understood. Where
-        it took whole tables. `charset`: `sql` is its bytes, decoded as latin-1.
+        """Forget the models that an executed statement may have changed, and return its moves of whole tables.
+
+        A statement that cannot be parsed may have changed all. `charset`: `sql` is its bytes, decoded as latin-1.
         """
         moves: list[Move] = []
         try:
@@ -64,7 +68,7 @@ class LiveCatalog:
         return moves
 
     def remade(self, names: set[TableName]) -> None:
-        """These tables are others now."""
+        """Forget these tables, and tables with foreign keys to them: their definitions have changed."""
         names |= {
             name
             for name, model in self._models.items()

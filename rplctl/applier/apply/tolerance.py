@@ -23,7 +23,7 @@ from rplctl.sql_text import written
 from rplctl.target import dialect_of
 from rplctl.target.base import ChangeKind, RowChange, RowSet, Target, key_of
 
-# record changed, duplicate keys, not found, foreign keys of either side, a foreign key's own duplicates
+# a changed record, duplicate keys, a missing row, foreign keys in both directions, duplicates by a foreign key
 IDEMPOTENT_ERRORS = frozenset(
     {
         er.CHECKREAD,
@@ -39,7 +39,7 @@ IDEMPOTENT_ERRORS = frozenset(
     }
 )
 DUPLICATE = frozenset({er.DUP_KEY, er.DUP_ENTRY, er.DUP_UNIQUE})
-SHOWN = 10  # messages kept of one batch; the rest is a number
+SHOWN = 10  # most messages per batch; other errors are only counted
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ class PassedOver:
 
     errors: Counter[int] = field(default_factory=Counter)
     messages: list[str] = field(default_factory=list)
-    statements: int = 0  # that the target cannot have (on_unsupported_ddl); no errors
+    statements: int = 0  # skipped because the target cannot execute them (on_unsupported_ddl); these are not errors
 
     def add(self, error: RplError, at: str) -> None:
         self.errors[error.errno] += 1
@@ -67,12 +67,12 @@ class PassedOver:
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """`ignored`: error numbers of replica_skip_errors; None is all of them."""
+    """The errors that the options tolerate. `ignored`: error numbers of replica_skip_errors; None means all errors."""
 
     idempotent: bool = False
     ddl_is_idempotent: bool = False
     ignored: frozenset[int] | None = frozenset()
-    again: bool = False  # rows that may have been applied already, whole and by key (own_tables/group_begun.py)
+    again: bool = False  # True if rows may already have been applied (own_tables/group_begun.py)
 
     @classmethod
     def from_config(cls, config: Config) -> Tolerance:
@@ -100,7 +100,7 @@ class Tolerance:
         return self.ignored is None or error.errno in self.ignored
 
     def apply_row(self, target: Target, change: RowChange, model: TableModel) -> TargetError | None:
-        """Apply one change. What did not fit in IDEMPOTENT mode is returned: it was overwritten or passed over."""
+        """Apply one change. Returns the error that IDEMPOTENT mode tolerated: the row was overwritten or skipped."""
         if self.again:
             self._apply_again(target, change, model)
             return None
@@ -118,7 +118,7 @@ class Tolerance:
         return None
 
     def _apply_again(self, target: Target, change: RowChange, model: TableModel) -> None:
-        """Leave the row as the change makes it, whether this change and those after it are applied already or not.
+        """Leave the row as the change makes it, even if this change and later ones were already applied.
 
         No other row has its keys afterwards. If a row moves to another key, one row is deleted and one inserted.
         """
@@ -139,9 +139,9 @@ class Tolerance:
             _apply(target, change, model)
 
     def _overwrite(self, target: Target, change: RowChange, model: TableModel) -> None:
-        """The row takes the place of all rows that have one of its unique keys; columns that only the target has stay.
+        """Replace all rows that have one of the row's unique keys; columns that only the target has keep their values.
 
-        Raises TargetError 1062 where the other row cannot be told from the images (a key over expressions or prefixes).
+        Raises TargetError 1062 if the images do not identify the other row (a key over expressions or prefixes).
         """
         assert change.after is not None
         for image in _unique_images(change.after, model):
@@ -157,7 +157,10 @@ class Tolerance:
 
 
 def _apply(target: Target, change: RowChange, model: TableModel) -> None:
-    """A row of a table without a key is looked for once more as a dump of MySQL 5.7 has it, as its replicas find it."""
+    """Apply the change. A row without a key is also searched for in the form in which a dump of MySQL 5.7 stores it.
+
+    MySQL 5.7 prints JSON in another form. MySQL's own replicas find such a row, too.
+    """
     try:
         target.apply_change(change, model)
     except TargetError as error:
@@ -180,7 +183,7 @@ def _as_loaded(change: RowChange, model: TableModel) -> RowChange:
 
 
 def _unique_images(row: RowSet, model: TableModel) -> Iterator[RowSet]:
-    """The row by each of its unique keys, the one that identifies it first; keys with a NULL match nothing."""
+    """Yield the row's values of each of its unique keys, the identifying key first; keys with a NULL match no row."""
     index = {column.name: i for i, column in enumerate(model.columns)}
     at = {column: i for i, column in enumerate(row.columns)}
     keys = [key_of(model)]
@@ -196,7 +199,7 @@ def _unique_images(row: RowSet, model: TableModel) -> Iterator[RowSet]:
 
 @contextmanager
 def undone_on_error(target: Target, *, wanted: bool) -> Iterator[None]:
-    """A savepoint around a step that may be passed over after it did half of its work."""
+    """Run the block in a savepoint, because an error that is skipped must not leave half of the work."""
     if not wanted:
         yield
         return

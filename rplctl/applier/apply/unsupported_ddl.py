@@ -1,7 +1,7 @@
-"""Which statements about objects that the target cannot have are skipped, by on_unsupported_ddl (design D31).
+"""Decides which statements about objects that the target cannot have are skipped (on_unsupported_ddl, design D31).
 
-Invariant: the default skips only objects that hold no rows of their own. Row events carry what triggers, routines and
-events change, and a view only shows rows. A statement that changes tables or rows is never skipped here.
+Invariant: the default skips only objects without rows of their own. Row events contain the changes of triggers,
+routines and events, and a view only shows rows. A statement that changes tables or rows is never skipped here.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class UnsupportedDdl(StrEnum):
     SKIP = "skip"
 
     def skips(self, statement: Unreplicated) -> bool:
-        """True if the statement is skipped. A DROP of what the target does not have is no reason to stop."""
+        """True if the statement is skipped, as is a DROP of an object that the target does not have."""
         return statement.kind in SKIPPED_KINDS[self] or (statement.is_drop and statement.kind in NOTED_KINDS)
 
 
@@ -55,7 +55,7 @@ SKIPPED_KINDS: Mapping[UnsupportedDdl, frozenset[ObjectKind]] = {
 NOTED_KINDS = EFFECTS_ARE_ROWS | {ObjectKind.VIEW}  # in the history and in `check`; grants would fill both
 
 _UNKNOWN_TABLE = (er.BAD_TABLE_ERROR, er.NO_SUCH_TABLE)
-# a server's: it does not take the text, or the object is absent
+# errors of a server that does not support the statement, or lacks the object
 _REFUSED = frozenset(
     {er.PARSE_ERROR, er.UNKNOWN_COLLATION, er.FUNCTION_NOT_DEFINED, er.SP_DOES_NOT_EXIST, er.NOT_SUPPORTED_YET}
 )
@@ -65,7 +65,7 @@ _ABSENT = frozenset(
 
 
 def concerns_no_table(query: Query, context: DdlContext, error: RplError, catalog: Catalog) -> bool:
-    """True if `on_unsupported_ddl=skip` may skip the statement: it cannot change rows or columns that are here."""
+    """True if `on_unsupported_ddl=skip` may skip the statement: it cannot change rows or columns of the target."""
     if error.errno == er.NOT_SUPPORTED_YET:
         return True
     if error.errno not in _UNKNOWN_TABLE:
@@ -77,8 +77,9 @@ def concerns_no_table(query: Query, context: DdlContext, error: RplError, catalo
 def refused_object(
     query: Query, context: DdlContext, error: RplError, skipped: Collection[tuple[str, str, str]]
 ) -> Unreplicated | None:
-    """Return the statement about a view, a trigger, a routine or an event that a server refused for its words, or that
-    drops one of those that were skipped; None for another statement or error.
+    """Return the statement about a view, trigger, routine or event that a server does not support; else None.
+
+    A DROP counts only if the creation of the object was skipped.
     """
     with suppress(RplError):
         for action in parse_ddl(query.sql, query.database, context):
@@ -92,7 +93,7 @@ def refused_object(
 
 
 def cannot_execute(statement: Unreplicated, target: str) -> RplError:
-    """Return error 1235 of a statement that on_unsupported_ddl does not skip. `target`: the product's name."""
+    """Return error 1235 for a statement that on_unsupported_ddl does not skip. `target`: the product's name."""
     value = next(policy for policy in UnsupportedDdl if statement.kind in SKIPPED_KINDS[policy])
     why = "row events already contain what it changes" if statement.kind in EFFECTS_ARE_ROWS else ""
     return RplError(
@@ -104,5 +105,5 @@ def cannot_execute(statement: Unreplicated, target: str) -> RplError:
 
 
 def shown(statement: Unreplicated) -> str:
-    """The statement's beginning on one line, without secrets."""
+    """Return the beginning of the statement on one line, without secrets."""
     return " ".join(masked(statement.text)[:_MOST_SHOWN].split())

@@ -1,14 +1,14 @@
-"""Columns in Spark's types: typed rows as Arrow arrays, a column at a time, from the bytes of the log.
+"""Converts typed rows to Arrow arrays in Spark's types, column by column, from the bytes of the log.
 
-    TINYINT … BIGINT           the next type that holds all of it; BIGINT UNSIGNED decimal(20,0)
+    TINYINT … BIGINT           the smallest type that has all its values; BIGINT UNSIGNED decimal(20,0)
     BIT                        bigint; BIT(64) decimal(20,0)
     DECIMAL                    decimal(p,s); string beyond 38 digits
     DATE, DATETIME, TIMESTAMP  date, timestamp_ntz, timestamp (UTC)
-    TIME                       interval day to second: it passes 24 hours
+    TIME                       interval day to second, because it exceeds 24 hours
     CHAR … TEXT, ENUM, SET, JSON, UUID, INET4, INET6   string;   BINARY … BLOB, GEOMETRY, VECTOR   binary
 
-Invariant: a value is exact or an error. Dates that are none ('0000-00-00', '2024-02-00') have no place in Spark's
-types: an error, or NULL with option zero_dates=null.
+Invariant: a value is exact or an error. Spark's types have no invalid dates ('0000-00-00', '2024-02-00'): such a date
+is an error, or NULL with option zero_dates=null.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _PLAIN: Final[dict[str, sql.DataType]] = {
     "time": sql.DayTimeIntervalType(),
 }
 _BYTES: Final = BINARY_TYPES | GEOMETRY_TYPES | {"vector"}
-_PADDED: Final = frozenset({Wire.STRING})  # BINARY(n): zeros at its end are not logged
+_PADDED: Final = frozenset({Wire.STRING})  # BINARY(n): the log omits its trailing zeros
 _AS_LOGGED: Final = frozenset(
     {Wire.VARCHAR, Wire.VAR_STRING, Wire.BLOB, Wire.TINY_BLOB, Wire.MEDIUM_BLOB, Wire.LONG_BLOB}
 )
@@ -74,9 +74,9 @@ def spark_type(column: Column) -> sql.DataType:
 def column_array(  # noqa: PLR0913 - which cells, and how they are read
     images: Images, rows: Ints, number: int, fmt: ColumnFormat, column: Column, wanted: pa.DataType, *, zero_null: bool
 ) -> pa.Array:
-    """Column `number` of the images `rows` (-1: none) as an Arrow array of the type `wanted`.
+    """Return column `number` of the images `rows` (-1: no image) as an Arrow array of the type `wanted`.
 
-    Raises BinlogFormatError, RplError 1292 for a date that is none.
+    Raises BinlogFormatError, RplError 1292 for an invalid date.
     """
     cells, kind = cells_of(images, rows, number), fmt.real_type
     if not len(cells):
@@ -110,7 +110,7 @@ def column_array(  # noqa: PLR0913 - which cells, and how they are read
 
 
 def _lies_as_it_is(fmt: ColumnFormat, cells: Cells, images: Images, number: int) -> bool:
-    """Bytes, or text that needs no reading if it is UTF-8 or all ASCII."""
+    """True if the cells are bytes, or text that needs no conversion if it is UTF-8 or all ASCII."""
     if fmt.sql_type in TEXT_OF_BYTES or has_large_cell(cells):
         return False
     if fmt.charset is None or fmt.charset == "binary":
@@ -125,7 +125,7 @@ def _holds_ascii(charset: str) -> bool:
         return True
     try:
         return is_single_byte(charset) and decode_text(_ASCII, charset) == _ASCII.decode("ascii")
-    except BinlogFormatError:  # it lacks one of them
+    except BinlogFormatError:  # the character set lacks an ASCII character
         return False
 
 
@@ -138,7 +138,7 @@ def _numbers(values: npt.NDArray[Any], cells: Cells) -> pa.Array:
 
 
 def _strings(buffer: npt.NDArray[np.uint8], offsets: Ints, cells: Cells, wanted: pa.DataType) -> pa.Array | None:
-    """Return the strings; None if they are not UTF-8, or too many bytes for offsets of 32 bits."""
+    """Return the strings; None if they are not UTF-8, or have too many bytes for 32-bit offsets."""
     if int(offsets[-1]) >= 1 << 31:
         return None
     lengths = np.zeros(cells.total + 1, np.int32)
@@ -158,7 +158,7 @@ def _strings(buffer: npt.NDArray[np.uint8], offsets: Ints, cells: Cells, wanted:
 
 
 def _printed(sheet: TextSheet, cells: Cells, column: Column, wanted: pa.DataType, *, zero_null: bool) -> pa.Array:
-    """Convert the text that a server prints to Arrow. Raises RplError 1292 for a zero date unless `zero_null`."""
+    """Convert the text that a server prints to Arrow. Raises RplError 1292 for an invalid date unless `zero_null`."""
     raw, starts, lengths = sheet.spans()
     count, width = sheet.sheet.shape
     if sheet.first.any():
@@ -180,7 +180,7 @@ def _printed(sheet: TextSheet, cells: Cells, column: Column, wanted: pa.DataType
             raise RplError(
                 f"Incorrect {column.type} value: '{text}' for column `{column.name}`: Spark has no such date",
                 errno=er.TRUNCATED_WRONG_VALUE,
-                hint="option zero_dates=null; or read without option table: JSON has it as it is",
+                hint="set the option zero_dates=null\nOr omit the option table: the JSON contains the logged value",
             )
         if is_zero.any():
             stays = np.flatnonzero(~is_zero)
@@ -207,12 +207,12 @@ def _printed(sheet: TextSheet, cells: Cells, column: Column, wanted: pa.DataType
         return texts.cast(wanted)
     except pa.ArrowInvalid as error:  # 31 February, with ALLOW_INVALID_DATES
         raise RplError(
-            f"column `{column.name}`: {error}", errno=er.TRUNCATED_WRONG_VALUE, hint="option zero_dates=null"
+            f"column `{column.name}`: {error}", errno=er.TRUNCATED_WRONG_VALUE, hint="set the option zero_dates=null"
         ) from error
 
 
 def _is_no_date(sheet: TextSheet) -> npt.NDArray[np.bool_]:
-    """Year 0, month 0, day 0, or a day that its month has not."""
+    """Return a mask of the rows with year 0, month 0, day 0, or a day that the month does not have."""
     digits = sheet.sheet[:, :10].astype(np.int64) - ord("0")
     year = digits[:, 0] * 1000 + digits[:, 1] * 100 + digits[:, 2] * 10 + digits[:, 3]
     month, day = digits[:, 5] * 10 + digits[:, 6], digits[:, 8] * 10 + digits[:, 9]
@@ -226,7 +226,7 @@ def _is_no_date(sheet: TextSheet) -> npt.NDArray[np.bool_]:
 
 
 def _microseconds(text: str) -> int:
-    """'-838:59:59.000001' → its length."""
+    """Return the length of a TIME such as '-838:59:59.000001' in microseconds."""
     hours, minutes, seconds = text.lstrip("-").split(":")
     whole, _, fraction = seconds.partition(".")
     size = (int(hours) * 3600 + int(minutes) * 60 + int(whole)) * 1_000_000 + int(fraction.ljust(6, "0") or 0)

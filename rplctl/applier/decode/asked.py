@@ -1,6 +1,6 @@
-"""Changes that a reader of logs asks for; other changes need not be decoded.
+"""The changes that a reader of logs asks for; other changes need not be decoded.
 
-Invariant: this is a hint. A change of a table and a time that are asked for is never excluded; more may be read.
+Invariant: this is only a hint. A requested change is never excluded; more changes may be decoded.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from rplctl.schema.statement import DdlAction, DropDatabase, TableName, tables_o
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Changes of tables in these databases, of these names, of these times (seconds since 1970, both included).
+    """A request for changes by databases, table names and times (seconds since 1970, both included).
 
-    What is empty asks for all of them.
+    An empty set asks for all.
     """
 
     databases: frozenset[str] = frozenset()

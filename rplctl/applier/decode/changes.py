@@ -1,8 +1,8 @@
-"""A piece → its changes, table by table: which rows, by which event, of which transaction; statements besides.
+"""A piece of the log → its changes per table, with event and transaction, and its statements.
 
-Invariant: (log, position of the event, number of the row in it) is a change's own and the same however the logs are
-cut. A compressed transaction is one event: its rows are counted through. What was undone by ROLLBACK TO a savepoint is
-left out, unless its table's engine cannot undo (manual: Rollback Failure for Nontransactional Tables).
+Invariant: (log, position of the event, number of the row in it) identifies a change, however the logs are cut. A
+compressed transaction is one event, whose rows are numbered consecutively. Changes that ROLLBACK TO a savepoint undid
+are removed, unless the table's engine cannot undo (manual: Rollback Failure for Nontransactional Tables).
 """
 
 from __future__ import annotations
@@ -47,8 +47,10 @@ _ROW_STATEMENT: Final = re.compile(r"\s*(?:INSERT|UPDATE|DELETE|REPLACE|LOAD|CAL
 
 @dataclass(frozen=True, slots=True)
 class TableChanges:
-    """n changes of one table in the order of the log. `rows`: their images; per change: `position` of its event,
-    `number` in it, `time` in seconds since 1970, `transaction`: number in the piece's `Transactions`.
+    """The changes of one table in the order of the log. `rows`: their images.
+
+    Arrays with one value per change: `position` of its event, `number` within the event, `time` in seconds since 1970,
+    `transaction`: the index into the piece's `Transactions`.
     """
 
     rows: TableRows
@@ -60,7 +62,10 @@ class TableChanges:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """`kind`: ddl, truncate, drop, or statement for one that changes rows. `table`: '' where it names several."""
+    """A logged statement.
+
+    `kind`: ddl, truncate, drop, or statement (it changes rows). `table`: '' if it names several.
+    """
 
     kind: str
     database: str
@@ -73,7 +78,10 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Transactions:
-    """`end`: places behind them in the log `end_log`. `shift`: bytes between where they lie and where they stood."""
+    """The transactions of a piece. `end`: their end positions in the log `end_log`.
+
+    `shift`: bytes by which an offset in the file exceeds the position in the source's log.
+    """
 
     gtid: list[str]
     end_log: str
@@ -89,15 +97,18 @@ class Changes:
 
 
 def changes_of(piece: Piece, asked: Asked = ALL, data: ByteArray | None = None) -> Changes:
-    """`data`: what is read in place of the file. Raises SourceError, BinlogFormatError, RplError."""
+    """Return the changes of the piece. `data`: bytes to read instead of the file.
+
+    Raises SourceError, BinlogFormatError, RplError.
+    """
     try:
         data = np.memmap(piece.path, np.uint8, "r") if data is None else data
     except OSError as error:
         raise SourceError(
             f"{piece.path}: {error.strerror}",
             errno=er.MASTER_FATAL_ERROR_READING_BINLOG,
-            hint="every executor must see the logs under this path (those of a live server under option spool), and "
-            "nobody may purge them meanwhile; or option carry=true sends them along",
+            hint="make the logs available under this path on every executor (for a live server: the folder of option "
+            "spool), and do not purge them during the read\nOr set the option carry=true, which sends the logs along",
         ) from error
     try:
         return _changes(piece, data, asked)
@@ -128,7 +139,7 @@ def _name(rows: TableRows) -> TableName:
 
 
 def _catalog(piece: Piece, run: EventRun, asked: Asked) -> Catalog:
-    """The models that were in force, and those that table maps tell by themselves."""
+    """Return the models that were in force, and those that table maps define by themselves."""
     known = {(model.database, model.name): model for model in piece.models}
     if piece.is_relay:
         return Catalog(known)
@@ -140,7 +151,7 @@ def _catalog(piece: Piece, run: EventRun, asked: Asked) -> Catalog:
 
 
 def _transactions(piece: Piece, data: ByteArray) -> tuple[Ints, Transactions]:
-    """Return where each transaction begins, and the transactions."""
+    """Return the start offset of each transaction, and the transactions."""
     if (whole := piece.transaction) is not None:
         return np.array([0]), Transactions([whole.gtid], whole.end.log_name, np.array([whole.end.log_pos]), whole.shift)
     scan = scan_groups(data[: piece.end], piece.start, piece.source, piece.end - piece.start, piece.description)
@@ -160,7 +171,7 @@ def _origins(run: EventRun, event_starts: Ints) -> Ints:
 def table_changes(rows: TableRows, run: EventRun, starts: Ints) -> TableChanges:
     rows = replace(rows, images=_without_lone_diffs(rows.images))
     event = rows.images.event_of_change
-    number = np.arange(len(event)) - np.searchsorted(event, event)  # each event's changes stand together
+    number = np.arange(len(event)) - np.searchsorted(event, event)  # the changes of an event are adjacent
     own = rows.events.event_start
     time = unsigned(run.data, own, 4)[event]
     position = _origins(run, own)[event]
@@ -168,8 +179,9 @@ def table_changes(rows: TableRows, run: EventRun, starts: Ints) -> TableChanges:
 
 
 def _without_lone_diffs(images: Images) -> Images:
-    """A change of a document whose earlier text is not in the log (partial JSON with MINIMAL images) is no value: the
-    column counts as one that the image does not hold.
+    """Mark a JSON diff as missing if the log lacks the document that it applies to.
+
+    Partial JSON with MINIMAL images logs such diffs.
     """
     if not images.is_diff.any():
         return images
@@ -183,14 +195,14 @@ def _without_lone_diffs(images: Images) -> Images:
 
 
 def _counted_through(parts: list[TableChanges]) -> list[TableChanges]:
-    """Rows of events that were one: numbered in the order of those, over all tables."""
+    """Number the rows of expanded events in the order of the compressed event, across all tables."""
     if not parts:
         return parts
     event = np.concatenate([part.rows.events.event_start[part.rows.images.event_of_change] for part in parts])
     number = np.concatenate([part.number for part in parts])
     position = np.concatenate([part.position for part in parts])
     order = np.lexsort((number, event))
-    position = position[order]  # ascending, as the events are
+    position = position[order]  # ascending, like the events
     through = np.empty(len(order), np.int64)
     through[order] = np.arange(len(order)) - np.searchsorted(position, position)
     cuts = np.cumsum([len(part.number) for part in parts])[:-1]
@@ -198,7 +210,7 @@ def _counted_through(parts: list[TableChanges]) -> list[TableChanges]:
 
 
 def _undone(run: EventRun) -> list[tuple[int, int]]:
-    """Return where in the run the events are that a ROLLBACK TO undid."""
+    """Return the (first, last) offsets of the ranges that a ROLLBACK TO undid."""
     savepoints: dict[str, int] = {}
     found = []
     for number in np.flatnonzero(run.types == EventType.QUERY).tolist():
@@ -223,7 +235,7 @@ def _without(part: TableChanges, undone: list[tuple[int, int]]) -> TableChanges:
 
 
 def chosen(part: TableChanges, numbers: Ints) -> TableChanges:
-    """Some of its changes."""
+    """Return the changes with these numbers."""
     images = part.rows.images
     images = replace(
         images,
@@ -262,7 +274,7 @@ def _statements(run: EventRun, starts: Ints, asked: Asked) -> Iterator[Statement
 
 
 def _kind(query: Query, run: EventRun) -> tuple[str, Sequence[DdlAction]]:
-    """And what it does, where that is DDL that we can read."""
+    """Return the kind of a statement and, if it is DDL that can be parsed, its actions."""
     if _ROW_STATEMENT.match(query.sql_bytes.decode("latin-1")):
         return "statement", []
     try:

@@ -1,7 +1,7 @@
-"""Packets of a chunk file → rows that a target inserts, by the encoders that row events take.
+"""Packets of a chunk file → rows that a target inserts, by the encoders of row events.
 
-Invariant: a row larger than IN_MEMORY lies in a nameless file that is mapped, and its text is made while it is sent or
-written, so memory holds a few pieces of it, whatever its size.
+Invariant: a row larger than IN_MEMORY is in a mapped file without a name, and its text is created while it is sent or
+written, so the memory holds only a few parts of it.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from rplctl.result_set.rows import read_images
 from rplctl.schema.model import Column, TableModel
 from rplctl.target.base import BulkRows, TableChunk
 
-IN_MEMORY: Final = 16 << 20  # bytes of a batch; only one large row has more
+IN_MEMORY: Final = 16 << 20  # most bytes of a batch in memory; a larger row is in a file
 
 
 @dataclass(frozen=True, slots=True)
 class CopyPiece:
-    """The bytes start..end of a chunk file, which are the packets of `rows` rows.
+    """The bytes start..end of a chunk file, with the packets of `rows` rows.
 
-    `inode`: of the file; another file of that name is not meant. `columns`: the source's; `model`: the target's. The
-    others are the target's wishes as in Split.
+    `inode`: that of the file, because another file may get the name. `columns`: the source's; `model`: the target's.
+    The other fields are the target's preferences, as in Split.
     """
 
     path: str
@@ -46,15 +46,16 @@ class CopyPiece:
     wire_types: tuple[int, ...]
     model: TableModel
     target_kind: str
-    takes_numbers: bool  # of ENUM and SET (selected_columns)
+    takes_numbers: bool  # the target takes ENUM and SET as numbers (selected_columns)
     bulk_rows: int = 0
-    length_prefixed: bool = False  # rows are wanted framed
+    length_prefixed: bool = False  # the target takes length-prefixed rows
     spool_folder: str = ""
 
 
 def copied_chunk(piece: CopyPiece) -> TableChunk:
-    """The rows of the piece, to be inserted. Raises FileNotFoundError, BinlogFormatError, and RelayLogError 1595, which
-    is transient when the disk is full.
+    """Return the rows of the piece as inserts.
+
+    Raises FileNotFoundError, BinlogFormatError, and RelayLogError 1595, which is transient if the disk is full.
     """
     columns = selected_columns(piece.columns, takes_numbers=piece.takes_numbers)
     folder = Path(piece.path).parent
@@ -72,12 +73,12 @@ def copied_chunk(piece: CopyPiece) -> TableChunk:
 
 
 def decode_here(pieces: Iterable[CopyPiece]) -> Iterator[TableChunk]:
-    """Decode the pieces in this process, each when it is asked for."""
+    """Decode the pieces in this process, each when it is requested."""
     return (with_whole_frames(copied_chunk(piece)) for piece in pieces)
 
 
 def with_whole_frames(chunk: TableChunk) -> TableChunk:
-    """Return the chunk with framed rows in one text: the target looks for the frames in it."""
+    """Return the chunk with length-prefixed rows in one text, because the target searches it for the lengths."""
     if chunk.bulk is None or not chunk.bulk.inserts.length_prefixed:
         return chunk
     parts = (replace(part, text=b"".join(part.pieces)) for part in chunk.bulk.parts)
@@ -93,13 +94,13 @@ def inserted_images(  # noqa: PLR0913 - what a target says of its wishes
     *,
     length_prefixed: bool,
 ) -> TableChunk:
-    """Rows that were selected so, to be inserted into a target of the kind."""
+    """Return the selected rows as a chunk of inserts for a target of the kind."""
     rows = TableRows(model, tuple(c.format for c in columns), images, unlogged_events(images), kind)
     return inserted_chunk(rows, bulk_rows, length_prefixed=length_prefixed)
 
 
 def unlogged_events(images: Images) -> RowsEvents:
-    """Return events for rows that no event brought: foreign keys rest, as parents and children come one by one."""
+    """Return events for rows that were not logged, without foreign key checks: parents are copied separately."""
     none = np.zeros(0, np.int64)
     flags = np.array([NO_FOREIGN_KEY_CHECKS], np.uint16)
     return RowsEvents(

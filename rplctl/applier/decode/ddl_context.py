@@ -1,4 +1,4 @@
-"""The session a statement of the source ran in, as its DDL is read."""
+"""The session in which a statement of the source ran, for parsing its DDL."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rplctl.schema.context import DdlContext
 
 
 def ddl_context(query: Query, description: FormatDescription, lower_case_table_names: int) -> DdlContext:
-    """The session a statement ran in, from its event's status variables; no event tells `lower_case_table_names`."""
+    """Return the session of a statement from its event's status variables. No event has `lower_case_table_names`."""
     session = query.context
     known: dict[str, Any] = {
         "sql_mode": session.sql_mode,

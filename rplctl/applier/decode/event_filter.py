@@ -1,10 +1,10 @@
-"""A run of events → the same run without what the channel's filters leave out, databases rewritten.
+"""Removes the events that the channel's filters exclude from a run, and rewrites databases.
 
-It stands before everything else the applier does with events (tasks of a bulk batch, ordered, one by one), so all three
-act on the same. Only names are read of what may be left out: `u8 length, name` behind the 8 bytes of a TABLE_MAP's
-post-header; of a QUERY behind 13 bytes (LOAD DATA: 26) and the status variables.
-Invariant: a rows event goes with the table map in force, INTVAR, RAND, USER_VAR and LOAD DATA's blocks with their
-statement; BEGIN, COMMIT, ROLLBACK, SAVEPOINT and XA stay whatever their database, as on the server.
+All strategies (tasks of a bulk batch, in order, one by one) filter first, so all act on the same events. The filter
+reads only names: `u8 length, name` after the 8 bytes of a TABLE_MAP's post-header; in a QUERY after 13 bytes (LOAD
+DATA: 26) and the status variables. Invariant: a rows event is kept or removed with its table map; INTVAR, RAND,
+USER_VAR and LOAD DATA's blocks with their statement. BEGIN, COMMIT, ROLLBACK, SAVEPOINT and XA stay whatever their
+database, as on MySQL.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def filtered(run: EventRun, rules: ReplicationFilter) -> EventRun:
 
 
 def _holds_own(run: EventRun) -> bool:
-    """True when a table map or statement may be about the database `rplctl`. Looks at every event of a batch."""
+    """True if a table map or statement may be about the database `rplctl`. Checks every event of a batch."""
     begins = run.starts[run.types == EventType.TABLE_MAP] + HEADER_LENGTH + _TABLE_MAP_FIXED
     begins = begins[run.data[np.minimum(begins, len(run.data) - 1)] == len(_OWN)]
     begins = begins[begins + len(_OWN) < len(run.data)]
@@ -89,12 +89,15 @@ def _filter_rows(run: EventRun, rules: ReplicationFilter, keep: Mask, changed: d
     map_ids = table_ids(run.data, run.starts[maps])
     row_ids = table_ids(run.data, run.starts[rows])
     in_force = maps_in_force(maps, np.arange(len(maps)), map_ids, rows, row_ids)
-    has_map = in_force >= 0  # without one the reader raises
+    has_map = in_force >= 0  # the reader raises an error for a rows event without a table map
     keep[rows[has_map]] = accepted[in_force[has_map]]
 
 
 def _by_name(run: EventRun, maps: Ints) -> Iterator[tuple[bytes, Ints]]:
-    """Each different database and table, with the indexes into `maps` of its table maps. Mostly one per table id."""
+    """Yield each distinct database and table, with the indexes into `maps` of its table maps.
+
+    Mostly one per table id.
+    """
     ids = table_ids(run.data, run.starts[maps])
     order = np.argsort(ids, kind="stable")
     for of_id in np.split(order, np.flatnonzero(np.diff(ids[order])) + 1):
@@ -110,12 +113,12 @@ def _by_name(run: EventRun, maps: Ints) -> Iterator[tuple[bytes, Ints]]:
 
 
 def _names(event: bytes) -> bytes:
-    """Database and table of a TABLE_MAP: `u8 length, name, NUL` twice."""
+    """Return database and table of a TABLE_MAP: `u8 length, name, NUL` twice."""
     at = HEADER_LENGTH + _TABLE_MAP_FIXED
     end = at
     for _ in range(2):
         if end >= len(event) or (end := end + event[end] + 2) > len(event):
-            raise format_error("A TABLE_MAP whose names run past its end", event)
+            raise format_error("the names of a TABLE_MAP exceed the event", event)
     return event[at:end]
 
 
@@ -170,7 +173,7 @@ def _database_offset(event: bytes) -> int:
     at = HEADER_LENGTH + _QUERY_FIXED + (_LOAD_FIXED if event[4] == EventType.EXECUTE_LOAD_QUERY else 0)
     at += int.from_bytes(event[HEADER_LENGTH + 11 : HEADER_LENGTH + 13], "little")
     if at > len(event) or at + event[HEADER_LENGTH + 8] >= len(event):
-        raise format_error("A QUERY whose database runs past its end", event)
+        raise format_error("the database name of a QUERY exceeds the event", event)
     return at
 
 
@@ -192,7 +195,7 @@ def _accepts_text(run: EventRun, number: int, event: bytes, database: str, rules
 
 
 def _rebuilt(run: EventRun, keep: Mask, changed: dict[int, bytes]) -> EventRun:
-    """The kept events in a buffer of their own, without checksums; where they lay in the log is kept."""
+    """Return the kept events in a new buffer, without checksums, but with their offsets in the log."""
     checksum_length = run.description.checksum_length
     kept = (changed.get(number) or run.event(number) for number in np.flatnonzero(keep).tolist())
     origins = (run.starts if run.origins is None else run.origins)[keep]

@@ -1,21 +1,21 @@
 """Replication filters of a channel: which row events and statements the applier acts on (MySQL manual).
 
-The rules are MySQL's (sql/rpl_filter.cc), for names that are told apart bytewise (lower_case_table_names=0):
-* rewriting comes first: of a row event's database, of a statement's current database, never of names in its text;
-* database: any do_db → must match one; else must match no ignore_db. Statements are asked by their current database;
-  row events by the row's. A statement without one passes a do_db if it changes tables, all of them in such databases;
-  the servers leave it out, and then lack the table whose rows they apply;
-* tables, in the order the statement names them, the first that matches a rule decides: do_table → yes, ignore_table →
-  no, wild_do → yes, wild_ignore → no. None matched: yes unless there is a do list. A statement that names tables but
-  updates none → no;
-* CREATE, ALTER, DROP DATABASE: by do_db and ignore_db when there are any, else by the wild patterns against `name.`;
-  a MySQL source's by the rewritten name, although the written one is made, as MySQL does; a MariaDB source's by both;
-* before all of them, and without an option: what the database `rplctl` holds is left out, and so are statements that
-  update it. A source may be the target of another rplctl; mysqld never even logs its own repository tables. (A source's
-  database that is called so and holds something else is applied under another name: rewrite_db.)
-
-Invariant: pure and picklable; the same decision in a Spark task, in order and one by one. What is left out is neither
-decoded nor parsed beyond its names, and the position moves past it.
+The rules are MySQL's (sql/rpl_filter.cc), for names that are compared bytewise (lower_case_table_names=0):
+* rewrite_db comes first: for a row event's database and a statement's current database, never for names in its text;
+* databases: with a do_db, the database must match one; otherwise it must match no ignore_db. The database is that of
+  the row event, or the statement's current one. A statement without one passes a do_db if it changes tables that are
+  all in such databases; MySQL excludes such a statement, and then lacks the table whose rows it applies;
+* tables, in the order in which the statement names them: the first that matches a rule decides: do_table → yes,
+  ignore_table → no, wild_do → yes, wild_ignore → no. Without a match: yes unless there is a do list. A statement that
+  names tables but updates none → no;
+* CREATE, ALTER, DROP DATABASE: by do_db and ignore_db if there are any, else by the wild patterns against `name.`;
+  a MySQL source's by the rewritten name, although the statement creates the written one, as MySQL does; a MariaDB
+  source's by both;
+* before all other rules, and without an option: rows of the database `rplctl`, and statements that update it, are
+  excluded. The source may be the target of another rplctl; mysqld never logs its own repository tables either. (If a
+  source has another database of this name, rewrite_db applies it under another name.)
+Invariant: pure and picklable; the decision is the same in a Spark task, in order and one by one. Excluded events are
+neither decoded nor parsed beyond their names, and the position moves past them.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from rplctl.schema.plan import Catalog
 from rplctl.schema.statement import TableName
 from rplctl.schema.updated_names import updated_names
 
-OWN_DATABASE = "rplctl"  # target.dialect.OWN_SCHEMA, which tasks do not load
-# as a server logs the end of a temporary table: IF EXISTS, which filters let pass otherwise
+OWN_DATABASE = "rplctl"  # equals target.dialect.OWN_SCHEMA, a module that tasks do not load
+# the statement that a server logs at the end of a temporary table; its IF EXISTS would pass the other filters
 _OWN_TEMPORARY = re.compile(
     rf"DROP\s+(?:/\*!40005\s+)?TEMPORARY(?:\s+\*/)?\s+TABLE\s+(?:IF\s+EXISTS\s+)?`?{OWN_DATABASE}`?\s*\.[^,]*",
     re.IGNORECASE | re.DOTALL,
@@ -43,7 +43,10 @@ _OWN_TEMPORARY = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ReplicationFilter:
-    """Table rules and patterns are `db.table`; `rewrite_db` are (from, to), the first match counts."""
+    """The filters of a channel.
+
+    Table rules and patterns are `db.table`; `rewrite_db` has (from, to): the first match counts.
+    """
 
     do_db: tuple[str, ...] = ()
     ignore_db: tuple[str, ...] = ()
@@ -52,8 +55,8 @@ class ReplicationFilter:
     wild_do_table: tuple[str, ...] = ()
     wild_ignore_table: tuple[str, ...] = ()
     rewrite_db: tuple[tuple[str, str], ...] = ()
-    lower_case: int = field(default=0, compare=False)  # lower_case_table_names; no rule
-    waiting: frozenset[TableName] = frozenset()  # not copied yet (rplctl clone): left out until they are
+    lower_case: int = field(default=0, compare=False)  # lower_case_table_names; not a rule
+    waiting: frozenset[TableName] = frozenset()  # tables that are not yet copied (rplctl clone): excluded until then
 
     @classmethod
     def from_config(cls, config: Config) -> ReplicationFilter:
@@ -75,19 +78,19 @@ class ReplicationFilter:
 
     @property
     def reads_statements(self) -> bool:
-        """True when decisions hang on more than a statement's current database."""
+        """True if a decision needs more than a statement's current database."""
         return bool(self.has_table_rules or self.do_db or self.ignore_db or self.waiting)
 
     def rewritten(self, database: str) -> str:
-        """The database's name here."""
+        """Return the target's name of a source database."""
         return next((new for old, new in self.rewrite_db if old == database), database)
 
     def original(self, database: str) -> str:
-        """Its name on the source."""
+        """Return the source's name of a target database."""
         return next((old for old, new in self.rewrite_db if new == database), database)
 
     def accepts_database(self, database: str) -> bool:
-        """`database` is the current one, already rewritten; '' = none: what the statement names decides."""
+        """True if the rules accept the current database, already rewritten; '' is accepted, as the names decide."""
         if not database:
             return True
         if self.do_db:
@@ -95,7 +98,7 @@ class ReplicationFilter:
         return database not in self.ignore_db
 
     def accepts_tables(self, names: Iterable[TableName]) -> bool:
-        """The updated tables of one statement or row event, in its order."""
+        """True if the rules accept the updated tables of one statement or row event, in its order."""
         names = tuple(names)
         for database, table in names:
             decision = self._decision(f"{database}.{table}")
@@ -104,7 +107,7 @@ class ReplicationFilter:
         return bool(names) and not (self.do_table or self.wild_do_table)
 
     def accepts_rows(self, database: str, table: str) -> bool:
-        """`database` is already rewritten."""
+        """True if the rules accept rows of the table. `database` is already rewritten."""
         return (
             not is_own(database)
             and (database, table) not in self.waiting
@@ -115,8 +118,8 @@ class ReplicationFilter:
     def accepts_statement(self, sql: str, database: str, context: DdlContext, charset: str = "") -> bool:
         """True if the rules accept a statement whose current database is accepted.
 
-        `charset`: of the bytes in `sql`, which are decoded as latin-1. Raises RplError 1064 if the rules need to know
-        what the statement changes, and its text does not show that.
+        `charset`: that of the bytes in `sql`, which are decoded as latin-1. Raises RplError 1064 if the rules must know
+        the changed tables and the text does not show them.
         """
         may_be_own = mentions_own(sql)
         if not self.reads_statements and not may_be_own and not is_own(database):
@@ -127,7 +130,7 @@ class ReplicationFilter:
         if may_be_own and _OWN_TEMPORARY.fullmatch(sql):
             return False
         if names.tables and self.waiting.issuperset(names.tables):
-            return False  # one that names others, too: tables_to_requeue.py
+            return False  # a statement that also names other tables: see tables_to_requeue.py
         if self.do_db and not database and names.database is None:
             changed = names.tables or names.some_of
             if not changed or not all(self.accepts_database(of) for of, _ in changed):
@@ -169,17 +172,20 @@ class ReplicationFilter:
 
 
 def is_own(database: str) -> bool:
-    """True for our own database, in any case in which servers write its name (lower_case_table_names)."""
+    """True for rplctl's own database, in any case (lower_case_table_names)."""
     return database.lower() == OWN_DATABASE
 
 
 def mentions_own(sql: str | bytes) -> bool:
-    """False for nearly every statement, and then no name in it is looked at."""
+    """True if the statement contains the name of rplctl's own database.
+
+    Few do, so the names in others are not parsed.
+    """
     return OWN_DATABASE in sql.lower() if isinstance(sql, str) else OWN_DATABASE.encode() in sql.lower()
 
 
 def filtered_catalog(catalog: Catalog, rules: ReplicationFilter) -> Catalog:
-    """The source's tables as this channel has them: rewritten, without those whose rows are left out."""
+    """Return the source's tables with rewritten names, without those whose rows are excluded."""
     tables = {}
     for model in (moved(model, rules) for model in catalog.tables.values()):
         if rules.accepts_rows(model.database, model.name):
@@ -189,14 +195,14 @@ def filtered_catalog(catalog: Catalog, rules: ReplicationFilter) -> Catalog:
 
 
 def moved(model: TableModel, rules: ReplicationFilter) -> TableModel:
-    """Under the database's name here."""
+    """Return the model with the rewritten database."""
     keys = tuple(replace(key, ref_database=rules.rewritten(key.ref_database)) for key in model.foreign_keys)
     return replace(model, database=rules.rewritten(model.database), foreign_keys=keys)
 
 
 @lru_cache(maxsize=1024)
 def _pattern(rule: str) -> re.Pattern[bytes]:
-    r"""`%` any bytes, `_` one byte, `\` takes the next one as it is (a last one stands for itself)."""
+    """Return the pattern: `%` matches any bytes, `_` one byte, and a backslash makes the next one literal."""
     raw, parts, i = rule.encode(), [], 0
     while i < len(raw):
         character = raw[i : i + 1]

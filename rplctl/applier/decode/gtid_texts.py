@@ -1,4 +1,4 @@
-"""GTIDs of transactions as text, a whole piece of log at a time."""
+"""GTIDs of transactions as text, for a whole piece of the log at a time."""
 
 from __future__ import annotations
 

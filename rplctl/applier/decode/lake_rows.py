@@ -1,14 +1,14 @@
-"""Changes as rows of a lake: what the format `binlog` tells of one table, in Arrow, as Delta can keep it.
+"""Changes as rows of a lake's table: the columns of the format `binlog` for one table, in Arrow types that Delta has.
 
     op            insert, update, delete; ddl, truncate, drop
-    log, pos, row_number       where its event begins in the source's log, and which row of it: a change's own
-    gtid, end_log, end_pos     of its transaction ('' without), and the place behind it
-    ts            when the statement began on the source
-    before, after     structs of the table's columns; NULL where there is none
-    is_partial    an image lacks columns (binlog_row_image)
+    log, pos, row_number       the position of its event in the source's log, and the row's number in the event
+    gtid, end_log, end_pos     the GTID of its transaction ('' without one), and the position after the transaction
+    ts            the time at which the statement began on the source
+    before, after     structs of the table's columns; NULL if there is no such image
+    is_partial    true if an image lacks columns (binlog_row_image)
     statement     the text of DDL
 
-Types are those of arrow.py; TIME is text, as lakes have no interval that passes a day.
+Types are those of arrow.py; TIME is text, because lakes have no interval longer than a day.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def lake_schema(model: TableModel) -> pa.Schema:
 
 
 def change_rows(part: TableChanges, transactions: Transactions, log_name: str, *, zero_null: bool) -> pa.Table:
-    """All changes of one table in a piece, in the order of the log. Raises as arrow.column_array."""
+    """Return all changes of one table in a piece, in the order of the log. Raises as arrow.column_array."""
     rows, images = part.rows, part.rows.images
     schema = lake_schema(rows.model)
     return pa.Table.from_arrays(

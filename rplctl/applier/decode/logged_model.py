@@ -1,7 +1,8 @@
-"""A table's model out of its table map alone, for a table whose CREATE TABLE nobody has.
+"""The model of a table from its table map alone, for a table whose CREATE TABLE is unknown.
 
-Invariant: nothing is guessed. MySQL logs signedness and charsets, and names with binlog_row_metadata=FULL; MariaDB logs
-them with MINIMAL and FULL only. Columns without names are @1, @2, …, as the dump tools of both call them.
+Invariant: nothing is guessed. MySQL always logs signedness and character sets, and names with binlog_row_metadata=FULL;
+MariaDB logs signedness and character sets with MINIMAL and FULL only. Columns without names are called @1, @2, …, as in
+the dump tools of both.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _TYPES: Final[dict[int, str]] = {
     Wire.GEOMETRY: "geometry",
     Wire.VECTOR: "vector",
 }
-_TEXT: Final[dict[int, tuple[str, str]]] = {  # as bytes, as characters
+_TEXT: Final[dict[int, tuple[str, str]]] = {  # (type with bytes, type with characters)
     Wire.STRING: ("binary", "char"),
     Wire.VARCHAR: ("varbinary", "varchar"),
     Wire.VAR_STRING: ("varbinary", "varchar"),

@@ -1,10 +1,10 @@
-"""Columns that a row image leaves out (binlog_row_image MINIMAL, NOBLOB, FULL_NODUP), where the target cannot tell.
+"""Columns that a row image lacks (binlog_row_image MINIMAL, NOBLOB, FULL_NODUP), on targets that cannot complete it.
 
-An INSERT leaves out what it said nothing of: the column's default. An UPDATE leaves out what it did not change.
+An INSERT lacks the columns that it did not set: they have the column's default. An UPDATE lacks unchanged columns.
 Invariant: no value is guessed. MariaDB logs no virtual column in MINIMAL images and in FULL_NODUP's after images,
-MariaDB 11.8.9 no generated column with any UPDATE (seen in its log; 10.11 does). Where it may have changed, the target
-computes it (`schema.generated`) or the channel stops. A value older than one of those it is computed from is no value:
-net changes forget it (`outdated`). (Manual: binlog_row_image.)
+MariaDB 11.8.9 no generated column with any UPDATE (seen in its log; 10.11 does). If such a column may have changed, the
+target computes it (`schema.generated`) or the channel stops. Net changes drop a value of a generated column that is
+older than the columns in its expression (`outdated`). (Manual: binlog_row_image.)
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _HINT = (
     "rplctl clone --tables DB.TABLE --replace. MariaDB 11.8.9 does not log the column even then, and only a MariaDB "
     f"target computes it{OR_EXCLUDE}"
 )
-_SESSION = DdlContext(time_zone="?", server_version="")  # what hangs on the session is always logged
+_SESSION = DdlContext(time_zone="?", server_version="")  # values that depend on the session are always logged
 
 
 def defaults_of(model: TableModel, held: Iterable[int]) -> dict[int, Value]:
-    """Column → value for each column an INSERT's image does not hold. Raises RplError 1364."""
+    """Return column → value for each column that an INSERT's image lacks. Raises RplError 1364."""
     known = set(held)
     found: dict[int, Value] = {}
     for number, column in enumerate(model.columns):
@@ -45,10 +45,13 @@ def defaults_of(model: TableModel, held: Iterable[int]) -> dict[int, Value]:
 
 
 def check_generated(model: TableModel, changed: Iterable[int]) -> None:
-    """`changed`: the columns an UPDATE's image holds. Raises RplError 1364 when a generated one is missing there."""
+    """Check that an UPDATE's image, which has the columns `changed`, lacks no generated column that may have changed.
+
+    Raises RplError 1364.
+    """
     held = set(changed)
     names = {model.columns[number].name.casefold() for number in held}
-    for number, column in enumerate(model.columns):  # one may be generated from another, which stands before it
+    for number, column in enumerate(model.columns):  # a generated column may depend on one before it
         if column.generated is None or number in held:
             continue
         if names_in(column.generated) & names:
@@ -58,10 +61,10 @@ def check_generated(model: TableModel, changed: Iterable[int]) -> None:
 
 
 def check_updates(model: TableModel, images: Images) -> None:
-    """`check_generated` for each UPDATE of a table.
+    """Call `check_generated` for each UPDATE of a table.
 
-    FULL_NODUP leaves a virtual column out of the after image although the before image, or an earlier INSERT of the
-    row, has its old value: net changes would keep that.
+    FULL_NODUP omits a virtual column from the after image although the before image, or an earlier INSERT of the row,
+    has its old value: net changes would keep the old value.
     """
     afters = images.after[(images.before >= 0) & (images.after >= 0)]
     held = images.cell_start[afters] != NOT_IN_IMAGE
@@ -72,8 +75,10 @@ def check_updates(model: TableModel, images: Images) -> None:
 
 
 def outdated(model: TableModel, cell_image: npt.NDArray[np.int32]) -> Iterator[tuple[int, npt.NDArray[np.bool_]]]:
-    """Generated columns that the target computes, and in which net changes their value is older than one of the columns
-    it is computed from: FULL_NODUP's after image has those, the value is of the before image or of an earlier INSERT.
+    """Yield generated columns that the target computes, with a mask of the rows whose value is outdated.
+
+    A value is outdated if it is older than a column in its expression: FULL_NODUP's after image has that column, but
+    the value is from the before image or an earlier INSERT.
     """
     for column, expression in integer_expressions(model).items():
         terms = [part for part in expression if isinstance(part, int)]

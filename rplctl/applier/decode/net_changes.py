@@ -1,10 +1,10 @@
-"""A piece of relay log → net changes per table, as bytes. Pure: no database, no clock, no state between calls.
+"""A piece of the relay log → net changes per table, as bytes. Pure: no database, no clock, no state between calls.
 
-This is what a Spark task runs (design D1). It may run twice, or its result may be thrown away, without harm.
-Keyed tables: the last image per key replaces the earlier ones, and what the first operation expects of the target is
-kept (D2). Tables without a key: how many of each row go and come (`event.multiset`), or, where that is unknown or is
-not worth it, every change, in order. Changes that contradict each other raise `Inconsistent`: the applier then goes
-through the same range one source transaction at a time and finds the exact offender.
+A Spark task runs this module (design D1). The task may run twice, or its result may be discarded, without harm. Keyed
+tables: the last image per key replaces earlier ones, together with the row that the first operation expects on the
+target (D2). Tables without a key: how many copies of each row are deleted and inserted (`event.multiset`) or, if that
+is unknown or not worthwhile, every change in order. Contradictory changes raise `Inconsistent`: the applier then
+applies the same range one source transaction at a time and finds the exact event.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ from rplctl.target.column_rows import ColumnRows
 from rplctl.target.registry import DEFAULT_KIND, value_form
 
 _OPAQUE_TYPE = b"\x0f"
-FEW_REMOVALS = 3  # of a table without a key: as many are looked for one by one
-FEW_CHANGES = 200  # more of them are told by their numbers even if few go
-_PRINTED = 32  # bytes of a number or a time at most
+FEW_REMOVALS = 3  # at most so many deleted rows of a keyless table are searched for one by one
+FEW_CHANGES = 200  # from so many changes on, copies are counted even if few rows are deleted
+_PRINTED = 32  # most bytes of a printed number or time
 
 
 class Inconsistent(Exception):
-    """The changes of this piece contradict each other (or its images are partial): apply them one by one."""
+    """The changes of a piece contradict each other, or its images are partial: apply them one by one."""
 
 
 def net_chunks(  # noqa: PLR0913 - what a split says
@@ -66,10 +66,10 @@ def net_chunks(  # noqa: PLR0913 - what a split says
     length_prefixed: bool = False,
     in_order: Collection[tuple[str, str]] = (),
 ) -> list[TableChunk]:
-    """The net changes of a run, one chunk per table; encoded where there are `bulk_rows` (0: never) or more. With
-    `length_prefixed`, rows that can be are length-prefixed. `in_order`: keyless tables whose changes stay single.
+    """Return the net changes of a run, one chunk per table, encoded if there are `bulk_rows` or more (0: never).
 
-    Raises Inconsistent, BinlogFormatError, RplError 1146 and 1677.
+    `length_prefixed`: encode rows with length prefixes if possible. `in_order`: keyless tables whose changes stay
+    separate. Raises Inconsistent, BinlogFormatError, RplError 1146 and 1677.
     """
     if run.has_more_than_rows:
         raise Inconsistent("events whose order counts")
@@ -78,7 +78,7 @@ def net_chunks(  # noqa: PLR0913 - what a split says
         for rows in read_tables(run, catalog, target_kind)
     ]
     if len({(chunk.database, chunk.table) for chunk in chunks}) != len(chunks):
-        raise Inconsistent("one table under two definitions")
+        raise Inconsistent("one table with two definitions")
     return chunks
 
 
@@ -92,7 +92,7 @@ def table_chunk(
 
 
 def inserted_chunk(rows: TableRows, bulk_rows: int, *, length_prefixed: bool) -> TableChunk:
-    """Return the chunk of whole rows that are all inserted and all different: no row is searched for."""
+    """Return the chunk of complete, distinct rows that are all inserted: no row is searched for."""
     model, images, form = rows.model, rows.images, value_form(rows.target_kind)
     count, whole = len(images.ops), tuple(range(images.column_count))
     everything, has_large = np.arange(count), has_large_cell(images)
@@ -111,16 +111,16 @@ def inserted_chunk(rows: TableRows, bulk_rows: int, *, length_prefixed: bool) ->
 
 
 def row_changes(rows: TableRows, current: Callable[[RowSet, int], Value] | None = None) -> Iterator[RowChange]:
-    """Every change of one table, one by one in the order of the log.
+    """Yield every change of one table in the order of the log.
 
-    `current`: the target's value of a column of the row that an image identifies, for JSON diffs (PARTIAL_JSON with
-    MINIMAL images); it is asked when the change's turn has come. Raises Inconsistent without it.
+    `current`: returns the target's value of a column of the row that an image identifies, for JSON diffs (PARTIAL_JSON
+    with MINIMAL images). It is called in the change's turn. Raises Inconsistent without it.
     """
     images = rows.images
     everything = np.arange(len(images.cell_start))
     baseless = _diffs_without_base(images)
     if baseless.any() and current is None:
-        raise Inconsistent("a JSON diff against what the target has")
+        raise Inconsistent("a JSON diff against the target's document")
     columns = [
         _column(rows, np.where(baseless[:, c], -1, everything) if baseless.size else everything, c)
         for c in range(images.column_count)
@@ -148,7 +148,7 @@ def row_changes(rows: TableRows, current: Callable[[RowSet, int], Value] | None 
 
 
 def _diffs_without_base(images: Images) -> npt.NDArray[np.bool_]:
-    """[images, columns] where a cell is a JSON diff whose before image lacks the column; [0, 0] when none is a diff."""
+    """Return a mask [images, columns] of JSON diffs whose before image lacks the column; [0, 0] without any diff."""
     if not images.is_diff.size:
         return images.is_diff
     lacks_base: npt.NDArray[np.bool_] = images.cell_start[images.before_of_image] == NOT_IN_IMAGE
@@ -156,7 +156,7 @@ def _diffs_without_base(images: Images) -> npt.NDArray[np.bool_]:
 
 
 def _with_diffs(images: Images, image: int, row: RowSet, documents: dict[int, Value]) -> RowSet:
-    """The row with its diffs applied to the documents that the target holds."""
+    """Return the row with its diffs applied to the target's documents."""
     values = list(row.rows[0])
     for column, text in documents.items():
         diff = raw_cells(cells_of(images, np.array([image]), column))[0]
@@ -180,7 +180,7 @@ class _Completion:
         self._updates: set[tuple[int, ...]] = set()
 
     def __call__(self, rows: RowSet, *, is_insert: bool) -> RowSet:
-        """Inserts get the defaults of columns left out; updates are checked. Raises RplError 1364."""
+        """Add defaults of missing columns to inserts, and check updates. Raises RplError 1364."""
         if self._form.knows_defaults:
             return rows
         if not is_insert:
@@ -232,7 +232,7 @@ def _table_chunk(
     present = net.expect_present
     entries = np.arange(len(net))
     is_whole = net.cell_image is None and images.column_count == len(model.columns)
-    if is_whole:  # one that moves is deleted and inserted
+    if is_whole:  # a row that moves to another key is deleted and inserted
         deleted, moved, kept, added = present & gone, entries < 0, present & ~gone, ~present & ~gone
     else:
         moved, kept = ~gone & (net.origin >= 0) & (net.origin != entries), ~gone & (net.origin == entries)
@@ -243,7 +243,7 @@ def _table_chunk(
     if net.cell_image is None and is_bulk and _is_encoded(rows, length_prefixed=length_prefixed):
         bulk = _bulk_rows(rows, net, key, length_prefixed=length_prefixed and _can_be_length_prefixed(rows))
         return TableChunk(model.database, model.name, [], [], [], [], [], count, unchecked, cascades_logged, bulk)
-    numbers = _key_numbers(rows, net, key) if can_be_overwritten(model) else None  # else the order may count
+    numbers = _key_numbers(rows, net, key) if can_be_overwritten(model) else None  # without numbers the order stays
     order = entries if numbers is None else np.argsort(numbers, kind="stable")  # neighbours share pages
     goes, stays, comes = (order[wanted[order]] for wanted in (deleted, kept, added))
     return TableChunk(
@@ -262,10 +262,10 @@ def _table_chunk(
 
 
 def _as_multiset(rows: TableRows, chunk: TableChunk, bulk_rows: int, *, length_prefixed: bool) -> TableChunk | None:
-    """The chunk of a table without a key, by the number of copies of each row; None where their order is needed, or
-    the rows that go are too few to be worth it.
+    """Return the chunk of a table without a key as numbers of copies of each row; None if the order is needed.
 
-    A row that the source updates is one that goes and one that comes: such a row must be all that the target has of it.
+    None also if too few rows are deleted. An UPDATE deletes one copy and inserts one, so the image must have all
+    columns of the target.
     """
     model, form = rows.model, value_form(rows.target_kind)
     images = with_old_cells(rows.images)
@@ -321,7 +321,7 @@ def _rows(rows: TableRows, images: Ints, columns: tuple[int, ...]) -> list[Row]:
 
 
 def has_large_cell(images: Images) -> bool:
-    """True for what would fill statements that the target's max_allowed_packet limits, and memory with their copies."""
+    """True for a cell that would exceed the target's max_allowed_packet, or fill the memory with its copies."""
     return bool(len(images.cell_length)) and int(images.cell_length.max()) > LARGE_CELL
 
 
@@ -333,13 +333,13 @@ def _is_encoded(rows: TableRows, *, length_prefixed: bool) -> bool:
 
 
 def _can_be_length_prefixed(rows: TableRows) -> bool:
-    """Short rows (JSON may be printed some times as long); a generated column has no place among the parameters."""
+    """True for short rows (printed JSON may be longer) without generated columns, which cannot be parameters."""
     longest = rows.images.cell_length.max(axis=0).clip(_PRINTED).sum()
     return int(longest) <= LONGEST_LENGTH_PREFIXED and not any(column.generated for column in rows.model.columns)
 
 
 def _bulk_rows(rows: TableRows, net: NetChanges, key: tuple[int, ...], *, length_prefixed: bool) -> BulkRows:
-    """Whole images only, so that a row that moves is one that is deleted and one that is inserted."""
+    """Encode full images only. A row that moves to another key is deleted and inserted."""
     gone, present = net.final_image < 0, net.expect_present
     whole = tuple(range(rows.images.column_count))
     values_then_key = tuple(c for c in whole if c not in key) + key
@@ -365,7 +365,7 @@ def _bulk_rows(rows: TableRows, net: NetChanges, key: tuple[int, ...], *, length
 
 
 def _key_numbers(rows: TableRows, net: NetChanges, key: tuple[int, ...]) -> npt.NDArray[Any] | None:
-    """Each entry's key as a number of 64 bits, if it is one integer column."""
+    """Return each entry's key as a 64-bit number; None if the key is not one integer column."""
     width = INTEGER_WIDTH.get(ColumnType(rows.formats[key[0]].real_type)) if len(key) == 1 else None
     if width is None:
         return None
@@ -381,7 +381,10 @@ def _fields(rows: TableRows, images: Ints, column: int) -> Fields:
 
 
 def _has_typed_json(rows: TableRows) -> bool:
-    """True when a JSON cell may hold a typed ("opaque") value: its type byte occurs. Too often true is only slower."""
+    """True if a JSON cell may contain a typed ("opaque") value, because its type byte occurs.
+
+    A false alarm is only slower.
+    """
     everything = np.arange(len(rows.images.cell_start))
     columns = [c for c, fmt in enumerate(rows.formats) if fmt.real_type == ColumnType.JSON]
     return any(
@@ -390,8 +393,9 @@ def _has_typed_json(rows: TableRows) -> bool:
 
 
 def _row_sets(rows: TableRows, net: NetChanges, entries: Ints, key: tuple[int, ...]) -> Iterator[RowSet]:
-    """The final rows of `entries`, one set per combination of columns the images hold; for updates `key` columns
-    follow.
+    """Yield the final rows of `entries`, one set per combination of columns in the images.
+
+    The columns of `key` follow in updates.
     """
     if not len(entries):
         return
@@ -414,7 +418,7 @@ def _row_sets(rows: TableRows, net: NetChanges, entries: Ints, key: tuple[int, .
 
 
 def _moves(rows: TableRows, net: NetChanges, entries: Ints, key: tuple[int, ...]) -> Iterator[RowSet]:
-    """Updates of the key too, in an order in which a key is left before it is taken."""
+    """Yield updates that also change the key, in an order in which a row leaves a key before another takes it."""
     if net.cell_image is None or not len(entries):
         return
     ordered = _leavers_first(entries, net.origin)
@@ -429,7 +433,7 @@ def _moves(rows: TableRows, net: NetChanges, entries: Ints, key: tuple[int, ...]
 
 
 def _leavers_first(entries: Ints, origin: Ints) -> Ints:
-    """Moves in an order where the row that leaves an entry's key comes before the one that takes it."""
+    """Return the moves in an order in which the row that leaves a key comes before the row that takes it."""
     leaving = dict(zip(origin[entries].tolist(), entries.tolist(), strict=True))
     ordered: list[int] = []
     done: set[int] = set()

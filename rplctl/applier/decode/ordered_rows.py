@@ -1,7 +1,7 @@
 """Rows events that are applied one by one → the changes of each, in the form of the target.
 
-What a Spark task does for a range whose order counts. The driver has verified the events' checksums, has unpacked and
-filtered them, and sends each after a table map of its table. Pure: the task may run twice.
+A Spark task runs this module for a range whose order counts. The driver has verified, unpacked and filtered the events,
+and sends each after a table map of its table. Pure: the task may run twice.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from rplctl.target.registry import value_form
 
 @dataclass(frozen=True, slots=True)
 class OrderedPiece:
-    """Whole events, here or, where they are large, in a file of the spool folder.
+    """Whole events, inline or, if they are large, in a file of the spool folder.
 
-    `kinds`, `tables`: of each rows event; `start`, `end`: in whatever the driver reads, for an operator.
+    `kinds`, `tables`: one per rows event. `start`, `end`: offsets in the driver's input, for messages.
     """
 
     events: bytes
@@ -53,7 +53,7 @@ def ordered_chunks(piece: OrderedPiece, catalog: Catalog) -> list[TableChunk]:
 
 
 def _pairs(run: EventRun) -> Iterator[EventRun]:
-    """Each rows event with the table map that is in force for it."""
+    """Yield each rows event with its table map."""
     maps: dict[int, int] = {}
     for number, (table_id, code) in enumerate(zip(table_ids(run.data, run.starts), run.types, strict=True)):
         if code == EventType.TABLE_MAP:

@@ -1,10 +1,9 @@
-"""Row changes of one piece of a batch that a later piece makes good: they are not sent to the target at all.
+"""Finds row changes of one piece of a batch that a later piece overwrites, so that they are not sent to the target.
 
-Each task keeps the last image per key of its own piece; between pieces a hot row would be written once for each.
-Dropped are only updates whose row a later piece updates or deletes: that one still finds out whether the row is there
-(design D2).
-Invariant: rows of tables with foreign keys or further unique keys are left alone, since between two pieces another row
-may count on what they hold (`can_be_overwritten`); so are keys of more than one column, or of text.
+Each task keeps only the last image per key of its own piece, but a row may change in several pieces. Only updates are
+dropped, and only if a later piece updates or deletes the row: that change still detects a missing row (design D2).
+Invariant: no rows are dropped in tables with foreign keys or other unique keys, because another row may depend on the
+values between two pieces (`can_be_overwritten`), nor in tables whose key has several columns or is text.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from rplctl.schema.model import TableModel
 from rplctl.target.base import EncodedRows, TableChunk, has_one_unique_key
 
 Keys = npt.NDArray[np.int64]
-Kept = npt.NDArray[np.bool_]  # per row
+Kept = npt.NDArray[np.bool_]  # one value per row
 
 
 def can_be_overwritten(model: TableModel) -> bool:
@@ -29,9 +28,9 @@ def can_be_overwritten(model: TableModel) -> bool:
 
 
 def without_overwritten(pieces: Sequence[list[TableChunk]]) -> Iterator[list[TableChunk]]:
-    """The pieces, which are in the log's order, without updates that later ones make good.
+    """Yield the pieces, in the log's order, without updates that later pieces overwrite.
 
-    One piece is copied at a time: the others stay where they are, in files of the tasks that are mapped.
+    One piece is copied at a time: the others stay in the mapped files of the tasks.
     """
     stay: list[list[Kept | None]] = []
     later: dict[tuple[str, str], list[Keys]] = {}
@@ -42,7 +41,7 @@ def without_overwritten(pieces: Sequence[list[TableChunk]]) -> Iterator[list[Tab
 
 
 def _kept(chunk: TableChunk, later: list[Keys]) -> Kept | None:
-    """Return which of the chunk's updates remain, None = all; the chunk's own keys are added to `later`."""
+    """Return a mask of the updates that remain, None for all. Adds the chunk's own keys to `later`."""
     bulk = chunk.bulk
     if bulk is None:
         return None

@@ -1,4 +1,4 @@
-"""The input of one task: whole events of one log file, and all that it must know about them."""
+"""The input of one task: whole events of one log file, and the information that decoding them needs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rplctl.schema.model import TableModel
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """`end`: the place behind it, where a replica that has it stands. `shift`: as Piece.is_relay."""
+    """The transaction of a piece. `end`: the position after it. `shift`: see `Piece.is_relay`."""
 
     gtid: str
     end: BinlogPosition
@@ -21,11 +21,16 @@ class Transaction:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """The bytes start to end of the file; `source`: where the source stood before them. `models`: of its tables as they
-    are there. `table_maps`: offsets of those in force at `start`. `transaction`: the one that all of it belongs to,
-    where that begins or ends elsewhere (a part of a large one, XA); else the piece holds whole ones. `is_mixed`:
-    statements or savepoints may stand between the rows. `is_relay`: of a relay log: what lies at an offset stood
-    `shift` bytes further back in the source's log, and a table that has no model is an error. `rules`: what counts.
+    """The bytes `start` to `end` of a log file.
+
+    `source`: the source's position before them. `models`: the table models in force.
+    `table_maps`: offsets of the table maps in force at `start`.
+    `transaction`: the one that the whole piece belongs to, if it begins or ends outside (a part of a large one, XA).
+    Otherwise the piece contains whole transactions.
+    `is_mixed`: statements or savepoints may be between the rows.
+    `is_relay`: the file is a relay log. The event at an offset is `shift` bytes before it in the source's log, and a
+    table without a model is an error.
+    `rules`: the replication filters.
     """
 
     path: str

@@ -1,8 +1,8 @@
-"""The rows events of a piece of relay log, gathered per table and walked: offsets in, images out.
+"""The rows events of a piece of the relay log, grouped by table: offsets in, row images out.
 
-Invariant: every event's checksum is verified before its bytes are believed, every rows event is read with the table
-map in force at its place, and a table map that does not fit the table's model stops with both shown (design D18).
-Compressed events (TRANSACTION_PAYLOAD, MariaDB's compressed rows) are expanded into one buffer first.
+Invariant: every event's checksum is verified before its bytes are used, every rows event is read with the table map in
+force, and a table map that does not match the table's model raises an error that shows both (design D18). Compressed
+events (TRANSACTION_PAYLOAD, MariaDB's compressed rows) are first unpacked into one buffer.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from rplctl.target.registry import DEFAULT_KIND, value_form
 
 
 def _is_one_of(numbers: Iterable[int], size: int = 256) -> npt.NDArray[np.bool_]:
-    """A table to look each number of an array up in; much faster than searching."""
+    """Return a lookup table of these numbers, much faster than a search for each element of an array."""
     table = np.zeros(size, np.bool_)
     table[list(numbers)] = True
     return table
@@ -58,15 +58,15 @@ class TableRows:
     formats: tuple[ColumnFormat, ...]
     images: Images
     events: RowsEvents
-    target_kind: str  # in whose form values are wanted
+    target_kind: str  # the target whose form the values get
 
 
 @dataclass(frozen=True, slots=True)
 class EventRun:
-    """Events as they lie in `data`; `lengths` count the checksum that `description` says each ends with.
+    """Events at offsets of `data`; `lengths` include the checksum that `description` specifies.
 
-    `has_more_than_rows`: a compressed transaction turned out to hold savepoints, statements or XA.
-    `origins`: of expanded and rewritten ones, where in the log each lies, or the compressed event that it came from.
+    `has_more_than_rows`: an unpacked transaction contains savepoints, statements or XA.
+    `origins`: offsets in the log of unpacked and rewritten events, or of the compressed events that contained them.
     """
 
     data: ByteArray
@@ -78,13 +78,13 @@ class EventRun:
     origins: Ints | None = None
 
     def rows_events(self) -> RowsEvents:
-        """Its rows events, found. Raises BinlogFormatError."""
+        """Return the rows events of the run. Raises BinlogFormatError."""
         chosen = IS_ROWS[self.types]
         starts, lengths, types = self.starts[chosen], self.lengths[chosen], self.types[chosen]
         return parse_rows_events(self.data, starts, lengths, types, self.description.checksum_length)
 
     def part(self, first: int, last: int) -> EventRun:
-        """The events first..last (exclusive)."""
+        """Return the events first..last (exclusive)."""
         return self.chosen(slice(first, last))
 
     def chosen(self, own: slice | npt.NDArray[np.bool_]) -> EventRun:
@@ -97,14 +97,14 @@ class EventRun:
         return raw
 
     def end_position(self, number: int) -> str:
-        """Return where the event ends; '' in a compressed transaction, or from MariaDB 11.4 on: the caller knows it."""
+        """Return the event's end position; '' in a compressed transaction, and in MariaDB 11.4 or later."""
         return str(parse_header(self.event(number)).end_log_pos or "")
 
 
 def read_tables(
     run: EventRun, catalog: Catalog, target_kind: str = DEFAULT_KIND, wanted: Container[TableName] | None = None
 ) -> Iterator[TableRows]:
-    """Per table that the run touches, or of those that are `wanted`: its images.
+    """Yield the row images of each table that the run changes, or of those in `wanted`.
 
     Raises BinlogFormatError, RplError 1146 and 1677, 1235 for rows that a MERGE table wrote into other tables.
     """
@@ -133,7 +133,7 @@ def read_tables(
 
 
 def table_maps(run: EventRun) -> list[TableMap]:
-    """The run's, each different one once."""
+    """Return the distinct table maps of the run."""
     return _distinct_maps(run, np.flatnonzero(run.types == EventType.TABLE_MAP))[0]
 
 
@@ -148,13 +148,13 @@ def named_tables(data: ByteArray, start: int, end: int, description: FormatDescr
 
 
 def unverified_run(data: ByteArray, start: int, end: int, description: FormatDescription) -> EventRun:
-    """The whole events of data[start:end] as they lie."""
+    """Return the whole events of data[start:end], without verification."""
     offsets, types = event_offsets(data[start:end])
     return EventRun(data, offsets[:-1] + start, np.diff(offsets), types, description)
 
 
 def intact_events(data: ByteArray, start: int, end: int, checksum_algorithm: int) -> tuple[Ints, npt.NDArray[np.uint8]]:
-    """(offsets in the file, with `end`; type codes) of the events of data[start:end], checksums verified.
+    """Return (offsets in the file, including `end`; type codes) of the events of data[start:end], verified.
 
     `checksum_algorithm`: in force at `start`. Raises BinlogFormatError 1594, 1743.
     """
@@ -171,7 +171,7 @@ def intact_events(data: ByteArray, start: int, end: int, checksum_algorithm: int
             "Replication event checksum verification failed while reading from a relay log.",
             errno=er.NETWORK_READ_EVENT_CHECKSUM_FAILURE,
             position=str(start + int(offsets[bad])),
-            hint="rplctl stop; rplctl recover --refetch; rplctl start (throws the relay logs away, fetches them again)",
+            hint="to fetch the relay logs again, run: rplctl stop; rplctl recover --refetch; rplctl start",
         )
     return offsets + start, types
 
@@ -179,8 +179,9 @@ def intact_events(data: ByteArray, start: int, end: int, checksum_algorithm: int
 def read_run(
     data: ByteArray, start: int, end: int, description: FormatDescription, context: tuple[int, ...] = ()
 ) -> EventRun:
-    """The events of data[start:end], checksums verified, compressed ones expanded; `context` are offsets of table maps
-    in force at `start`. Raises BinlogFormatError 1594, and 1743 on a wrong checksum.
+    """Return the events of data[start:end], with checksums verified and compressed events unpacked.
+
+    `context`: offsets of the table maps in force at `start`. Raises BinlogFormatError 1594, 1743 for a wrong checksum.
     """
     offsets, types = intact_events(data, start, end, description.checksum_algorithm)
     lengths = [int.from_bytes(data[at + 9 : at + 13].tobytes(), "little") for at in context]
@@ -195,7 +196,7 @@ def read_run(
 
 
 def model_of(table_map: TableMap, catalog: Catalog, target_kind: str, *, is_mariadb: bool) -> TableModel:
-    """The model the table map must fit. Raises RplError 1146 (no model), 1677 (another shape)."""
+    """Return the model of the table map's table. Raises RplError 1146 (no model), 1677 (they do not match)."""
     model = catalog.tables.get((table_map.database, table_map.table))
     if model is None:
         raise no_such_table(table_map.database, table_map.table)
@@ -203,8 +204,9 @@ def model_of(table_map: TableMap, catalog: Catalog, target_kind: str, *, is_mari
 
 
 def _is_left_out(model: TableModel, target_kind: str) -> bool:
-    """True for a table that the target lacks, as its rows lie elsewhere. Raises RplError 1235 for a MERGE table: its
-    rows lie in tables that the target has.
+    """True for a table that the target does not have because its rows are stored elsewhere.
+
+    Raises RplError 1235 for a MERGE table, whose rows are in tables that the target has.
     """
     if not model.lies_elsewhere or value_form(target_kind).describes_itself:
         return False
@@ -214,7 +216,7 @@ def _is_left_out(model: TableModel, target_kind: str) -> bool:
 
 
 def _distinct_maps(run: EventRun, numbers: Ints) -> tuple[list[TableMap], Ints]:
-    """Each different table map parsed once; which of them each TABLE_MAP event is."""
+    """Return the distinct table maps, parsed, and for each TABLE_MAP event the index of its map."""
     body_lengths = run.lengths[numbers] - HEADER_LENGTH - run.description.checksum_length
     firsts, which = distinct_ranges(run.data, run.starts[numbers] + HEADER_LENGTH, body_lengths)
     return [parse_table_map(run.event(number), run.description) for number in numbers[firsts]], which
@@ -229,7 +231,7 @@ def _map_of_events(
     without = np.flatnonzero(result < 0)
     if len(without):
         raise BinlogFormatError(
-            f"a rows event of table id {events.table_id[without[0]]} without a table map before it",
+            f"a rows event of table id {events.table_id[without[0]]} has no table map before it",
             errno=er.SLAVE_RELAY_LOG_READ_FAILURE,
         )
     return result
@@ -244,14 +246,14 @@ def table_ids(data: ByteArray, starts: Ints) -> Ints:
 
 
 def run_of(events: Iterable[bytes], description: FormatDescription) -> EventRun:
-    """Whole events without checksums, in a buffer of their own."""
+    """Return a run of whole events without checksums, in a new buffer."""
     data = np.frombuffer(b"".join(events), np.uint8)
     offsets, types = event_offsets(data)
     return EventRun(data, offsets[:-1], np.diff(offsets), types, replace(description, checksum_algorithm=CHECKSUM_OFF))
 
 
 def _expanded(run: EventRun) -> EventRun:
-    """A run whose compressed events are replaced by what they hold, in a buffer of its own and without checksums."""
+    """Return the run with its compressed events unpacked, in a new buffer and without checksums."""
     checksum_length = run.description.checksum_length
     plain = [
         expand_event(run.event(number), run.description)
@@ -262,7 +264,7 @@ def _expanded(run: EventRun) -> EventRun:
     whole = run_of(plain, run.description)
     whole = replace(whole, origins=run.starts[np.searchsorted(np.cumsum([*map(len, plain)]), whole.starts, "right")])
     if EventType.TRANSACTION_PAYLOAD not in run.types:
-        return whole  # then the groups' kinds were told from their events
+        return whole  # the scan has already seen the events of these groups
     queries = (whole.event(int(number)) for number in np.flatnonzero(whole.types == EventType.QUERY))
     more = _ORDERED_TYPES[whole.types].any() or not all(q.endswith(_ROWS_ONLY) for q in queries)
     return replace(whole, has_more_than_rows=bool(more))

@@ -1,11 +1,10 @@
-"""Does a table map fit the table's model, and how are its cells read (design D18)?
+"""Checks whether a table map matches the table's model, and returns how its cells are read (design D18).
 
-Invariant: nothing is decoded under a model that does not fit: another number of columns, other names, or a wire type
-that the model's type never has stops the channel with both shown, instead of shifting columns.
-
-A model that is the target's own table (MySQL, MariaDB) fits as on a replica of theirs (manual: "Replication with More
-Columns on Source or Replica"): columns go by position, either side may have more of them at its end, and names may
-differ. Stricter than they are: where names are logged, one that stands at another place on the target stops.
+Invariant: no row is decoded with a model that does not match: other columns, other names, or a wire type that the
+model's type never has stop the channel with an error that shows both, instead of shifting columns. A model of the
+target's own table (MySQL, MariaDB) matches as on their replicas (manual: "Replication with More Columns on Source or
+Replica"): columns are matched by position, either side may have more at its end, and names may differ. rplctl is
+stricter than they are: if names are logged, a column at another position on the target is an error.
 """
 
 from __future__ import annotations
@@ -46,10 +45,9 @@ _WIRE_TYPES: Final[dict[str, frozenset[Wire]]] = {
 
 
 def fitted(table_map: TableMap, model: TableModel, *, is_targets: bool, is_mariadb: bool = False) -> TableModel:
-    """The model to read rows of this table map with. `is_targets`: it is the target's own table. `is_mariadb`: the
-    source may log hidden columns.
+    """Return the model to read rows of this table map with. `is_targets`: the model is the target's own table.
 
-    Raises RplError 1677 when the table map's columns are not the model's.
+    `is_mariadb`: the source may log hidden columns. Raises RplError 1677 if the table map does not match the model.
     """
     names = table_map.column_names
     own = [column.name for column in model.columns]
@@ -74,17 +72,17 @@ def fitted(table_map: TableMap, model: TableModel, *, is_targets: bool, is_maria
 
 
 def formats_of(table_map: TableMap, model: TableModel) -> tuple[ColumnFormat, ...]:
-    """Return how to read each column: its wire type from the table map, the rest from the model if the map lacks it."""
+    """Return how to read each column: the wire type of the table map, and the model's properties that the map lacks."""
     known = known_formats(model.columns)[: table_map.column_count]
     more = (ColumnFormat(code) for code in table_map.type_codes[len(known) :])
     return tuple(column_formats(table_map, (*known, *more)))
 
 
 def _hidden_hashes(table_map: TableMap, model: TableModel) -> int:
-    """The number of columns past the model's that can be hidden ones of MariaDB, which the target does not have.
+    """Return the number of columns after the model's that may be hidden columns of MariaDB, missing on the target.
 
-    MariaDB keeps a hash for a UNIQUE key of TEXT, of BLOB, of a long VARCHAR or with USING HASH. The hash is the last
-    column of the row events, a BIGINT named DB_ROW_HASH_1. Further keys get further columns (seen in MariaDB 10.11).
+    MariaDB stores a hash for a UNIQUE key of TEXT, of BLOB, of a long VARCHAR or with USING HASH. The hash is the last
+    column of the row events, a BIGINT named DB_ROW_HASH_1. More such keys add more columns (seen in MariaDB 10.11).
     """
     more = table_map.type_codes[len(model.columns) :]
     names = (table_map.column_names or ())[len(model.columns) :]
@@ -93,7 +91,7 @@ def _hidden_hashes(table_map: TableMap, model: TableModel) -> int:
 
 
 def _moved(names: Sequence[str], own: Sequence[str]) -> bool:
-    """True when one of the source's columns stands at another place on the target."""
+    """True if one of the source's columns is at another position on the target."""
     theirs, ours = ([name.casefold() for name in side] for side in (names, own))
     differing = [(a, b) for a, b in zip(theirs, ours, strict=False) if a != b]
     return any(a in ours or b in theirs for a, b in differing)
@@ -106,7 +104,7 @@ def _wire_types(column: Column) -> frozenset[int]:
 
 
 def _holds_json_text(column: Column) -> bool:
-    """True of what MariaDB makes of a column that MySQL's statement calls JSON."""
+    """True for the type that MariaDB gives to a column that MySQL's statement calls JSON."""
     return column.type == "longtext" and column.charset == "utf8mb4"
 
 
@@ -114,5 +112,6 @@ def _mismatch(model: TableModel, what: str) -> RplError:
     return RplError(
         f"Table definition on source and replica does not match: table '{model.qualified_name}': {what}",
         errno=er.SLAVE_CONVERSION_FAILED,
-        hint="rplctl load-schema FILE, with the source's `mysqldump --no-data` of that position",
+        hint="to load the definition from the source's `mysqldump --no-data` at that position, run: "
+        "rplctl load-schema FILE",
     )

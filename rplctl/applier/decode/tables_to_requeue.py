@@ -1,7 +1,8 @@
-"""Tables that a statement draws into a copy: it changes them, and names others whose rows are not there yet.
+"""Finds tables that a statement adds to a copy: it changes them, and also names tables that are not yet copied.
 
-A swap by RENAME (gh-ost, pt-online-schema-change), `CREATE TABLE … LIKE`, a foreign key: none can be carried out while
-one of its tables waits to be copied. Invariant: what cannot be read draws nothing in; who carries it out says why.
+A swap by RENAME (gh-ost, pt-online-schema-change), `CREATE TABLE … LIKE`, a foreign key: no such statement can be
+executed while one of its tables is not copied. Invariant: a statement that cannot be parsed adds no tables; its
+execution reports the error.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from rplctl.schema.updated_names import named_tables
 
 
 def tables_to_requeue(run: EventRun, rules: ReplicationFilter) -> list[TableName]:
-    """By our names; those that are replicated and do not wait."""
+    """Return the target's names of the tables to copy again: replicated tables that are not waiting."""
     found: dict[TableName, None] = {}
     for number in np.flatnonzero(run.types == EventType.QUERY).tolist():
         query = parse_query(run.event(number), run.description)
@@ -36,9 +37,7 @@ def tables_to_requeue(run: EventRun, rules: ReplicationFilter) -> list[TableName
 
 
 def table_at(run: EventRun, number: int, lower_case: int) -> TableName | None:
-    """The table of a table map, or of a CREATE, ALTER or RENAME TABLE by the name that it gives; None where the event
-    does not tell one table.
-    """
+    """Return the table of a table map, or the name that a CREATE, ALTER or RENAME TABLE gives; else None."""
     if run.types[number] == EventType.TABLE_MAP:
         table_map = parse_table_map(run.event(number), run.description)
         return (table_map.database, table_map.table)

@@ -1,4 +1,4 @@
-"""Statements that bound a transaction or a part of it, as QUERY events hold them: words, names and XIDs in them."""
+"""Patterns of QUERY events that begin or end a transaction or a part of it, with the names and XIDs in them."""
 
 from __future__ import annotations
 
@@ -13,4 +13,4 @@ ROLLBACK_TO: Final = re.compile(
 XA: Final = re.compile(r"XA\s+(\w+)\s+(\S+?)\s*(?:ONE\s+PHASE)?\s*;?\s*\Z", re.IGNORECASE)  # verb, XID
 WORDS: Final = re.compile(
     r"(BEGIN|COMMIT|START\s+TRANSACTION|ROLLBACK|SAVEPOINT|RELEASE\s+SAVEPOINT|XA|#|/\*\s*dummy)\b", re.IGNORECASE
-)  # no statement of their own
+)  # keywords of events that are not statements to replicate

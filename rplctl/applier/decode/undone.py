@@ -1,6 +1,6 @@
-"""Removes changes that a source logged and took back within a transaction, for targets that cannot roll back so.
+"""Removes changes that a source logged and rolled back within a transaction, for targets without savepoints.
 
-Invariant: the events that remain have the effect of the whole run where ROLLBACK and ROLLBACK TO are executed.
+Invariant: the remaining events have the effect of the whole run with ROLLBACK and ROLLBACK TO executed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ from rplctl.event.types import EventType
 
 
 def without_undone(run: EventRun) -> EventRun:
-    """Return the run without the rows that were taken back and the words that do so. DDL commits the rows before it."""
+    """Return the run without rows that were rolled back and the statements that did so.
+
+    DDL commits the rows before it.
+    """
     savepoints: dict[str, int] = {}
     begun = 0
     gone = np.zeros(len(run.types), np.bool_)
@@ -39,5 +42,5 @@ def without_undone(run: EventRun) -> EventRun:
 
 
 def folded(name: str) -> str:
-    """A savepoint's name, as names are compared."""
+    """Return a savepoint's name in the form in which names are compared."""
     return name.strip("`").replace("``", "`").casefold()

@@ -1,9 +1,9 @@
-"""Where a batch's events lie: in the relay log or, of a compressed transaction too large for memory, unfolded.
+"""The bytes of a batch's events: in the relay log or, for a large compressed transaction, unpacked in a file.
 
-A transaction whose compressed events say that they hold more than a batch may is a batch of its own: it is
-decompressed piece by piece into a file of the channel's spool folder, and read from there as any other relay log.
-(TRANSACTION_PAYLOAD, MariaDB's compressed rows and queries: `event.payload`.)
-Invariant: the file is gone when the batch is, and never larger than MAX_UNPACKED.
+A transaction whose compressed events declare more bytes than a batch may have is a batch of its own. It is unpacked
+piece by piece into a file of the channel's spool folder, and read from there as from a relay log. (TRANSACTION_PAYLOAD,
+MariaDB's compressed rows and queries: `event.payload`.) Invariant: the file is removed with the batch, and never larger
+than MAX_UNPACKED.
 """
 
 from __future__ import annotations
@@ -36,14 +36,17 @@ MAX_UNPACKED = 64 << 30  # bytes
 
 @dataclass(frozen=True, slots=True)
 class EventRange:
-    """Whole events, data[start:end] of a file. `source`: where it stood at `start`; '' for no relay log."""
+    """Whole events, data[start:end] of a file.
+
+    `source`: the source position at `start`; '' if it is not a relay log.
+    """
 
     path: Path
     data: ByteArray
     start: int
     end: int
     description: FormatDescription
-    groups: Ints  # where each group begins, from `start` on; of an unfolded one its start
+    groups: Ints  # the offset of each group; for an unpacked group 0
     source: BinlogPosition = BinlogPosition("", 0)
 
 
@@ -67,9 +70,9 @@ def split_by_unpacked_size(batch: Batch, limit_bytes: int) -> list[Batch]:
 
 @contextmanager
 def event_range(batch: Batch, limit_bytes: int, spool_folder: Path) -> Iterator[EventRange]:
-    """The batch's events; in a file of their own when it is one group that unfolds to more than `limit_bytes`.
+    """Yield the batch's events, in a file of their own if they are one group that unpacks to more than `limit_bytes`.
 
-    Raises BinlogFormatError 1743 for a wrong checksum, and for an event that does not hold what it says.
+    Raises BinlogFormatError 1743 for a wrong checksum, and for an event that does not unpack to its declared size.
     """
     stored_range = relay_log_range(batch)
     if batch.last - batch.first != 1 or not batch.unpacks or int(_unpacked(batch)[1].sum()) <= limit_bytes:
@@ -85,7 +88,7 @@ def event_range(batch: Batch, limit_bytes: int, spool_folder: Path) -> Iterator[
 
 @contextmanager
 def spool_file(folder: Path) -> Iterator[Path]:
-    """A new file that only we can read, gone in the end."""
+    """Create a file that only this user can read; remove it at the end of the block."""
     path = private_folder(folder) / f"{uuid.uuid4().hex}.events"
     try:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE))
@@ -95,7 +98,7 @@ def spool_file(folder: Path) -> Iterator[Path]:
 
 
 def relay_log_range(batch: Batch) -> EventRange:
-    """The batch's events in the relay log."""
+    """Return the batch's events in the relay log."""
     scan, first = batch.scan, batch.first
     source = scan.source_position(first - 1) if first else scan.first_source
     starts = scan.start[first : batch.last]
@@ -103,7 +106,7 @@ def relay_log_range(batch: Batch) -> EventRange:
 
 
 def _unpacked(batch: Batch) -> tuple[Ints, Ints]:
-    """Return where each event begins, and how many plain bytes it declares; 0 if it is not compressed."""
+    """Return the offset of each event, and the number of bytes that it declares to unpack to (0: not compressed)."""
     data = batch.groups.data
     offsets, types = event_offsets(data[batch.start : batch.end])
     offsets += batch.start

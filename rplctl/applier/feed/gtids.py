@@ -1,4 +1,4 @@
-"""Which GTIDs a batch applied: the set that is stored with the position, in the source's vendor's notation."""
+"""The GTIDs of a batch: the set that is stored with the position, in the notation of the source's vendor."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from rplctl.source.replica_id import replica_name
 
 @dataclass(slots=True)
 class Assigned:
-    """ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS: the next number of that UUID, in the order of the log; '' for OFF."""
+    """The next GTID for ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS: UUID ('' for OFF) and number."""
 
     uuid: str
     number: int = 0
 
     def take(self, event: bytes) -> bytes:
-        """An ANONYMOUS_GTID event as the GTID event that it becomes; the checksum, if any, is the caller's."""
+        """Convert an ANONYMOUS_GTID event to a GTID event with the next number. The caller recomputes the checksum."""
         given = bytearray(event)
         given[4] = EventType.GTID
         given[UUID] = uuid.UUID(self.uuid).bytes
@@ -36,7 +36,7 @@ class Assigned:
         return bytes(given)
 
     def take_all(self, data: ByteArray, offsets: Ints) -> ByteArray:
-        """Convert all ANONYMOUS_GTID events at these offsets, in a copy; return the data themselves if none is."""
+        """Convert all ANONYMOUS_GTID events at these offsets, in a copy of the data if there are any."""
         offsets = offsets[data[offsets + 4] == EventType.ANONYMOUS_GTID]
         if not self.uuid or not len(offsets):
             return data
@@ -50,7 +50,7 @@ class Assigned:
 def assigned(info: RelayLogInfo, config: Config) -> Assigned:
     """Return the GTID that the next anonymous transaction after `info` gets.
 
-    LOCAL is the UUID that log-status shows as ours.
+    LOCAL means the UUID that log-status shows for this instance.
     """
     kind = info.assign_gtids_to_anonymous_transactions_type
     if kind == "OFF":
@@ -64,15 +64,15 @@ def assigned(info: RelayLogInfo, config: Config) -> Assigned:
 
 
 def moved_by(batch: Batch, info: RelayLogInfo, config: Config) -> RelayLogInfo:
-    """`info` behind the batch."""
+    """Return `info` with the position and the GTIDs after the batch."""
     new = info.at(batch.relay_position, batch.source_position)
     return replace(new, gtid_executed=executed_after(info.gtid_executed, batch, assigned(info, config)))
 
 
 def executed_after(executed: str, batch: Batch, given: Assigned | None = None) -> str:
-    """`executed` plus the GTIDs of the batch; unchanged when its transactions have none and are given none.
+    """Return `executed` plus the GTIDs of the batch; unchanged if its transactions neither have GTIDs nor get any.
 
-    GTIDs of another vendor's server, which was the source before, mean nothing in this one's: they are forgotten.
+    If the previous source was of another vendor, its GTIDs have no meaning for this one, and are removed.
     """
     offsets = batch.scan.gtid_offset[batch.first : batch.last]
     offsets = offsets[offsets >= 0]

@@ -1,4 +1,4 @@
-"""Plans the next work: groups of the relay log are cut into batches at every barrier (design D1).
+"""Plans the next work: cuts groups of the relay log into batches at every barrier (design D1).
 
 Invariant: a batch begins and ends at group (transaction) boundaries and is in one relay log file. It is either BULK
 (only row transactions: net changes, one Spark job) or SINGLE (one group that must be applied in order: DDL, statements,
@@ -30,23 +30,23 @@ from rplctl.relay_log.reader import RelayGroups
 class BatchKind(Enum):
     BULK = "bulk"
     SINGLE = "single"
-    COMMIT_GROUP = "commit group"  # several that would each be SINGLE: one COMMIT, savepoints between
-    SKIP = "skip"  # nothing to apply: control events, rolled back groups, what the operator skips
+    COMMIT_GROUP = "commit group"  # several groups that would each be SINGLE: one COMMIT, savepoints between them
+    SKIP = "skip"  # nothing to apply: control events, rolled back groups, groups that the operator skips
 
 
-_KINDS = np.arange(max(GroupKind) + 1)  # of a few groups at a time, which np.isin looks up forty times as slowly
+_KINDS = np.arange(max(GroupKind) + 1)  # for lookup tables, which are forty times as fast as np.isin for few groups
 _IS_BULK = np.isin(_KINDS, [GroupKind.CONTROL, GroupKind.ROWS, GroupKind.ROLLED_BACK])
 _IS_EMPTY = np.isin(_KINDS, [GroupKind.CONTROL, GroupKind.ROLLED_BACK])
 _GROUPED_KINDS = np.array([GroupKind.STATEMENT, GroupKind.ORDERED, GroupKind.ROLLED_BACK])
-STATEMENTS_PER_COMMIT = 100  # of WL#3970's "10, 100": bounds how long STOP and the target's other users wait
+STATEMENTS_PER_COMMIT = 100  # from WL#3970's "10, 100": limits how long STOP and other sessions of the target wait
 _XID_LENGTH = 27  # without the checksum
 _CHANGES_ROWS = re.compile(rb"\s*(BEGIN|INSERT|UPDATE|DELETE|REPLACE|SAVEPOINT|ROLLBACK\s+TO)\b", re.IGNORECASE)
-_BEGINNINGS = GTIDS | {EventType.QUERY}  # of a transaction
+_BEGINNINGS = GTIDS | {EventType.QUERY}  # events that begin a transaction
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Groups first..last (exclusive) of a scan; positions are those after the batch."""
+    """Groups first..last (exclusive) of a scan; the positions are those after the batch."""
 
     kind: BatchKind
     groups: RelayGroups
@@ -59,7 +59,7 @@ class Batch:
 
     @property
     def description(self) -> FormatDescription:
-        """The format description of every event in the batch; batches with something to apply always have one."""
+        """The format description of every event in the batch. Every batch with something to apply has one."""
         assert self.groups.format_description is not None
         return self.groups.format_description
 
@@ -85,12 +85,12 @@ class Batch:
 
     @property
     def has_payload(self) -> bool:
-        """True when some of the groups are compressed: what is in them is not known before they are read."""
+        """True if some groups are compressed transactions, whose events are unknown until they are read."""
         return bool(self.scan.has_payload[self.first : self.last].any())
 
     @property
     def unpacks(self) -> bool:
-        """True when some of the groups hold compressed events: they may need far more memory than their bytes."""
+        """True if some groups have compressed events, which may need far more memory than their size."""
         return bool(self.scan.unpacks[self.first : self.last].any())
 
     @property
@@ -108,13 +108,13 @@ class Batch:
         return int(self.scan.timestamp[self.first + real[-1]]) if len(real) else 0
 
     def one_by_one(self) -> Iterator[Batch]:
-        """The same groups, each alone (control events joined to the group before them cost nothing extra)."""
+        """Yield each group as a batch of its own."""
         for number in range(self.first, self.last):
             empty = self.kind is not BatchKind.COMMIT_GROUP and _IS_EMPTY[self.scan.kind[number]]
             yield Batch(BatchKind.SKIP if empty else BatchKind.SINGLE, self.groups, number, number + 1)
 
     def parts(self, transactions: int, size: int) -> Iterator[Batch]:
-        """Yield parts of at most so many transactions and bytes of log each, or of one transaction that is larger."""
+        """Yield parts of at most so many transactions and bytes of log each, or of one larger transaction."""
         first = self.first
         while first < self.last:
             within = int(np.searchsorted(self.scan.end, self.scan.start[first] + size, side="right"))
@@ -127,7 +127,7 @@ class Batch:
         return replace(self, last=middle), replace(self, first=middle)
 
     def left(self, begun: RelayLogInfo, now: RelayLogInfo) -> Batch:
-        """Without the groups that an attempt, begun there, committed one at a time or in parts before it failed."""
+        """Return the batch without the groups that a failed attempt, which began at `begun`, has committed."""
         if now is begun:
             return self
         done = int(np.searchsorted(self.scan.end, now.relay_log_pos, side="right"))
@@ -143,17 +143,21 @@ def plan_batches(  # noqa: PLR0913 - what surrounds a plan, by keyword
     has_rollbacks: bool = False,
     per_commit: Callable[[], int] = lambda: 0,
 ) -> Iterator[Batch]:
-    """Cut groups 0..stop of a scan into batches; the first `skip` transactions are passed over
-    (sql_slave_skip_counter), and so are the `skipped` groups, each alone. `has_rollbacks`: the target may have tables
-    that a ROLLBACK does not touch (MyISAM), so rolled back groups are carried out too, and statements are grouped.
-    `per_commit`: transactions of the source per commit at most, asked when a batch is cut; 0: rows as many as there
-    are, of statements STATEMENTS_PER_COMMIT. Raises BinlogFormatError 1594, 1743 while it is gone through: a recovery
-    may cut what the reader found whole.
+    """Cut groups 0..stop of a scan into batches.
+
+    `skip`: the number of transactions to skip at the beginning (sql_slave_skip_counter).
+    `skipped`: numbers of groups to skip, each in a batch of its own.
+    `has_rollbacks`: the target may have tables that a ROLLBACK does not undo (MyISAM). Rolled back groups are then
+    applied, too, and statements are grouped.
+    `per_commit`: returns the most source transactions per commit, called when a batch is cut; 0: rows without limit,
+    statements up to STATEMENTS_PER_COMMIT.
+
+    Raises BinlogFormatError 1594, 1743 during the iteration: a recovery may cut groups that the reader found complete.
     """
     kinds = groups.scan.kind[:stop]
     bulk = _IS_BULK[kinds]
-    # alone: what they hold must not be read together with those around them. A control group that has a GTID is
-    # MariaDB's START ALTER or ROLLBACK ALTER: where a batch is gone through in order, it would be executed
+    # Skipped groups are batches of their own, because their events must not be read with others. A control group
+    # with a GTID is MariaDB's START ALTER or ROLLBACK ALTER, which a batch in order would execute.
     half_alters = (kinds == GroupKind.CONTROL) & (groups.scan.gtid_offset[:stop] >= 0)
     skipped = {*skipped, *np.flatnonzero(half_alters).tolist()}
     if not has_rollbacks:
@@ -186,9 +190,11 @@ def plan_batches(  # noqa: PLR0913 - what surrounds a plan, by keyword
 
 
 def _group_end(groups: RelayGroups, first: int, stop: int, skipped: Collection[int]) -> int:
-    """Behind the last group that may share a transaction of the target with `first`. DDL and what the source committed
-    without transactions (a COMMIT that is no XID) share with nobody; a logged ROLLBACK only ends a group: what MyISAM
-    keeps of it must not be repeated because something behind it failed.
+    """Return the number after the last group that may share a transaction of the target with `first`.
+
+    DDL and statements that the source committed without a transaction (a COMMIT that is not an XID) share with no other
+    group. A logged ROLLBACK may only end a group: changes of MyISAM tables in it must not be repeated because a later
+    transaction failed.
     """
     number = first
     while number < stop and number not in skipped and _may_share(groups, number):
@@ -231,7 +237,7 @@ def _rolls_back_changes(groups: RelayGroups, number: int) -> bool:
     for event in np.flatnonzero(types == EventType.QUERY).tolist():
         try:
             text = parse_query(groups.data[offsets[event] : offsets[event + 1]].tobytes(), description).sql_bytes
-        except BinlogFormatError:  # it is met again in its turn
+        except BinlogFormatError:  # raised again when the group is applied
             return False
         if not _CHANGES_ROWS.match(text) and (event < len(types) - 1 or text.upper() != b"ROLLBACK"):
             return False
@@ -239,7 +245,7 @@ def _rolls_back_changes(groups: RelayGroups, number: int) -> bool:
 
 
 def groups_due(scan: GroupScan, stop: int, delay: int, now: float) -> tuple[int, float]:
-    """Return how many of the first `stop` groups are `delay` seconds old or more, and how long until the next is."""
+    """Return how many of the first `stop` groups are `delay` seconds old, and the seconds until the next one is."""
     if delay <= 0 or not stop:
         return stop, 0.0
     real = (scan.kind[:stop] != GroupKind.CONTROL) & (scan.timestamp[:stop] > 0)
@@ -251,10 +257,10 @@ def groups_due(scan: GroupScan, stop: int, delay: int, now: float) -> tuple[int,
 
 
 def check_passed_over(batch: Batch) -> None:
-    """Before a position moves past what no task decodes: a damaged type makes control events of anything, and cuts a
-    transaction short if it looks like the end of its log. What the operator skips is let through.
+    """Verify events that no task decodes, before a position moves past them.
 
-    Raises BinlogFormatError 1594, 1743.
+    A damaged event type can make any event a control event, and ends a transaction early if it looks like the end of
+    the log. Groups that the operator skips are not verified. Raises BinlogFormatError 1594, 1743.
     """
     data, end, kinds = batch.groups.data, batch.end, batch.scan.kind[batch.first : batch.last]
     if batch.kind is BatchKind.SKIP and _IS_EMPTY[kinds].all():
@@ -272,8 +278,9 @@ def _check_intact(batch: Batch, start: int, end: int) -> None:
 
 
 def refuse_unknown(batch: Batch) -> None:
-    """Raises for a group that nobody may apply: lost events on the source, an event type that we do not know (D12); if
-    they are none, but damaged, as `check_passed_over`.
+    """Raise an error for a group that cannot be applied: lost events on the source, or an unknown event type (D12).
+
+    If the event is damaged instead, raises as `check_passed_over`.
     """
     kind = batch.scan.kind[batch.first]
     if kind in (GroupKind.INCIDENT, GroupKind.UNKNOWN):

@@ -1,7 +1,7 @@
-"""Work done before its turn: the next piece of log is read and decoded while the target is busy with the one before.
+"""Work in advance: the next piece of the log is read and decoded while the target applies the one before.
 
-Invariant: nothing is applied by it. What was prepared is used only if it is exactly what its turn asks for; otherwise,
-and after an expected error, the work is simply done again in its turn, where errors belong.
+Invariant: this work applies nothing. A result is used only if it is exactly what the caller asks for in its turn.
+Otherwise, and after an expected error, the caller does the work again, and reports the errors.
 """
 
 from __future__ import annotations
@@ -15,9 +15,7 @@ T = TypeVar("T")
 
 
 class Prefetch(Generic[T]):
-    """Up to two pieces of work, one after the other on a thread of their own: the next job of a large transaction, and
-    the first of what comes behind it.
-    """
+    """Up to two pieces of work for one thread: the next job of a transaction, and the first one of the next batch."""
 
     def __init__(self, *expected: type[Exception]) -> None:
         self._expected = expected
@@ -25,11 +23,11 @@ class Prefetch(Generic[T]):
         self._begun: deque[tuple[object, Future[T]]] = deque(maxlen=2)
 
     def begin(self, what: object, work: Callable[[], T]) -> None:
-        """Do `work`, which is known by `what`; one that two others came after is given up."""
+        """Start `work` under the key `what`. At most the last two works are kept."""
         self._begun.append((what, self._thread.submit(work)))
 
     def take(self, what: object) -> T | None:
-        """The result, waited for if need be; None when it was not begun, or failed as expected."""
+        """Return the result of the work with this key, after its end; None if it was not started or failed."""
         found = next((entry for entry in list(self._begun) if entry[0] == what), None)
         if found is None:
             return None
@@ -40,5 +38,5 @@ class Prefetch(Generic[T]):
             return None
 
     def close(self) -> None:
-        """Wait for what runs, forget the rest."""
+        """Wait for the running work, and discard the rest."""
         self._thread.shutdown(cancel_futures=True)

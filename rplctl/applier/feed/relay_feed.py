@@ -1,9 +1,8 @@
-"""Groups of the relay log for the loop: from the committed position on, through whatever the receiver does to the
-files.
+"""Supplies groups of the relay log after the committed position, while the receiver may rewrite the files.
 
-Invariant: what `next` hands out begins at the position it was given or right behind what it handed out before; nothing
-is left out. Damage that the receiver's recovery heals (a torn tail, files fetched again) is waited for, whoever met it:
-who reads the groups or who decodes what was read. If it lasts, it is an error.
+Invariant: the groups of `next` begin at the position in its argument, or directly after the last groups; none is
+missed. Damage that the receiver's recovery repairs (a torn tail, files fetched again) is waited for, whether it was
+found by the reading or the decoding of groups. If it lasts, it is an error.
 """
 
 from __future__ import annotations
@@ -37,10 +36,13 @@ class RelayFeed:
         self._patience_s = patience_s
         self._damaged_since: float | None = None
         self._is_open = False
-        self._undecodable: tuple[BinlogPosition, float] | None = None  # from where on, and since when
+        self._undecodable: tuple[BinlogPosition, float] | None = None  # (position before the damage, time it was found)
 
     def next(self, info: RelayLogInfo, limit_bytes: int) -> RelayGroups | None:
-        """The next groups, None when there are none yet. Raises RelayLogError for damage that nobody heals."""
+        """Return the next groups; None if there are none yet.
+
+        Raises RelayLogError for damage that is not repaired in time.
+        """
         try:
             self._is_open = self._is_open or self._reader.open(info)
             groups = self._reader.groups(limit_bytes) if self._is_open else None
@@ -55,7 +57,7 @@ class RelayFeed:
         return self._with_zone(groups)
 
     def next_open(self, limit_bytes: int) -> RelayGroups | None:
-        """The groups behind those handed out last, None when there are none yet or the position must be looked up."""
+        """Return the groups after the last ones; None if there are none yet or if the position must be looked up."""
         return self._with_zone(self._reader.groups(limit_bytes)) if self._is_open else None
 
     def _with_zone(self, groups: RelayGroups | None) -> RelayGroups | None:
@@ -65,14 +67,14 @@ class RelayFeed:
         return replace(groups, format_description=replace(groups.format_description, system_zone=zone))
 
     def rewind(self) -> None:
-        """Read again from the committed position at the next call: what was handed out is not all applied."""
+        """Read again from the committed position at the next call, because not all groups were applied."""
         self._is_open = False
 
     def damaged(self, info: RelayLogInfo, error: BinlogFormatError) -> None:
-        """Read again from the position `info`: events after it were handed out and could not be decoded.
+        """Read again from the position `info`, because events after it could not be decoded.
 
-        Recovery may have cut the file since, or be about to. Raises the error if it comes twice and no recovery is in
-        progress, or if it lasts too long.
+        Recovery may have cut the file since, or may be about to. Raises the error if the damage is found twice while no
+        recovery is in progress, or if it lasts too long.
         """
         self.rewind()
         now = time.monotonic()

@@ -1,7 +1,8 @@
-"""Wakes appliers when their receivers have written: one inotify of the instance folder for a process.
+"""Wakes appliers when their receivers have written: one inotify watch of the instance folder per process.
 
-Invariant: it is only a hint. Nothing is read here; whoever is woken for nothing finds nothing, and who is not (a file
-system of another host, no inotify left on the machine) looks by itself, each `look_s` seconds.
+Invariant: a wake-up is only a hint, and this module reads no relay log. An applier that is woken without reason finds
+nothing new. Without inotify (a file system of another host, no watch left on the machine) appliers poll every `look_s`
+seconds.
 """
 
 from __future__ import annotations
@@ -16,19 +17,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-IDLE_LOOK_S: Final = 1.0  # between looks of an applier that is woken
-POLL_S: Final = 0.02  # of one that is not
-_POLL_EACH_S: Final = 0.002  # of a process for each channel: it looks at most 500 times a second
-_SETTLED_S: Final = 0.05  # without an event: more than a pause between transactions
-_REST_S: Final = 0.002  # behind what was read: a receiver at full speed writes thousands of times a second
+IDLE_LOOK_S: Final = 1.0  # between polls of an applier that inotify wakes
+POLL_S: Final = 0.02  # between polls without inotify
+_POLL_EACH_S: Final = 0.002  # between polls per channel of the process: it polls at most 500 times a second
+_SETTLED_S: Final = 0.05  # a pause this long is not a pause between two transactions
+_REST_S: Final = 0.002  # after each read: a receiver at full speed writes thousands of times a second
 _IN_MODIFY, _IN_MOVED_TO, _IN_Q_OVERFLOW = 0x2, 0x80, 0x4000  # inotify(7)
-_HEAD: Final = struct.Struct("iIII")  # wd, mask, cookie, length of the name behind it
+_HEAD: Final = struct.Struct("iIII")  # wd, mask, cookie, length of the name that follows
 _BUFFER_BYTES: Final = 1 << 16
 log = logging.getLogger(__name__)
 
 
 class RelayWatch:
-    """`woken(base)` is set when a file `base.*` of the folder was written, or one took its place."""
+    """The watch of one process. `woken(base)` is set when a file `base.*` of the folder was written or replaced."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -36,17 +37,17 @@ class RelayWatch:
         self._descriptor = -1
 
     def woken(self, base: str) -> threading.Event:
-        """Return the event of `base`, for a caller that clears it before each look. Call this before `start`."""
+        """Return the event of `base`, which its caller clears before each poll. Call this before `start`."""
         return self._woken.setdefault(base, threading.Event())
 
     def start(self) -> None:
-        """To the end of the process. Again without effect."""
+        """Watch until the end of the process. A second call has no effect."""
         if self._descriptor >= 0:
             return
         try:
             self._descriptor = _watched(self._folder)
         except OSError as error:
-            log.info("no inotify (%s): new events are looked for every %g s", error.strerror, self.look_s)
+            log.info("no inotify (%s): the applier polls for new events every %g s", error.strerror, self.look_s)
             return
         threading.Thread(target=self._listen, name="rplctl-relay-watch", daemon=True).start()
 
@@ -55,7 +56,7 @@ class RelayWatch:
         return IDLE_LOOK_S if self._descriptor >= 0 else max(POLL_S, _POLL_EACH_S * len(self._woken))
 
     def wait(self, woken: threading.Event, settled: Callable[[], None]) -> None:
-        """Until something is written, or it is time to look. `settled` is called when that takes long."""
+        """Wait for a write or for the time of the next poll. `settled` is called if the wait is long."""
         if not woken.wait(min(self.look_s, _SETTLED_S)):
             settled()
             woken.wait(max(self.look_s - _SETTLED_S, 0.0))
@@ -69,7 +70,7 @@ class RelayWatch:
 
 
 def written(events: bytes) -> set[str | None]:
-    """Names up to their last dot in what inotify says; None: it lost some."""
+    """Return the names, up to the last dot, in inotify events; None among them means that events were lost."""
     found: set[str | None] = set()
     at = 0
     while at < len(events):

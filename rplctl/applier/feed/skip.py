@@ -1,5 +1,7 @@
-"""Transactions that are committed as empty ones, found by their GTID (MySQL manual): those that the operator takes
-for done, and those of a MySQL source that are in the executed set, as after a change to an earlier position.
+"""Skips transactions by GTID as if they were empty (MySQL manual).
+
+These are the transactions that the operator lists, and those of a MySQL source that are already in the executed set, as
+after a change to an earlier position.
 """
 
 from __future__ import annotations
@@ -21,9 +23,9 @@ log = logging.getLogger(__name__)
 
 
 class SkipList:
-    """The transactions that one run of the applier skips. `count`: how many are still skipped whatever they are.
+    """The transactions that one run of the applier skips. `count`: how many more are skipped whatever they are.
 
-    `note`: told how many executed transactions came again, and where they ended.
+    `note`: called with a text about executed transactions that came again, and the position after them.
     """
 
     def __init__(
@@ -33,15 +35,15 @@ class SkipList:
         self._folder = run_folder
         self._note = note
         self._gtids: tuple[str, ...] = ()
-        self._repeated: frozenset[int] = frozenset()  # of the groups that were asked for last
+        self._repeated: frozenset[int] = frozenset()  # executed groups in the last call of `groups`
         self._passed, self._passed_to = 0, ""
 
     def open(self) -> None:
-        """Read which GTIDs are on it."""
+        """Read the list of GTIDs."""
         self._gtids = read_gtids(self._folder)
 
     def groups(self, groups: RelayGroups, stop: int, executed: str = "") -> list[int]:
-        """Those of the first `stop` groups that are on the list, or that `executed` of a MySQL source contains."""
+        """Return the numbers of the first `stop` groups that are listed, or are in `executed` of a MySQL source."""
         done = MysqlGtidSet.parse(executed if ":" in executed else "")
         self._repeated = frozenset()
         if not (self._gtids or done):
@@ -68,7 +70,7 @@ class SkipList:
         return sorted({*found, *repeated})
 
     def took(self, batch: Batch, info: RelayLogInfo) -> None:
-        """Count down and forget what the operator wanted skipped, once the position is past it."""
+        """Count down and forget skipped transactions, once the position is past them."""
         at = str(info.exec_position)
         if batch.kind is BatchKind.SKIP and batch.first in self._repeated:
             self._passed, self._passed_to = self._passed + 1, at
@@ -79,18 +81,18 @@ class SkipList:
         gtids = self.committed(info.gtid_executed)
         if counted or gtids:
             what = f"{counted} transactions" if counted else f"GTID {', '.join(gtids)}"
-            log.warning("the operator skipped %s: now at %s", what, at)
+            log.warning("the operator skipped %s; the position is now %s", what, at)
 
     def tell_repeated(self) -> None:
         """Note the executed transactions that came again, once for all of them."""
         if self._passed:
             text = f"skipped {self._passed} transactions whose GTIDs are executed"
-            log.warning("%s: now at %s", text, self._passed_to)
+            log.warning("%s; the position is now %s", text, self._passed_to)
             self._note(text, self._passed_to)
             self._passed = 0
 
     def committed(self, executed: str) -> tuple[str, ...]:
-        """Forget, and return, what is behind us."""
+        """Forget and return the listed GTIDs that are executed by now."""
         done = tuple(gtid for gtid in self._gtids if is_executed(gtid, executed))
         if done:
             self._gtids = tuple(gtid for gtid in self._gtids if gtid not in done)
@@ -98,7 +100,7 @@ class SkipList:
         return done
 
     def keep_rest(self) -> None:
-        """An orderly stop: the next start goes on counting."""
+        """Store the remaining count at an orderly stop, for the next start."""
         self.tell_repeated()
         if self.count:
             write_count(self._folder, self.count)

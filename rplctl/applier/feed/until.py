@@ -1,8 +1,8 @@
-"""START SLAVE UNTIL: how far the applier may go, and whether it is there (MySQL manual).
+"""START SLAVE UNTIL: how far the applier may go, and whether the condition is met (MySQL manual).
 
-Position forms let a group run when it *starts* before the position, so a position inside a transaction lets that
+With a position, a group runs if it *starts* before the position, so a position inside a transaction lets that
 transaction complete. SQL_BEFORE_GTIDS stops before the first listed GTID, SQL_AFTER_GTIDS once all of them are applied.
-MariaDB's GTIDs (`domain-server-sequence`) are taken as positions per domain, as its MASTER_GTID_POS.
+MariaDB's GTIDs (`domain-server-sequence`) are positions per domain, as in its MASTER_GTID_POS.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rplctl.relay_log.reader import RelayGroups
 
 
 def groups_before(groups: RelayGroups, until: Until, executed: str) -> int:
-    """How many groups of the scan UNTIL lets through, given the set of GTIDs executed before it."""
+    """Return how many groups of the scan UNTIL permits. `executed`: the GTIDs executed before the scan."""
     if until.relay_position is not None:
         return _before_relay_position(groups, until.relay_position)
     if until.source_position is not None:
@@ -31,7 +31,7 @@ def groups_before(groups: RelayGroups, until: Until, executed: str) -> int:
 
 
 def is_met(until: Until, info: RelayLogInfo) -> bool:
-    """True when the committed position is where UNTIL wants to stop."""
+    """True if the committed position meets the condition."""
     if until.source_position is not None:
         return not info.exec_position.is_before(until.source_position)
     if until.relay_position is not None:
@@ -61,11 +61,11 @@ def _before_source_position(groups: RelayGroups, until: BinlogPosition) -> int:
 
 
 def _before_gtids(groups: RelayGroups, until: Until, executed: str) -> int:
-    """BEFORE: up to the first listed group. AFTER: up to and with the group that completes the set."""
+    """Return the number of groups before the first listed one (BEFORE), or up to the one that completes the set."""
     scan = groups.scan
     with_gtid = np.flatnonzero(scan.gtid_offset >= 0)
     found = numbers_by_source(groups.data, scan.gtid_offset[with_gtid], lambda _: groups.format_description)
-    places = []  # of each source: the group that begins or completes what is listed of it
+    places = []  # for each source: the first group that is listed, or the one that completes the list
     for source, intervals, count in _listed(until, executed):
         events, numbers = found.get(source, (with_gtid[:0], with_gtid[:0]))
         is_listed = is_within(numbers, intervals)
@@ -78,7 +78,7 @@ def _before_gtids(groups: RelayGroups, until: Until, executed: str) -> int:
 
 
 def _listed(until: Until, executed: str) -> Iterator[tuple[Source | int, Intervals, int]]:
-    """(source, numbers, how many of these it takes); of SQL_AFTER_GTIDS what is not executed yet."""
+    """Yield (source, listed numbers, how many of them must come); for SQL_AFTER_GTIDS only numbers not executed yet."""
     is_after = until.kind == "sql_after_gtids"
     if ":" in until.gtids:
         wanted = MysqlGtidSet.parse(until.gtids)
@@ -94,7 +94,7 @@ def _listed(until: Until, executed: str) -> Iterator[tuple[Source | int, Interva
 
 
 def _is_begun(gtids: str, executed: str) -> bool:
-    """Some listed GTID is applied already: there is no place before it any more."""
+    """True if a listed GTID is already applied, so that no position is before all of them."""
     if ":" in gtids:
         done = MysqlGtidSet.parse(executed)
         return bool(done) and bool(done.subtract(MysqlGtidSet.parse(gtids)) != done)

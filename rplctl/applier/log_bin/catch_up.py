@@ -1,6 +1,6 @@
-"""How the binary log of applied transactions and the target come together again at start, after a crash.
+"""Makes the binary log of applied transactions and the target agree at start, after a crash.
 
-Invariant: afterwards the log holds what the target holds, or tells with an INCIDENT that it lacks transactions.
+Invariant: afterwards the log has the transactions of the target, or an INCIDENT event says that it lacks some.
 """
 
 from __future__ import annotations
@@ -35,16 +35,19 @@ class Remedy(Enum):
     """The action that makes log and target agree at start."""
 
     NOTHING = "nothing"
-    COMMIT = "commit"  # the log is ahead: what it holds is decided
-    APPEND = "append"  # it is behind: the relay logs hold what it lacks
+    COMMIT = "commit"  # the log has more than the target, and decides: its transactions are committed
+    APPEND = "append"  # the log lacks transactions, which the relay logs have
     RESTART = "restart"  # the position was moved, and no transaction is missing
-    INCIDENT = "incident"  # transactions are missing and cannot be had: whoever reads the log must know
+    INCIDENT = "incident"  # transactions are lost to the log, and its readers must know
 
 
 def remedy_for(
     record: PositionRecord | None, committed: RelayLogInfo, *, is_in_relay_logs: bool, log_decides: bool
 ) -> Remedy:
-    """`is_in_relay_logs`: all between the record and the committed position. `log_decides`: in two-phase commit."""
+    """Return the action that makes the record of the log agree with the committed position.
+
+    `is_in_relay_logs`: the relay logs have all transactions between the two. `log_decides`: two-phase commit.
+    """
     if record is None or record.after.exec_position == committed.exec_position:
         return Remedy.NOTHING
     if record.before.is_at(committed) and (log_decides or not record.changes):
@@ -66,8 +69,9 @@ def catch_up(  # noqa: PLR0913 - the parts of one applier
     *,
     has_rollbacks: bool,
 ) -> RelayLogInfo:
-    """Once at start, before anything is applied; the position that target and log agree on. `has_rollbacks` as in
-    plan_batches. Raises RelayLogError, TargetError.
+    """Make log and target agree before anything is applied; return the position that they agree on.
+
+    `has_rollbacks`: see plan_batches. Raises RelayLogError, TargetError.
     """
     log = store.log
     if log is None:
@@ -79,7 +83,7 @@ def catch_up(  # noqa: PLR0913 - the parts of one applier
     if record is None or remedy is Remedy.NOTHING:
         return committed
     at = committed.moved_to(record.after)
-    if remedy is Remedy.COMMIT:  # whatever of the data was to change has been committed, or there was nothing
+    if remedy is Remedy.COMMIT:  # the changes of the data, if any, are already committed
         commit_after(target, store, Step(committed, at), lambda: None)
         return at
     if remedy is not Remedy.APPEND:
@@ -98,7 +102,7 @@ def catch_up(  # noqa: PLR0913 - the parts of one applier
 def _missing(
     config: Config, channel: Channel, logged: RelayLogInfo, committed: RelayLogInfo
 ) -> list[RelayGroups] | None:
-    """The groups between the two; None when the relay logs do not lead from one to the other."""
+    """Return the groups between the two positions; None if the relay logs do not lead from one to the other."""
     if not logged.relay_log_name or not logged.exec_position.is_before(committed.exec_position):
         return None
     reader = RelayLogReader(channel)
@@ -140,7 +144,7 @@ def _restart(log: BinaryLog, committed: RelayLogInfo, *, with_incident: bool) ->
 
 
 def _groups_until(groups: RelayGroups, committed: RelayLogInfo) -> int:
-    """How many of the groups lead up to the position; all when it is not among them."""
+    """Return how many of the groups precede the position; all if it is not the end of one of them."""
     positions = [groups.scan.source_position(number) for number in range(len(groups.scan))]
     wanted = committed.exec_position
     return positions.index(wanted) + 1 if wanted in positions else len(positions)

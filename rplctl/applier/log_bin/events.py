@@ -45,7 +45,7 @@ _NONE_GIVEN = Assigned("")
 
 
 def stage(log: BinaryLog | None, batch: Batch, config: Config, rules: ReplicationFilter, at: RelayLogInfo) -> None:
-    """Tell the log what the commit that follows applies. Raises RelayLogError 1598: it must not be done then."""
+    """Give the log the events of the next commit. Raises RelayLogError 1598; the commit must then not be done."""
     if log is not None:
         log.stage(logged_events(batch, rules, assigned(at, config)), at)
 
@@ -85,7 +85,7 @@ def logged_events(batch: Batch, rules: ReplicationFilter, given: Assigned = _NON
 
 
 def _may_hold_own(batch: Batch, spans: Sequence[tuple[int, int]]) -> bool:
-    """True when the name of our own database stands in the events, which filters leave out then."""
+    """True if the events contain the name of rplctl's own database, whose changes filters exclude."""
     data = batch.groups.data
     for start, end in spans:
         for at in range(start, end, _PIECE_BYTES):
@@ -95,7 +95,7 @@ def _may_hold_own(batch: Batch, spans: Sequence[tuple[int, int]]) -> bool:
 
 
 class _OwnName(io.RawIOBase):
-    """A file that only looks for the name in what is written to it."""
+    """A file that only searches for the name in the bytes written to it."""
 
     found = False
     _end = b""
@@ -108,7 +108,10 @@ class _OwnName(io.RawIOBase):
 
 
 def _unpacks_to_own(events: ByteArray, description: FormatDescription) -> bool:
-    """True if compressed events contain the name of our database. Raises BinlogFormatError for damaged events."""
+    """True if compressed events contain the name of rplctl's own database.
+
+    Raises BinlogFormatError for damaged events.
+    """
     offsets, types = event_offsets(events)
     for number in np.flatnonzero(np.isin(types, _COMPRESSED)).tolist():
         event, out = events[offsets[number] : offsets[number + 1]], _OwnName()
@@ -122,7 +125,7 @@ def _unpacks_to_own(events: ByteArray, description: FormatDescription) -> bool:
 
 
 def _copied(batch: Batch, spans: Sequence[tuple[int, int]], position: int, given: Assigned) -> Iterator[ByteArray]:
-    """The events of the spans as they stand from `position` on, in pieces."""
+    """Yield the events of the spans, relocated to `position` and after, in pieces."""
     has_checksum = batch.description.checksum_length > 0
     for start, end in spans:
         while start < end:
@@ -142,7 +145,7 @@ def _copied(batch: Batch, spans: Sequence[tuple[int, int]], position: int, given
 
 
 def _kept(batch: Batch, spans: Sequence[tuple[int, int]], rules: ReplicationFilter, given: Assigned) -> Iterator[bytes]:
-    """Event by event, without checksums, what the filters leave; compressed transactions unfolded."""
+    """Yield the events that the filters accept, one by one without checksums, with compressed transactions unpacked."""
     for start, end in spans:
         run = filtered(read_run(batch.groups.data, start, end, batch.description), rules)
         bare = _bare_gtids(run)
@@ -161,7 +164,7 @@ def _kept(batch: Batch, spans: Sequence[tuple[int, int]], rules: ReplicationFilt
 
 
 def _bare_gtids(run: EventRun) -> set[int]:
-    """GTID events behind which nothing is left of their transaction."""
+    """Return the numbers of GTID events whose transaction has no other event left."""
     numbers = np.flatnonzero(~np.isin(run.types, _CONTROL))
     is_gtid = np.isin(run.types[numbers], _GTIDS)
     return set(numbers[is_gtid & np.append(is_gtid[1:], True)].tolist())
@@ -181,13 +184,13 @@ def _empty(batch: Batch, offsets: Ints, given: Assigned) -> Iterator[bytes]:
 
 
 def _begin_and_commit(gtid: bytes) -> Iterator[bytes]:
-    """QUERY events: u32 thread, u32 seconds, u8 database length, u16 error, u16 variables' length, NUL, text."""
+    """Yield QUERY events: u32 thread, u32 seconds, u8 database length, u16 error, u16 variables' length, NUL, text."""
     for text in (b"BEGIN", b"COMMIT"):
         yield gtid[:4] + bytes([EventType.QUERY]) + gtid[5:17] + bytes(2) + bytes(14) + text
 
 
 def _of_bytes(events: Iterator[bytes], position: int, description: FormatDescription) -> Iterator[ByteArray]:
-    """Events without checksums as they stand from `position` on."""
+    """Yield events without checksums, relocated to `position` and after."""
     for event in events:
         length = len(event) + description.checksum_length
         position += length

@@ -1,9 +1,9 @@
-"""The bytes of one answer of a pool's task, and what the driver compares them with before it uses them.
+"""The bytes of an answer of a pool's task, and the driver's checks before it uses them.
 
 An answer is a header (HEADER), a body and, for a large result, a spool file. The header names the channel, the attempt
-and the range; its checksum covers all other bytes. Invariant: nothing of an answer is used unless every field is what
-the driver asked for. The driver chooses the name of the spool file, so an answer cannot point to another file. Loading
-an answer runs no code of it.
+and the range; its checksum covers all other bytes. Invariant: an answer is used only if every field matches the
+driver's request. The driver chooses the name of the spool file, so an answer cannot point to another file. Loading an
+answer runs no code from it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _MAGIC: Final = b"RPA1"
 _FIELDS: Final = Struct("<4s8s16sQBQQ")
 _CHECKSUM: Final = Struct("<I")
 _SPOOLED: Final = Struct("<QI")  # bytes of the spool file, its checksum
-_SMALL: Final = 1 << 16  # bytes of a body: sent at once, with the header
+_SMALL: Final = 1 << 16  # most bytes of a body that is sent together with the header
 HEADER_LENGTH: Final = _FIELDS.size + _CHECKSUM.size
 LARGEST_BODY: Final = 256 << 20  # bytes; results of rows above 1 MB are in spool files
 
@@ -45,9 +45,9 @@ class Kind(IntEnum):
     SPOOLED = 2  # chunks, in the attempt's spool file
     ERROR = 3  # an RplError's fields, and the tables that the catalog lacks
     INCONSISTENT = 4
-    FILES = 5  # of a lake
-    FAILED = 6  # the task met an error that is no RplError: its words
-    UNSEEN = 7  # of a copy: its file is not there any more
+    FILES = 5  # files of a lake
+    FAILED = 6  # the text of an error that is not an RplError
+    UNSEEN = 7  # the chunk file of a copy no longer exists
 
 
 RangePiece = Split | LakePiece | CopyPiece | OrderedPiece
@@ -58,12 +58,12 @@ _UNREADABLE: Final = (
 
 
 class WrongAnswer(Exception):
-    """An answer that is not what the driver asked for."""
+    """An answer that does not match the driver's request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One try at one range. `piece`: what the task gets."""
+    """One attempt at one range. `piece`: the input of the task."""
 
     channel: str
     number: int  # of the range, unique in the life of a pool
@@ -72,26 +72,26 @@ class Attempt:
 
     @property
     def spool_file(self) -> Path | None:
-        """The only file that its task may fill; None where the piece has no spool folder."""
+        """The only file that the task may fill; None if the piece has no spool folder."""
         folder = "" if isinstance(self.piece, LakePiece) else self.piece.spool_folder
         return Path(folder, f"{self.token.hex()}.chunks") if folder else None
 
     @property
     def size(self) -> int:
-        """Bytes of the range."""
+        """The bytes of the range."""
         piece = self.piece.piece if isinstance(self.piece, LakePiece) else self.piece
         return piece.end - piece.start
 
     @property
     def range_name(self) -> str:
-        """The bytes of relay log or chunk file, for an operator."""
+        """The range of the relay log or chunk file, for messages."""
         piece = self.piece.piece if isinstance(self.piece, LakePiece) else self.piece
         return f"{Path(piece.path).name}:{piece.start}-{piece.end}"
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One of: the result of a split or of a copy's piece, the result of a piece for a lake. `rows`: its row changes."""
+    """The result of a split or of a copy's piece, or the files of a piece for a lake. `rows`: its row changes."""
 
     rows: int
     split: SplitResult | None = None
@@ -99,7 +99,7 @@ class Answer:
 
 
 def answer_of(attempt: Attempt, result: SplitResult | LakeFiles) -> list[bytes]:
-    """The bytes that the task sends for its result, in parts."""
+    """Return the bytes that the task sends for its result, in parts."""
     if isinstance(result, LakeFiles):
         body = marshal.dumps(([astuple(file) for file in result.files], result.error))
         return _message(attempt, Kind.FILES, result.rows, body)
@@ -132,8 +132,9 @@ def body_length(header: bytes | bytearray) -> int:
 
 
 def read_answer(attempt: Attempt, data: bytes, catalog: Catalog) -> Answer:
-    """The result of the attempt, compared with what was asked for. Raises WrongAnswer, also with the words of a task
-    that failed.
+    """Return the result of the attempt, after comparing it with the request.
+
+    Raises WrongAnswer, also with the text of a task that failed.
     """
     _, channel, token, number, kind, rows, length = _FIELDS.unpack_from(data)
     body = memoryview(data)[HEADER_LENGTH:]
@@ -169,9 +170,9 @@ def _chunks(attempt: Attempt, rows: int, body: memoryview | mmap.mmap, catalog: 
 
 
 def _check_copy(piece: CopyPiece, chunks: list[TableChunk]) -> None:
-    """Check an answer of a copy.
+    """Check an answer for a copy: it must insert exactly the rows that the driver has counted into their table.
 
-    Raises WrongAnswer for all but the rows that the driver has counted, to be inserted into their table.
+    Raises WrongAnswer.
     """
     for chunk in chunks:
         sets = [*chunk.inserts, *(chunk.bulk.parts if chunk.bulk is not None else ())]
@@ -188,15 +189,15 @@ def _check_copy(piece: CopyPiece, chunks: list[TableChunk]) -> None:
 
 
 def _check_ordered(piece: OrderedPiece, chunks: list[TableChunk]) -> None:
-    """Check an answer for ordered events.
+    """Check an answer for ordered events: it must have the changes of each event, of its kind and its table.
 
-    Raises WrongAnswer for all but changes of each event, of its kind and its table.
+    Raises WrongAnswer.
     """
     for chunk, table, kind in zip(chunks, piece.tables, piece.kinds, strict=True):
         if chunk.absent or chunk.deletes or chunk.updates or chunk.inserts or chunk.bulk is not None:
             raise WrongAnswer("an answer that does more than to list the changes of events")
         if not chunk.table and not chunk.ordered:
-            continue  # left to the driver
+            continue  # the driver decodes this event
         if (chunk.database, chunk.table) != table:
             raise WrongAnswer("an answer with changes of another table than the event's")
         is_of_kind = all(
@@ -210,7 +211,7 @@ def _check_ordered(piece: OrderedPiece, chunks: list[TableChunk]) -> None:
 
 
 def _spooled(attempt: Attempt, rows: int, body: memoryview, catalog: Catalog) -> Answer:
-    """The file's pages stay for as long as a text of it is in use; its name goes at once."""
+    """Read an answer in a spool file. The file's name is removed at once; its pages stay while a text of it is used."""
     length, checksum = _SPOOLED.unpack(body)
     path = attempt.spool_file
     if path is None:

@@ -1,8 +1,8 @@
-"""The bytes of a split for an executor that does not see our relay log: they travel with the task, or the executor
-reads them in the archive that they came from.
+"""The bytes of a split for an executor that cannot see the relay log: sent with the task, or read from the archive.
 
-Invariant: what a task decodes is byte for byte what lies in our relay log. An archive's bytes count only when their
-length and CRC32 are the relay log's; where they are not, or nobody sees the archive, the relay log's travel.
+Invariant: the task decodes exactly the bytes of the relay log. Bytes of the archive, from which the relay log was made,
+are used only if their length and CRC32 are the relay log's. If not, or if no executor sees the archive, the relay log's
+bytes are sent.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from rplctl.plain_file import UnfitFile, open_plain
 from rplctl.position import BinlogPosition, is_log_name
 
 Bytes = NDArray[np.uint8]
-_MAP_NORESERVE = 0x4000  # of Linux, as mmap(2) has it: pages that nothing is written to take nothing
+_MAP_NORESERVE = 0x4000  # Linux, mmap(2): pages that are never written take no memory
 
 
 @dataclass(frozen=True, slots=True)
 class Archived:
-    """Bytes of a log of the archive."""
+    """The bytes of a log of the archive."""
 
     path: str
     offset: int
@@ -35,7 +35,7 @@ class Archived:
     crc32: int
 
     def read(self) -> bytes | None:
-        """Return the bytes; None if the file lacks them, or holds others."""
+        """Return the bytes; None if the file lacks them, or has others."""
         try:
             descriptor = open_plain(Path(self.path))
         except (OSError, UnfitFile):
@@ -46,7 +46,7 @@ class Archived:
         return found if len(found) == self.length and zlib.crc32(found) == self.crc32 else None
 
 
-Piece = tuple[int, bytes | Archived]  # where it lies in the relay log
+Piece = tuple[int, bytes | Archived]  # (offset in the relay log, bytes)
 
 
 def table_maps(path: str, offsets: Sequence[int], before: int) -> tuple[Piece, ...]:
@@ -60,7 +60,10 @@ def carried(path: str, start: int, end: int) -> bytes:
 
 
 def archived(path: str, start: int, end: int, archive: Path, source: BinlogPosition) -> Archived | None:
-    """`source`: where the source stood at `start`; None where that is not known."""
+    """Return the archive's bytes of a range.
+
+    `source`: the source position at `start`; None is returned if it is unknown.
+    """
     if not is_log_name(source.log_name):
         return None
     crc32 = zlib.crc32(np.memmap(path, np.uint8, "r")[start:end].data)
@@ -68,7 +71,7 @@ def archived(path: str, start: int, end: int, archive: Path, source: BinlogPosit
 
 
 def as_file(pieces: Sequence[Piece], end: int) -> Bytes | None:
-    """A relay log up to `end` that holds these pieces and nothing else. None: they are not to be had here."""
+    """Return a relay log up to `end` with only these pieces; None if their bytes are not available here."""
     room = mmap.mmap(-1, end, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE)
     for at, piece in pieces:
         found = piece.read() if isinstance(piece, Archived) else piece

@@ -1,11 +1,11 @@
 """Spark's Java classes, parsed once per machine and mapped into memory at each start (class data sharing, JEP 310).
 
-Spark loads 8,000 classes out of many jars before it does anything; from an archive it starts in half the time, for half
-the CPU. The archive (80 MB) is made in the background by the first `start` that finds none, at the lowest priority: a
-Spark that runs one job tells which classes it takes, then a Java writes them down.
-Invariant: an archive is whole or not there (made beside, then renamed); one of other jars or of another Java is refused
-by the JVM itself, and one that it does not start with twice in a row is given up for a day: a JVM may also have been
-killed as it started. Without it everything works, only later.
+Spark loads 8,000 classes from many jars before it does anything; with an archive it starts in half the time, for half
+the CPU. The first `start` that finds no archive (80 MB) creates it in the background, at the lowest priority: a Spark
+lists the classes that one job loads, then a Java writes them to the archive. Invariant: an archive is complete or
+absent (it is renamed into place). The JVM itself refuses an archive of other jars or another Java. If a JVM fails to
+start with the archive twice in a row, rplctl removes it for a day; a single failure may be a JVM that was killed during
+its start. Without the archive everything works, only more slowly.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from rplctl.applier.spark.java import Java
 from rplctl.event.kernel_cache import is_private, users_cache
 from rplctl.own_process import start_beside
 
-NO_MESSAGES = "-Xlog:disable"  # the JVM tells at length what of an archive it cannot use; Java's own errors still come
-BY_SCRIPT = "--by-script"  # the class path is the one of Spark's own script
+NO_MESSAGES = "-Xlog:disable"  # silences the JVM's messages about unusable parts of an archive, but not Java's errors
+BY_SCRIPT = "--by-script"  # use the class path of Spark's own script
 _GIVEN_UP_S = 86400.0
 
 
 def archive_path(java: Java, class_path: str) -> Path:
-    """Return the path of the archive of this Java, this Spark and this class path, which may not exist yet.
+    """Return the path of the archive for this Java, Spark and class path, which may not exist yet.
 
-    `class_path`: '' for the one that Spark's own script gives.
+    `class_path`: '' for that of Spark's own script.
     """
     from importlib.metadata import version  # only a process that starts Java needs it
 
@@ -41,15 +41,15 @@ def archive_path(java: Java, class_path: str) -> Path:
 
 
 def archive_options(path: Path) -> str:
-    """Return the JVM options that use the archive; '' while there is none."""
-    is_usable = path.is_file() and is_private(path.parent)  # the JVM runs what is in it
+    """Return the JVM options that use the archive; '' without an archive."""
+    is_usable = path.is_file() and is_private(path.parent)  # the JVM runs code from the archive
     return f'"-XX:SharedArchiveFile={path}" {NO_MESSAGES}' if is_usable else ""
 
 
 def make_in_background(java_home: str, *, is_direct: bool) -> None:
-    """Begin to make the archive; the process ends by itself, and at once if another makes it.
+    """Start the process that creates the archive. It ends at once if another process is creating it.
 
-    `is_direct`: for a Java that rplctl starts, and not Spark's script.
+    `is_direct`: for a Java that rplctl starts without Spark's script.
     """
     start_beside(["-m", "rplctl.applier.spark.make_class_archive", java_home, *([] if is_direct else [BY_SCRIPT])])
 
@@ -64,7 +64,7 @@ def is_wanted(path: Path) -> bool:
 
 
 def doubt(path: Path) -> None:
-    """Spark did not start with it; the second time in a row it goes, and no other is made for a day."""
+    """Note that Spark did not start with the archive. The second time in a row, remove the archive for a day."""
     if not (doubted := _doubted_path(path)).exists():
         doubted.touch()
         return
@@ -74,7 +74,7 @@ def doubt(path: Path) -> None:
 
 
 def trust(path: Path) -> None:
-    """Spark started with it."""
+    """Note that Spark started with the archive."""
     _doubted_path(path).unlink(missing_ok=True)
 
 
@@ -83,5 +83,5 @@ def _doubted_path(path: Path) -> Path:
 
 
 def failed_path(path: Path) -> Path:
-    """Return the path of the file that says why there is no archive."""
+    """Return the path of the file that gives the reason why there is no archive."""
     return path.with_suffix(".failed")

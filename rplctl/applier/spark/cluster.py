@@ -1,7 +1,7 @@
-"""A Spark on other machines: what the operator sets for it, how it is kept to ourselves, what its executors must have.
+"""A Spark on other machines: the operator's settings, its protection from other users, and checks of its executors.
 
-Invariant: rows and statements travel to a peer only that proves to know the cluster's secret, and encrypted, unless the
-operator insists (`insecure_cluster`). A secret is in no argument and no environment of a process of ours.
+Invariant: rows and statements are sent only to peers that prove to know the cluster's secret, and encrypted, unless the
+operator sets `insecure_cluster`. No argument and no environment variable of an rplctl process contains a secret.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ log = logging.getLogger(__name__)
 SECRET: Final = "spark.authenticate.secret"
 EXECUTOR_PYTHON: Final = "spark.pyspark.python"
 DRIVER_JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
-# Spark makes the secret itself and hands it to the executors; for a standalone cluster, whose daemons are started by
-# others, it must be given. What comes without it is not deserialised.
+# Spark creates the secret itself and gives it to the executors. For a standalone cluster, whose daemons others start,
+# the operator sets the secret. Messages without the secret are not deserialised.
 KEEP_OUT: Final = {
     "spark.authenticate": "true",
     "spark.network.crypto.enabled": "true",
@@ -43,19 +43,19 @@ _OURS: Final = frozenset(
     {*KEEP_OUT, "spark.master", "spark.app.name", "spark.submit.deployMode", "spark.python.daemon.module"}
 )
 _WAIT_S: Final = 0.5
-_PATIENCE_S: Final = 10.0  # an executor takes seconds to come: nothing to tell yet
+_PATIENCE_S: Final = 10.0  # an executor takes seconds to start: until then nothing is reported
 _FORGOTTEN_S: Final = 30.0
 _LIBRARIES: Final = ("rplctl", "pyspark", "numpy", "numba")
 Versions = tuple[tuple[str, str], ...]  # (name, version)
 
 
 def is_on_this_machine(master: str) -> bool:
-    """True if tasks run in processes of this Spark, which see the files that we see."""
+    """True if tasks run in processes of this Spark, which see the same files as this process."""
     return not master or re.fullmatch(r"local(\[.*\])?", master) is not None
 
 
 def given_settings(config: Config) -> dict[str, str]:
-    """`spark_conf`, with the secret revealed. Raises ConfigError."""
+    """Return the settings in `spark_conf`, with the secret revealed. Raises ConfigError."""
     found = spark_conf_of(config.spark_conf)
     for name in sorted(found.keys() & _OURS):
         hint = "--spark-master" if name == "spark.master" else "insecure_cluster" if name in KEEP_OUT else ""
@@ -67,7 +67,7 @@ def given_settings(config: Config) -> dict[str, str]:
 
 
 def protection(master: str, given: Mapping[str, str], *, is_insecure: bool) -> dict[str, str]:
-    """Return the settings that keep strangers out. Raises ConfigError if they need a secret that nobody has given."""
+    """Return the settings that keep other users out. Raises ConfigError if they need a secret that is not set."""
     if is_on_this_machine(master):
         return KEEP_OUT
     if is_insecure:
@@ -87,7 +87,7 @@ def protection(master: str, given: Mapping[str, str], *, is_insecure: bool) -> d
 
 @dataclass(frozen=True, slots=True)
 class VisibilityProbe:
-    """A file of this machine and what is in it: who reads that sees our relay logs, and no others of that name."""
+    """A file of this machine with a random content: an executor that reads this content also sees the relay logs."""
 
     path: str
     token: str
@@ -115,6 +115,7 @@ def look_around(probe: VisibilityProbe | None) -> Executor:
 
 @cache
 def own_versions() -> Versions:
+    """Return the versions of Python and of the libraries that decode rows."""
     from importlib.metadata import version  # each command loads this module
 
     python = ".".join(map(str, sys.version_info[:2]))
@@ -136,9 +137,9 @@ def refuse_other_versions(executors: Sequence[Executor], wanted: Versions) -> No
 class Cluster:
     """The Spark cluster of one channel.
 
-    `says`: shows a text as the applier's state, '' when there is nothing to show any more. `archive`: the folder of
-    binary logs that the channel reads, which executors may see, too. A standalone master that was restarted does not
-    know us, and never says so: a context that has lost all its executors is ended once, and the pipeline opens another.
+    `says`: shows a text as the applier's state, '' to show none. `archive`: the folder of binary logs that the channel
+    reads, which executors may see, too. A standalone master that was restarted does not know this context, and never
+    says so: a context that has lost all its executors is ended once, and the pipeline opens another.
     """
 
     def __init__(
@@ -147,7 +148,7 @@ class Cluster:
         path = run_folder / "witness"
         self.probe = VisibilityProbe(str(path), secrets.token_hex(16))
         replace_file(path, self.probe.token.encode(), durable=False)
-        self.carries = False  # the executors do not see the relay log
+        self.carries = False  # True if the executors do not see the relay log
         self.archive = archive
         self._wanted = int(given.get("spark.executor.instances", "1"))
         self._says = says
@@ -156,18 +157,18 @@ class Cluster:
         self._alone_since = 0.0
 
     def reads(self, words: str) -> None:
-        """Log for the operator where the executors get the bytes of the relay log from, if that has changed."""
+        """Log from where the executors read the relay log's bytes, if that has changed."""
         if words != self._reported:
             self._reported = words
             log.info(words)
 
     def await_executors(self, context: SparkContext) -> None:
-        """Returns when there is one, or the context has ended."""
+        """Wait until there is an executor, or until the context has ended."""
         while not is_over(context) and not self.has_executors(context):
             time.sleep(_WAIT_S)
 
     def has_executors(self, context: SparkContext) -> bool:
-        """Looks, and tells when there has been none for a while."""
+        """True if there is an executor. Reports the lack of executors if it lasts."""
         count = len(_java(context).statusTracker().getExecutorInfos()) - 1  # the driver is one of them
         if count > 0:
             self._had_some = True
@@ -195,7 +196,7 @@ def _answers(master: str) -> bool:
 
 
 def is_over(context: SparkContext) -> bool:
-    """True if the context was ended, by us or because its cluster gave it up."""
+    """True if the context was ended by this process, or by its cluster."""
     return context._jsc is None or bool(_java(context).isStopped())
 
 

@@ -1,7 +1,7 @@
-"""The work of a Spark task on rows of a copy and for rows events whose order counts: chunks, encoded as for a split.
+"""The Spark tasks for rows of a copy, and for rows events whose order counts: chunks, encoded as for a split.
 
-Errors come back as values, as in split_task. A chunk file that is not there any more is no error: the reading end has
-begun the table again.
+Errors are returned as values, as in split_task. A missing chunk file is not an error: the cloner has begun the table
+again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rplctl.schema.plan import Catalog
 
 
 def run_copy(piece: CopyPiece, spool_name: str) -> SplitResult:
-    """The task. `spool_name`: of the file that a large result goes to."""
+    """Decode one piece of a copy. `spool_name`: the name of the file for a large result."""
     try:
         chunk = copied_chunk(piece)
         return packed(encode_chunks([chunk]), chunk.change_count, piece.spool_folder, spool_name)
@@ -25,7 +25,7 @@ def run_copy(piece: CopyPiece, spool_name: str) -> SplitResult:
 
 
 def run_ordered(piece: OrderedPiece, catalog: Catalog, spool_name: str) -> SplitResult:
-    """The task for rows events that are applied one by one."""
+    """Decode rows events that are applied one by one."""
     chunks = ordered_chunks(piece, catalog)
     rows = sum(chunk.change_count for chunk in chunks)
     return packed(encode_chunks(chunks), rows, piece.spool_folder, spool_name)

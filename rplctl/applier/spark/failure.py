@@ -1,8 +1,8 @@
-"""How Spark fails, in words for an operator; and that it fails at all: a job is not tried for ever.
+"""Reports failures of Spark in words for an operator, and ends jobs that would be retried forever.
 
-Invariant: what ends a job has a name: which process died, of which signal, whether the kernel was short of memory. And
-each job ends: Spark counts a task's failures up to `spark.task.maxFailures`, but neither tasks that an executor refuses
-nor those of one that is lost (seen: 56,624 attempts in 25 s, no error). The watch here counts those, too.
+Invariant: the report of a failed job names the process that died, its signal, and a lack of memory. And each job ends:
+Spark counts a task's failures up to `spark.task.maxFailures`, but it counts neither tasks that an executor refuses nor
+those of a lost executor (seen: 56,624 attempts in 25 s, no error). The watch here counts those, too.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 WATCH_SECONDS = 1.0
 DYING_SECONDS = 10.0
-MOST_ATTEMPTS = 16  # of a task, by the average of its stage: on a cluster, executors come and go
+MOST_ATTEMPTS = 16  # at a task, on average over its stage: on a cluster, executors come and go
 _WORKER_DIED = ("Python worker exited unexpectedly", "Python worker process terminated")
 _NOT_INSTALLED = ("No module named 'rplctl", "No module named rplctl", "Cannot run program")
 _NOT_BEGUN = "from rplctl.applier.spark.worker_daemon's stdout"  # Spark's words for a Python that ended at once
@@ -35,7 +35,7 @@ MEMORY_HINT = "free -m; see dmesg; give the machine more memory or set a smaller
 
 
 class TasksFailed(Exception):
-    """Spark could not carry a job out, however often it tried. Its words are asked for while its JVM can answer."""
+    """Spark could not run a job, even after repeated attempts. The text is read while the JVM can still answer."""
 
 
 def words_of(error: Exception) -> str:
@@ -50,8 +50,9 @@ def words_of(error: Exception) -> str:
 
 
 def memory_kills() -> int:
-    """The kernel's count of processes that it killed for want of memory: in our control group, else on the machine; 0
-    where it cannot be read.
+    """Return the kernel's count of processes killed for lack of memory: in our control group, else on the machine.
+
+    0 if it cannot be read.
     """
     try:
         own = Path("/proc/self/cgroup").read_text().rpartition("0::")[2].strip().lstrip("/")
@@ -68,12 +69,12 @@ def memory_kills() -> int:
 
 
 def _kills_since(before: int) -> str:
-    """Return what to add to a sentence if `memory_kills` is above `before` by now; else ''."""
-    return "; the kernel killed a process for want of memory (OOM) meanwhile" if memory_kills() > before else ""
+    """Return a clause for a message if `memory_kills` is above `before` by now; else ''."""
+    return "; the kernel has killed a process for lack of memory (OOM)" if memory_kills() > before else ""
 
 
 def end_of_java(process: Popen[Any] | None, kills_before: int) -> str:
-    """Return how Spark's Java process ended, as a sentence; '' while it runs, or if it is not our process."""
+    """Return how Spark's Java process ended, as a sentence; '' while it runs, or if it is not a child process."""
     code = process.poll() if process is not None else None
     if process is None or code is None:
         return ""
@@ -85,8 +86,9 @@ def end_of_java(process: Popen[Any] | None, kills_before: int) -> str:
 
 
 def await_end_of_java(error: Exception) -> None:
-    """Where `error` says that the JVM does not answer: its sockets close before its parent sees it dead, and a JVM that
-    we end meanwhile would pass for one that had lived.
+    """Wait for the JVM's end if `error` says that the JVM does not answer.
+
+    A JVM's sockets close before its parent sees it dead. If the applier ended it in between, the cause would be lost.
     """
     from py4j.protocol import Py4JError, Py4JJavaError
     from pyspark import SparkContext
@@ -99,7 +101,7 @@ def await_end_of_java(error: Exception) -> None:
 
 
 def in_words(failure: str, kills_before: int) -> tuple[str, str]:
-    """(what a TasksFailed tells the operator, hint)."""
+    """Return (error text, hint) for the text of a TasksFailed."""
     again = "nothing is lost, rplctl start tries again"
     if any(words in failure for words in _WORKER_DIED):
         died = "Spark's Python worker died in each attempt at a task (it was killed, or it crashed)"
@@ -114,8 +116,9 @@ def in_words(failure: str, kills_before: int) -> tuple[str, str]:
 
 
 def failure_of(error: Exception, death: str, kills_before: int, channel: Channel) -> RplError:
-    """An applier's end by an error that is not ours. `death`: how Spark's JVM died, whose callers see sockets close. An
-    error that is told by its cause needs no traceback.
+    """Return the error of an applier that ended with an error other than RplError.
+
+    `death`: how Spark's JVM died; its callers only see closed sockets. An error with a known cause needs no traceback.
     """
     again = "nothing is lost, rplctl start tries again"
     if death:
@@ -132,8 +135,9 @@ def failure_of(error: Exception, death: str, kills_before: int, channel: Channel
 
 @contextmanager
 def limited_attempts(context: SparkContext, cluster: Cluster | None = None) -> Iterator[list[str]]:
-    """A job runs in the block. What the watch ended it for is then in the list, else it is empty. `cluster` is
-    looked at meanwhile.
+    """Watch the job that runs in the block; yield a list that gets the reason if the watch ends the job.
+
+    `cluster`: polled meanwhile.
     """
     done = threading.Event()
     ended: list[str] = []
@@ -152,7 +156,7 @@ def _watch(context: SparkContext, done: threading.Event, ended: list[str], clust
             _end_hopeless(context, ended)
             if cluster is not None:
                 cluster.has_executors(context)
-        except (OSError, Py4JError, AttributeError):  # the session ends; so does the job
+        except (OSError, Py4JError, AttributeError):  # the session has ended, and the job with it
             return
 
 
@@ -168,10 +172,10 @@ def _end_hopeless(context: SparkContext, ended: list[str]) -> None:
 
 
 def _reason(context: SparkContext, stage: int) -> str:
-    """Return the error of the first attempt that failed, as far as Spark still knows it; else ''."""
+    """Return the error of the first failed attempt, if Spark still knows it; else ''."""
     from py4j.protocol import Py4JError
 
-    with suppress(Py4JError, IndexError):  # statusStore is no public interface
+    with suppress(Py4JError, IndexError):  # statusStore is not a public interface
         tasks = context._jsc.sc().statusStore().taskList(stage, 0, 50)
         for number in range(tasks.size()):
             message = tasks.apply(number).errorMessage()

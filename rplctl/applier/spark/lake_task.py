@@ -1,7 +1,7 @@
-"""The Spark task for a lake: it turns a piece of relay log into files of changes, one for each table in the piece.
+"""The Spark task for a lake: turns a piece of the relay log into files of changes, one for each table in the piece.
 
-The rows never leave the task: only names and sizes of the files come back. A task that runs twice leaves files that no
-table names. Errors come back as values, as in pipeline.py.
+The rows never leave the task: it returns only the names and sizes of the files. A task that runs twice leaves files
+that no table refers to. Errors are returned as values, as in pipeline.py.
 """
 
 from __future__ import annotations

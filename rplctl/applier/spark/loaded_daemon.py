@@ -1,10 +1,10 @@
-"""The process that Spark's Python workers are forked from: it has imported and compiled all that a task needs.
+"""The process from which Spark's Python workers are forked: it has imported and compiled everything that a task needs.
 
-A worker is ready at once, however many cores a machine has, and Python's garbage collector, which Spark runs after
-every task, does not look at what was imported (40 ms a task). The applier forks this process from itself while Java
-starts, so both load everything once. When Spark starts its own daemon (worker_daemon.py), that one hands over its
-streams and its environment through a private socket.
-Invariants: the process serves its own user only; it ends with the applier, and after the handover with the JVM.
+A worker is therefore ready at once, and Python's garbage collector, which Spark runs after every task, ignores the
+imported objects (this saves 40 ms per task). The applier forks this process from itself while Java starts, so both load
+everything once. When Spark starts its own daemon (worker_daemon.py), that daemon hands over its streams and its
+environment through a private socket. Invariants: the process serves only its own user; it ends with the applier, and
+after the handover with the JVM.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from typing import Final, NoReturn
 from rplctl.durable import PRIVATE_FILE
 
 _STREAMS: Final = 3  # standard input, output and errors
-_MOST_BYTES: Final = 1 << 20  # of an environment
+_MOST_BYTES: Final = 1 << 20  # of the environment that is handed over
 _lives: list[int] = []  # descriptors whose end tells a forked process that this one has ended
 
 
 def _is_copy(place: str) -> bool:
-    """True if this archive (`pyspark.zip`, `py4j-0.10-src.zip`) is of a package that lies open on the path, too."""
+    """True if this archive (`pyspark.zip`, `py4j-0.10-src.zip`) has a package that is also a folder on the path."""
     path = Path(place)
     if path.suffix != ".zip" or path.parts[-4:-1] != ("pyspark", "python", "lib"):
         return False
@@ -36,7 +36,7 @@ def _is_copy(place: str) -> bool:
     return str(installed) in sys.path and (installed / re.split(r"[-.]", path.name)[0]).is_dir()
 
 
-# Spark puts its own sources first, in archives that Python compiles anew in each process: 1.4 s of the first job
+# Spark puts its sources first, in archives that Python compiles again in each process: 1.4 s of the first job
 sys.path[:] = [place for place in sys.path if not _is_copy(place)]
 
 import pyspark.worker  # noqa: E402, F401 - for the workers
@@ -50,7 +50,7 @@ _worker = daemon.worker
 
 
 def worker(sock: socket.socket, authenticated: bool) -> int:
-    """A worker that ends without a word when its JVM is gone: an applier that stops kills it amid a task."""
+    """Run a worker that ends silently if its JVM has ended: an applier that stops kills the JVM during a task."""
     try:
         return _worker(sock, authenticated)
     except ConnectionError:
@@ -69,7 +69,7 @@ def serve() -> None:
 
 
 def fork(path: str) -> None:
-    """Fork the process, which waits at `path` for Spark's daemon. The caller has one thread."""
+    """Fork the process, which waits at `path` for Spark's daemon. The caller has only one thread."""
     warm_up()
     gc.collect()
     gc.freeze()
@@ -86,10 +86,10 @@ def fork(path: str) -> None:
 
 
 def _become(listener: socket.socket, watched: int) -> NoReturn:
-    """Wait for the handover, then be the daemon."""
+    """Wait for the handover, then become the daemon."""
     try:
-        os.setpgid(0, 0)  # Ctrl-C is the applier's to answer
-        for name in os.listdir("/proc/self/fd"):  # locks, and the JVM's input, whose end ends it
+        os.setpgid(0, 0)  # only the applier handles Ctrl-C
+        for name in os.listdir("/proc/self/fd"):  # closes locks, and the JVM's input, whose end must end the JVM
             if int(name) >= _STREAMS and int(name) not in (listener.fileno(), watched):
                 _close(int(name))
         if (connection := _accepted(listener, watched)) is not None:
@@ -104,12 +104,12 @@ def _become(listener: socket.socket, watched: int) -> NoReturn:
 def _close(descriptor: int) -> None:
     try:
         os.close(descriptor)
-    except OSError:  # the listing's own
+    except OSError:  # the descriptor of os.listdir itself
         pass
 
 
 def _accepted(listener: socket.socket, watched: int) -> socket.socket | None:
-    """A connection of our own user; None when the applier has ended."""
+    """Return a connection of the same user; None if the applier has ended."""
     while True:
         ready, _, _ = select.select([listener.fileno(), watched], [], [])
         if watched in ready:
@@ -121,7 +121,7 @@ def _accepted(listener: socket.socket, watched: int) -> socket.socket | None:
 
 
 def _take_over(connection: socket.socket) -> None:
-    """Replace this process's streams, environment and arguments by the peer's, which ends when this process does."""
+    """Replace this process's streams, environment and arguments by the peer's. The peer ends with this process."""
     data, streams, _, _ = socket.recv_fds(connection, _MOST_BYTES, _STREAMS)
     message = json.loads(data)
     for number, stream in enumerate(streams):

@@ -1,7 +1,7 @@
-"""`python -m rplctl.applier.spark.make_class_archive JAVA_HOME [--by-script]`: makes the archive of `class_archive`.
+"""`python -m rplctl.applier.spark.make_class_archive JAVA_HOME [--by-script]`: creates the archive of `class_archive`.
 
-A Spark that runs one job tells which classes it takes, then a Java writes them down. The process is of the lowest
-priority, and one at a time makes an archive.
+A Spark that runs one job lists the classes that it loads, then a Java writes them to the archive. The process has the
+lowest priority, and only one at a time creates an archive.
 """
 
 from __future__ import annotations
@@ -26,8 +26,11 @@ LOWEST_PRIORITY = 19
 
 
 def make(java_home: str = "", *, is_direct: bool = True) -> Path | None:
-    """Make the archive of the Java that `java_home` and the environment lead to. None when there is one, when another
-    process makes it, or when it cannot be made. `is_direct`: see `make_in_background`."""
+    """Create the archive of the Java that `java_home` and the environment select.
+
+    Return None if there is an archive, if another process creates it, or if it cannot be created. `is_direct`: see
+    `make_in_background`.
+    """
     with tempfile.TemporaryDirectory(prefix="rplctl-") as name:
         java = find_java(java_home, Path(name) / "java")
         path = path_of_archive(java, is_direct=is_direct)
@@ -37,7 +40,7 @@ def make(java_home: str = "", *, is_direct: bool = True) -> Path | None:
                 return None
             replace_file(path, _dumped(java, java_home, Path(name), is_direct=is_direct))
             return path
-        except (RplError, OSError, subprocess.SubprocessError) as error:  # all works without
+        except (RplError, OSError, subprocess.SubprocessError) as error:  # everything works without the archive
             failed_path(path).write_text(f"{type(error).__name__}: {error}\n")
             return None
         finally:
@@ -49,7 +52,7 @@ def _dumped(java: Java, java_home: str, folder: Path, *, is_direct: bool) -> byt
     made = folder / "archive"
     options = [
         "-Xshare:dump",
-        "-XX:+UseSerialGC",  # as it is used: an archive holds for one collector
+        "-XX:+UseSerialGC",  # the collector of `session`: an archive is valid for one collector
         f"-XX:SharedClassListFile={classes}",
         f"-XX:SharedArchiveFile={made}",
     ]
@@ -59,7 +62,7 @@ def _dumped(java: Java, java_home: str, folder: Path, *, is_direct: bool) -> byt
 
 
 def _classes_of_a_job(java_home: str, folder: Path, *, is_direct: bool) -> tuple[Path, str]:
-    """(list of the classes that a Spark loads which runs a job, its class path)."""
+    """Return (list of the classes that a Spark with one job loads, its class path)."""
     classes = folder / "classes"
     config = Config(datadir=folder, java_home=java_home, spark_master="local[1]")
     options = f'"-XX:DumpLoadedClassList={classes}"'

@@ -1,12 +1,11 @@
-"""The door to our JVM: how it is started, and that nothing else is ever spoken to in its place.
+"""The connection to our JVM: starts the JVM, and ensures that no other process is ever used in its place.
 
-On this machine, and where the operator has configured nothing, Java runs Spark's gateway at once. Spark's own script
-runs a shell and another Java first, which only work out the command line, and then a class that reads configuration
-and looks for applications: a second of CPU time.
-
-py4j proves to the JVM who we are (a token), but nothing proves the JVM to us: when it has died, any local user may
-listen on its port, and what is answered there names files whose content is unpickled. Invariant: each connection goes
-to a socket that this user listens on; a port belongs to one user as long as somebody listens.
+On this machine, and without configuration by the operator, rplctl starts the Java of Spark's gateway directly. Spark's
+own script first runs a shell and another Java to compute the command line, and then a class that reads configuration
+and looks for applications: a second of CPU time. py4j proves to the JVM who we are (a token), but the JVM proves
+nothing to us. If it has died, any local user may listen on its port, and answers from there name files whose content is
+unpickled. Invariant: each connection is to a socket on which this user listens; a port belongs to one user as long as a
+process listens on it.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ from rplctl.own_process import OWN_UMASK
 
 GATEWAY: Final = "org.apache.spark.api.python.PythonGatewayServer"
 JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
-_HEAP: Final = "-Xmx1g"  # as Spark's script has it
-_ANSWER: Final = "_PYSPARK_DRIVER_CONN_INFO_PATH"  # names the file in which the gateway says where it listens
+_HEAP: Final = "-Xmx1g"  # the value in Spark's script
+_ANSWER: Final = "_PYSPARK_DRIVER_CONN_INFO_PATH"  # the variable for the file in which the gateway writes its port
 _CONFIGURED: Final = ("SPARK_", "HADOOP_", "YARN_")  # variables that Spark's scripts read
 _OURS: Final = frozenset(
     {"SPARK_LOCAL_IP", "SPARK_AUTH_SOCKET_TIMEOUT", "SPARK_BUFFER_SIZE"}
@@ -38,7 +37,7 @@ _OPENED: Final = (
     *("java.util.concurrent", "java.util.concurrent.atomic", "jdk.internal.ref", "sun.nio.ch", "sun.nio.cs"),
     "sun.util.calendar",
 )
-# What Spark's launcher gives to every Java, except for parts of MLlib and Kerberos. A test compares the two.
+# The options that Spark's launcher gives to every Java, except those of MLlib and Kerberos. A test compares the two.
 MODULE_OPTIONS: Final = (
     "-XX:+IgnoreUnrecognizedVMOptions",
     *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED),
@@ -48,9 +47,9 @@ MODULE_OPTIONS: Final = (
     "--sun-misc-unsafe-memory-access=allow",
     "--enable-native-access=ALL-UNNAMED",
 )
-_PACKAGES: Final = ("SparkConf", "api.java.*", "api.python.*", "resource.*")  # that PySpark names without a package
-# SQL, Hive, machine learning, graphs, streams, other kinds of clusters, and what only those use. No class of Spark's
-# core refers to these jars, and Java opens each file of its class path as soon as log4j looks for its plugins.
+_PACKAGES: Final = ("SparkConf", "api.java.*", "api.python.*", "resource.*")  # names that PySpark imports
+# SQL, Hive, machine learning, graphs, streams, other kinds of clusters, and the jars that only those use. No class of
+# Spark's core refers to these jars, and Java opens each jar of its class path when log4j searches for its plugins.
 _NEEDLESS_JARS: Final = (
     *("spark-catalyst", "spark-connect", "spark-graphx", "spark-hive", "spark-kubernetes", "spark-mllib"),
     *("spark-pipelines", "spark-repl", "spark-sql", "spark-streaming", "spark-yarn", "arrow-", "hive-", "orc-"),
@@ -64,21 +63,21 @@ _LISTENS = "0A"
 
 
 class Stranger(ConnectionRefusedError):
-    """Another user listens where our JVM did."""
+    """Another user listens on the port on which our JVM did."""
 
 
 class OwnSocket(socket.socket):
-    """Connects to processes of this user only. Raises Stranger."""
+    """A socket that connects only to processes of this user. Raises Stranger."""
 
     def connect(self, address: Any) -> None:
         super().connect(address)
         if listeners(address[1]) - {os.geteuid()}:
             self.close()
-            raise Stranger(f"port {address[1]} of Spark's Java process is another user's now")
+            raise Stranger(f"another user listens on port {address[1]} of Spark's Java process")
 
 
 class _Door:
-    """The object that py4j takes for a TLS context: it wraps each of py4j's sockets before py4j connects it."""
+    """The object that py4j uses as a TLS context: it wraps each of py4j's sockets before py4j connects it."""
 
     def wrap_socket(self, plain: socket.socket, server_hostname: str) -> OwnSocket:
         timeout = plain.gettimeout()
@@ -93,7 +92,7 @@ class JavaEnded(OSError):
 
 @dataclass(frozen=True, slots=True)
 class StartedJava:
-    """A JVM that starts. `answer`: the file in which it says where it listens."""
+    """A JVM that is starting. `answer`: the file in which it will write its port."""
 
     process: subprocess.Popen[bytes]
     answer: Path
@@ -118,8 +117,8 @@ def connect(started: StartedJava) -> Any:
         python_parameters=PythonParameters(port=0, eager_load=False),
     )
     gateway.proc = started.process
-    # PySpark's own are for NumPy's values and dates, which we do not send; they load pyspark.testing, and pandas
-    # with it where there is one: 0.1 s in the middle of a batch, and its memory
+    # PySpark's own converters are for NumPy values and dates, which rplctl does not send. They load pyspark.testing
+    # and, if installed, pandas: 0.1 s in the middle of a batch, and its memory
     own = [converter for converter in INPUT_CONVERTER if type(converter).__module__.startswith("py4j.")]
     gateway._gateway_client.converters = own
     for name in _PACKAGES:
@@ -133,35 +132,38 @@ def start_java(java: Java, settings: Mapping[str, str], folder: Path, *, is_dire
     answer.unlink(missing_ok=True)
     process = subprocess.Popen(
         direct_command(java, settings[JAVA_OPTIONS]) if is_direct else _submit(settings),
-        stdin=subprocess.PIPE,  # its end is the JVM's
+        stdin=subprocess.PIPE,  # the JVM ends when this pipe is closed
         env={**os.environ, _ANSWER: str(answer), "SPARK_CONNECT_MODE": "0"},
-        process_group=0,  # Ctrl-C is ours to answer
+        process_group=0,  # only this process handles Ctrl-C
         umask=OWN_UMASK,
     )
     return StartedJava(process, answer)
 
 
 def is_configured(environment: Mapping[str, str] = os.environ) -> bool:
-    """True if Spark's script may find what it was told by variables, by files in its folder, or by its vendor."""
+    """True if Spark's script may find configuration in variables, in files of its folder, or from its vendor."""
     named = any(name.startswith(_CONFIGURED) and name not in _OURS for name in environment)
     return named or (_spark_home() / "conf").exists() or not (_spark_home() / "jars").is_dir()
 
 
 def direct_command(java: Java, java_options: str) -> list[str]:
-    """Return the command that Spark's launcher would work out for its gateway, with fewer jars."""
+    """Return the command that Spark's launcher would compute for its gateway, with fewer jars."""
     options = [_HEAP, *MODULE_OPTIONS, *shlex.split(java_options)]
     return [str(java.runtime / "bin" / "java"), "-cp", class_path(), *options, GATEWAY]
 
 
 def class_path() -> str:
-    """Return the launcher's without jars that are never needed, in one order: the archive of classes holds for that."""
+    """Return the launcher's class path without unused jars, in a fixed order: the class archive depends on it."""
     home = _spark_home()
     jars = sorted(jar for jar in home.glob("jars/*.jar") if not jar.name.startswith(_NEEDLESS_JARS))
     return ":".join(map(str, [home / "conf", *jars]))
 
 
 def _submit(settings: Mapping[str, str]) -> list[str]:
-    """An argument is seen by all who look at processes."""
+    """Return the command with Spark's script.
+
+    It contains no secret, because every user sees the arguments of processes.
+    """
     from pyspark.find_spark_home import _find_spark_home
 
     named = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
@@ -176,7 +178,7 @@ def _spark_home() -> Path:
 
 
 def listeners(port: int) -> set[int]:
-    """User ids of those that listen on the TCP port of this machine."""
+    """Return the user ids of the processes that listen on this TCP port of this machine."""
     found = set()
     for table in _TABLES:
         try:

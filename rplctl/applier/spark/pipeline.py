@@ -1,8 +1,8 @@
 """The Spark job of one batch: splits of the relay log in, encoded chunks out, in split order (design D1).
 
-Tasks are pure (split_task); Spark may run one twice. Only the name of a large result travels through the JVM: rows
-through py4j cost 19 ms/MB. On a machine that does not see the relay log, which a witness file tells, tasks read the
-archive that it was made of, or get its bytes (`carried`), and their results come back through Spark.
+Tasks are pure (split_task); Spark may run one twice. Only the name of a large result passes through the JVM, because
+rows through py4j cost 19 ms/MB. On a machine that does not see the relay log (a probe file shows this), tasks read the
+archive from which the relay log was made, or get its bytes (`carried`), and their results return through Spark.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ from rplctl.target.base import TableChunk, no_such_table
 if TYPE_CHECKING:
     from pyspark import Broadcast, SparkContext
 
-SMALL_JOB = 4 << 20  # bytes of relay log, no more than one task would get: decoded here sooner (bench_crossover)
-LARGEST_CARRIED = 64 << 20  # bytes; a message of Spark's has room for 128 MB. What is larger is decoded here.
+SMALL_JOB = 4 << 20  # bytes of relay log for one task, which this process decodes sooner (bench_crossover)
+LARGEST_CARRIED = 64 << 20  # bytes; a Spark message has room for 128 MB. Larger splits are decoded by this process.
 NO_LIMIT = 1 << 62
-CARRIED_JOB = 128 << 20  # bytes of a job whose bytes or results travel: they lie in the driver's JVM, which has 1 GB
-_warm: WeakSet[SparkContext] = WeakSet()  # that have run a job
+CARRIED_JOB = 128 << 20  # bytes of a job whose bytes or results are sent: they are in the driver's JVM, which has 1 GB
+_warm: WeakSet[SparkContext] = WeakSet()  # contexts that have run a job
 _warming = threading.Lock()
 
 
 def is_worth_a_job(size: int) -> bool:
-    """`size`: bytes of relay log."""
+    """True if so many bytes of the relay log are worth a Spark job."""
     return size > SMALL_JOB
 
 
 class UnknownTables(TargetError):
-    """Error 1146, with all the tables whose models the catalog lacks: a target that describes itself may have them."""
+    """Error 1146, with all tables whose models the catalog lacks: a target that describes itself may have them."""
 
     def __init__(self, names: list[tuple[str, str]]) -> None:
         first = no_such_table(*names[0])
@@ -62,14 +62,13 @@ class UnknownTables(TargetError):
 
 
 class Pipeline:
-    """Runs batches on the caller's SparkContext; the catalog travels as a broadcast and what DDL has changed since.
+    """Runs batches on the caller's SparkContext. The catalog is broadcast; later changes by DDL are sent with each job.
 
-    With spark=always a pool's tasks take all ranges. Else a small job is run in this process, by the same function: a
-    job of Spark takes longer to begin than that to end. So are all jobs until Spark runs. On a cluster all jobs are
-    Spark's: the operator chose where they run.
-
-    `cluster`: where its tasks may run on other machines; `open_context` is called again when that gave the context up.
-    `open_pool`: the pool whose tasks occupy all cores of the context, or None.
+    With spark=always, a pool's tasks decode all ranges. Otherwise this process runs a small job with the same function,
+    because a Spark job takes longer to start, and so it does until Spark runs. On a cluster, Spark runs all jobs: the
+    operator has chosen its machines.
+    `cluster`: the executors on other machines, if any. `open_context` is called again if the cluster ends the context.
+    `open_pool`: returns the pool whose tasks occupy all cores of the context, or None.
     """
 
     def __init__(
@@ -90,10 +89,10 @@ class Pipeline:
         self.spark_jobs = self.small_jobs = 0
         self._catalog = Catalog()
         self._broadcast: Broadcast[Catalog] | None = None
-        self._lock = threading.Lock()  # two jobs at a time: one is decoded ahead
+        self._lock = threading.Lock()  # two jobs may run at a time, because one is decoded in advance
 
     def begin(self) -> None:
-        """Begin before anything is decoded, with a first job, which takes 0.3 s longer than later jobs.
+        """Start Spark, and run a first job, which takes 0.3 s longer than later jobs.
 
         Channels that share a context run one such job.
         """
@@ -119,7 +118,7 @@ class Pipeline:
         self.has_begun = True
 
     def begin_beside(self, ended: Callable[[], None] = lambda: None) -> None:
-        """Run `begin` on a thread of its own, which then calls `ended`; a second call has no effect.
+        """Run `begin` in a thread, which then calls `ended`; a second call has no effect.
 
         The process does not wait for the thread to end: its JVM notices by itself that the process has ended.
         """
@@ -139,10 +138,7 @@ class Pipeline:
         threading.Thread(target=begin, daemon=True, name="rplctl-spark").start()
 
     def await_begun(self, *, wanted: bool = True) -> None:
-        """Raise the error with which `begin_beside` ended.
-
-        `wanted`: wait for its end; else only if it has ended already.
-        """
+        """Raise the error with which `begin_beside` ended. `wanted`: wait for its end first."""
         if self._beginning is not None and (wanted or self._beginning.done()):
             self._beginning.result()
 
@@ -151,7 +147,10 @@ class Pipeline:
         return self._open_context()
 
     def decode(self, splits: Sequence[Split], catalog: Catalog) -> list[TableChunk]:
-        """All chunks of a batch in split order. Raises Inconsistent, UnknownTables, and what the tasks met."""
+        """Return all chunks of a batch in split order.
+
+        Raises Inconsistent, UnknownTables, and the errors of the tasks.
+        """
         results = self._results(splits, catalog)
         try:
             if unknown := {name for result in results for name in result.unknown}:
@@ -163,8 +162,10 @@ class Pipeline:
                     Path(result.spooled).unlink(missing_ok=True)
 
     def run(self, pieces: Sequence[Any], catalog: Catalog, task: Callable[[Any, Catalog], Any]) -> list[Any]:
-        """`task` of each piece, for tasks whose results are small. On a cluster that does not see the relay log they
-        are done here, one after another. A pool's tasks do what belongs to the type of the piece.
+        """Run `task` on each piece, for tasks with small results, and return the results.
+
+        On a cluster that does not see the relay log, this process runs them, one after another. A pool's tasks run the
+        task that belongs to the type of the piece.
         """
         if self._pool is not None:
             self.spark_jobs += 1
@@ -175,8 +176,9 @@ class Pipeline:
         return self._collect(pieces, catalog, task)
 
     def copy(self, pieces: Sequence[CopyPiece], catalog: Catalog) -> Iterable[TableChunk]:
-        """Rows of a copy, in the order of the pieces. The tasks of a pool that takes all do it; else they are decoded
-        here, each when it is asked for. Raises as `copied_chunk`.
+        """Return rows of a copy, in the order of the pieces. Raises as `copied_chunk`.
+
+        The tasks of a pool that takes all rows decode them; otherwise this process does, each when it is requested.
         """
         if self._pool is None or not self._pool.takes_all:
             return decode_here(pieces)
@@ -216,7 +218,7 @@ class Pipeline:
         return [replace(result, by_spark=True) for result in results]
 
     def _of_files(self, splits: Mapping[int, Split], catalog: Catalog) -> dict[int, SplitResult]:
-        """Those whose executors saw the relay log, by number."""
+        """Decode the splits on executors that see the relay log; return number → result without the others."""
         assert self.cluster is not None
         probe = self.cluster.probe
         found = self._there({n: replace(split, probe=probe) for n, split in splits.items()}, catalog)
@@ -225,7 +227,10 @@ class Pipeline:
         return found
 
     def _of_archive(self, splits: Mapping[int, Split], catalog: Catalog) -> dict[int, SplitResult]:
-        """Those whose executors saw the same in the archive. One of which they see nothing is left alone."""
+        """Decode the splits from the archive; return number → result.
+
+        The archive is not used again if no executor sees it.
+        """
         assert self.cluster is not None
         if (archive := self.cluster.archive) is None:
             return {}
@@ -241,12 +246,12 @@ class Pipeline:
     def _of_carried(self, splits: Mapping[int, Split], catalog: Catalog) -> dict[int, SplitResult]:
         assert self.cluster is not None
         if splits:
-            self.cluster.reads("the executors do not see the data directory: the bytes of the relay log travel")
+            self.cluster.reads("the executors do not see the data directory: the relay log's bytes are sent to them")
         small = [(n, split) for n, split in splits.items() if split.end - split.start <= LARGEST_CARRIED]
         return self._there({n: _carrying(s, carried(s.path, s.start, s.end)) for n, s in small}, catalog)
 
     def _there(self, splits: Mapping[int, Split], catalog: Catalog) -> dict[int, SplitResult]:
-        """Each on an executor; without those that found no bytes there."""
+        """Decode each split on an executor; return number → result without those whose bytes it cannot read."""
         if not splits:
             return {}
         task = partial(run_on_executor, versions=own_versions())
@@ -275,8 +280,10 @@ class Pipeline:
         return job.map(lambda piece: task(piece, shared.value.changed(*changes))).collect()
 
     def _share(self, context: SparkContext, catalog: Catalog) -> tuple[Broadcast[Catalog], Changes]:
-        """A catalog that the executors have, and what makes the wanted one of it while that is a hundredth at most: to
-        send all of 20,000 tables after each statement takes seconds.
+        """Return a catalog that the executors have, and the changes that make the wanted catalog from it.
+
+        If more than a hundredth has changed, broadcast the wanted catalog: sending 20,000 tables with each job takes
+        seconds.
         """
         with self._lock:
             if self._broadcast is not None:
@@ -288,7 +295,7 @@ class Pipeline:
             return self._broadcast, ({}, {})
 
     def _begins_anew(self, given_up: SparkContext) -> bool:
-        """Where the cluster, not we, ended the context: its master was lost, or executors died too often."""
+        """Open another context if the cluster ended this one: its master was lost, or executors died too often."""
         if self.cluster is None or given_up._jsc is None or not is_over(given_up):
             return False
         with self._lock:
@@ -299,38 +306,41 @@ class Pipeline:
 
     @property
     def uses_spark(self) -> bool:
-        """True if `run` gives its pieces to tasks of Spark."""
+        """True if `run` gives its pieces to Spark tasks."""
         return not self.cluster.carries if self.cluster is not None else self.has_begun
 
     @property
     def workers(self) -> int:
-        """The tasks of Spark at a time; 0 before it runs."""
+        """The number of Spark tasks at a time; 0 until Spark runs."""
         if self._pool is not None:
             return self._pool.pool.workers
         return self._context.defaultParallelism if self.has_begun else 0
 
     @property
     def failed_attempts(self) -> int:
-        """Ranges whose task died, froze or answered wrongly, and that were given to a task again."""
+        """The number of attempts whose task died, froze or answered wrongly. Their range was given to a task again."""
         return self._pool.pool.failures if self._pool is not None else 0
 
     @property
     def job_name(self) -> str:
-        """The name of the job that stays; empty without one."""
+        """The name of the pool's long-running job; '' without a pool."""
         return self._pool.pool.job_name if self._pool is not None else ""
 
     @property
     def largest_job(self) -> int:
-        """Bytes of relay log."""
+        """The most bytes of the relay log in one job."""
         return CARRIED_JOB if self.cluster is not None and self.cluster.carries else NO_LIMIT
 
     @property
     def parallelism(self) -> int:
-        """Tasks at a time. What is decoded here goes one after another, and only its memory hangs on it."""
+        """The number of tasks at a time.
+
+        In this process tasks run one after another, and it only limits their memory.
+        """
         return self._context.defaultParallelism if self.has_begun and self.cluster else self._cores
 
 
 def _carrying(split: Split, piece: bytes | Archived) -> Split:
-    """The same for a machine that does not have the file. `piece`: what is in the place of its bytes."""
+    """Return the split for a machine that does not see the file. `piece`: the bytes to use instead."""
     pieces = (*table_maps(split.path, split.table_maps, split.start), (split.start, piece))
     return replace(split, path="", spool_folder="", carried=pieces)

@@ -1,11 +1,11 @@
-"""One Spark job for the life of an applier process, whose tasks take ranges of log from the driver (design D1).
+"""One Spark job for the life of an applier process, whose tasks take ranges of the log from the driver (design D1).
 
 Each task of the job connects to a private Unix socket (mode 0600, in a folder of mode 0700). The driver serves only
-peers of its own user that send the pool's token. The thread that needs rows hands its ranges to idle tasks by itself,
-so a small range costs one round trip, and no job of Spark.
-Invariants: an answer counts only for the attempt that it was asked for, on the connection of that attempt
-(answer.py). A range whose task dies, freezes or answers wrongly is given to a task again, ATTEMPTS times at most. Of
-several channels, the one that occupies fewest tasks gets the next one. No lock is held while a task is waited for.
+peers of its own user that send the pool's token. The thread that needs rows gives its ranges to idle tasks by itself,
+so a small range costs one round trip, and no Spark job. Invariants: an answer counts only for its own attempt, on the
+connection of that attempt (answer.py). A range whose task dies, freezes or answers wrongly is given to a task again,
+ATTEMPTS times at most. If several channels wait, the one with the fewest tasks gets the next one. No thread holds a
+lock while it waits for a task.
 """
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ from rplctl.target.base import TableChunk
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-ATTEMPTS: Final = 4  # at one range, and at the job while it answers nothing
-FROZEN_S: Final = 10.0  # without a byte or a tick of the processor's time: a task that does not work
+ATTEMPTS: Final = 4  # at one range, and at the job while no task answers
+FROZEN_S: Final = 10.0  # a task that sends no byte and uses no processor time for so long is frozen
 _LOOK_S: Final = 1.0
 _SEND_S: Final = 10.0
 _HELLO_S: Final = 2.0
-_END_S: Final = 5.0  # in which idle tasks end, also on a machine that has other work
+_END_S: Final = 5.0  # idle tasks end within this time, even on a busy machine
 _TOKEN_LENGTH: Final = 32
 _BLOCK: Final = 1 << 20  # bytes
-_WORKER_DIED: Final = "Python worker exited unexpectedly"  # as Spark says it (failure.py)
+_WORKER_DIED: Final = "Python worker exited unexpectedly"  # Spark's text (failure.py)
 
 log = logging.getLogger(__name__)
 
@@ -70,10 +70,10 @@ class Worker:
     def __init__(self, connection: socket.socket) -> None:
         self.connection = connection
         self.pid = peer_of(connection)[0]
-        self._catalogs: dict[str, Catalog] = {}  # that the task has, by channel
+        self._catalogs: dict[str, Catalog] = {}  # channel → the catalog that the task has
 
     def give(self, attempt: Attempt, catalog: Catalog, pickled: PickledCatalog) -> None:
-        """Send the attempt, with what the task lacks of the catalog. Raises OSError."""
+        """Send the attempt, with the changes of the catalog that the task lacks. Raises OSError."""
         known = self._catalogs.get(attempt.channel)
         if known is catalog:
             request = Request(attempt)
@@ -101,7 +101,7 @@ class Worker:
             return True
 
     def processor_time(self) -> str:
-        """A text that changes while the task's process works; '' while a disk keeps it waiting or it is gone."""
+        """Return a text that changes while the task's process works; '' if it waits for a disk or has ended."""
         try:
             fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         except OSError:
@@ -110,7 +110,7 @@ class Worker:
 
 
 class PickledCatalog:
-    """The bytes of a catalog, made once for all tasks that need it."""
+    """The bytes of a catalog, pickled once for all tasks that need it."""
 
     def __init__(self) -> None:
         self._made: bytes | None = None
@@ -121,7 +121,7 @@ class PickledCatalog:
 
 
 class _Held:
-    """A worker with an attempt, as far as its answer has come."""
+    """A worker with an attempt, and the received part of its answer."""
 
     def __init__(self, worker: Worker, attempt: Attempt, index: int) -> None:
         self.worker, self.attempt, self.index = worker, attempt, index
@@ -131,7 +131,7 @@ class _Held:
         self._looked = self._since
 
     def receive(self) -> bytes | None:
-        """The whole answer, None while more of it is to come. Raises WrongAnswer, OSError."""
+        """Return the complete answer; None while a part of it is missing. Raises WrongAnswer, OSError."""
         while True:
             wanted = (HEADER_LENGTH if self._length is None else self._length) - len(self._answer)
             if wanted > 0:
@@ -160,7 +160,7 @@ class _Held:
 
 
 class _Turn:
-    """One caller that waits for idle tasks. `wake` ends its wait, from any thread."""
+    """One caller that waits for idle tasks. `wake` ends its wait; any thread may call it."""
 
     def __init__(self, channel: str) -> None:
         self.channel = channel
@@ -173,7 +173,7 @@ class _Turn:
         os.eventfd_write(self._event, 1)
 
     def wait(self) -> list[_Held]:
-        """Those whose tasks have sent something, after _LOOK_S at the latest."""
+        """Return the workers that have sent something, after _LOOK_S at most."""
         poll = select.poll()
         for descriptor in (self._event, *self.held):
             poll.register(descriptor, select.POLLIN)
@@ -188,15 +188,15 @@ class _Turn:
 
 
 class Pool:
-    """The driver's side. `name`: of what it serves, for Spark's job group; `folder`: private, for the socket.
+    """The driver's side.
 
-    The socket is open before there is a Spark: a task that starts finds it.
+    `name`: for Spark's job group; `folder`: private, for the socket, which opens before Spark starts.
     """
 
     def __init__(self, folder: Path, name: str) -> None:
         self.job_name = f"rplctl pool of {name}"
-        self.rows = self.answers = 0  # in verified answers
-        self.failures = 0  # attempts without one
+        self.rows = self.answers = 0  # counts of verified answers
+        self.failures = 0  # attempts without a verified answer
         self.workers_wanted = 0
         self._lock = threading.Lock()
         self._turns: list[_Turn] = []
@@ -204,15 +204,15 @@ class Pool:
         self._idle: list[Worker] = []
         self._connected: set[Worker] = set()
         self._numbers = itertools.count(1)
-        self._end: Future[None] = Future()  # of the job, with what it ended with
+        self._end: Future[None] = Future()  # has the error with which the job ended
         self._has_ended = threading.Event()
-        self.counted: Work | None = None  # by Spark's accumulators, once the job has ended in order
+        self.counted: Work | None = None  # the counts of Spark's accumulators after an orderly end of the job
         self._is_closed = False
         token = secrets.token_bytes(_TOKEN_LENGTH)
         self._path = private_folder(folder) / "pool.sock"
-        self._path.unlink(missing_ok=True)  # of an applier that was killed
+        self._path.unlink(missing_ok=True)  # left by an applier that was killed
         self._folder = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-        short = f"/proc/{os.getpid()}/fd/{self._folder}/pool.sock"  # the name of a socket has room for 107 bytes
+        short = f"/proc/{os.getpid()}/fd/{self._folder}/pool.sock"  # a socket's path has at most 107 bytes
         self.door = Door(short, token)
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
         self._listener.bind(short)
@@ -222,16 +222,16 @@ class Pool:
 
     @property
     def workers(self) -> int:
-        """Tasks that are connected."""
+        """The number of connected tasks."""
         return len(self._connected)
 
     @property
     def waiting(self) -> int:
-        """Callers that wait for an idle task."""
+        """The number of callers that wait for an idle task."""
         return len(self._waiting)
 
     def begin(self, context: SparkContext) -> None:
-        """Start the job, with one task for each core, once. Returns at once."""
+        """Start the job, with one task per core, unless it has started. Returns at once."""
         with self._lock:
             if self.workers_wanted or self._is_closed:
                 return
@@ -245,7 +245,7 @@ class Pool:
             self._has_ended.set()
 
     def _run_jobs(self, context: SparkContext) -> None:
-        """The job, again as long as its tasks answer between two ends of it."""
+        """Run the job, and again after each end, as long as its tasks answer in between."""
         from py4j.protocol import Py4JJavaError
 
         ends = 0
@@ -261,7 +261,7 @@ class Pool:
                 if context.getConf().get("spark.eventLog.enabled") == "true":  # the JVM is killed after this
                     context._jsc.sc().listenerBus().waitUntilEmpty(int(_END_S * 1000))
                 words = "the tasks of the pool ended by themselves"
-            except Exception as error:  # noqa: BLE001 - the thread boundary: whoever waits for a task raises it
+            except Exception as error:  # noqa: BLE001 - the thread boundary: callers that wait for a task raise it
                 await_end_of_java(error)
                 words = words_of(error)
                 if context._jsc is None or not isinstance(error, Py4JJavaError):  # the JVM has ended
@@ -279,7 +279,7 @@ class Pool:
             except OSError:
                 if self._is_closed:
                     return
-                time.sleep(_LOOK_S)  # the process has no descriptor to spare: the task waits
+                time.sleep(_LOOK_S)  # the process has no free descriptor: the task waits
                 continue
             if self._is_ours(connection):
                 self._drop_dead()
@@ -291,7 +291,7 @@ class Pool:
                 connection.close()
 
     def _is_ours(self, connection: socket.socket) -> bool:
-        """True if the peer is of our user and has the token."""
+        """True if the peer runs as our user and has the token."""
         connection.settimeout(_HELLO_S)
         try:
             if peer_of(connection)[1] != os.geteuid():
@@ -302,7 +302,7 @@ class Pool:
         return compare_digest(said, self.door.token)
 
     def _drop_dead(self) -> None:
-        """Forget tasks that ended while they were idle: those that connect now come in their place."""
+        """Forget tasks that ended while they were idle: new connections replace them."""
         with self._lock:
             dead = [worker for worker in self._idle if worker.has_ended()]
             self._idle = [worker for worker in self._idle if worker not in dead]
@@ -310,7 +310,7 @@ class Pool:
             self._drop(worker)
 
     def run(self, channel: str, pieces: Sequence[RangePiece], catalog: Catalog) -> list[Answer]:
-        """The answers, in the order of the pieces. Raises TasksFailed, which names the range."""
+        """Return the answers in the order of the pieces. Raises TasksFailed, which names the range."""
         turn, pickled = _Turn(channel), PickledCatalog()
         todo, found = deque(range(len(pieces))), dict[int, Answer]()
         failures: list[list[str]] = [[] for _ in pieces]
@@ -322,7 +322,7 @@ class Pool:
                     attempt = Attempt(channel, next(self._numbers), pieces[todo[0]])
                     try:
                         worker.give(attempt, catalog, pickled)
-                    except OSError:  # it died while it was idle: no fault of the range
+                    except OSError:  # the task died while it was idle, so the range is not the cause
                         self._drop(worker)
                     else:
                         turn.held[worker.connection.fileno()] = _Held(worker, attempt, todo.popleft())
@@ -337,7 +337,7 @@ class Pool:
     def _answered(
         self, turn: _Turn, catalog: Catalog, found: dict[int, Answer], failures: list[list[str]]
     ) -> list[_Held]:
-        """Wait for answers and put them in `found`; those whose attempt has failed."""
+        """Wait for answers and store them in `found`; return the workers whose attempt failed."""
         failed = []
         ready = turn.wait()
         for held in list(turn.held.values()):
@@ -363,7 +363,7 @@ class Pool:
                 with self._lock:
                     self.answers += 1
                     self.rows += answer.rows
-                self._release(held.worker)  # before the turn is rid of it: it is not to be the next one at once
+                self._release(held.worker)  # while the turn still counts it, so that other turns come first
                 del turn.held[held.worker.connection.fileno()]
         return failed
 
@@ -373,13 +373,13 @@ class Pool:
             raise TasksFailed(words)
 
     def _give_up(self, held: _Held) -> None:
-        """Nothing more that this task says of the attempt is heard: the connection ends."""
+        """Ignore the rest of the task's answer: end its connection."""
         self._drop(held.worker)
         if (path := held.attempt.spool_file) is not None:
             path.unlink(missing_ok=True)
 
     def _take(self, turn: _Turn) -> Worker | None:
-        """An idle task; None when there is none, and the turn is woken when one is given to it."""
+        """Return an idle task; None if there is none. The turn is then woken when it gets one."""
         with self._lock:
             if turn.given:
                 return turn.given.popleft()
@@ -408,7 +408,7 @@ class Pool:
         worker.connection.close()
 
     def _leave(self, turn: _Turn) -> None:
-        """Close without waiting for what is still asked for: those tasks lose their connection, and connect again."""
+        """End the turn without waiting for answers: tasks at work lose their connection, and connect again."""
         with self._lock:
             self._turns.remove(turn)
             if turn in self._waiting:
@@ -426,7 +426,7 @@ class Pool:
             raise TasksFailed("the pool of Spark's tasks has ended")
 
     def await_task(self) -> None:
-        """Return when a task is connected. Raises what the job has ended with."""
+        """Wait until a task is connected. Raises the error with which the job ended."""
         turn = _Turn("")
         with self._lock:
             self._turns.append(turn)
@@ -439,7 +439,7 @@ class Pool:
             self._leave(turn)
 
     def cancel(self, channel: str) -> None:
-        """From any thread: whoever waits for rows of the channel gets TasksFailed."""
+        """Raise TasksFailed in callers that wait for rows of the channel. Any thread may call this method."""
         with self._lock:
             for turn in self._turns:
                 if turn.channel == channel:
@@ -452,10 +452,7 @@ class Pool:
                 turn.wake()
 
     def close(self) -> None:
-        """From any thread, again without effect: nobody waits any more, and no task is served.
-
-        Idle tasks end by it, and what they have counted is logged.
-        """
+        """End all waits, serve no task any more, and log the tasks' counts. A second call has no effect."""
         with self._lock:
             if self._is_closed:
                 return
@@ -465,7 +462,7 @@ class Pool:
             for worker in self._connected:
                 with suppress(OSError):
                     worker.connection.shutdown(socket.SHUT_RDWR)
-            for worker in self._idle:  # those that are not idle belong to the threads that wait for them
+            for worker in self._idle:  # the other workers belong to the threads that wait for them
                 worker.connection.close()
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
@@ -481,7 +478,7 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class ChannelPool:
-    """One channel's part in a pool. `takes_all`: also small ranges; else they are decoded sooner without it."""
+    """One channel's part in a pool. `takes_all`: also small ranges, which this process would otherwise decode."""
 
     pool: Pool
     channel: str
@@ -492,7 +489,10 @@ class ChannelPool:
         return self.pool.run(self.channel, pieces, catalog)
 
     def chunks(self, pieces: Sequence[CopyPiece] | Sequence[OrderedPiece], catalog: Catalog) -> list[TableChunk]:
-        """Run the pieces and return all chunks in order. Raises as the work does; FileNotFoundError for a lost file."""
+        """Run the pieces, and return all chunks in order.
+
+        Raises the errors of the work, FileNotFoundError for a lost file.
+        """
         results = [answer.split or SplitResult() for answer in self.run(pieces, catalog)]
         if any(result.is_unseen for result in results):
             raise FileNotFoundError(pieces[0].path)

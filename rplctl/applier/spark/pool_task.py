@@ -1,10 +1,10 @@
 """The loop of one long-running task of a pool: take a range, decode it, answer, take the next.
 
 The task connects to the driver's private socket, proves by a token that it belongs to the pool, and checks that the
-driver is the same user. It holds no secret of source or target and writes nothing but spool files and a lake's files.
-What it has done is in accumulators of Spark, which the driver gets when the task ends.
-When its connection ends, the task connects again: the driver ends the connection of a task that does not answer. The
-task ends when nobody listens any more.
+driver runs as the same user. It has no secret of source or target, and writes only spool files and a lake's files. It
+counts its work in Spark accumulators, which the driver gets when the task ends. When its connection ends, the task
+connects again: the driver ends the connection of a task that does not answer. The task ends when the driver no longer
+listens.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from rplctl.applier.spark.lake_piece import LakeFiles
 from rplctl.applier.spark.split_task import Split, SplitResult, run_split
 from rplctl.schema.plan import Catalog, Changes
 
-LENGTH: Final = struct.Struct("<Q")  # before each request
-_PEER: Final = struct.Struct("iII")  # of Linux: process, user, group
+LENGTH: Final = struct.Struct("<Q")  # the length before each request
+_PEER: Final = struct.Struct("iII")  # Linux: process, user, group
 _MOST_WORDS: Final = 500  # characters
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One attempt. The task keeps each channel's catalog: `catalog` replaces it, `changes` make the next one of it.
+    """One attempt. The task stores each channel's catalog: `catalog` replaces it, `changes` update it.
 
-    `dies`: the task's process is killed with the range in its hands (crash point crash_task_with_range).
+    `dies`: the task's process is killed during the range (crash point crash_task_with_range).
     """
 
     attempt: Attempt
@@ -46,14 +46,14 @@ class Request:
 
 
 class Counter(Protocol):
-    """Spark's accumulator, as far as a task uses it."""
+    """The part of Spark's accumulator that a task uses."""
 
     def add(self, term: int) -> None: ...
 
 
 @dataclass(slots=True)
 class Work:
-    """Counts of the answers of a task. `bytes`: the length of the ranges."""
+    """Counts of a task's answers. `bytes`: the length of the ranges."""
 
     rows: int = 0
     ranges: int = 0
@@ -62,13 +62,16 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """How a task finds the driver. `token`: what it proves itself by."""
+    """The driver's socket. `token`: proves that a task belongs to the pool."""
 
     path: str
     token: bytes
 
     def serve(self, _: int, __: Iterable[int], *, counted: Sequence[Counter] = ()) -> Iterator[int]:
-        """The body of the Spark task; yields the row changes of all its answers. `counted`: accumulators as in Work."""
+        """Run as the body of the Spark task; yield the number of row changes in all answers.
+
+        `counted`: accumulators as in Work.
+        """
         rows = 0
         while (connection := self._connected()) is not None:
             with connection:
@@ -93,13 +96,13 @@ class Door:
 
 
 def peer_of(connection: socket.socket) -> tuple[int, int]:
-    """The process id and the user id of the other end, as the kernel knows them."""
+    """Return the process id and the user id of the other end, from the kernel."""
     process, user, _ = _PEER.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
     return process, user
 
 
 def serve_one(connection: socket.socket) -> Work:
-    """Answer requests until the connection ends; what all answers held."""
+    """Answer requests until the connection ends, and return the counts of all answers."""
     catalogs: dict[str, Catalog] = {}
     work = Work()
     try:
@@ -118,13 +121,13 @@ def serve_one(connection: socket.socket) -> Work:
             else:
                 parts = failure_of(request.attempt, f"{type(failure).__name__}: {failure}"[:_MOST_WORDS])
             _send(connection, request.attempt, parts)
-    except OSError:  # the driver has ended, or does not wait for this task any more
+    except OSError:  # the driver has ended, or no longer waits for this task
         pass
     return work
 
 
 def _send(connection: socket.socket, attempt: Attempt, parts: Iterable[bytes]) -> None:
-    """Send an answer. If nobody waits for it any more, remove its spool file. Raises OSError."""
+    """Send an answer. If the driver no longer waits for it, remove its spool file. Raises OSError."""
     try:
         for part in parts:
             connection.sendall(part)
@@ -135,7 +138,7 @@ def _send(connection: socket.socket, attempt: Attempt, parts: Iterable[bytes]) -
 
 
 def _answer(request: Request, catalogs: dict[str, Catalog]) -> tuple[int, list[bytes]]:
-    """The row changes and the bytes. `catalogs`: what this task has, by channel."""
+    """Return the number of row changes and the bytes of the answer. `catalogs`: channel → catalog of this task."""
     attempt = request.attempt
     known = catalogs.get(attempt.channel, Catalog())
     catalog: Catalog = known if request.catalog is None else pickle.loads(request.catalog)

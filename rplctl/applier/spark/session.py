@@ -1,9 +1,9 @@
-"""One Spark context per process: how it is started, and nothing of what it runs.
+"""One Spark context per process: how it is started and ended.
 
-A bare SparkContext is enough for RDD jobs and starts faster than a SparkSession; no Hive, no UI and no warehouse come
-with it. Invariant (design D14, D15): in local mode nothing listens but on 127.0.0.1 and in a private folder, and what
-listens does nothing for a peer that does not prove to be us; Spark's own files stay in the process's private folder,
-and its configuration holds no secret: tasks get bytes and table shapes, never a target's URL.
+A bare SparkContext is enough for RDD jobs and starts faster than a SparkSession; it has no Hive, UI or warehouse.
+Invariant (design D14, D15): in local mode, Spark listens only on 127.0.0.1 and in a private folder, and serves only
+peers that prove to be this user. Spark's files stay in the process's private folder, and its configuration contains no
+secret: tasks get bytes and table shapes, never a target's URL.
 """
 
 from __future__ import annotations
@@ -56,19 +56,19 @@ if TYPE_CHECKING:
 WORKERS = f"spark.executorEnv.{SOCKET_VARIABLE}"
 LOGGING_FILE = "log4j2.properties"
 LOOPBACK = "127.0.0.1"
-TASK_ATTEMPTS = 4  # tasks are pure: one whose worker dies is simply run again
-# A driver that does little in the JVM: a small collector and no optimising compiler start fastest. Its heap would begin
-# with a 64th of the machine's memory, and be filled with what nobody needs any more before that is looked for.
+TASK_ATTEMPTS = 4  # tasks are pure, so a task whose worker dies is run again
+# The driver does little in the JVM: a small collector and no optimising compiler start fastest. By default, the heap
+# would begin with a 64th of the machine's memory, and garbage would fill it before the first collection.
 # UsePerfData wakes the JVM 20 times a second, for a file in /tmp that every user may list.
 FAST_START = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData -Xshare:auto -Xms64m -Xmn32m"
 _KILLED = frozenset({-signal.SIGKILL, -signal.SIGTERM, 128 + signal.SIGTERM})  # Java answers SIGTERM by an exit
-_END_SECONDS = 1.0  # in which a process whose socket is gone has ended
+_END_SECONDS = 1.0  # a process whose socket is closed ends within this time
 _opening = threading.Lock()  # a process has one context at a time
 _closing = threading.Lock()
 _ended_by_us: list[Any] = []  # JVMs that were killed on purpose
 
 
-# Errors only, on stderr, from the first line on: the applier's log is for the operator.
+# Log only errors, on stderr, from the first line on: the applier's log is for the operator.
 LOGGING = """\
 rootLogger.level = error
 logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
@@ -92,20 +92,20 @@ class ChannelSpark(Protocol):
         """Prepare the thread that is about to run a job."""
 
     def pool(self) -> ChannelPool | None:
-        """The tasks that stay, which may not have begun yet; None where each job has its own."""
+        """Return the long-running tasks, which may not have begun yet; None if each job has its own tasks."""
 
     def end(self) -> None:
         """End the channel's jobs at once with an error. Called from any thread; a second call has no effect."""
 
     def serves_others(self) -> bool:
-        """True if other channels of the process still work: the process must not end with this channel."""
+        """True if other channels of the process still work, so that the process must not end with this channel."""
 
     def death(self) -> str:
-        """Return how the JVM ended, if nobody here ended it; '' while it runs."""
+        """Return how the JVM ended, if this process did not end it; '' while it runs."""
 
 
 class OwnSpark:
-    """The default: a Spark for this channel alone."""
+    """A Spark for this channel alone, the default."""
 
     def __init__(self, config: Config, channel: Channel) -> None:
         self._config, self._channel = config, channel
@@ -116,8 +116,9 @@ class OwnSpark:
         self._beginning: Future[SparkContext] | None = None
 
     def begin(self) -> None:
-        """Start Java, fork the process that workers come from, and open Spark on a thread; `open` returns what that
-        ends with. The process has one thread until then.
+        """Start Java, fork the process for Python workers, and open Spark in a thread, whose result `open` returns.
+
+        Until then the process has one thread.
         """
         beginning: Future[SparkContext] = Future()
         self._beginning = beginning
@@ -141,7 +142,10 @@ class OwnSpark:
         threading.Thread(target=begin, daemon=True, name="rplctl-java").start()
 
     def open(self) -> SparkContext:
-        """Again where the cluster has given up the one before. What `end` did not see yet ends here."""
+        """Return the context; a new one if the cluster has ended the last one.
+
+        If `end` was called meanwhile, close it.
+        """
         beginning, self._beginning = self._beginning, None
         return beginning.result() if beginning is not None else self._open()
 
@@ -182,12 +186,12 @@ class OwnSpark:
 
 
 def keeps_tasks(config: Config) -> bool:
-    """True if one job of Spark stays for as long as the applier. On other machines each batch is a job."""
+    """True if one Spark job lasts as long as the applier. On other machines, each batch is a job."""
     return config.spark == "always" and is_on_this_machine(config.spark_master)
 
 
 class JavaLife:
-    """The JVM of the session that this process has opened, as its parent sees it."""
+    """The state of the JVM that this process has started."""
 
     def __init__(self) -> None:
         self._kills_before = 0
@@ -205,7 +209,7 @@ class JavaLife:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A Spark whose JVM starts. `settings`: every property; `more`: options of the JVM for its class archive.
+    """A Spark whose JVM is starting. `settings`: every property; `more`: the JVM options for its class archive.
 
     `is_direct`: its Java was started without Spark's script.
     """
@@ -219,21 +223,23 @@ class Launch:
 
 
 def path_of_archive(java: Java, *, is_direct: bool) -> Path:
-    """Return the path of the class archive for a Java that is started by us, or by Spark's script."""
+    """Return the path of the class archive for a Java that rplctl starts directly, or by Spark's script."""
     return archive_path(java, class_path() if is_direct else "")
 
 
 def launch(
     config: Config, name: str, run_folder: Path, java_options: str | None = None, *, may_be_direct: bool = True
 ) -> Launch:
-    """Start the JVM of a session, which `open_session` connects to. Loads nothing of PySpark. Raises ConfigError,
-    OSError; arguments as there. `java_options` None: those that make it use the archive of its classes.
+    """Start the JVM of a session, to which `open_session` connects. Loads no part of PySpark.
+
+    `java_options`: None for those of the class archive. For the other arguments see `open_session`. Raises ConfigError,
+    OSError.
     """
     java = find_java(config.java_home, run_folder / "java")
     local_mode = config.spark_master.startswith("local") or not config.spark_master
     given = given_settings(config)
     folder = run_folder / "spark"
-    shutil.rmtree(folder, ignore_errors=True)  # a killed applier's: the place is ours alone, by a lock
+    shutil.rmtree(folder, ignore_errors=True)  # left by a killed applier; a lock protects the folder
     private_folder(folder)
     _set_environment(java, given, local_mode=local_mode)
     if not is_on_this_machine(config.spark_master):
@@ -246,18 +252,18 @@ def launch(
     archive = path_of_archive(java, is_direct=is_direct)
     more = archive_options(archive) if java_options is None else java_options
     settings[DRIVER_JAVA_OPTIONS] += f" {more}"
-    shown = {name: value for name, value in settings.items() if name != SECRET}  # who looks at processes sees it
+    shown = {name: value for name, value in settings.items() if name != SECRET}  # every user sees the arguments
     return Launch(java, is_direct, archive, settings, more, start_java(java, shown, folder, is_direct=is_direct))
 
 
 def open_session(
     config: Config, name: str, run_folder: Path, java_options: str | None = None, begun: Launch | None = None
 ) -> SparkContext:
-    """Start a Spark. Raises ConfigError without a Java, RplError when Spark does not start.
+    """Start a Spark. Raises ConfigError without a Java, RplError if Spark does not start.
 
-    `name`: of the channel, or of what it serves; `run_folder`: its own. `java_options`: for its JVM, in place of those
-    that make it use the archive of its classes. `begun`: its JVM, where that starts already.
-    The caller ends it with `close_session`; Spark dies with this process in any case.
+    `name`: of the channel, or of the process that it serves; `run_folder`: its own.
+    `java_options`: options for its JVM instead of those of the class archive. `begun`: its JVM, if already started. The
+    caller ends it with `close_session`; Spark ends with this process in any case.
     """
     begun = begun or launch(config, name, run_folder, java_options)
     uses_archive = bool(begun.more) and java_options is None
@@ -286,9 +292,9 @@ class _Ended(Exception):
 
 
 def _context_of(begun: Launch, name: str, run_folder: Path) -> SparkContext:
-    """Raises _Ended; RplError with the JVM's words."""
+    """Return the context in the started JVM. Raises _Ended; RplError with the JVM's text."""
     from py4j.protocol import Py4JError, Py4JJavaError
-    from pyspark import SparkConf, SparkContext  # 0.15 s: only who applies pays for it
+    from pyspark import SparkConf, SparkContext  # takes 0.15 s, so only appliers import it
     from pyspark.errors import PySparkException
 
     keep_quiet()
@@ -297,11 +303,11 @@ def _context_of(begun: Launch, name: str, run_folder: Path) -> SparkContext:
     conf = SparkConf(loadDefaults=False).setAll(list(begun.settings.items()))
     try:
         return SparkContext(conf=conf, gateway=connect(begun.started))
-    except Py4JJavaError as error:  # what the operator says of Spark does not suit it: no other archive helps
-        words = words_of(error)  # while its JVM answers
+    except Py4JJavaError as error:  # Spark rejects the operator's settings, so a start without archive fails, too
+        words = words_of(error)  # while the JVM can still answer
         _end_gateway(begun.started.process)
         raise _not_started(begun.java, name, run_folder, words) from error
-    except (PySparkException, Py4JError, OSError) as error:  # it ended meanwhile
+    except (PySparkException, Py4JError, OSError) as error:  # the JVM has ended
         _end_gateway(begun.started.process)
         raise _Ended(str(error)) from error
 
@@ -310,17 +316,17 @@ def _not_started(java: Java, name: str, run_folder: Path, failure: str) -> RplEr
     return RplError(
         f"Spark did not start with Java {java.version} of {java.origin} ({java.runtime}): {failure}",
         channel=name,
-        hint=f"see {run_folder / 'applier.log'} and spark_conf, then rplctl doctor",
+        hint=f"see {run_folder / 'applier.log'} and spark_conf. To check Java, run: rplctl doctor",
     )
 
 
 def keep_quiet() -> None:
-    """Silence what py4j and pyspark print about each call that is cut off: the caller has the error."""
+    """Silence py4j's and pyspark's output about interrupted calls: the caller has the error."""
     from pyspark import util
 
-    logging.getLogger().addFilter(_is_reported_by_us)  # the same one each time that a context begins: it is there once
+    logging.getLogger().addFilter(_is_reported_by_us)  # always the same object, so it is added only once
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
-    vars(util)["print_exec"] = lambda _stream: None  # of what cannot be pickled, also because the JVM has just ended
+    vars(util)["print_exec"] = lambda _stream: None  # it prints pickling errors, also if the JVM has just ended
 
 
 def _is_reported_by_us(record: logging.LogRecord) -> bool:
@@ -328,7 +334,7 @@ def _is_reported_by_us(record: logging.LogRecord) -> bool:
 
 
 def _keep_to_ourselves(context: SparkContext) -> None:
-    """Its socket for counters, which is a file; and what pyspark would print when the JVM has ended."""
+    """Make the socket of the accumulator server private, and silence its errors after the JVM has ended."""
     server: Any = context._accumulatorServer
     server.handle_error = lambda *_: None
     if isinstance(server.server_address, str):
@@ -336,10 +342,10 @@ def _keep_to_ourselves(context: SparkContext) -> None:
 
 
 def close_session(context: SparkContext, run_folder: Path) -> None:
-    """End Spark at once, from any thread, again without effect: nobody waits for results any more.
+    """End Spark at once. Any thread may call this function; a second call has no effect.
 
-    An orderly end waits for running tasks, seconds long. A local JVM holds nothing but files of ours: it is killed, its
-    Python workers end with it, and a call in work raises.
+    An orderly end would wait seconds for running tasks. A local JVM only has files of this process, so it is killed;
+    its Python workers end with it, and a running call raises an error.
     """
     from pyspark import SparkContext
 
@@ -369,14 +375,14 @@ def end_java(run_folder: Path) -> None:
 
 
 def _was_killed(process: subprocess.Popen[bytes]) -> bool:
-    """True if somebody, we on STOP, has ended the JVM."""
+    """True if the JVM was killed, by rplctl on STOP or by someone else."""
     with suppress(subprocess.TimeoutExpired):
         process.wait(_END_SECONDS)
     return process.returncode in _KILLED
 
 
 def _end_gateway(process: subprocess.Popen[bytes]) -> None:
-    """End a JVM whose Spark did not start: the next try is another JVM's."""
+    """End a JVM in which Spark did not start, so that the next attempt gets a new JVM."""
     from pyspark import SparkContext
 
     _kill(process)
@@ -391,7 +397,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def spark_settings(config: Config, folder: Path, name: str) -> dict[str, str]:
-    """Every Spark property we set; `folder` takes all that Spark and its JVM write."""
+    """Return every Spark property that rplctl sets. Spark and its JVM write only to `folder`."""
     logging = folder / LOGGING_FILE
     places = f'"-Djava.io.tmpdir={folder}" "-XX:ErrorFile={folder.parent}/java-error-%p.log"'
     java_options = f"{FAST_START} -Dlog4j2.configurationFile={logging.as_uri()} {places}"
@@ -403,7 +409,7 @@ def spark_settings(config: Config, folder: Path, name: str) -> dict[str, str]:
         "spark.app.name": f"rplctl applier '{name}'",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.scheduler.mode": "FAIR",  # among the channels that share it
+        "spark.scheduler.mode": "FAIR",  # for the channels that share the context
         "spark.speculation": "false",  # a second copy of a task would only write a second spool file
         "spark.task.maxFailures": str(TASK_ATTEMPTS),
         DRIVER_JAVA_OPTIONS: java_options,
@@ -417,15 +423,15 @@ def spark_settings(config: Config, folder: Path, name: str) -> dict[str, str]:
         settings |= {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
     if not is_on_this_machine(master):
         del settings["spark.local.dir"]
-        settings["spark.driver.maxResultSize"] = "0"  # jobs are as large as they may be already
+        settings["spark.driver.maxResultSize"] = "0"  # the size of jobs is already limited
     return settings | given | protection(master, given, is_insecure=config.insecure_cluster)
 
 
 def _short_names(folder: Path, *, is_own_python: bool) -> dict[str, str]:
-    """The JVM talks to our workers through files of `folder`: by TCP, each task waits 40 ms for a delayed ACK.
+    """Return settings by which the JVM talks to Python workers through sockets in `folder`.
 
-    A socket's name has room for 107 bytes, and Spark takes a comma in a folder's name for two folders: where that
-    matters ours is named by a descriptor, which stays open as long as this process.
+    By TCP, each task would wait 40 ms for a delayed ACK. A socket's path has at most 107 bytes, and Spark reads a comma
+    in a path as a separator. Therefore the folder is named by a descriptor, which stays open as long as this process.
     """
     descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     short = f"/proc/{os.getpid()}/fd/{descriptor}"

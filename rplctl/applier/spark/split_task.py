@@ -1,7 +1,7 @@
 """The work of a task for one split: bytes of the relay log in, encoded chunks out (design D1).
 
 Tasks are pure and never write to the target; one may run twice. A result above SPOOL_THRESHOLD goes to a 0600 file of
-its own in the channel's spool folder, and only its name is returned. Errors come back as values: an exception would
+its own in the channel's spool folder, and only its name is returned. Errors are returned as values: an exception would
 arrive as a Java stack trace.
 """
 
@@ -48,7 +48,7 @@ ERRORS = {"format": BinlogFormatError, "log": RelayLogError, "error": RplError}
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """One task: a byte range of a relay log and what is needed to read it."""
+    """The input of one task: a byte range of a relay log, and the information that reading it needs."""
 
     path: str
     start: int
@@ -60,17 +60,23 @@ class Split:
     rules: ReplicationFilter = ReplicationFilter()
     bulk_rows: int = 0  # Target.bulk_rows
     length_prefixed: bool = False  # Target.takes_frames
-    in_order: frozenset[tuple[str, str]] = frozenset()  # tables whose changes are wanted one by one
-    probe: VisibilityProbe | None = None  # who does not see it does not see the file either
-    source: BinlogPosition = BinlogPosition("", 0)  # where it stood at `start`, if nothing was left out on the way
-    carried: tuple[Piece, ...] = ()  # instead of the file: what of it is needed
-    spool_name: str = ""  # of the file that a large result goes to; empty: a random one
+    in_order: frozenset[tuple[str, str]] = frozenset()  # keyless tables whose changes stay separate
+    probe: VisibilityProbe | None = None  # an executor that does not see the probe does not see the file either
+    source: BinlogPosition = BinlogPosition("", 0)  # the source position at `start`, if no events were skipped
+    carried: tuple[Piece, ...] = ()  # the needed bytes, instead of the file
+    spool_name: str = ""  # the name of the file for a large result; empty: a random name
 
 
 @dataclass(frozen=True, slots=True)
 class SplitResult:
-    """Exactly one of: chunks inline, chunks in a spool file, `chunks`, an error's fields, `is_unseen` (the file is not
-    there), or none of them (Inconsistent). `unknown`: with error 1146, the tables whose model is not in the catalog."""
+    """The result of a split. It has exactly one of these, or none (Inconsistent):
+
+    * `inline`: encoded chunks
+    * `spooled`: the path of a file with encoded chunks
+    * `chunks`
+    * `error`: an error's fields; with error 1146, `unknown` has the tables whose models the catalog lacks
+    * `is_unseen`: the file is missing
+    """
 
     inline: bytes | None = None
     spooled: str | None = None
@@ -78,12 +84,12 @@ class SplitResult:
     unknown: tuple[tuple[str, str], ...] = ()
     is_unseen: bool = False
     rows: int = 0  # row changes in the chunks
-    chunks: list[TableChunk] | None = None  # decoded already
-    by_spark: bool = False  # a task of Spark made it
+    chunks: list[TableChunk] | None = None  # not encoded
+    by_spark: bool = False  # True if a Spark task decoded the rows
 
 
 def bytes_of(split: Split) -> Bytes | None:
-    """The file, as far as the split needs it. None: it is not to be seen here, or not up to there yet."""
+    """Return the file up to the split's end; None if it cannot be seen here, or is still too short."""
     if split.carried:
         return as_file(split.carried, split.end)
     if split.probe is not None and not split.probe.is_seen():
@@ -98,7 +104,7 @@ def bytes_of(split: Split) -> Bytes | None:
 
 
 def run_split(split: Split, catalog: Catalog) -> SplitResult:
-    """The task. Reads only its part of the file (memory map)."""
+    """Decode one split. Reads only its part of the file (memory map)."""
     data = bytes_of(split)
     if data is None:
         return SplitResult(is_unseen=True)
@@ -123,7 +129,7 @@ def run_split(split: Split, catalog: Catalog) -> SplitResult:
 
 
 def packed(parts: Sequence[bytes | memoryview | Pieces], rows: int, spool_folder: str, spool_name: str) -> SplitResult:
-    """Return encoded chunks inline or, where they are large and there is a folder for it, in a spool file."""
+    """Return encoded chunks inline or, if they are large and there is a folder, in a spool file."""
     if not spool_folder or sum(map(len, parts)) <= SPOOL_THRESHOLD:
         return SplitResult(inline=b"".join(pieces_of(parts)), rows=rows)
     path = private_folder(Path(spool_folder)) / (spool_name or f"{uuid.uuid4().hex}.chunks")
@@ -134,7 +140,7 @@ def packed(parts: Sequence[bytes | memoryview | Pieces], rows: int, spool_folder
 
 
 def run_on_executor(split: Split, catalog: Catalog, versions: Versions) -> SplitResult:
-    """The task elsewhere. `versions`: the applier's; an executor may have come since the first job compared them."""
+    """Decode one split on another machine. `versions`: the applier's, compared again because executors come and go."""
     try:
         refuse_other_versions([look_around(None)], versions)
     except RplError as error:
@@ -143,7 +149,7 @@ def run_on_executor(split: Split, catalog: Catalog, versions: Versions) -> Split
 
 
 def shown_error(error: RplError) -> dict[str, Any]:
-    """Return the error as `chunks_of` raises it again."""
+    """Return the error's fields, from which `chunks_of` raises it again."""
     is_format, is_of_log = isinstance(error, BinlogFormatError), isinstance(error, RelayLogError)
     kind = "format" if is_format else "log" if is_of_log else "error"
     names = ("message", "errno", "position", "hint", "transient")
@@ -151,13 +157,13 @@ def shown_error(error: RplError) -> dict[str, Any]:
 
 
 def encode_chunks(chunks: Sequence[TableChunk]) -> list[bytes | memoryview | Pieces]:
-    """The bytes of a result, in parts:
+    """Return the bytes of a result, in parts:
 
-    8 bytes     length of what follows, little-endian
-    …           chunks as plain tuples in `marshal`'s format: the fastest way to many small values, and it runs no
-                code on loading; of an encoded text only its length
-    …           the encoded texts and large values, in the tuples' order: whoever reads them needs no copy; in the
-                place of such a value is a tuple: its length, whether it is text
+    8 bytes     the length of the next part, little-endian
+    …           the chunks as plain tuples in `marshal`'s format, which is fastest for many small values and runs no
+                code on loading; an encoded text is represented by its length
+    …           the encoded texts and large values, in the tuples' order, so that readers need no copy; such a value is
+                represented by a tuple of its length and whether it is text
     """
     texts: list[bytes | memoryview | Pieces] = []
     for chunk in chunks:
@@ -193,12 +199,12 @@ def encode_chunks(chunks: Sequence[TableChunk]) -> list[bytes | memoryview | Pie
 
 
 def _plain(rows: Sequence[Row]) -> tuple[Sequence[Any], bool]:
-    """The rows as lists, and whether these are their columns."""
+    """Return the rows as lists, and whether these are columns."""
     return (rows.columns, True) if isinstance(rows, ColumnRows) else (rows, False)
 
 
 def _utf8(text: str) -> bytes | None:
-    """Return the text as UTF-8; None for half a surrogate pair."""
+    """Return the text as UTF-8; None if it has half a surrogate pair."""
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -242,7 +248,7 @@ def _row_set(columns: tuple[int, ...], rows: list[Any], is_columns: bool) -> Row
 
 
 def _mapped(chunk: TableChunk, change: Callable[[Any], Any]) -> TableChunk:
-    """`change` of each value that may be a large one."""
+    """Return the chunk with `change` applied to each value that may be large."""
 
     def row_set(rows: RowSet) -> RowSet:
         return RowSet(rows.columns, [tuple(map(change, row)) for row in rows.rows])
@@ -266,7 +272,7 @@ def _found_chunks(result: SplitResult) -> list[TableChunk]:
     if result.error is not None:
         fields = dict(result.error)
         raise ERRORS[fields.pop("kind")](**fields)
-    if result.spooled is not None:  # mapped for as long as a text of it is in use: a batch's rows are not held here
+    if result.spooled is not None:  # mapped only while a text of it is in use, so that rows take no memory here
         with open(result.spooled, "rb") as file:
             return decode_chunks(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     if result.inline is None:

@@ -1,6 +1,6 @@
 """Divides a batch into jobs, which are decoded one at a time, and each job into splits, one for each Spark task.
 
-Invariant: jobs follow each other in the log and cover the range; each is as large as BatchSize says in its turn.
+Invariant: jobs follow each other in the log and cover the range; BatchSize sets the size of each when its turn comes.
 """
 
 from __future__ import annotations
@@ -18,14 +18,13 @@ from rplctl.applier.spark.split_task import Split
 from rplctl.event.split import RowSplit, refuse_short_table_ids, split_rows
 
 SMALLEST_SPLIT = 4 << 20  # bytes of relay log worth a task of their own
-LARGEST_SPLIT = 64 << 20  # bytes that a task holds decoded
+LARGEST_SPLIT = 64 << 20  # most bytes that one task decodes
 
 
 def jobs(
     events: EventRange, batch_size: BatchSize, cores: int, task: Callable[..., Split], most: int = NO_LIMIT
 ) -> Iterator[list[Split]]:
-    """Splits for each job, of at most `most` bytes: one for each core, or more where a core would hold too much at a
-    time.
+    """Yield the splits of each job, which has at most `most` bytes: one per core, or more if they would be too large.
 
     `task` makes a Split of (path, start, end, table maps, description, source=).
     """
@@ -47,7 +46,7 @@ def _split(events: EventRange, share: Sequence[RowSplit], task: Callable[..., Sp
 
 
 def _pieces(events: EventRange) -> Iterator[RowSplit]:
-    """Groups together as far as SMALLEST_SPLIT; only a group that is much longer is read, and cut inside."""
+    """Yield groups in pieces of about SMALLEST_SPLIT; only a much longer group is read and cut inside."""
     refuse_short_table_ids(events.description)
     wanted = np.arange(events.start, events.end, SMALLEST_SPLIT)
     bounds = np.append(events.groups, events.end)

@@ -123,6 +123,6 @@ def test_a_foreign_key_that_the_target_does_not_have_is_refused_where_rows_hang_
     run(target, "INSERT INTO d__child VALUES (1, NULL)")
     found.refuse_unknown(target, "p")
     run(target, "INSERT INTO d__child VALUES (2, 5)")
-    with pytest.raises(RplError, match="no unique key") as caught:
+    with pytest.raises(RplError, match="not a unique key") as caught:
         found.refuse_unknown(target, "p")
     assert (caught.value.errno, caught.value.position) == (1451, "p")

@@ -120,5 +120,5 @@ def test_a_task_that_does_not_see_the_log_says_what_every_executor_has_to_see(tm
     (piece, *_) = Walk(Options.parse({"path": str(tmp_path)})).to()
     with pytest.raises(SourceError, match="No such file") as refused:
         changes_of(replace(piece, path=str(tmp_path / "elsewhere" / piece.log_name)))
-    assert "every executor must see the logs under this path" in refused.value.hint
-    assert "a live server under option spool" in refused.value.hint
+    assert "make the logs available under this path on every executor" in refused.value.hint
+    assert "for a live server: the folder of option spool" in refused.value.hint

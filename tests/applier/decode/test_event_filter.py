@@ -128,7 +128,7 @@ def test_a_table_map_without_room_for_its_names_stops() -> None:
     number = int(np.flatnonzero(run.types == EventType.TABLE_MAP)[0])
     data = run.data.copy()
     data[int(run.starts[number]) + 27] = 255
-    with pytest.raises(BinlogFormatError, match="names run past"):
+    with pytest.raises(BinlogFormatError, match="names of a TABLE_MAP exceed"):
         filtered(replace(run, data=data), ReplicationFilter(do_db=("other",)))
 
 

@@ -48,7 +48,7 @@ def test_origins_are_taken_in_the_order_of_the_design(tmp_path: Path, javas: dic
 
 
 def test_an_option_of_ours_that_does_not_work_is_an_error_not_a_fallback(tmp_path: Path, javas: dict[str, str]) -> None:
-    with pytest.raises(ConfigError, match="--java-home .*/nowhere: holds no working bin/java"):
+    with pytest.raises(ConfigError, match="--java-home .*/nowhere: has no working bin/java"):
         find_java(str(tmp_path / "nowhere"), tmp_path / "shim", javas)
     old = make_java(tmp_path / "old", "11.0.20")
     with pytest.raises(
@@ -56,7 +56,7 @@ def test_an_option_of_ours_that_does_not_work_is_an_error_not_a_fallback(tmp_pat
     ) as caught:
         find_java("", tmp_path / "shim", {**javas, "RPLCTL_JAVA_HOME": str(old)})
     assert caught.value.exit_code == 78
-    assert caught.value.hint == "rplctl doctor"
+    assert caught.value.hint == "to list every Java, run: rplctl doctor"
 
 
 def test_a_java_home_meant_for_others_is_passed_over_when_too_old(tmp_path: Path, javas: dict[str, str]) -> None:
