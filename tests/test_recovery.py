@@ -391,7 +391,7 @@ def test_a_log_amid_others_that_says_no_more_where_it_begins_is_not_passed_over(
     path = channel.datadir / "relay-bin.000002"
     os.truncate(path, read_start(byte_view(path.read_bytes())).first_event_end)
     reader = RelayLogReader(channel)
-    with pytest.raises(RelayLogError, match="begins at an unknown place"):
+    with pytest.raises(RelayLogError, match="begins at an unknown position"):
         reader.open(AT_FIRST)
     assert reader.open(executed(source.ends[0]))
     with pytest.raises(RelayLogError, match="does not say where it begins"):

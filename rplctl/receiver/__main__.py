@@ -1,6 +1,7 @@
-"""`python -m rplctl.receiver DATADIR CHANNEL`: the process of `rplctl start`, or
-`python -m rplctl.receiver DATADIR --shared FOLDER CHANNELS-JSON` by `rplctl start --shared-session`. Notes and errors
-go to stderr.
+"""The receiver process, which writes notes and errors to stderr.
+
+`rplctl start` runs `python -m rplctl.receiver DATADIR CHANNEL`, and `rplctl start --shared-session` runs `python -m
+rplctl.receiver DATADIR --shared FOLDER CHANNELS-JSON`.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from rplctl.log_file import log_on_stderr
 from rplctl.own_process import collect_seldom, serve_many_threads
 
 LINE = "%(asctime)s [%(levelname)s] %(name)s: %(message)s"
-SHARED = "--shared"  # no channel's name: that is refused as an option long before
+SHARED = "--shared"  # never a channel's name: the command line refuses such a name
 
 
 def main(arguments: list[str]) -> int:
-    """Exit code: 0 after SIGTERM, else that of the error (errors.py)."""
+    """Run the process, and return the exit code: 0 after SIGTERM, else that of the error (errors.py)."""
     collect_seldom()
     from rplctl.receiver.receiver import Receiver
     from rplctl.receiver.reporter import log_error

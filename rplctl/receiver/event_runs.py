@@ -1,9 +1,10 @@
-"""Kernels over one batch of events: how far it can be appended as it is, and where that leaves the source position.
+"""Kernels over one batch of events: how many can be appended unchanged, and the source position after them.
 
-Position rule (64-bit, ours; the header's field is 32-bit): an event with end_log_pos moves to the smallest position
-not before the current one with those low 32 bits; one without it, unless artificial, moves by its length (MariaDB >=
-11.4 in a group). ROTATE, FORMAT_DESCRIPTION and heartbeats end a run: the receiver looks at those itself. A GTID_LIST,
-which says what was logged before a log of the source, is left out: mariadb-binlog refuses one amid a file.
+Position rule (64-bit, ours; the header's field has 32 bits): an event with end_log_pos moves the position to the
+smallest one, not before the current one, with the same low 32 bits. An event without end_log_pos moves it by its length
+(MariaDB >= 11.4 in a group), unless it is artificial. ROTATE, FORMAT_DESCRIPTION and heartbeats end a run, because the
+receiver handles them itself. A GTID_LIST, which says which GTIDs were logged before a log of the source, is dropped:
+mariadb-binlog refuses one in the middle of a file.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from rplctl.event.jit import kernel
 from rplctl.event.types import EventType
 from rplctl.source.base import Bytes, EventBatch, Offsets
 
-# Plain numbers: a kernel compiles them as constants.
+# Plain numbers, which a kernel compiles as constants.
 _STOP: Final = int(EventType.STOP)
 _ROTATE: Final = int(EventType.ROTATE)
 _DESCRIPTION: Final = int(EventType.FORMAT_DESCRIPTION)
@@ -31,8 +32,10 @@ _GTID_LIST: Final = int(EventType.GTID_LIST)
 
 
 class EventFilter:
-    """The filter of events that the relay log leaves out: events of some servers (us, IGNORE_SERVER_IDS), and of
-    domains in MariaDB's domain lists. `skipping`: inside a group of a domain that is left out.
+    """A filter for events that the relay log does not get.
+
+    These are events of some servers (this one, IGNORE_SERVER_IDS), and of domains that MariaDB's domain lists exclude.
+    `skipping`: the current group is of an excluded domain.
     """
 
     def __init__(self, servers: Sequence[int], do_domains: Sequence[int] = (), ignored: Sequence[int] = ()) -> None:
@@ -43,17 +46,17 @@ class EventFilter:
 
 @dataclass(frozen=True, slots=True)
 class AppendedRun:
-    """Events `first … stop - 1` of a batch; `data` is what is left of them to append."""
+    """A run of events `first … stop - 1` of a batch; `data` has the kept ones."""
 
     stop: int
-    position: int  # source position behind the run
+    position: int  # source position after the run
     data: Bytes
-    kept: int  # events in `data`
-    ends_dropped: bool  # the last event was left out
+    kept: int  # number of events in `data`
+    ends_dropped: bool  # True if the last event was dropped
 
 
 def next_run(batch: EventBatch, first: int, position: int, events: EventFilter) -> AppendedRun:
-    """From event `first` up to the next ROTATE, FORMAT_DESCRIPTION or heartbeat, or to the end of the batch."""
+    """Return the run from event `first` to the next ROTATE, FORMAT_DESCRIPTION or heartbeat, or to the batch's end."""
     keep = np.empty(len(batch) - first, np.uint8)
     stop, position, dropped, skipping = _run(
         batch.data,
@@ -76,14 +79,14 @@ def next_run(batch: EventBatch, first: int, position: int, events: EventFilter) 
 
 
 def _kept(data: Bytes, keep: Bytes, offsets: Offsets) -> Bytes:
-    """The events of which `keep` is 1; a mask of their bytes would be as large as they are."""
+    """Return the events whose value in `keep` is 1. A mask of their bytes would be as large as the events."""
     turns = np.flatnonzero(np.diff(keep, prepend=0, append=0))  # 0 → 1 and 1 → 0 by turns
     pieces = [data[offsets[a] : offsets[b]] for a, b in turns.reshape(-1, 2).tolist()]
     return np.concatenate(pieces) if len(pieces) > 1 else (pieces or [data[:0]])[0]
 
 
 def follow(position: int, end_log_pos: int, event_length: int, *, artificial: bool) -> int:
-    """The position rule for one event."""
+    """Apply the position rule to one event, and return the new position."""
     if end_log_pos:
         return int(_advance(position, end_log_pos))
     return position if artificial else position + event_length

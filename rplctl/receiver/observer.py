@@ -1,9 +1,8 @@
-"""Observations of the receiver in addition to its stream: its source's clock, end and purging, and the fill rate of its
-own disk.
+"""Observations of the receiver apart from its stream: the source's clock, end and purging, and its own disk.
 
-A session of its own asks the source, for a moment each `source_poll` seconds; an account that may not see the logs is
-asked again an hour later. Invariant: nothing here ends the receiver, and nothing starts from what it finds: it is news
-for `show-status`, `check` and `metrics`.
+Every `source_poll` seconds a short session of its own queries the source. If its account may not see the logs, the next
+poll is an hour later. Invariant: an observation never ends the receiver and never triggers an action; the values are
+only shown by `show-status`, `check` and `metrics`.
 """
 
 from __future__ import annotations
@@ -28,14 +27,14 @@ from rplctl.status import ThreadStatus
 
 TICK_S: Final = 5.0
 REFUSED_S: Final = 3600.0
-_LOOKS: Final = 60  # of the disk: five minutes
+_LOOKS: Final = 60  # measurements of the disk: five minutes
 _IN_SIGHT_S: Final = 30 * 86400.0
-_LEAST_S: Final = 20.0  # two looks that are nearer say little
+_LEAST_S: Final = 20.0  # between two measurements, for a meaningful rate
 log = logging.getLogger("rplctl.receiver")
 
 
 class Observer:
-    """The observer of one receiver's run; `info` is that of the last connection."""
+    """The observer of one receiver's run. `info`: the MasterInfo of the last connection."""
 
     def __init__(self, config: Config, channel: Channel, ended: threading.Event) -> None:
         self._config, self._channel, self._ended = config, channel, ended
@@ -45,18 +44,21 @@ class Observer:
         self.info = MasterInfo()
 
     def run(self, status_of: ThreadStatus) -> None:
-        """Until the receiver ends; fills fields of its status."""
+        """Fill fields of the receiver's status until the receiver ends."""
         while not self._ended.wait(TICK_S):
             try:
                 status_of.relay_disk_full_at = self._disk_full_at()
                 if status_of.connected and self._config.source_poll and time.monotonic() >= self._next:
                     self._look(status_of)
-            except (RplError, OSError, ValueError, LookupError, TypeError) as error:  # a source may say anything
+            except (RplError, OSError, ValueError, LookupError, TypeError) as error:  # a source may send any value
                 self._next = time.monotonic() + REFUSED_S
-                log.info("the source is not looked at for an hour: %s", error)
+                log.info("the source is not polled for an hour: %s", error)
 
     def _disk_full_at(self) -> float:
-        """At the rate of the last minutes, Unix seconds; 0: not in sight, or the receiver stops before."""
+        """Return when the disk will be full at the rate of the last minutes, in Unix seconds.
+
+        0 if this is far away, or if the receiver stops before.
+        """
         space, now = relay_log_space(self._channel), time.monotonic()
         self._space.append((now, space))
         then, before = self._space[0]

@@ -1,9 +1,8 @@
-"""One connection's work: batches of events into the relay log, and the source position that goes with it
-(`queue_event`).
+"""The work of one connection: writes batches of events to the relay log, and their source position (`queue_event`).
 
-Invariants: bytes are appended as they came (but left-out events, and heartbeats, which are no events of the log);
-every event's checksum is verified before it is appended; the position is that behind the last event appended or left
-out.
+Invariants: events are appended unchanged, except that excluded events and heartbeats, which are not events of the log,
+are dropped; every event's checksum is verified before it is appended; the position is that after the last event that
+was appended or dropped.
 """
 
 from __future__ import annotations
@@ -42,13 +41,13 @@ _ROTATE_FIXED: Final = 8
 _CONTROL: Final = frozenset(
     {EventType.ROTATE, EventType.FORMAT_DESCRIPTION, EventType.HEARTBEAT, EventType.HEARTBEAT_V2}
 )
-SILENT_S: Final = 0.05  # a source that sent nothing for so long pauses: what is read of it is told
-# no transaction is open behind these: where one is left out, the relay log may say how far the source is
+SILENT_S: Final = 0.05  # a source that sends nothing for so long pauses: the status file then shows the events read
+# No transaction is open after these events: if one is dropped, the relay log may get the source's position.
 _AT_AN_END: Final = frozenset({EventType.XID, EventType.XA_PREPARE, EventType.TRANSACTION_PAYLOAD, EventType.GTID_LIST})
 
 
 class Pull:
-    """Queues what one stream brings. `append_to` says where: None = a new relay log, else after recovery's end."""
+    """Queues the events of one stream, in a new relay log or after the end that recovery has found."""
 
     def __init__(self, config: Config, channel: Channel, replica: ReplicaIdentity, reporter: Reporter) -> None:
         self._config = config
@@ -57,10 +56,10 @@ class Pull:
         self._reporter = reporter
         self._writer = RelayLogWriter(channel, config, replica.server_id)
         self._position = BinlogPosition("", 0)
-        self._algorithm = 1  # checksums: 1 CRC32, 0 none
+        self._algorithm = 1  # checksums: 1 = CRC32, 0 = none
         self._is_open = False
-        self._zone: SystemZone | None = None  # of the source, if it is another one than was noted
-        self._left_out = False  # the position is past left-out events that the relay log does not know of
+        self._zone: SystemZone | None = None  # the source's time zone, if it differs from the recorded one
+        self._left_out = False  # the position is past dropped events that the relay log does not show yet
         self.transactions = 0
 
     def begin(
@@ -72,9 +71,9 @@ class Pull:
         *,
         resume: bool,
     ) -> None:
-        """Before the first batch: remember the source (the wrong-server guard) and where the relay log goes on."""
+        """Prepare for the first batch: record the source (the wrong-server guard), and where the relay log goes on."""
         known = replace(info, uuid=source.uuid, master_server_id=source.server_id)
-        if known != info:  # before the first event: a kill does not forget which server the relay logs are of
+        if known != info:  # before the first event, so that a kill does not lose the source of the relay logs
             repository.flush(known, force=True)
         self._flusher = MasterInfoFlusher(repository, known)
         own = () if self._config.replicate_same_server_id else (self._server_id,)
@@ -112,14 +111,14 @@ class Pull:
         self._reporter.received(self._position, self._gtids, _last_timestamp(batch), self._writer.end)
 
     def rotate(self) -> None:
-        """Begin the next relay log (size, FLUSH RELAY LOGS, space limit); REQ-3 (i): MasterInfo is written."""
+        """Begin the next relay log (size, FLUSH RELAY LOGS, space limit), and write MasterInfo (REQ-3 (i))."""
         if self._is_open:
-            with self._flusher.guard():  # an unfinished transaction moves: the coordinates in MasterInfo must follow
+            with self._flusher.guard():  # an unfinished transaction moves, and MasterInfo must change with it
                 self._writer.rotate()
                 self._flusher.force(self._position, self._writer)
 
     def finish(self, *, flush: bool) -> None:
-        """The end of the connection; with `flush` relay log and MasterInfo are made durable (REQ-3 (iii))."""
+        """End the connection. `flush`: make the relay log and MasterInfo durable (REQ-3 (iii))."""
         if self._is_open:
             self._is_open = False
             try:
@@ -129,14 +128,17 @@ class Pull:
                 self._writer.close()
 
     def is_over_space_limit(self) -> bool:
-        """Never while the applier stands still for rows of a copy: it would wait for us, and we for it."""
+        """True if the relay logs exceed their limit.
+
+        False while the applier waits for rows of a copy: applier and receiver would wait for each other.
+        """
         limit = self._config.relay_log_space_limit
         if not limit or relay_log_space(self._channel) <= limit:
             return False
         return not any(self._channel.clone_folder.glob("*/claim.json"))
 
     def holds_all_space(self) -> bool:
-        """True when only the open relay log is left: waiting longer would wait for ourselves."""
+        """True if only the open relay log is left: purging can free no more space."""
         return RelayLogIndex(self._channel).names() == [self._writer.end.log_name]
 
     def _verify(self, batch: EventBatch) -> None:
@@ -146,17 +148,21 @@ class Pull:
                 "Replication event checksum verification failed while reading from network.",
                 errno=er.NETWORK_READ_EVENT_CHECKSUM_FAILURE,
                 position=str(self._position),
-                hint="rplctl start; if it comes again, the source's binary log is damaged there",
+                hint="to read the event again, run: rplctl start\nIf the error comes again, the source's binary log is "
+                "damaged at this position",
             )
 
     def _up_to_limit(self, batch: EventBatch, first: int) -> EventBatch:
-        """The batch up to where the relay log is full: a batch is megabytes, max_relay_log_size may be less."""
+        """Return the batch up to the event that fills the relay log: a batch may be larger than max_relay_log_size."""
         limit = int(batch.offsets[first]) + self._writer.room
         stop = max(first + 1, int(np.searchsorted(batch.offsets, limit, side="right")) - 1)
         return batch if stop >= len(batch) else EventBatch(batch.data, batch.offsets[: stop + 1])
 
     def _queue(self, batch: EventBatch, first: int) -> tuple[int, int]:
-        """Append the run of plain events from `first` on; (next event, events appended)."""
+        """Append the run of plain events from `first` on.
+
+        Return (number of the next event, number of appended events).
+        """
         if not self._is_open:
             raise SourceError(
                 "the source sent events before their FORMAT_DESCRIPTION", errno=er.SLAVE_RELAY_LOG_WRITE_FAILURE
@@ -173,7 +179,7 @@ class Pull:
         return run.stop, appended
 
     def _control(self, event: bytes) -> int:
-        """One ROTATE, FORMAT_DESCRIPTION or heartbeat; events appended for it."""
+        """Handle one ROTATE, FORMAT_DESCRIPTION or heartbeat, and return the number of appended events."""
         header = parse_header(event)
         if header.type_code == EventType.ROTATE:
             return self._rotate_event(event, header)
@@ -184,7 +190,7 @@ class Pull:
     def _rotate_event(self, event: bytes, header: EventHeader) -> int:
         end = len(event) - (CHECKSUM_LENGTH if self._algorithm else 0)
         given = event[HEADER_LENGTH + _ROTATE_FIXED : end]
-        name = given.decode("utf-8", "surrogateescape")  # what is no UTF-8 could not be asked for again
+        name = given.decode("utf-8", "surrogateescape")  # a name that is not UTF-8 could not be requested again
         position = int.from_bytes(event[HEADER_LENGTH : HEADER_LENGTH + _ROTATE_FIXED], "little")
         if not name.isprintable() or not is_log_name(name) or not can_begin_at(position):
             raise SourceError(
@@ -196,7 +202,7 @@ class Pull:
         begins_log = name != self._position.log_name
         self._position = BinlogPosition(name, position)
         if not self._is_open:
-            return 0  # the new relay log begins with it
+            return 0  # the new relay log begins with this position
         self._writer.append(event, 1)
         if begins_log:
             self._flusher.force(self._position, self._writer)
@@ -232,8 +238,9 @@ class Pull:
         self._flusher.force(self._position, self._writer)
 
     def _open_new(self, format_description: bytes) -> None:
-        """It begins where the one before it ended, even if another source goes on elsewhere: no reader misses a file
-        in between, or takes one source's position for another's.
+        """Begin a new relay log at the end of the one before it, even if the source continues at another position.
+
+        This way no reader misses a file in between, or takes a position of one source for that of another.
         """
         begins = self._continues_at if self._continues_at.log_name else self._position
         self._writer.open_new(begins, format_description)
@@ -245,7 +252,10 @@ class Pull:
             SourceZones(self._channel, self._config).note(name, self._zone, names[0] if names else name)
 
     def _heartbeat(self, header: EventHeader) -> int:
-        """Nothing more to send. When it is ahead of us, events were left out there: the relay log is told."""
+        """Handle a heartbeat: the source has no more events.
+
+        If its position is higher, events were skipped before it.
+        """
         self._reporter.heartbeat()
         ahead = (header.end_log_pos - self._position.log_pos) & 0xFFFFFFFF
         if header.end_log_pos and 0 < ahead < 1 << 31:
@@ -256,14 +266,17 @@ class Pull:
         return 0
 
     def _mark_position(self) -> int:
-        """An artificial ROTATE to here: executed position and recovery follow past events that were left out."""
+        """Append an artificial ROTATE to the current position, so that the executed position passes dropped events."""
         self._writer.append(artificial_rotate(self._server_id, self._position, self._algorithm), 1)
         self._left_out = False
         return 1
 
 
 def _last_timestamp(batch: EventBatch) -> int:
-    """By the source's clock; 0 where a control event ends the batch: it may have the time at which a log began."""
+    """Return the time of the last event by the source's clock; 0 if it is a control event.
+
+    A control event may have the time at which its log began.
+    """
     last = int(batch.offsets[-2])
     if int(batch.data[last + 4]) in _CONTROL:
         return 0
@@ -271,13 +284,12 @@ def _last_timestamp(batch: EventBatch) -> int:
 
 
 class MasterInfoFlusher:
-    """When MasterInfo is written (WL#2775 REQ-3): on relay log rotation, at the source's next log, on stop, and every
-    `sync_master_info` events.
+    """Decides when MasterInfo is written (WL#2775 REQ-3): on rotation, stop, and every `sync_master_info` events.
 
-    FILE takes every position at once into the operating system's cache and fsyncs by the period; TABLE is not touched
-    before the period is reached; with period 0 only rotation of either log, CHANGE MASTER and stop write it. The
-    repository keeps the count (it knows its kind); this says when and with what. Invariant: a forced flush follows the
-    sync of the relay log that it describes.
+    The rotation is that of the relay log or of the source's log. A FILE takes every position at once into the operating
+    system's cache and is synced by the period; a TABLE is only written when the period is reached. With period 0 only
+    rotation, CHANGE MASTER and stop write it. The repository counts the events, because it knows its kind. Invariant: a
+    forced flush follows the sync of the relay log that it describes.
     """
 
     def __init__(self, repository: InfoRepository[MasterInfo], info: MasterInfo) -> None:
@@ -286,12 +298,12 @@ class MasterInfoFlusher:
         self.guard = repository.guard  # the channel's data lock (WL#9452)
 
     def after_events(self, position: BinlogPosition, writer: RelayLogWriter, events: int) -> None:
-        """Events up to `position` are in the relay log."""
+        """Record that the events before `position` are in the relay log."""
         self._describe(position, writer)
         self._repository.flush(self.info, force=False, events=events)
 
     def force(self, position: BinlogPosition, writer: RelayLogWriter) -> None:
-        """Rotation, stop, a new connection: relay log first, then the record (WL#2775 REQ-3)."""
+        """Sync the relay log first, then write the record (WL#2775 REQ-3): for rotation, stop, or a new connection."""
         writer.sync()
         self._describe(position, writer)
         crash_point("crash_before_flush_master_info")
@@ -307,18 +319,19 @@ class MasterInfoFlusher:
 
 
 def known_log(info: MasterInfo, recovered: RecoveryResult) -> bytes:
-    """FORMAT_DESCRIPTION of the source's log that the next event is in; b'' when it is not known or does not matter.
+    """Return the FORMAT_DESCRIPTION of the source's log that has the next event; b'' if it is unknown or not needed.
 
-    A log is known by when it was begun: RESET MASTER begins the names anew. A position beyond the new log's end the
-    source refuses itself (1236); one within it would be read on from, silently, in the middle of other transactions.
-    The timestamp (resolution: a second) is asked by position only, and only when the relay log ends whole, there.
+    The time at which a log began identifies the log, because RESET MASTER reuses the names. The source itself refuses a
+    position after the new log's end (1236), but it would silently continue from a position inside it, in the middle of
+    other transactions. The time (resolution: a second) is compared only without GTIDs, and only if the relay log ends
+    with a complete transaction at the position.
     """
     by_gtid = info.enabled_auto_position or info.using_gtid != 0
     return b"" if by_gtid or recovered.needs_new_relay_log else recovered.format_description
 
 
 def refuse_log_begun_anew(known: bytes, sent: bytes, position: BinlogPosition) -> None:
-    """Raises SourceError 1236 when the log that is sent from `position` on was not begun when the known one was."""
+    """Raise SourceError 1236 if the log that is sent from `position` on began at another time than the known one."""
     if not known or position.log_pos <= FIRST_EVENT_POSITION:
         return
     if parse_header(known).timestamp == parse_header(sent).timestamp:

@@ -1,10 +1,10 @@
-"""The receiver of one channel: recover, connect, pull, reconnect; until it is told to stop or an error is final.
+"""The receiver of one channel: recover, connect, pull, reconnect; until it is stopped or an error is final.
 
-Invariants: only the holder of the channel's receiver lock writes its relay log; every connection begins with relay
-log recovery (design D7), so a transaction that a broken connection cut in two is fetched again whole; MasterInfo
-never says more than the relay log holds; a new MasterInfo, which names the end of the relay log that it was flushed
-with, becomes visible under the channel's data lock only (WL#9452 F-2.5). Errors carry MySQL's number and go into the
-status file before they leave `run` (WL#4621, WL#2775), also those that nobody foresaw.
+Invariants: only the holder of the channel's receiver lock writes its relay log; every connection begins with relay log
+recovery (design D7), so a transaction that a broken connection has cut is fetched again completely; MasterInfo is never
+ahead of the relay log; a new MasterInfo, which names the end of the relay log that it was flushed with, becomes visible
+only under the channel's data lock (WL#9452 F-2.5). Errors have MySQL's number and are in the status file before they
+leave `run` (WL#4621, WL#2775), including unforeseen ones.
 """
 
 from __future__ import annotations
@@ -47,34 +47,35 @@ from rplctl.target import open_engine
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-TICK_S: Final = 0.2  # how soon a signal is heeded
-QUIET_S: Final = 1.0  # between looks of one whose source sends nothing; STOP ends its wait
-TARGET_PAUSE_S: Final = 1.0  # between attempts while the target, which holds our records, is away
+TICK_S: Final = 0.2  # most seconds until a signal takes effect
+QUIET_S: Final = 1.0  # between checks while the source sends nothing; STOP ends the wait
+TARGET_PAUSE_S: Final = 1.0  # between attempts while the target, which stores the repositories, is unreachable
 COPY_POLL_S: Final = 0.5
-_MOST_WORDS: Final = 500  # of an unforeseen error: what a server sent may be in it
+_MOST_WORDS: Final = 500  # characters of an unforeseen error, which may contain data from a server
 log = logging.getLogger("rplctl.receiver")
 
 
 class _StopWhileConnecting(BaseException):
-    """Raised by the signal itself: neither a source that does not answer, for the net timeout, nor a hundred thousand
-    GTIDs to ask it for must hold up STOP.
-    """
+    """Raised by the signal handler, so that STOP waits neither for a silent source nor for a long GTID request."""
 
 
 class Receiver:
-    """One run of a channel's receiver; `run` returns on SIGTERM or SIGINT and raises RplError, only that, otherwise."""
+    """One run of a channel's receiver.
+
+    `run` returns on SIGTERM or SIGINT; otherwise it raises RplError, and only that.
+    """
 
     def __init__(self, config: Config, channel: Channel, *, is_alone: bool = True) -> None:
         self._config = config
         self._channel = channel
-        self._is_alone = is_alone  # in its process
+        self._is_alone = is_alone  # True if its process serves only this channel
         self._stopping = False
         self._ended = threading.Event()
         self._flush_logs = False
         self._interruption = Interruption()
         self._connecting = False
         self._connections = 0
-        self._worked = False  # the last connection brought something, or stood for a while
+        self._worked = False  # the last connection received transactions, or lasted for a while
         self._opened_engine: Engine | None = None
         self._reporter = Reporter(channel, config)
         self._observer = Observer(config, channel, self._ended)
@@ -83,7 +84,7 @@ class Receiver:
         self._relay_log_info = open_relay_log_info(config, channel, self._engine)
 
     def run(self) -> None:
-        """Until SIGTERM, SIGINT or `stop`; SIGHUP flushes logs."""
+        """Receive until SIGTERM, SIGINT or `stop`. SIGHUP flushes logs."""
         numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
         with hold_lock(self._channel, "receiver"), self._reporter.begin(), signals_to(self._on_signal, *numbers):
             copying = threading.Thread(target=self._copy, name="rplctl-cloner", daemon=True)
@@ -91,7 +92,7 @@ class Receiver:
             observing = threading.Thread(target=self._observer.run, args=(status,), name="rplctl-observer", daemon=True)
             try:
                 watch(self._channel.run_folder, beside_others=not self._is_alone)
-                if not is_compiled():  # the first on a machine compiles for all; any other loads what it runs
+                if not is_compiled():  # the first process on a machine compiles the kernels for all others
                     from rplctl.demo.warm_up import warm_up
 
                     warm_up()
@@ -101,7 +102,7 @@ class Receiver:
             except RplError as error:
                 self._reporter.failed(error)
                 raise
-            except Exception as error:  # the thread boundary: no error ends the receiver unseen
+            except Exception as error:  # the thread boundary: every error that ends the receiver is reported
                 failure = self._unexpected(error)
                 self._reporter.failed(failure)
                 raise failure from error
@@ -110,7 +111,7 @@ class Receiver:
                 self._reporter.stopped()
 
     def _copy(self) -> None:
-        """The reading end of `rplctl clone`, from when there is something to copy: most channels never load it."""
+        """Run the cloner (`rplctl clone`) once there is something to copy; most channels never load it."""
         while not self._ended.wait(COPY_POLL_S):
             if self._channel.clone_plan.exists():
                 from rplctl.clone.cloner import Cloner
@@ -118,12 +119,12 @@ class Receiver:
                 Cloner(self._config, self._channel, self._ended).run()
 
     def _unexpected(self, error: Exception) -> RplError:
-        """Return the operator's text for an unforeseen error: its place, and the next action."""
+        """Return the error for the operator after an unforeseen exception, with its position and the next action."""
         status = self._reporter.status
         position = f"{status.read_log_name}:{status.read_log_pos}" if status.read_log_name else ""
         words = f"{type(error).__name__}: {str(error)[:_MOST_WORDS]}"
         return RplError(
-            f"the receiver failed unexpectedly{f' behind {position}' if position else ''}: {words}",
+            f"the receiver failed unexpectedly{f' after {position}' if position else ''}: {words}",
             errno=er.SLAVE_FATAL_ERROR,
             channel=self._channel.name,
             position=position,
@@ -131,7 +132,7 @@ class Receiver:
         )
 
     def stop(self) -> None:
-        """Ask `run` to return at its next tick (SIGTERM does this); what it waits for in a socket ends."""
+        """Make `run` return at its next tick, as SIGTERM does, and end a wait in a socket."""
         self._stopping = True
         self._interruption.now()
 
@@ -140,13 +141,13 @@ class Receiver:
         self._flush_logs = True
 
     def _receive(self) -> None:
-        """Connect again and again as CONNECT_RETRY and RETRY_COUNT say. Raises the error that is final."""
-        attempts = 0  # failed ones since a connection worked
+        """Connect again and again, as CONNECT_RETRY and RETRY_COUNT say. Raises the final error."""
+        attempts = 0  # failed attempts since the last working connection
         info = MasterInfo()
         while not self._stopping:
             self._worked = False
             try:
-                info = self._read_master_info()  # a TABLE in a target that is away may come back, as a source does
+                info = self._read_master_info()  # an unreachable target with a TABLE may come back, as a source does
                 self._session(info)
             except RplError as error:
                 if not error.transient:
@@ -159,15 +160,16 @@ class Receiver:
                 self.pause(self._pause_s(error, info))
 
     def _pause_s(self, error: RplError, info: MasterInfo) -> float:
-        """MySQL's habit: a connection that was lost is tried again at once, one that was refused after a
-        pause. The target is asked again as the applier does.
+        """Return the pause before the next attempt, as in MySQL: none after a lost connection, else CONNECT_RETRY.
+
+        After an error of the target, it is the applier's pause.
         """
         if self._worked:
             return TICK_S
         return TARGET_PAUSE_S if isinstance(error, TargetError) else max(TICK_S, info.connect_retry)
 
     def _session(self, info: MasterInfo) -> None:
-        """One connection, from recovery to its end. Returns when told to stop."""
+        """Serve one connection, from recovery to its end. Returns on STOP."""
         has_applied = self._relay_log_info.exists()
         executed = self._relay_log_info.read() if has_applied else RelayLogInfo()
         is_first = self._connections == 0
@@ -199,7 +201,7 @@ class Receiver:
             intact = False
             raise
         except SourceError:
-            if not self._stopping:  # which ends the connection
+            if not self._stopping:  # STOP itself ends the connection
                 raise
         finally:
             self._worked = pull.transactions > 0 or time.monotonic() - connected_at > STEADY_S
@@ -212,9 +214,9 @@ class Receiver:
     def _connect(
         self, info: MasterInfo, recovered: RecoveryResult, executed: RelayLogInfo
     ) -> tuple[SourceStream, DumpStart, ReplicaIdentity] | None:
-        """None when told to stop before the source has answered."""
+        """Connect to the source; None if STOP came first."""
         try:
-            self._connecting = True  # from here on a signal raises, also between these lines
+            self._connecting = True  # from here on a signal raises an exception, even between these lines
             try:
                 if self._stopping:
                     return None
@@ -236,7 +238,7 @@ class Receiver:
             raise
 
     def _asking(self, start: DumpStart) -> DumpStart:
-        """`start` with the question for the source's SYSTEM time zone, unless the operator has named it."""
+        """Return `start` with a request for the source's SYSTEM time zone, unless the operator has set it."""
         zones = None if self._config.source_time_zone else SourceZones(self._channel, self._config)
         return replace(start, zones=zones)
 
@@ -247,14 +249,14 @@ class Receiver:
         if not pull.is_over_space_limit():
             return
         self._reporter.state("Waiting for the slave SQL thread to free enough relay log space")
-        pull.rotate()  # the applier can purge only what is not written to any more
+        pull.rotate()  # the applier can purge only relay logs that are complete
         while not self._stopping and pull.is_over_space_limit() and not pull.holds_all_space():
             self._reporter.tick()
             time.sleep(TICK_S)
         self._reporter.state(WAITING)
 
     def pause(self, seconds: float) -> None:
-        """Wait before the next attempt to connect; STOP ends it."""
+        """Wait before the next attempt to connect. STOP ends the wait."""
         deadline = time.monotonic() + seconds
         while not self._stopping and time.monotonic() < deadline:
             self._reporter.tick()
@@ -267,12 +269,12 @@ class Receiver:
                 er.BAD_SLAVE_TEXT,
                 errno=er.BAD_SLAVE,
                 channel=self._channel.name,
-                hint="rplctl change-master --master-host …",
+                hint="to set the source, run: rplctl change-master --master-host …",
             )
         return info
 
     def _engine(self) -> Engine:
-        """The target's engine, opened once and only when a repository is a TABLE (design D16)."""
+        """Return the target's engine, which is opened once and only if a repository is a TABLE (design D16)."""
         if self._opened_engine is None:
             self._opened_engine = open_engine(self._config.target_url)
         return self._opened_engine
@@ -288,9 +290,9 @@ class Receiver:
 
 
 def dump_start(info: MasterInfo, recovered: RecoveryResult, executed: RelayLogInfo) -> DumpStart:
-    """Where a connection begins: at recovery's next event, with GTIDs at all that is neither fetched nor applied.
+    """Return the start of a dump: recovery's next event; with GTIDs, all events that are neither fetched nor applied.
 
-    By file and position, by MySQL GTID set (MASTER_AUTO_POSITION) or MariaDB GTID position (MASTER_USE_GTID).
+    It is a file and position, a MySQL GTID set (MASTER_AUTO_POSITION) or a MariaDB GTID position (MASTER_USE_GTID).
     """
     if info.enabled_auto_position:
         fetched = MysqlGtidSet.parse(recovered.retrieved_gtid_set)
@@ -306,7 +308,7 @@ def dump_start(info: MasterInfo, recovered: RecoveryResult, executed: RelayLogIn
 def open_source(
     info: MasterInfo, password: str, start: DumpStart, replica: ReplicaIdentity, config: Config
 ) -> SourceStream:
-    """Connect and ask for everything from `start` on. Raises SourceError; `transient` when another attempt may help."""
+    """Connect and request all events from `start` on. Raises SourceError, `transient` if another attempt may help."""
     if info.master_binlog_dir:
         return FolderStream(Path(info.master_binlog_dir), config.datadir, start)
     return open_stream(info, password, start, replica, config)

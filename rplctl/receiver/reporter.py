@@ -1,5 +1,6 @@
-"""The receiver's status file: what `show-status` prints of it. Written at most five times a second, on every change
-of state, and by its pulse.
+"""The receiver's status file, which `show-status` prints.
+
+It is written on every change of state and periodically, at most five times a second.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from rplctl.source import SourceIdentity
 from rplctl.status import StatusFile, ThreadStatus, read_status
 
 INTERVAL_S: Final = 0.2
-IDLE_S: Final = 5.0  # nothing new was read
+IDLE_S: Final = 5.0  # while nothing new is read
 STARTING: Final = "Starting"
-STEADY_S: Final = 5.0  # a connection that lasted this long is no failed attempt
+STEADY_S: Final = 5.0  # a connection that lasted this long is not a failed attempt
 WAITING: Final = "Waiting for master to send event"
 RECONNECTING: Final = "Reconnecting after a failed master event read"
 _OTHERWISE = "repair the cause of the error, then run: rplctl start"
@@ -33,7 +34,7 @@ def log_error(error: RplError) -> int:
     logging.getLogger("rplctl.receiver").error(
         "%s",
         error.message,
-        exc_info=error.__cause__ if type(error) is RplError and not error.transient else None,  # nobody foresaw it
+        exc_info=error.__cause__ if type(error) is RplError and not error.transient else None,  # an unforeseen error
     )
     return error.exit_code
 
@@ -44,13 +45,13 @@ class Reporter:
         self._incident = Incident(channel, "receiver", config)
         self._connected_at = 0.0  # time.monotonic()
         self._has_connected = False  # in this run
-        self.has_news = False  # what was read is not in the file yet
+        self.has_news = False  # True if the file does not show the last events read
         self._path = channel.status_path("receiver")
         self.status = ThreadStatus()
         self._file = StatusFile(self._path, self.status)
 
     def begin(self) -> AbstractContextManager[None]:
-        """A new run, for the length of the block: what a killed one said last is no news of this one."""
+        """Begin a new run for the length of the block, without the state of an earlier run that was killed."""
         self.status = status = read_status(self._path)
         self._incident.begins(status)
         self._file = StatusFile(self._path, status)
@@ -64,7 +65,10 @@ class Reporter:
         self.has_news = False
 
     def connected(self, identity: SourceIdentity, retrieved: str = "") -> None:
-        """A connection stands: MySQL forgets the last error here. `retrieved`: what the relay log has whole."""
+        """Report a new connection and, as MySQL does, clear the last error.
+
+        `retrieved`: GTIDs of complete transactions.
+        """
         status = self.status
         status.retrieved_gtid_set, status.transfer_timestamp = retrieved, 0
         status.connected, status.is_waiting, status.lost = True, True, 0.0
@@ -77,7 +81,10 @@ class Reporter:
     def received(
         self, position: BinlogPosition, gtids: RetrievedGtids, timestamp: int, relay_end: RelayLogPosition
     ) -> None:
-        """`timestamp`: of the last event, by the source's clock, or 0. `relay_end`: what was received is before it."""
+        """Report received events.
+
+        `timestamp`: of the last event, by the source's clock, or 0. `relay_end`: end of the relay log.
+        """
         self.status.read_timestamp = float(timestamp) or self.status.read_timestamp
         self.status.read_log_name, self.status.read_log_pos = position.log_name, position.log_pos
         self.status.relay_log_name, self.status.relay_log_pos = relay_end.log_name, relay_end.log_pos
@@ -87,7 +94,7 @@ class Reporter:
         self.tick()
 
     def heartbeat(self) -> None:
-        """The source has nothing more: what was read is all until now."""
+        """Note that all events of the source until now are read."""
         self.status.received_heartbeats += 1
         self.status.read_timestamp = time.time() + self.status.clock_difference
 
@@ -103,7 +110,7 @@ class Reporter:
         self.connecting()
 
     def failed(self, error: RplError) -> None:
-        """Final: the way out is told with it, as the applier does."""
+        """Report the final error, with its hint, as the applier does."""
         self._error(error)
         self.status.connected = False
         self.status.last_hint = for_channel(error.hint or _OTHERWISE, self._channel)
@@ -122,7 +129,7 @@ class Reporter:
             self.has_news = False
 
     def silent(self) -> None:
-        """The source sends nothing at the moment: what it sent is shown now, not with what comes next."""
+        """Write the status now, not with the next events, because the source sends nothing at the moment."""
         if self.has_news:
             self.state(self.status.state)
         self.tick()

@@ -1,7 +1,6 @@
-"""`Retrieved_Gtid_Set` / `Gtid_IO_Pos` as it grows: for show-status only; what a connection asks for comes from
-recovery.
+"""`Retrieved_Gtid_Set` / `Gtid_IO_Pos` while it grows, only for show-status; recovery gives the GTIDs for a connection.
 
-Invariant: a GTID counts at the end of its transaction, as in the servers.
+Invariant: as in the servers, a GTID counts at the end of its transaction.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ from rplctl.event.types import GTIDS, EventType
 from rplctl.source import EventBatch
 from rplctl.source.base import Bytes
 
-# by type code: a few events at a time are looked up, for which np.isin takes forty times as long
+# lookup tables by type code: np.isin takes forty times as long for a few events
 _IS_NAMED: Final = np.isin(np.arange(256), sorted(GTIDS - {EventType.ANONYMOUS_GTID}))
 _IS_COUNTED: Final = np.isin(np.arange(256), sorted(GTIDS | {EventType.XID}))
 _NOTHING: Final = np.empty(0, np.uint8)
 
 
 class RetrievedGtids:
-    """GTIDs of the transactions that are here whole, those of recovery included."""
+    """The GTIDs of complete transactions in the relay logs, including those that recovery found."""
 
     def __init__(self, known: str, *, is_mariadb: bool) -> None:
         self._mysql = MysqlGtidSet() if is_mariadb else MysqlGtidSet.parse(known)
@@ -38,18 +37,18 @@ class RetrievedGtids:
 
     @property
     def text(self) -> str:
-        """In the vendor's notation."""
+        """The set in the vendor's notation."""
         return str(self._mysql or self._mariadb)
 
     @property
     def open_since(self) -> int:
-        """The time of the first event of the transaction that is not here whole; 0 if there is none."""
+        """The time of the first event of the incomplete transaction; 0 if there is none."""
         return self._group.timestamp
 
     def add(self, batch: EventBatch, first: int, stop: int, description: FormatDescription) -> int:
-        """Note the GTIDs of events `first … stop - 1`; transactions that begin or end there (anonymous too).
+        """Note the GTIDs of events `first … stop - 1`. Return how many transactions begin or end there (anonymous too).
 
-        Raises BinlogFormatError for a GTID event that is cut short.
+        Raises BinlogFormatError for a truncated GTID event.
         """
         starts = batch.offsets[first:stop]
         named = _named(batch, first, stop, description)
@@ -66,11 +65,11 @@ class RetrievedGtids:
         return int(np.count_nonzero(_IS_COUNTED[batch.data[starts + 4]]))
 
     def add_whole(self, batch: EventBatch, description: FormatDescription) -> None:
-        """Note transactions that are whole, of which the batch holds the GTID events alone. Raises as `add`."""
+        """Note complete transactions, of which the batch has only the GTID events. Raises as `add`."""
         self._count(batch.data, _named(batch, 0, len(batch), description), description)
 
     def cut(self) -> None:
-        """The source's next log begins: what is open there has no end and never counts."""
+        """Begin the source's next log: a transaction that is open has no end, and never counts."""
         self._group.cut()
         self._awaited = _NOTHING
 
@@ -85,7 +84,7 @@ class RetrievedGtids:
 
 
 def _named(batch: EventBatch, first: int, stop: int, description: FormatDescription) -> Ints:
-    """Return where the GTID events among these begin. Raises BinlogFormatError for one that is cut short."""
+    """Return the offsets of the GTID events among these. Raises BinlogFormatError for a truncated one."""
     starts = batch.offsets[first:stop]
     codes = batch.data[starts + 4]
     is_named = _IS_NAMED[codes]

@@ -1,9 +1,9 @@
-"""Compare a source's log with what a channel that asks by GTID has received of it, before it asks for more.
+"""Compares a source's log with the events that a channel with GTIDs has received from it, before a new dump.
 
-After RESET MASTER, or restored without its tail, a server gives the same GTIDs to other transactions, and a dump by
-GTID goes on in them. Its logs have other birth times then, or do not reach the place that was received: each start of a
-server begins a new log. So one more dump asks for that place. The time of birth (resolution: a second) is compared as
-for a channel by position.
+After RESET MASTER, or after a restore without its last transactions, a server gives the same GTIDs to other
+transactions, and a dump by GTID would continue in them. Then its logs began at other times, or do not reach the
+received position, because each start of a server begins a new log. Therefore a second dump requests that position. The
+time at which the log began (resolution: a second) is compared as for a channel without GTIDs.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _NAME: Final = HEADER_LENGTH + 8  # offset of the log's name in a ROTATE
 def refuse_other_history(
     info: MasterInfo, password: str, recovered: RecoveryResult, replica: ReplicaIdentity, config: Config
 ) -> None:
-    """Raises SourceError 1236 when the server that was read last has started a new log.
+    """Raise SourceError 1236 if the server that was read last has started a new log.
 
-    Nothing is compared with another server, whose logs have other names and places, or when the place was purged.
+    Nothing is compared for another server, whose logs have other names and positions, or if the position was purged.
     """
     at, known = recovered.next_event, recovered.format_description
     is_comparable = bool(known) and not recovered.needs_new_relay_log and at.log_pos > FIRST_EVENT_POSITION
@@ -48,7 +48,7 @@ def refuse_other_history(
         if error.errno in (
             er.SLAVE_FATAL_ERROR,
             er.RPL_SLAVE_FATAL_ERROR,
-        ):  # another server; anything else of that number the dump by GTID says
+        ):  # another server; the dump by GTID reports any other error with these numbers
             return
         if error.errno != er.MASTER_FATAL_ERROR_READING_BINLOG:
             raise
@@ -63,7 +63,7 @@ def refuse_other_history(
 def _begin(
     info: MasterInfo, password: str, position: BinlogPosition, replica: ReplicaIdentity, config: Config
 ) -> tuple[str, bytes]:
-    """The name of the log and its FORMAT_DESCRIPTION, as a dump from that position sends them. Raises SourceError."""
+    """Return the name of the log and its FORMAT_DESCRIPTION, from a dump at that position. Raises SourceError."""
     stream = open_stream(info, password, DumpStart(position), replica, config)
     name = position.log_name
     try:

@@ -1,9 +1,9 @@
-"""One process for the receivers of several channels (`start --shared-session`), a thread each.
+"""One process for the receivers of several channels (`start --shared-session`), one thread per channel.
 
-A process of its own costs each receiver 50 MB, a thread a few. Threads share nothing: each channel has its connection,
-lock, status and log as in a process of its own. SIGTERM stops, and SIGHUP makes a new relay log of, those channels that
-name this process in a file (Channel.asked_path), all of them when none does. Invariant: what ends one channel ends no
-other; the process ends with its last channel.
+A process costs each receiver 50 MB, a thread a few. Threads share nothing: each channel has its own connection, lock,
+status and log. SIGTERM stops, and SIGHUP begins a new relay log for, the channels that name this process in a file
+(Channel.asked_path), or all channels if none does. Invariant: the end of one channel ends no other; the process ends
+with its last channel.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ class SharedReceivers:
                         reporter.stopped()
 
     def run(self) -> int:
-        """Until the last channel has ended; the exit code of the first that ended with an error."""
+        """Serve until the last channel has ended.
+
+        Return the exit code of the first channel that ended with an error.
+        """
         threads = [threading.Thread(target=self._serve, args=(channel,)) for channel in self._receivers]
         with (
             signals_to(lambda *_: self.stop(), signal.SIGTERM, signal.SIGINT),
@@ -56,7 +59,7 @@ class SharedReceivers:
                 thread.start()
             for thread in threads:
                 while thread.is_alive():
-                    thread.join(_TICK_S)  # signals are heeded between two steps
+                    thread.join(_TICK_S)  # Python runs signal handlers only between two calls
         return next(iter(self._exit_codes), 0)
 
     def stop(self) -> None:

@@ -1,7 +1,7 @@
 """The rows of SHOW RELAYLOG EVENTS for one file: Log_name, Pos, Event_type, Server_id, End_log_pos, Info.
 
-Names and Info texts are those of the servers (MySQL 9, MariaDB). Pos is the file's offset, End_log_pos the header's own
-32-bit value, which belongs to the source's log (0 in artificial events and inside groups of MariaDB >= 11.4).
+Names and Info texts are those of the servers (MySQL 9, MariaDB). Pos is the offset in the file. End_log_pos is the
+32-bit value in the header, a position in the source's log (0 in artificial events, and in groups of MariaDB >= 11.4).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from rplctl.relay_log.log_file import event_at, intact_lengths_end, mapped_file,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelayLogEvent:
-    """Field names are the columns of SHOW RELAYLOG EVENTS."""
+    """One row. The field names are the columns of SHOW RELAYLOG EVENTS."""
 
     Log_name: str
     Pos: int
@@ -42,16 +42,16 @@ class RelayLogEvent:
 
 
 def events_of(path: Path, offset: int = FIRST_EVENT_POSITION, limit: int | None = None) -> Iterator[RelayLogEvent]:
-    """Whole events from the one at `offset` on, at most `limit`.
+    """Yield complete events from the one at `offset` on, at most `limit`.
 
-    Raises RelayLogError 1220 when no event begins at `offset` or there is no such file, BinlogFormatError for a broken
-    one.
+    Raises RelayLogError 1220 if no event begins at `offset` or the file does not exist, BinlogFormatError if it is
+    damaged.
     """
     if not path.exists():
         raise _wrong(path, "Could not find target log")
     with mapped_file(path) as data:
         start = read_start(data).boundary.offset
-        intact = data[: intact_lengths_end(data, start)]  # what is there now; a torn tail is not listed
+        intact = data[: intact_lengths_end(data, start)]  # a torn tail is not listed
         index = scan_events(intact, start)
         first = int(np.searchsorted(index.offsets, offset))
         if offset > FIRST_EVENT_POSITION and (first > len(index) or int(index.offsets[first]) != offset):
@@ -63,10 +63,10 @@ def events_of(path: Path, offset: int = FIRST_EVENT_POSITION, limit: int | None 
 
 
 def _events(path: Path, offsets: list[int], description: FormatDescription) -> Iterator[RelayLogEvent]:
-    with mapped_file(path) as data:  # held while it is listed: nobody cuts it under us
+    with mapped_file(path) as data:  # the lock keeps the file from being cut during the listing
         for offset in offsets:
             if offset >= len(data):
-                return  # cut since we looked
+                return  # the file was cut before it was locked
             event = event_at(data, offset)
             header = parse_header(event)
             if header.type_code == EventType.FORMAT_DESCRIPTION:
@@ -102,7 +102,7 @@ def _info(event: bytes, description: FormatDescription) -> str:
         return ""
     try:
         parsed = events.parse_event(event, description)
-    except BinlogFormatError as error:  # the list is how an operator finds such an event: it must not end there
+    except BinlogFormatError as error:  # the list must not end here, because an operator uses it to find such an event
         return f"unreadable: {error.message}"
     text = _TEXTS.get(type(parsed))
     return text(parsed) if text else ""
@@ -111,7 +111,7 @@ def _info(event: bytes, description: FormatDescription) -> str:
 def _query(query: Query) -> str:
     try:
         sql = query.sql
-    except BinlogFormatError:  # literals in other charsets
+    except BinlogFormatError:  # literals in other character sets
         sql = query.sql_bytes.decode("utf-8", "backslashreplace")
     use = f"use `{query.database}`; " if query.database and not query.suppress_use else ""
     xid = f" /* xid={query.context.ddl_xid} */" if query.context.ddl_xid else ""

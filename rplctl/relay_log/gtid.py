@@ -1,7 +1,7 @@
-"""Retrieved_Gtid_Set: the GTIDs of the complete transactions in the relay logs; and places found by GTID.
+"""Retrieved_Gtid_Set, the GTIDs of the complete transactions in the relay logs, and positions found by GTID.
 
-MySQL: a set, `uuid[:tag]:1-5:7,…`. MariaDB: the last GTID of each domain, `0-1-5,1-1-8`. Invariant: a transaction that
-recovery cuts off is not in it, so that the source sends it again.
+MySQL: a set, `uuid[:tag]:1-5:7,…`. MariaDB: the last GTID of each domain, `0-1-5,1-1-8`. Invariant: the set does not
+contain a transaction that recovery cuts off, so that the source sends the transaction again.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from rplctl.relay_log.log_file import Boundary, boundary_after, event_at, first_
 
 
 def retrieved_gtids(index: RelayLogIndex, names: Sequence[str], last_size: int) -> str:
-    """GTIDs of all complete transactions in these relay logs (the last one up to `last_size`); '' for none.
+    """Return the GTIDs of all complete transactions in these relay logs; '' if there are none.
 
-    Reads every header in them: asked for only by channels that use GTIDs. Raises BinlogFormatError when a relay log
-    does not begin where the one before it ends.
+    `last_size`: bytes of the last relay log that count. Reads every header, so only channels with GTIDs call this.
+    Raises BinlogFormatError if a relay log does not begin at the end of the one before it.
     """
     mysql, mariadb = MysqlGtidSet(), MariadbGtidState()
     end: Boundary | None = None
@@ -42,9 +42,9 @@ def retrieved_gtids(index: RelayLogIndex, names: Sequence[str], last_size: int) 
 
 
 def find_place_by_gtid(index: RelayLogIndex, executed: str) -> LogPlace | None:
-    """Before the first transaction that is not in `executed`, else the end of the relay log; None without one.
+    """Return the position before the first transaction that is not in `executed`, or the end of the relay log.
 
-    Raises RelayLogError 1594, transient: recovery mends or fetches again what cannot be read or is out of order.
+    None without a relay log. Raises RelayLogError 1594, transient, because recovery repairs damage or fetches again.
     """
     found: LogPlace | None = None
     place: LogPlace | None = None
@@ -65,21 +65,21 @@ def find_place_by_gtid(index: RelayLogIndex, executed: str) -> LogPlace | None:
             f"The executed GTIDs were not found in the relay logs: {error}",
             errno=er.SLAVE_RELAY_LOG_READ_FAILURE,
             channel=index.channel.name,
-            hint="rplctl start --receiver",
+            hint="to fetch the relay logs again, run: rplctl start --receiver",
             transient=True,
         ) from error
     return found or place
 
 
 def _begins_behind(end: Boundary | None, name: str, start: Boundary) -> Boundary:
-    """`start`, where a relay log begins. Raises BinlogFormatError when that is not the end of the one before it."""
+    """Return `start`, where a relay log begins. Raises BinlogFormatError if it is not the end of the one before it."""
     if end is not None and not follows(end.source, start.source):
         raise BinlogFormatError(f"{name} begins at {start.source}, the relay log before it ends at {end.source}")
     return start
 
 
 def _first_not_in(executed: str, data: ByteArray, scan: GroupScan) -> int | None:
-    """Number of the first group with a GTID that is not executed."""
+    """Return the number of the first group with a GTID that is not executed; None if there is none."""
     found, last = gtids_at(data, scan.gtid_offset[scan.gtid_offset >= 0], scan.description_at)
     if not (found or last) or is_executed(str(last or found), executed):
         return None

@@ -1,9 +1,9 @@
-"""The relay log index `relay-bin[-CHAN].index`: which relay logs exist, oldest first.
+"""The relay log index `relay-bin[-CHAN].index`: the list of relay logs, oldest first.
 
-One line a file, `./relay-bin.000001\\n`, as MySQL writes it. Invariant: the index is replaced as a whole, so it is the
-old list or the new one, never a mix; a file is durable before its name is here, and the name is gone before the file.
-Lines that are not ours (another folder, another base name, noise) are passed over, never opened.
-Receiver (appends) and applier (purges) both change it: every change holds the index lock.
+It has one line per file, `./relay-bin.000001\\n`, as in MySQL. Invariant: the index is replaced atomically, so it is
+the old list or the new one, never a mix; a file is durable before its name is in the index, and the name is removed
+before the file. Foreign lines (another folder, another base name, garbage) are skipped, never opened. Receiver
+(appends) and applier (purges) both change the index, so every change holds the index lock.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NUMBER = re.compile("[0-9]{6,10}")
 
 
 def files_by_base(folder: Path) -> dict[str, list[str]]:
-    """Base name → the relay logs of all channels on disk, oldest first. Symbolic links do not count."""
+    """Return base name → the relay logs of all channels on disk, oldest first. Symbolic links do not count."""
     found: dict[str, list[str]] = {}
     with suppress(FileNotFoundError), os.scandir(folder) as entries:
         for entry in entries:
@@ -39,19 +39,19 @@ def files_by_base(folder: Path) -> dict[str, list[str]]:
 
 
 def _base_of(name: str) -> str:
-    """'' for what cannot be the name of a relay log."""
+    """Return the base name; '' if the name cannot be that of a relay log."""
     base, _, number = name.rpartition(".")
     return base if _NUMBER.fullmatch(number) and 0 < int(number) <= MAX_LOG_NUMBER else ""
 
 
 @dataclass(frozen=True, slots=True)
 class RelayLogIndex:
-    """The index of one channel. Nothing is cached: two processes work on it."""
+    """The index of one channel. Nothing is cached, because two processes change it."""
 
     channel: Channel
 
     def names(self) -> list[str]:
-        """Base names in the index, oldest first, without duplicates and foreign lines; [] when there is no index."""
+        """Return the file names in the index, oldest first, without duplicates and foreign lines."""
         return self.names_in(self.read())
 
     def names_in(self, data: bytes) -> list[str]:
@@ -61,11 +61,11 @@ class RelayLogIndex:
         return [name for name in names if name is not None]
 
     def read(self) -> bytes:
-        """The index as it is; empty when there is none."""
+        """Return the bytes of the index; empty if there is none."""
         return read_if_there(self.channel.relay_log_index_path)
 
     def is_canonical(self) -> bool:
-        """True when the stored bytes are exactly what we would write for `names()` in order."""
+        """True if the stored bytes are exactly those that rplctl would write for `names()` in order."""
         data = self.read()
         names = self.names_in(data)
         ordered = sorted(set(names), key=log_number)
@@ -75,34 +75,36 @@ class RelayLogIndex:
         return self.channel.datadir / name
 
     def files(self) -> list[str]:
-        """Base names of the relay logs on disk, whatever the index says, oldest first. Symbolic links do not count."""
+        """Return the names of the relay logs on disk, listed or not, oldest first. Symbolic links do not count."""
         return files_by_base(self.channel.datadir).get(self.channel.relay_log_base, [])
 
     def next_name(self) -> str:
-        """The name after every relay log that is listed or lies in the folder."""
+        """Return the name after those of all relay logs in the index and in the folder."""
         number = max((log_number(name) for name in [*self.names(), *self.files()]), default=0) + 1
         if number > MAX_LOG_NUMBER:
             raise RelayLogError(
-                f"relay log number {number} is too large", channel=self.channel.name, hint="rplctl reset"
+                f"relay log number {number} is too large",
+                channel=self.channel.name,
+                hint="to delete all relay logs and the position, run: rplctl reset",
             )
         return numbered_log_name(self.channel.relay_log_base, number)
 
     def append(self, name: str) -> None:
-        """Add a relay log that exists and is durable. Caller holds the lock."""
+        """Add a relay log that exists and is durable. The caller holds the lock."""
         self.replace([*self.names(), name])
 
     def remove(self, names: Sequence[str]) -> None:
-        """Take names out. Caller holds the lock."""
+        """Remove names. The caller holds the lock."""
         gone = set(names)
         self.replace([name for name in self.names() if name not in gone])
 
     def replace(self, names: Sequence[str]) -> None:
-        """Make the index exactly these names, ordered by number. Caller holds the lock."""
+        """Replace the index by these names, ordered by number. The caller holds the lock."""
         replace_file(self.channel.relay_log_index_path, self._encode(sorted(set(names), key=log_number)))
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Wait for and hold the index lock: short, never across a network call or a scan of a relay log."""
+        """Hold the index lock during the block, which must be short: no network call and no scan of a relay log."""
         private_folder(self.channel.run_folder)
         path = self.channel.lock_path("relay-index")
         with closing_descriptor(open_plain(path, os.O_RDWR | os.O_CREAT, follow=False)) as descriptor:
@@ -110,7 +112,7 @@ class RelayLogIndex:
             yield
 
     def _own_name(self, name: str) -> str | None:
-        """The name when it is `<our base>.<number>`: other channels' bases differ, so theirs never match."""
+        """Return the name if it is `<our base>.<number>`, else None: other channels have other base names."""
         return name if _base_of(name) == self.channel.relay_log_base else None
 
     @staticmethod

@@ -1,7 +1,6 @@
-"""Relay log coordinates from source coordinates, and the checks that coordinates are a transaction end and that relay
-logs follow one another.
+"""Finds relay log coordinates for source coordinates, and checks transaction ends and the order of relay logs.
 
-Invariant: a place found stands between two transactions and carries exactly the source position asked for.
+Invariant: a position that is found is between two transactions, and has exactly the requested source position.
 """
 
 from __future__ import annotations
@@ -37,6 +36,8 @@ from rplctl.relay_log.log_file import (
 
 @dataclass(frozen=True, slots=True)
 class LogPlace:
+    """A position in a relay log, between two transactions."""
+
     log_name: str
     boundary: Boundary
 
@@ -46,7 +47,7 @@ class LogPlace:
 
 
 def boundary_at(path: Path, offset: int) -> Boundary | None:
-    """The boundary at exactly this offset of a file; None when none is (inside a transaction, too far, damaged)."""
+    """Return the boundary at exactly this offset; None if it is in a transaction, past the end, or damaged."""
     try:
         with mapped_file(path) as data:
             if offset > len(data):
@@ -58,9 +59,10 @@ def boundary_at(path: Path, offset: int) -> Boundary | None:
 
 
 def find_place(index: RelayLogIndex, source: BinlogPosition) -> LogPlace | None:
-    """The place with this source position; None when the relay log ends before it (the receiver has to fetch more).
+    """Return the relay log position of this source position; None if the relay log ends before it.
 
-    Raises RelayLogError when the relay logs begin after it, have a hole there, or it is inside a transaction.
+    The receiver then has to fetch more. Raises RelayLogError if the relay logs begin after it or have a gap there, or
+    if it is inside a transaction.
     """
     names = index.names()
     for name in reversed(names):
@@ -69,7 +71,7 @@ def find_place(index: RelayLogIndex, source: BinlogPosition) -> LogPlace | None:
             continue
         place = _find_in_file(index, name, source)
         if place is None and name != names[-1]:
-            raise _unreachable(index, source, f"the relay logs have a hole after {name}")
+            raise _unreachable(index, source, f"the relay logs have a gap after {name}")
         return place
     if names:
         raise _unreachable(index, source, f"the first relay log {names[0]} begins after it")
@@ -79,9 +81,10 @@ def find_place(index: RelayLogIndex, source: BinlogPosition) -> LogPlace | None:
 def first_fetched(
     index: RelayLogIndex, names: Sequence[str], info: RelayLogInfo, *, by_gtid: bool
 ) -> BinlogPosition | None:
-    """Where fetching began, while nothing is applied: the relay log that the applier is to begin with is there, so none
-    is removed, and even if they have changed places the first to be fetched begins before the others. None when it
-    cannot be told.
+    """Return the source position at which fetching began, if nothing is applied yet; None if it cannot be determined.
+
+    No relay log was removed then, because the applier's first relay log still exists. Even if relay logs are out of
+    order, the one that was fetched first begins before the others.
     """
     first = info.relay_log_name or numbered_log_name(index.channel.relay_log_base, 1)
     at_start = info.relay_log_pos <= FIRST_EVENT_POSITION and not (info.master_log_name or info.gtid_executed)
@@ -95,11 +98,10 @@ def first_fetched(
 
 
 def out_of_order(index: RelayLogIndex, names: Sequence[str], *, by_gtid: bool) -> str:
-    """Return the proof that relay logs have changed places: one that does not begin where the one before it ends. ''
-    means that they are in order.
+    """Return the proof that relay logs are out of order, '' if not: one does not begin where the one before it ends.
 
-    By position only a log that begins no later than its predecessor is looked at, which one must where any two have
-    changed places; by GTID, where positions of several sources meet, all are read.
+    Without GTIDs, only a log that begins no later than its predecessor is checked; one must do so if any two are out of
+    order. With GTIDs, positions of several sources occur, so all are read.
     """
     for name, following in pairwise(names):
         start, begins = start_of(index.path(name)), start_of(index.path(following))
@@ -114,15 +116,16 @@ def out_of_order(index: RelayLogIndex, names: Sequence[str], *, by_gtid: bool) -
 
 
 def follows(ends: BinlogPosition, begins: BinlogPosition) -> bool:
-    """True if a relay log that begins at `begins` may follow one that ends at `ends`. A log without a known begin
-    follows no other log: its header is damaged.
+    """True if a relay log that begins at `begins` may follow one that ends at `ends`.
+
+    A log with an unknown begin, whose header is damaged, follows no other log.
     """
     return bool(begins.log_name) and (ends == begins or not ends.log_name)
 
 
 def named(place: BinlogPosition | None) -> str:
     """Return the text of a position for messages."""
-    return str(place) if place is not None and place.log_name else "an unknown place"
+    return str(place) if place is not None and place.log_name else "an unknown position"
 
 
 def _find_in_file(index: RelayLogIndex, name: str, source: BinlogPosition) -> LogPlace | None:
@@ -144,7 +147,7 @@ def _find_in_file(index: RelayLogIndex, name: str, source: BinlogPosition) -> Lo
 
 
 def _first_at_or_after(scan: GroupScan, source: BinlogPosition) -> int | None:
-    """Number of the first group that ends at or after the source position."""
+    """Return the number of the first group that ends at or after the source position."""
     numbers = np.array([log_number(name) for name in scan.log_names], dtype=np.int64)[scan.source_log]
     wanted = log_number(source.log_name)
     reached = (numbers > wanted) | ((numbers == wanted) & (scan.source_end >= source.log_pos))
@@ -154,8 +157,10 @@ def _first_at_or_after(scan: GroupScan, source: BinlogPosition) -> int | None:
 def _boundary_in(
     data: ByteArray, before: Boundary, scan: GroupScan, group: int, source: BinlogPosition
 ) -> Boundary | None:
-    """The boundary behind that group when it ends exactly there; before it when the group only moves positions, or
-    begins there: behind its log's FORMAT_DESCRIPTION, which moves none where it is a relay log's own second event.
+    """Return the boundary of a group at the source position; None if the position is inside the group.
+
+    It is after the group if the group ends exactly there. It is before the group if the group only moves positions, or
+    begins there: after its log's FORMAT_DESCRIPTION, which moves no position as a relay log's second event.
     """
     if scan.source_position(group) == source:
         return boundary_after(data, before, first_groups(scan, group + 1))
@@ -174,7 +179,7 @@ def _begins_at(data: ByteArray, scan: GroupScan, group: int, source: BinlogPosit
 
 
 def _unreachable(index: RelayLogIndex, source: BinlogPosition, why: str) -> RelayLogError:
-    """Transient: the receiver's recovery discards what does not fit and fetches from the executed position again."""
+    """Return a transient error: the receiver's recovery discards unusable relay logs and fetches again."""
     return RelayLogError(
         f"Executed position {source} is not in the relay logs: {why}",
         errno=er.SLAVE_RELAY_LOG_READ_FAILURE,

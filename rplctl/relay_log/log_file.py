@@ -1,18 +1,18 @@
-"""One relay log file as bytes: how it starts, how to walk it transaction by transaction, how to cut its tail.
+"""One relay log file as bytes: its first events, its transactions, and how to cut its tail.
 
-    offset  what
+    offset  content
     0       magic fe 62 69 6e
     4       our own FORMAT_DESCRIPTION (flag 0x40, our server id)
-    then    artificial ROTATE: where in the source's log the file before it ended (64-bit)
+    then    artificial ROTATE: the position in the source's log (64-bit) at which the file before it ended
     then    the source's FORMAT_DESCRIPTION as known then (end_log_pos 0); both may be missing in the very first file
-    then    another ROTATE when the source goes on elsewhere: a dump by GTID, or another source (failover)
+    then    another ROTATE if the source continues elsewhere: a dump by GTID, or another source (failover)
     then    events, byte for byte as the source sent them
 
-None of the first events moves the source position by its end_log_pos: our FORMAT_DESCRIPTION carries the relay log
-flag, the other two are artificial with end_log_pos 0 and `created` 0, as a dump thread sends them amid a log.
+None of the first events moves the source position by its end_log_pos: our FORMAT_DESCRIPTION has the relay log flag,
+the other two are artificial with end_log_pos 0 and `created` 0, as a dump thread sends them in the middle of a log.
 
-Invariant: a mapped file is not cut under the reader (that would be a SIGBUS): a mapping is scanned under a shared
-flock, `cut_file` takes the exclusive one. What was handed out as a complete, intact group is never cut.
+Invariant: a mapped file is never cut while it is read (a SIGBUS): the reader scans a mapping under a shared flock, and
+`cut_file` takes the exclusive one. A complete, intact group that was returned to a reader is never cut.
 """
 
 from __future__ import annotations
@@ -56,17 +56,17 @@ from rplctl.plain_file import closing_descriptor, open_plain
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, can_begin_at, is_log_name
 
 OWN_SERVER_VERSION = "8.0.40-rplctl"
-SCAN_BYTES = 64 << 20  # groups are found in steps, so that their arrays stay small whatever the file's size
+SCAN_BYTES = 64 << 20  # groups are found in steps of so many bytes, so that the arrays stay small
 _ROTATE_FIXED = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Boundary:
-    """A place between two transactions of one file, in both logs."""
+    """A position between two transactions of one file, in both logs."""
 
     offset: int
     source: BinlogPosition
-    format_description: bytes = b""  # the event in force here; b'' at the start of the file
+    format_description: bytes = b""  # the FORMAT_DESCRIPTION event in force; b'' at the start of the file
 
     @property
     def description(self) -> FormatDescription | None:
@@ -74,15 +74,15 @@ class Boundary:
 
     @property
     def source_format_description(self) -> bytes:
-        """The event in force when it is the source's; b'' while only our own was written."""
+        """The event in force if it is the source's; b'' if the file only has our own yet."""
         event = self.format_description
         return b"" if not event or parse_header(event).flags & FLAG_RELAY_LOG else event
 
 
 def relay_log_header(server_id: int, source: BinlogPosition, description: bytes, checksum_algorithm: int) -> bytes:
-    """Magic and first events. `description` is the source's FORMAT_DESCRIPTION event, b'' when it is not known yet.
+    """Return the magic and the first events. `description`: the source's FORMAT_DESCRIPTION event, b'' if unknown.
 
-    Its checksum algorithm wins over `checksum_algorithm`. Raises BinlogFormatError when it is no such event.
+    Its checksum algorithm overrides `checksum_algorithm`. Raises BinlogFormatError if it is not such an event.
     """
     version = OWN_SERVER_VERSION
     if description:
@@ -95,15 +95,15 @@ def relay_log_header(server_id: int, source: BinlogPosition, description: bytes,
 
 
 def artificial_rotate(server_id: int, source: BinlogPosition, checksum_algorithm: int) -> bytes:
-    """A ROTATE event that says: what follows was read at this position of the source's log."""
+    """Return a ROTATE event that gives the position in the source's log of the events after it."""
     return build_rotate(server_id, source.log_name, source.log_pos, checksum_algorithm)
 
 
 @contextmanager
 def mapped_file(path: Path) -> Iterator[ByteArray]:
-    """The file's bytes as they are now, read-only, not to be cut for the length of the block. Raises OSError.
+    """Map the current bytes of the file, read-only; the file is not cut during the block. Raises OSError.
 
-    The array may be kept after the block for complete groups; beyond them only inside it.
+    After the block, the array may still be used for complete groups, but only for these.
     """
     descriptor = open_plain(path, follow=False)
     try:
@@ -117,7 +117,7 @@ def mapped_file(path: Path) -> Iterator[ByteArray]:
 
 
 def cut_file(path: Path, size: int) -> None:
-    """Make the file durable at this shorter size, waiting for readers that scan it. Raises OSError with the path."""
+    """Cut the file to `size` bytes durably, after waiting for readers that scan it. Raises OSError with the path."""
     with naming(path):
         with closing_descriptor(open_plain(path, os.O_RDWR, follow=False)) as descriptor:
             flock(descriptor)
@@ -126,7 +126,7 @@ def cut_file(path: Path, size: int) -> None:
 
 
 def sync_file(path: Path) -> None:
-    """Make durable what is in the file. Raises OSError with the path."""
+    """Make the content of the file durable. Raises OSError with the path."""
     with naming(path):
         with closing_descriptor(open_plain(path, follow=False)) as descriptor:
             sync(descriptor, path.name)
@@ -134,11 +134,11 @@ def sync_file(path: Path) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileStart:
-    """The contents of the first events of a file."""
+    """The values in the first events of a file."""
 
-    source: BinlogPosition  # of the artificial ROTATE; ('', 4) without one
-    checksum_algorithm: int  # of our FORMAT_DESCRIPTION
-    first_event_end: int  # offset behind it: a file of this size holds nothing
+    source: BinlogPosition  # in the artificial ROTATE; ('', 4) without one
+    checksum_algorithm: int  # in our FORMAT_DESCRIPTION
+    first_event_end: int  # offset after our FORMAT_DESCRIPTION: a file of this size has no events of the source
 
     @property
     def boundary(self) -> Boundary:
@@ -146,9 +146,9 @@ class FileStart:
 
 
 def read_start(data: ByteArray) -> FileStart:
-    """Where the file begins in the source's log.
+    """Return the values in the first events of the file.
 
-    Raises BinlogFormatError when the magic or our FORMAT_DESCRIPTION is not whole and intact.
+    Raises BinlogFormatError if the magic or our FORMAT_DESCRIPTION is incomplete or damaged.
     """
     head = bytes(data[: 64 << 10])
     check_magic(head)
@@ -167,9 +167,9 @@ def read_start(data: ByteArray) -> FileStart:
 
 
 def _first_source(head: bytes, at: int, checksum_length: int) -> BinlogPosition:
-    """Where the file before it ended: the first ROTATE; ('', 4) when nothing says so, or nothing that is intact.
+    """Return the source position in the first ROTATE, the end of the file before; ('', 4) without an intact one.
 
-    A dump by GTID goes on from the start of a log, of another source perhaps: further ROTATEs say so.
+    A dump by GTID continues at the start of a log, perhaps of another source. Then more ROTATE events follow.
     """
     if at + HEADER_LENGTH <= len(head):
         header = parse_header(head[at : at + HEADER_LENGTH])
@@ -185,15 +185,16 @@ def _first_source(head: bytes, at: int, checksum_length: int) -> BinlogPosition:
 
 
 def is_of_another_program(intact: ByteArray, start: FileStart) -> bool:
-    """True if an event that is no ROTATE follows the first: our own files have it there, those of servers may not.
-    `intact`: the file up to the last intact event.
+    """True if the second event is not a ROTATE: rplctl's files have one there, those of servers may not.
+
+    `intact`: the file up to its last intact event.
     """
     at = start.first_event_end
     return len(intact) > at and intact[at + 4] != EventType.ROTATE
 
 
 def start_of(path: Path) -> BinlogPosition | None:
-    """Source position at which the file begins; None when the file or its header is missing or damaged."""
+    """Return the source position at which the file begins; None if the file or its header is missing or damaged."""
     try:
         with mapped_file(path) as data:
             return read_start(data).source
@@ -202,7 +203,7 @@ def start_of(path: Path) -> BinlogPosition | None:
 
 
 def walk(data: ByteArray, start: Boundary, step_bytes: int = SCAN_BYTES) -> Iterator[tuple[GroupScan, Boundary]]:
-    """Complete groups from `start` on, in steps, each with the boundary behind it. Raises BinlogFormatError."""
+    """Yield complete groups from `start` on, in steps, each with the boundary after it. Raises BinlogFormatError."""
     at = start
     while True:
         scan = scan_groups(data, at.offset, at.source, step_bytes, at.description)
@@ -213,14 +214,14 @@ def walk(data: ByteArray, start: Boundary, step_bytes: int = SCAN_BYTES) -> Iter
 
 
 def last_boundary(data: ByteArray, start: Boundary) -> Boundary:
-    """The last transaction end. Raises BinlogFormatError."""
+    """Return the last transaction end. Raises BinlogFormatError."""
     for _, boundary in walk(data, start):
         start = boundary
     return start
 
 
 def last_sound_boundary(data: ByteArray, start: Boundary) -> Boundary:
-    """The last transaction end before the first event that cannot be where it is (damage that no checksum shows)."""
+    """Return the last transaction end before the first impossible event, which is damage that no checksum shows."""
     try:
         return last_boundary(data, start)
     except BinlogFormatError as error:
@@ -228,7 +229,7 @@ def last_sound_boundary(data: ByteArray, start: Boundary) -> Boundary:
 
 
 def boundary_after(data: ByteArray, before: Boundary, scan: GroupScan) -> Boundary:
-    """The boundary at `scan.complete_end`: position and format description as the last group leaves them."""
+    """Return the boundary at `scan.complete_end`, with the position and format description after the last group."""
     event = before.format_description
     for offset, _ in new_descriptions(scan):
         event = event_at(data, offset)
@@ -236,18 +237,18 @@ def boundary_after(data: ByteArray, before: Boundary, scan: GroupScan) -> Bounda
 
 
 def new_descriptions(scan: GroupScan) -> list[tuple[int, FormatDescription]]:
-    """(offset, description) of every FORMAT_DESCRIPTION inside the scan's groups, without the one it began with."""
+    """Return (offset, description) of every FORMAT_DESCRIPTION in the scan's groups, without the first one in force."""
     return [(offset, description) for offset, description in scan.descriptions if offset >= FIRST_EVENT_POSITION]
 
 
 def event_at(data: ByteArray, offset: int) -> bytes:
-    """The whole raw event at this offset."""
+    """Return the complete raw event at this offset."""
     length = parse_header(data[offset : offset + HEADER_LENGTH].tobytes()).event_length
     return data[offset : offset + length].tobytes()
 
 
 def first_groups(scan: GroupScan, count: int) -> GroupScan:
-    """The first `count` groups of a scan."""
+    """Return a scan of the first `count` groups."""
     end = int(scan.end[count - 1]) if count else scan.complete_end - int(np.sum(scan.end - scan.start))
     columns = {field.name: getattr(scan, field.name) for field in fields(scan)}
     columns = {name: value[:count] for name, value in columns.items() if isinstance(value, np.ndarray)}
@@ -256,7 +257,7 @@ def first_groups(scan: GroupScan, count: int) -> GroupScan:
 
 
 def intact_lengths_end(data: ByteArray, offset: int) -> int:
-    """Offset behind the last whole event with a possible length, from `offset` on; checksums are not looked at."""
+    """Return the offset after the last complete event with a possible length. Checksums are not verified."""
     return int(_intact_lengths_end(data, offset))
 
 
@@ -272,10 +273,10 @@ def _intact_lengths_end(data: ByteArray, offset: int) -> int:
 
 
 def intact_end(data: ByteArray, offset: int, checksum_algorithm: int) -> int:
-    """Offset behind the last intact event from `offset` on; `checksum_algorithm` is in force there (WL#5493).
+    """Return the offset after the last intact event. `checksum_algorithm` is in force at `offset` (WL#5493).
 
-    An event is intact when its length is possible, it is there to its last byte and, where the format description in
-    force says CRC32, its checksum fits. Nothing here looks at transactions.
+    An event is intact if its length is possible, all its bytes exist and, with CRC32 in the format description in
+    force, its checksum matches. Transactions are not checked.
     """
     end = intact_lengths_end(data, offset)
     for index in scanned(data, offset, end):
@@ -292,7 +293,7 @@ def intact_end(data: ByteArray, offset: int, checksum_algorithm: int) -> int:
 
 
 def scanned(data: ByteArray, offset: int, end: int) -> Iterator[EventIndex]:
-    """The whole events of data[offset:end], some at a time."""
+    """Yield the complete events of data[offset:end], in steps."""
     while offset < end:
         index = scan_events(data[: min(end, offset + SCAN_BYTES)], offset)
         if not len(index):  # one event larger than the step

@@ -1,8 +1,8 @@
-"""Where the relay logs on disk were fetched from, and what was executed when fetching began: `relay_origin.json` in the
-run folder. What follows from it is in useful.py.
+"""The source of the relay logs on disk, and the GTIDs executed when fetching began.
 
-Invariant: the file is written before the first relay log that it describes and before the first one is purged, and it
-goes with the last one. Without it (an older rplctl made the relay logs) nothing is known against them.
+They are in `relay_origin.json` in the run folder, and useful.py uses them. Invariant: the file is written before the
+first relay log that it describes and before the first one is purged, and it is removed with the last one. Without it
+(relay logs of an older rplctl), all relay logs are accepted.
 """
 
 from __future__ import annotations
@@ -20,38 +20,40 @@ from rplctl.plain_file import parsed_json, read_plain
 
 @dataclass(frozen=True, slots=True)
 class RelayOrigin:
+    """The record of the origin."""
+
     place: str  # HOST:PORT, or a folder
-    gtids: str  # executed when fetching began; '' by file and position
-    is_whole: bool  # none of the relay logs that were fetched since then was purged
+    gtids: str  # executed when fetching began; '' for a channel without GTIDs
+    is_whole: bool  # True if no relay log that was fetched since then was purged
 
 
 def note_origin(channel: Channel, master: MasterInfo, gtids: str) -> None:
-    """Record where the first of new relay logs will come from."""
+    """Record the source of new relay logs, before the first of them."""
     private_folder(channel.run_folder)
     _write(channel, RelayOrigin(master.place, gtids, is_whole=True))
 
 
 def move_origin(channel: Channel, master: MasterInfo) -> None:
-    """Record that the relay logs stay useful for a source at another place: CHANGE MASTER has kept them."""
+    """Record that CHANGE MASTER has kept the relay logs for a source with another address."""
     found = read_origin(channel)
     if found is not None and found.place != master.place:
         _write(channel, replace(found, place=master.place))
 
 
 def note_purged(channel: Channel) -> None:
-    """Record that relay logs go because they are applied."""
+    """Record that applied relay logs are purged."""
     found = read_origin(channel)
     if found is not None and found.is_whole:
         _write(channel, replace(found, is_whole=False))
 
 
 def forget_origin(channel: Channel) -> None:
-    """Forget it after the relay logs themselves."""
+    """Remove the record after the relay logs."""
     remove_file(_path(channel))
 
 
 def read_origin(channel: Channel) -> RelayOrigin | None:
-    """Return what is recorded, or None."""
+    """Return the record, or None."""
     try:
         found = parsed_json(read_plain(_path(channel)))
         return RelayOrigin(str(found["place"]), str(found["gtids"]), is_whole=bool(found["is_whole"]))
@@ -60,7 +62,7 @@ def read_origin(channel: Channel) -> RelayOrigin | None:
 
 
 def other_source(channel: Channel, place: str) -> str:
-    """Return that the relay logs are of another source than MasterInfo's at `place`; '' if they are not."""
+    """Return the reason if the relay logs are of another source than MasterInfo's at `place`; '' if not."""
     found = read_origin(channel)
     if found is None or not place or found.place == place:
         return ""

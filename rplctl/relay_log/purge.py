@@ -1,8 +1,8 @@
-"""Removing relay logs that are applied (`relay_log_purge`), or all of them (RESET, CHANGE MASTER).
+"""Removes relay logs that are applied (`relay_log_purge`), or all of them (RESET, CHANGE MASTER).
 
-Crash-safe in the server's way: the names go into a register `relay-bin.~rec~` first, then out of the index, then the
-files are unlinked, then the register. Whoever comes next finishes what it says (`finish_purge`): a kill at any point
-neither leaves a listed file missing for good nor brings a purged one back.
+Crash-safe as in MySQL: the names are first written to a register `relay-bin.~rec~`, then removed from the index, then
+the files are unlinked, then the register is removed. The next process finishes an interrupted purge (`finish_purge`): a
+kill at any point neither leaves a listed file missing nor brings a purged one back.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from rplctl.relay_log.origin import forget_origin, note_purged
 
 
 def purge_applied(channel: Channel, up_to: RelayLogPosition) -> list[str]:
-    """Remove the relay logs before the one that `up_to` is in; the names removed.
+    """Remove the relay logs before the one that `up_to` is in, and return their names.
 
-    Nothing happens when that log is not in the index: its position cannot be trusted then (recovery decides).
+    Nothing is removed if that log is not in the index, because then its position cannot be trusted (recovery decides).
     """
     index = RelayLogIndex(channel)
     if index.names()[:1] == [up_to.log_name]:
@@ -40,9 +40,9 @@ def purge_applied(channel: Channel, up_to: RelayLogPosition) -> list[str]:
 
 
 def purge_all(channel: Channel) -> list[str]:
-    """Remove every relay log of the channel, listed or not; the names removed. The index stays, empty.
+    """Remove every relay log of the channel, listed or not, and return their names. The index becomes empty.
 
-    Numbers begin anew then, so the zones that were noted by number go first: the next connection notes its own.
+    The numbers begin again after this, so the time zones recorded by number are removed first.
     """
     index = RelayLogIndex(channel)
     with index.lock():
@@ -55,13 +55,13 @@ def purge_all(channel: Channel) -> list[str]:
 
 
 def relay_log_space(channel: Channel) -> int:
-    """`Relay_Log_Space`: bytes of all relay logs in the index."""
+    """Return `Relay_Log_Space`: the bytes of all relay logs in the index."""
     index = RelayLogIndex(channel)
     return sum(size_of(index.path(name)) for name in index.names())
 
 
 def purge_names(channel: Channel, names: Sequence[str]) -> None:
-    """Remove these relay logs from index and folder. Caller holds the index lock."""
+    """Remove these relay logs from index and folder. The caller holds the index lock."""
     crash_point("crash_before_purge_logs")
     replace_file(register_path(channel), "".join(f"./{name}\n" for name in names).encode())
     crash_point("crash_purge_before_update_index")
@@ -69,7 +69,7 @@ def purge_names(channel: Channel, names: Sequence[str]) -> None:
 
 
 def finish_purge(channel: Channel) -> list[str]:
-    """Carry out what the register holds, if anything; the names in it. Caller holds the index lock."""
+    """Finish the purge in the register, if there is one, and return its names. The caller holds the index lock."""
     if not register_path(channel).exists():
         return []
     index = RelayLogIndex(channel)
@@ -85,7 +85,10 @@ def finish_purge(channel: Channel) -> list[str]:
 
 
 def registered_names(channel: Channel) -> list[str]:
-    """Relay logs that an interrupted purge still has to remove. Only our own names are ever among them."""
+    """Return the relay logs that an interrupted purge must still remove.
+
+    Only names of this channel's relay logs count.
+    """
     lines = read_if_there(register_path(channel)).decode("utf-8", "surrogateescape").splitlines()
     if not lines:
         return []

@@ -1,13 +1,13 @@
-"""Reading the relay log for the applier, in another process than the writer.
+"""Reads the relay log for the applier, in another process than the writer.
 
 Invariants:
-* only complete, intact groups are handed out, in source order and without a hole: a file must begin where the one
-  before it ended;
-* relay log coordinates are believed only when they are a transaction end *and* agree with the executed source position;
-  else the place is looked up by source position (relay logs were fetched again after a loss, WL#4621), by GTID in a
-  channel that uses them: its sources change, and a position of one says nothing about another's;
-* "not there yet" is a result (False, None), damage is a RelayLogError 1594; `transient` when recovery will heal it,
-  which a receiver that was started together with us may be about to do.
+* only complete, intact groups are returned, in source order and without a gap: a file must begin where the one before
+  it ended;
+* relay log coordinates are used only if they are a transaction end *and* agree with the executed source position;
+  otherwise the position is found by source position (relay logs were fetched again after a loss, WL#4621), or by GTID
+  in a channel that uses GTIDs: its source may change, and a position of one source means nothing for another;
+* "not there yet" is a result (False, None), damage is a RelayLogError 1594. It is `transient` if recovery will repair
+  it; a receiver that was started together with the applier may be about to do so.
 """
 
 from __future__ import annotations
@@ -45,25 +45,25 @@ FETCH_AGAIN = "rplctl stop; rplctl recover --refetch; rplctl start"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelayGroups:
-    """Complete groups of one relay log, all under one format description. `scan`'s offsets are file offsets."""
+    """Complete groups of one relay log with one format description. The offsets of `scan` are file offsets."""
 
     path: Path
     log_name: str
-    data: ByteArray  # the mapped file: valid to `end.log_pos` also later
+    data: ByteArray  # the mapped file, which stays valid before `end.log_pos`
     scan: GroupScan
-    format_description: FormatDescription | None  # None while the source sent none: CONTROL groups only
+    format_description: FormatDescription | None  # None before the source's first one: only CONTROL groups
     start: RelayLogPosition
     start_source: BinlogPosition
-    end: RelayLogPosition  # the next Relay_Log_Pos …
-    end_source: BinlogPosition  # … and Exec_Master_Log_Pos when all of it is applied
+    end: RelayLogPosition  # Relay_Log_Pos after these groups are applied …
+    end_source: BinlogPosition  # … and Exec_Master_Log_Pos
 
 
 class RelayLogReader:
-    """A place in the relay log that moves forward with each `groups`.
+    """A position in the relay log that moves forward with each call of `groups`.
 
-    `verify_checksums=False` leaves CRC32 to whoever decodes the events (the Spark tasks, in parallel).
-    `by_gtid`: places are looked up by what is executed; what only `open` can find again is then a transient error.
-    `source_place`: MasterInfo's `place`, if `open` has to prove that the relay logs belong to the records.
+    `verify_checksums=False` leaves CRC32 to the decoders of the events (the Spark tasks, in parallel).
+    `by_gtid`: the position is found by executed GTIDs; a loss of the position is then a transient error.
+    `source_place`: MasterInfo's `place`, if `open` must check that the relay logs belong to the stored records.
     """
 
     def __init__(
@@ -74,12 +74,12 @@ class RelayLogReader:
         self._index = RelayLogIndex(channel)
         self._verify = verify_checksums
         self._place: LogPlace | None = None
-        self._seen_size = -1  # of the current file when it had no further group
-        self._seen: tuple[object, ...] | None = None  # the index and that file then
+        self._seen_size = -1  # the size of the current file when it had no further group
+        self._seen: tuple[object, ...] | None = None  # the state of the index and this file at that time
 
     @property
     def position(self) -> RelayLogPosition:
-        """The next Relay_Log_Pos; the empty position before `open` succeeded."""
+        """The next Relay_Log_Pos; the empty position before `open` has succeeded."""
         return self._place.position if self._place else RelayLogPosition("", 0)
 
     @property
@@ -88,15 +88,15 @@ class RelayLogReader:
 
     @property
     def source_server_id(self) -> int:
-        """Return the server id of the source whose events are before the place; 0 if it is unknown."""
+        """The server id of the source of the events before the position; 0 if it is unknown."""
         event = self._place.boundary.source_format_description if self._place else b""
         return parse_header(event).server_id if event else 0
 
     def open(self, info: RelayLogInfo) -> bool:
-        """Go to where the applier stopped. False: the receiver has not fetched that far yet; try again later.
+        """Go to the applier's position. False if the receiver has not fetched that far yet; try again later.
 
-        An empty relay log name means: wherever the executed source position is; without that too, the first relay log.
-        Raises RelayLogError when neither coordinates can lead on.
+        Without a relay log name, the position is that of the executed source position; without that too, the first
+        relay log. Raises RelayLogError if neither leads on.
         """
         self._place, self._seen_size = None, -1
         names = self._index.names()
@@ -121,7 +121,7 @@ class RelayLogReader:
         return self._place is not None
 
     def _useless(self, why: str, info: RelayLogInfo) -> RelayLogError:
-        """Transient: the receiver's recovery removes such relay logs when it connects."""
+        """Return a transient error: the receiver's recovery removes such relay logs when it connects."""
         return RelayLogError(
             f"{why[0].upper()}{why[1:]}",
             errno=er.SLAVE_RELAY_LOG_READ_FAILURE,
@@ -132,14 +132,17 @@ class RelayLogReader:
         )
 
     def locate(self, exec_position: BinlogPosition) -> RelayLogPosition | None:
-        """Relay log coordinates of a source position; None when the relay log ends before it. Raises RelayLogError."""
+        """Return the relay log position of a source position; None if the relay log ends before it.
+
+        Raises RelayLogError.
+        """
         place = find_place(self._index, exec_position)
         return place.position if place else None
 
     def groups(self, limit_bytes: int) -> RelayGroups | None:
-        """The next complete groups, at least one, about `limit_bytes` at most; None when there is none yet.
+        """Return the next complete groups, at least one, about `limit_bytes` at most; None if there is none yet.
 
-        A batch stays inside one file and one format description. Raises RelayLogError 1594.
+        The groups are in one file and have one format description. Raises RelayLogError 1594.
         """
         if self._place is None:
             return None
@@ -160,7 +163,7 @@ class RelayLogReader:
             except RelayLogError:
                 if is_last or not self.continues(names):
                     raise
-                found = None  # noise behind the end
+                found = None  # garbage after the end of a finished file
             if found is not None:
                 return found
             if is_last:
@@ -169,12 +172,12 @@ class RelayLogReader:
             self._enter(names[names.index(self._place.log_name) + 1])
 
     def _looks(self) -> tuple[object, ...] | None:
-        """Another one when the index was replaced or the current file has another size; cheap."""
+        """Return a value that changes if the index was replaced or the current file has another size; cheap."""
         assert self._place is not None
         try:
             index = self._index.channel.relay_log_index_path.stat()
             size = self._index.path(self._place.log_name).stat().st_size
-        except OSError:  # told by who reads them
+        except OSError:  # reported when these files are read
             return None
         return index.st_ino, index.st_mtime_ns, self._place.log_name, size
 
@@ -211,7 +214,10 @@ class RelayLogReader:
         )
 
     def _scan(self, data: ByteArray, place: LogPlace, limit_bytes: int, is_last: bool) -> GroupScan:
-        """Complete groups up to the first damaged event; raises when that is the very next."""
+        """Return complete groups before the first damaged event.
+
+        Raises RelayLogError if that is the very next event.
+        """
         at = place.boundary
         damage: BinlogFormatError | None = None
         try:
@@ -244,13 +250,13 @@ class RelayLogReader:
         except BinlogFormatError as error:
             raise self._error(f"Relay log read failure: {name}: {error.message}", transient=True) from error
         begins = start.source
-        if not begins.log_name:  # half of its header is lost: nothing there says what follows what
+        if not begins.log_name:  # half of its header is lost, so the order of the files is unknown
             raise self._error(f"Relay log {name} does not say where it begins", transient=True)
         if begins == here or not here.log_name:
             self._place = LogPlace(name, start.boundary)
         elif self._by_gtid:
             raise self._error(f"Relay log {name} begins at {begins}, {here} was read", transient=True)
-        elif begins.is_before(here):  # fetched again from further back: pass over what was read
+        elif begins.is_before(here):  # fetched again from an earlier position: skip the events that were read
             place = find_place(self._index, here)
             if place is None or place.log_name == self._place.log_name:
                 raise self._error(f"Relay log {name} begins at {begins} but does not reach {here}", transient=True)
@@ -264,7 +270,7 @@ class RelayLogReader:
         self._seen_size = -1
 
     def _check_order(self, names: list[str]) -> None:
-        """No source position says whether this place is the right one: the relay logs must follow one another."""
+        """Check that the relay logs follow one another, because no source position confirms the reader's position."""
         try:
             wrong = out_of_order(self._index, names, by_gtid=self._by_gtid)
         except FileNotFoundError:  # the receiver's recovery is at work
@@ -295,7 +301,7 @@ class RelayLogReader:
 
 
 def one_description(scan: GroupScan, in_force: FormatDescription | None) -> tuple[GroupScan, FormatDescription | None]:
-    """The leading groups that one FORMAT_DESCRIPTION covers, and it (None before the first)."""
+    """Return the leading groups that one FORMAT_DESCRIPTION covers, and this description (None before the first)."""
     for offset, description in new_descriptions(scan):
         group = int(np.searchsorted(scan.start, offset))
         if not _reads_alike(description, in_force) and np.any(scan.kind[:group] != GroupKind.CONTROL):

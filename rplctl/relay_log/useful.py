@@ -1,12 +1,12 @@
-"""The relay logs on disk and the stored records: do the logs lead on from there?
+"""Checks whether the relay logs on disk continue the stored records.
 
-Records that stand in a target's tables go back when the target is restored; the relay logs do not (design D7).
+If the records are in tables of the target, a restore of the target sets them back, but not the relay logs (design D7).
 
-Invariant: relay logs are applied only for records that they were fetched for:
+Invariant: relay logs are applied only with the records that they were fetched for:
 
-    the same source     the place (host and port, or folder) in MasterInfo is the one they were fetched from
-    no gap              by GTID: what had been executed when fetching began is executed, and so is what was in relay
-                        logs that were purged since. By position, the positions of the source's log say it
+    the same source     the address (host and port, or folder) in MasterInfo is the one they were fetched from
+    no gap              with GTIDs: the GTIDs executed when fetching began are executed, and so are those in relay logs
+                        that were purged since; without GTIDs, the positions in the source's log show a gap
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from rplctl.relay_log.origin import other_source, read_origin
 def useless_because(
     index: RelayLogIndex, names: Sequence[str], executed: RelayLogInfo, place: str, *, by_gtid: bool
 ) -> str:
-    """Return why these relay logs cannot lead on from the records; '' if they can, or if nothing tells it.
+    """Return why these relay logs do not continue the records; '' if they do, or if this is unknown.
 
-    `place`: MasterInfo's, '' for any.
+    `place`: MasterInfo's address of the source, '' for any.
     """
     found = read_origin(index.channel)
     if found is None or not names:
@@ -41,12 +41,13 @@ def useless_because(
     is_executed_before = not found.gtids or is_executed(found.gtids, executed.gtid_executed)
     if is_executed_before and (found.is_whole or _holds_place(index, names, executed)):
         return ""
-    return f"the relay logs begin behind the executed GTIDs {executed.gtid_executed or '(none)'}"
+    return f"the relay logs begin after the executed GTIDs {executed.gtid_executed or '(none)'}"
 
 
 def _holds_place(index: RelayLogIndex, names: Sequence[str], executed: RelayLogInfo) -> bool:
-    """The executed place is where these relay logs begin, where the record says, or behind their end: all is executed
-    that a power failure left of them.
+    """True if the executed position is in these relay logs: at their begin, or where the record says.
+
+    It may also be after their end, if all transactions that a power failure has left in them are executed.
     """
     if start_of(index.path(names[0])) == executed.exec_position:
         return True

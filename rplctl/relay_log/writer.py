@@ -1,12 +1,13 @@
-"""Appending to the relay log: create, append, sync, rotate (byte table: log_file.py).
+"""Appends to the relay log: create, append, sync, rotate (byte table: log_file.py).
 
 Invariants:
-* a reader never sees a torn event that stays: an append that fails is cut off again, and this writer refuses to go on
-  (recover first);
-* a file is durable before its name is in the index, and its predecessor is durable before that (so recovery may look
-  at the last file only);
+* a reader never sees a torn event that stays: a failed append is cut off again, and this writer then refuses to
+  continue (recover first);
+* a file is durable before its name is in the index, and its predecessor is durable before that (so recovery needs to
+  check only the last file);
 * transactions do not span files: a rotation moves an unfinished transaction into the new file;
-* a failed fsync is never tried again: what came since the last good one is cut off, the kernel may have dropped it.
+* a failed fsync is never repeated: everything after the last successful one is cut off, because the kernel may have
+  dropped it.
 One writer per channel: the holder of the receiver lock.
 """
 
@@ -31,14 +32,14 @@ from rplctl.relay_log.purge import finish_purge
 
 DEFAULT_MAX_SIZE = 1 << 30
 MAX_MOVED_TAIL = 32 << 20  # an unfinished transaction above this size is waited for instead of moved
-FULL_STEPS = 16  # parts of `max_relay_log_size` by which a file outgrows it before it is looked at again
+FULL_STEPS = 16  # a full file grows by this fraction of `max_relay_log_size` before the next check
 _DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class RelayLogWriter:
-    """The relay log being written. Nothing is open before `open_new` or `resume`."""
+    """The writer of the current relay log. No file is open before `open_new` or `resume`."""
 
-    what = "Relay log"  # in messages; the binary log's writer has its own
+    what = "Relay log"  # in messages; the writer of the binary log overrides these
     failure = "Relay log write failure: could not queue event from master"
     errno = er.SLAVE_RELAY_LOG_WRITE_FAILURE
     advice = "rplctl start"
@@ -55,27 +56,30 @@ class RelayLogWriter:
         self._size = 0
         self._unsynced_events = 0
         self._synced_size = 0
-        self._boundary: Boundary | None = None  # a known transaction end of the open file, the later the better
+        self._boundary: Boundary | None = None  # the last known transaction end of the open file
         self._next_rotate_check = 0
 
     @property
     def end(self) -> RelayLogPosition:
-        """Where the next event will stand; the empty position while nothing is open."""
+        """The position of the next event; the empty position while no file is open."""
         return RelayLogPosition(self._name, self._size)
 
     def open_new(
         self, source: BinlogPosition, format_description: bytes | None = None, checksum_algorithm: int = CHECKSUM_CRC32
     ) -> RelayLogPosition:
-        """Begin the next relay log, for events from `source` on; what is open is made durable and closed first.
+        """Begin the next relay log, for events from `source` on. The open file is first made durable and closed.
 
-        `format_description`: the source's event when known; else `checksum_algorithm` says what the source's next event
-        (its artificial ROTATE) carries. Raises RelayLogError 1595.
+        `format_description`: the source's event if known. If not, `checksum_algorithm` is that of the source's next
+        event, an artificial ROTATE. Raises RelayLogError 1595.
         """
         self._begin(Boundary(0, source, format_description or b""), b"", checksum_algorithm)
         return self.end
 
     def resume(self, end: RelayLogPosition) -> None:
-        """Open an existing relay log to append at `end`, its size (as recovery returned it). Raises RelayLogError."""
+        """Open an existing relay log to append at `end`, its size, which recovery has returned.
+
+        Raises RelayLogError.
+        """
         self._check_intact()
         self.close()
         path = self._index.path(end.log_name)
@@ -95,9 +99,9 @@ class RelayLogWriter:
             )
 
     def append(self, data: Buffer, count_events: int) -> RelayLogPosition:
-        """Append whole raw events; the new end. Syncs when `sync_relay_log` events have come since the last sync.
+        """Append complete raw events, and return the new end. Syncs after every `sync_relay_log` events.
 
-        Raises RelayLogError 1595 (transient when the disk is full), with the file as it was before the call.
+        Raises RelayLogError 1595, transient if the disk is full; the file is then as before the call.
         """
         self._check_usable()
         view = byte_view(data).data
@@ -114,7 +118,7 @@ class RelayLogWriter:
         return self.end
 
     def sync(self) -> None:
-        """Make what was appended durable, if anything. Raises RelayLogError 1595, after which nothing works."""
+        """Make all appended events durable. Raises RelayLogError 1595; the writer then cannot be used any more."""
         if self._unsynced_events and self._descriptor >= 0:
             self._check_usable()
             try:
@@ -127,17 +131,18 @@ class RelayLogWriter:
 
     @property
     def should_rotate(self) -> bool:
-        """True when the file reached `max_relay_log_size` and `rotate` can cut it here."""
+        """True if the file has reached `max_relay_log_size` and `rotate` can cut it here."""
         if self._descriptor < 0 or self._size < max(self._max_size, self._next_rotate_check):
             return False
         tail = self._size - self._last_boundary().offset
-        self._next_rotate_check = self._size + tail // 4  # a huge transaction is not walked again for each batch
+        self._next_rotate_check = self._size + tail // 4  # do not scan a huge transaction again for each batch
         return tail <= min(MAX_MOVED_TAIL, self._max_size // 2)
 
     @property
     def room(self) -> int:
-        """Bytes to append before `should_rotate` is asked again; small ones once the file is full, where a transaction
-        that began before has not ended.
+        """The number of bytes to append before the next check of `should_rotate`.
+
+        It is small once the file is full, which may last until the end of a transaction.
         """
         return max(self._max_size - self._size, self._max_size // FULL_STEPS)
 
@@ -152,13 +157,13 @@ class RelayLogWriter:
         return self.end
 
     def close(self) -> None:
-        """Close without syncing; call `sync` first."""
+        """Close the file without syncing; call `sync` first."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
         self._adopt(-1, "", 0, None)
 
     def _begin(self, at: Boundary, tail: bytes, checksum_algorithm: int) -> None:
-        """Create the next file with header and `tail`, durable, then list it."""
+        """Create the next file with header and `tail`, make it durable, then add it to the index."""
         self._check_intact()
         self.sync()
         crash_point("crash_before_rotate_relaylog")
@@ -176,7 +181,7 @@ class RelayLogWriter:
                 write_all(descriptor, header + tail)
                 sync(descriptor, name)
                 crash_point("crash_create_critical_before_update_index")
-                self._index.append(name)  # syncs the folder, and with it the new file's name
+                self._index.append(name)  # also syncs the folder, and with it the new file's name
             except OSError as error:
                 if descriptor >= 0:
                     os.close(descriptor)
@@ -197,7 +202,7 @@ class RelayLogWriter:
         self._next_rotate_check = 0
 
     def _last_boundary(self) -> Boundary:
-        """The last transaction end of the open file; walks only what came since the last call."""
+        """Return the last transaction end of the open file; only scans the events since the last call."""
         with mapped_file(self._index.path(self._name)) as data:
             self._boundary = last_boundary(data[: self._size], self._boundary or read_start(data).boundary)
         return self._boundary
@@ -205,14 +210,14 @@ class RelayLogWriter:
     def _cut(self, name: str, size: int) -> None:
         try:
             cut_file(self._index.path(name), size)
-        except FileNotFoundError:  # it is not the last any more: all of it was applied, and it is purged
+        except FileNotFoundError:  # the file is no longer the last one: it was applied and purged
             return
         except OSError as error:
             self._broken = f"{name} could not be cut to {size} bytes ({error.strerror})"
             raise self._failure(error, name) from error
 
     def _fail_and_cut(self, reason: str, size: int) -> None:
-        """Cut off what cannot be trusted. Whether or not that works, this writer is done: recovery decides."""
+        """Cut off bytes that cannot be trusted. In any case this writer cannot be used any more: recovery decides."""
         self._broken = reason
         with contextlib.suppress(OSError):
             cut_file(self._index.path(self._name), size)
@@ -232,13 +237,13 @@ class RelayLogWriter:
             )
 
     def _failure(self, error: OSError, name: str) -> RelayLogError:
-        """The server's 1595 for an operating system error; a full disk may have room later."""
+        """Return MySQL's 1595 for an operating system error, transient if the disk is full."""
         full = error.errno in _DISK_FULL
         return RelayLogError(
             f"{self.failure}; {name}: {error.strerror} ({error.errno})",
             errno=self.errno,
             channel=self._channel.name,
             position=str(self.end),
-            hint="free disk space" if full else "check the disk that holds the relay logs, then rplctl start",
+            hint="free disk space" if full else "check the disk with the relay logs, then run: rplctl start",
             transient=full,
         )

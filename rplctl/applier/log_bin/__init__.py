@@ -1,5 +1,5 @@
 """The applier's side of the binary log of applied transactions (option log_bin). `applied_log` writes the files.
 
-events.py     the events of a batch that are written to the log catch_up.py   makes log and target agree at start, after
-a crash
+events.py     the events of a batch that are written to the log
+catch_up.py   makes log and target agree at start, after a crash
 """
