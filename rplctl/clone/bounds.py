@@ -1,12 +1,10 @@
-"""A table's keys cut into chunks: (−∞, b1], (b1, b2] … (bn, ∞).
+"""Divides a table's keys into chunks: (−∞, b1], (b1, b2] … (bn, ∞).
 
-A bound is a literal of the source for each column of the key, found by the source itself (`ORDER BY key LIMIT 1 OFFSET
-n`, from the index alone where the key is one). Invariant: of two chunks that meet at a bound one says exactly what the
-other denies, so that each key there can be lies in one chunk, by whatever collation; our code compares no keys. A bound
-is the source's answer, and is kept in files: what its column's type cannot be is refused each time that SQL is made of
-it.
-
-The session must have `sql_mode=''` and `time_zone='+00:00'` (`result_set.columns.SESSION`).
+A bound is a literal of the source for each column of the key, which the source itself finds (`ORDER BY key LIMIT 1
+OFFSET n`, from the index alone). Invariant: for two chunks that meet at a bound, the condition of one is the exact
+negation of the other's, so each possible key is in one chunk, under any collation; rplctl compares no keys. A bound is
+an answer of the source and is stored in files: SQL with a bound is refused if the bound is not a value of its column's
+type. The session must have `sql_mode=''` and `time_zone='+00:00'` (`result_set.columns.SESSION`).
 """
 
 from __future__ import annotations
@@ -21,14 +19,14 @@ from rplctl.sql_text import NOTHING, Grammar, Sql, hex_literal, joined, matched,
 
 Query = Callable[[Sql], Sequence[tuple[Any, ...]]]
 Bound = tuple[str, ...]
-_ROW_BYTES: Final = 16 << 10  # of a table of which nothing is known
+_ROW_BYTES: Final = 16 << 10  # assumed for a table without statistics
 _NUMBERED: Final = frozenset({"bit", "enum", "set"})
 _TEXTS: Final = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext"})
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Keys behind `after` (None: from the first) up to and with `upto` (None: to the last)."""
+    """The keys after `after` (None: from the first) up to and including `upto` (None: to the last)."""
 
     after: Bound | None
     upto: Bound | None
@@ -37,13 +35,13 @@ class Chunk:
 @dataclass(frozen=True, slots=True)
 class KeyColumn:
     name: Sql
-    read: Sql  # gives the text of a literal
-    grammar: Grammar  # of that text
-    before: Sql = NOTHING  # what stands around it
+    read: Sql  # an expression for the text of a literal
+    grammar: Grammar  # the grammar of that text
+    before: Sql = NOTHING  # SQL before and after the text
     behind: Sql = NOTHING
 
     def bound(self, text: str) -> str:
-        """The literal of what `read` has given. Raises RplError for what the column cannot hold."""
+        """Return the literal of a text from `read`. Raises RplError if the column cannot have this value."""
         return written("{}{}{}", self.before, matched(self.grammar, text), self.behind)
 
     def literal(self, bound: str) -> Sql:
@@ -69,7 +67,7 @@ def key_of(model: TableModel) -> tuple[Column, ...]:
 
 
 def chunk_key(model: TableModel) -> tuple[KeyColumn, ...]:
-    """(): then a table is one chunk."""
+    """Return the columns by which a table is divided into chunks; () if the whole table is one chunk."""
     return tuple(map(_key_column, key_of(model)))
 
 
@@ -106,8 +104,9 @@ def grammar_of(column: Column) -> Grammar:
 
 
 def chunks(query: Query, model: TableModel, rows: int, after: Bound | None = None) -> Iterator[Chunk]:
-    """Chunks of `rows` rows (at least 1) behind `after` as the table is when each is asked for; the last has fewer, or
-    none. Errors of `query` pass through.
+    """Yield chunks of `rows` rows (at least 1) after `after`, each in the current state of the table.
+
+    The last chunk has fewer rows, or none. Raises the errors of `query`.
     """
     while (chunk := next_chunk(query, model, rows, after)).upto is not None:
         yield chunk
@@ -116,13 +115,13 @@ def chunks(query: Query, model: TableModel, rows: int, after: Bound | None = Non
 
 
 def next_chunk(query: Query, model: TableModel, rows: int, after: Bound | None) -> Chunk:
-    """Return the next one of `chunks`."""
+    """Return the next chunk, as `chunks` does."""
     key = chunk_key(model)
     return Chunk(after, next_bound(query, model, key, after, rows) if key else None)
 
 
 def row_bytes(query: Query, model: TableModel) -> tuple[int, int]:
-    """Bytes of a row, at least 1, and of all rows, as the source believes."""
+    """Return the bytes of a row, at least 1, and of all rows, as the source estimates them."""
     found = query(
         written(
             "SELECT avg_row_length, data_length FROM information_schema.tables"
@@ -138,7 +137,7 @@ def row_bytes(query: Query, model: TableModel) -> tuple[int, int]:
 def next_bound(
     query: Query, model: TableModel, key: Sequence[KeyColumn], after: Bound | None, rows: int
 ) -> Bound | None:
-    """The key of the last of so many rows behind `after`; None when there are fewer."""
+    """Return the key of the last of `rows` rows after `after`; None if there are fewer."""
     names = joined(", ", [column.name for column in key])
     read = joined(", ", [column.read for column in key])
     where = condition(key, Chunk(after, None))
@@ -152,8 +151,9 @@ def next_bound(
 
 
 def condition(key: Sequence[KeyColumn], chunk: Chunk) -> Sql:
-    """` WHERE …` of the chunk's rows, or nothing. The first column is also compared by itself: that opens the index.
-    Raises RplError for a bound that is none of the key's.
+    """Return ` WHERE …` of the chunk's rows, or nothing. The first column is also compared alone: that opens the index.
+
+    Raises RplError for a bound that does not match the key.
     """
     terms: list[Sql] = []
     if chunk.after is not None:
@@ -172,7 +172,7 @@ def _literals(key: Sequence[KeyColumn], bound: Bound) -> list[Sql]:
 
 
 def _compared(key: Sequence[KeyColumn], bound: Sequence[Sql], sign: Sql, last_sign: Sql) -> Sql:
-    """(a > x OR (a = x AND b > y)), or the same with < and <=: ranges of an index, which (a, b) > (x, y) is not."""
+    """Return (a > x OR (a = x AND b > y)), or the same with < and <=: an index range, which (a, b) > (x, y) is not."""
     text = NOTHING
     for column, literal in zip(reversed(key), reversed(bound), strict=True):
         more = written(" OR ({} = {} AND {})", column.name, literal, text) if text else text

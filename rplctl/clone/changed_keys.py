@@ -1,9 +1,9 @@
-"""Which rows the relay log touches between two places of the source's log, by their keys, as a copy that goes on wants
-them: what was read at the first place is as it was but for these.
+"""The keys of the rows that the relay log changes between two positions of the source's log.
 
-Invariant: a table of which that is not sure is not in the answer: one that foreign keys act on, whose key has a type
-that is not known to be sure or values too long for a statement, that was changed by more than plain rows. A condition
-finds one key: where a collation calls two keys the same, one row does not come twice.
+A snapshot that reuses rows read at the first position needs them: all other rows are unchanged at the second one.
+Invariant: a table whose changes are uncertain is not in the result: foreign keys act on it, its key has an unsupported
+type or too long values, or an event changed it other than by plain rows. A condition matches one key: if a collation
+treats two keys as equal, a row is still not read twice.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from rplctl.schema.statement import TableName
 from rplctl.sql_text import NOTHING, Sql, joined
 from rplctl.target.registry import value_form
 
-ChangedKeys = dict[Key, Sql]  # each with the condition that finds it on the source
-MOST_KEYS: Final = 10_000  # of a table
-_LONGEST: Final = 16 << 10  # of a key's condition
+ChangedKeys = dict[Key, Sql]  # key → the condition that finds it on the source
+MOST_KEYS: Final = 10_000  # for one table
+_LONGEST: Final = 16 << 10  # characters of a key's condition
 _NOTHING: Final = MysqlGtidSet()
 _SURE: Final = (
     TEMPORAL_TYPES
@@ -49,7 +49,7 @@ class Unsure(Exception):
 
 
 def key_columns(model: TableModel) -> tuple[int, ...]:
-    """Numbers of the key's columns; () where its values are not sure, or foreign keys may change rows."""
+    """Return the numbers of the key's columns; () if their values are uncertain, or if foreign keys may change rows."""
     columns = key_of(model)
     if any(key.acts for key in model.foreign_keys) or not all(map(_is_sure, columns)):
         return ()
@@ -69,8 +69,9 @@ def changed_keys(  # noqa: PLR0913 - a piece of the log, and how it is read
     *,
     folds_names: bool,
 ) -> dict[TableName, ChangedKeys]:
-    """Behind `low`, up to and with `high`; keys as that kind of target takes them. `folds_names`: to the source names
-    in other letters are the same. Raises Unsure; errors of `batches` pass through.
+    """Return the changed keys after `low` up to and including `high`, in the form of that kind of target.
+
+    `folds_names`: the source's names are case-insensitive. Raises Unsure, and the errors of `batches`.
     """
     logged: Callable[[TableName], TableName] = alike if folds_names else lambda name: name
     tables = {logged((model.database, model.name)): model for model in models if key_columns(model)}
@@ -80,7 +81,7 @@ def changed_keys(  # noqa: PLR0913 - a piece of the log, and how it is read
             is_due = found and low.is_before(groups.scan.source_position(number))
             if is_due and changed(groups, number, frozenset(map(alike, found)), _NOTHING):
                 if not _has_added(groups, number, tables, found, kind, logged):
-                    raise Unsure(f"what ends at {groups.scan.source_position(number)} is not plain rows")
+                    raise Unsure(f"the transaction before {groups.scan.source_position(number)} is not plain rows")
     return {(tables[name].database, tables[name].name): keys for name, keys in found.items()}
 
 
@@ -114,8 +115,9 @@ def _has_added(  # noqa: PLR0913 - as `changed_keys`
 
 
 def _keys(formats: list[ColumnFormat], images: Images, model: TableModel, kind: str) -> Iterator[tuple[Key, Sql]]:
-    """Yield the keys of all images; a part that an after image lacks (MINIMAL) is as before. The condition is '' if a
-    key is incomplete, or too long. Raises BinlogFormatError.
+    """Yield the keys of all images with their conditions. Columns that an after image lacks (MINIMAL) are unchanged.
+
+    The condition is '' if a key is incomplete or too long. Raises BinlogFormatError.
     """
     form, before_of = value_form(kind), images.before_of_image
     for image in range(len(images.cell_start)):

@@ -1,17 +1,17 @@
-"""A chunk file: the rows of a piece of a table as they came from the source, and where in its log they belong.
+"""A chunk file: the rows of a part of a table as the source sent them, and their position in its log.
 
     8       magic
     4       length of the head, little-endian
-    …       head, JSON: table, epoch, chunk, bounds, digest of the definition, wire types, L, keys that go
+    …       head, JSON: table, epoch, chunk, bounds, digest of the definition, wire types, L, keys to delete
     …       packets of the rows, as the source sent them
     …       tail, JSON: H, rows
     4 8 4   length of the tail, length of the packets, CRC32 of all bytes before it
     8       magic of the end
 
-Invariant: a file that is cut or changed at any byte is refused, never loaded in part, and one whose checksum was made
-for another content is still of these types; a killed process leaves none that is not whole, a power cut may. Nothing is
-synced: most files are loaded and gone before a disk has seen them.
-Rows go through piece by piece: memory is one piece.
+Invariant: a file with any changed or missing byte is refused, never loaded in part, and the values of a file with a
+valid checksum still have the right types. A killed process leaves no incomplete file, but a power failure may. Files
+are not synced: most are loaded and removed before they reach the disk. Rows are written piece by piece: the memory
+holds one piece.
 """
 
 from __future__ import annotations
@@ -43,21 +43,21 @@ Key = tuple[int | float | str | bytes, ...]
 FORMAT: Final = 2
 _MAGIC: Final = b"rplchunk"
 _END: Final = b"knuhclpr"
-_HEX: Final = "hex"  # of bytes in JSON
+_HEX: Final = "hex"  # the name in JSON for a value of bytes
 _LENGTH: Final = struct.Struct("<I")
 _LAST: Final = struct.Struct("<IQI8s")
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place of the source's log: FILE:POS and GTIDs, each '' when not known."""
+    """A position in the source's log: FILE:POS and GTIDs, each '' if unknown."""
 
     position: str = ""
     gtids: str = ""
 
     @classmethod
     def from_json(cls, stored: Any) -> Self:
-        """Raises TypeError for what is no place's."""
+        """Return the position in parsed JSON. Raises TypeError if it has another form."""
         found = cls(**stored)
         all_of(str, (found.position, found.gtids))
         return found
@@ -65,7 +65,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class ChunkHead:
-    """`digest`: of the definition in force (`digest_of`); `low`: L. `gone`: keys whose rows go before these come."""
+    """The head of a chunk file. `digest`: that of the table's definition (`digest_of`); `low`: L.
+
+    `gone`: keys whose rows are deleted before these rows are inserted.
+    """
 
     database: str
     table: str
@@ -81,7 +84,7 @@ class ChunkHead:
 
     @classmethod
     def from_json(cls, text: bytes) -> Self:
-        """Raises ValueError, KeyError and TypeError for another content."""
+        """Return the head in JSON. Raises ValueError, KeyError and TypeError for another content."""
         found = parsed_json(text)
         if found["format"] != FORMAT:
             raise ValueError(f"format {found['format']}")
@@ -90,14 +93,14 @@ class ChunkHead:
         all_of(int, (found["epoch"], found["chunk"]))
         wire_types = all_of(int, found["wire_types"])
         if not all(0 <= code <= 0xFF for code in wire_types):
-            raise ValueError("types on the wire that are none")
+            raise ValueError("invalid wire types")
         return cls(**{**found, **bounds, "wire_types": wire_types, "low": Place.from_json(found["low"]),
                       "gone": tuple(tuple(map(_from_json, key)) for key in found["gone"])})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkFile:
-    """One that is whole. `packets` is a map of the file from `offset` on: it stays for as long as it is used."""
+    """A complete chunk file. `packets` maps the file from `offset` on, and stays valid while it is used."""
 
     head: ChunkHead
     high: Place
@@ -109,7 +112,7 @@ class ChunkFile:
 
 
 class ChunkWriter:
-    """`add` pieces in turn; `high` and `rows` are said when all have come."""
+    """Writes a chunk file: call `add` for each piece, then set `high` and `rows`."""
 
     def __init__(self, descriptor: int, head: ChunkHead) -> None:
         self._descriptor = descriptor
@@ -126,7 +129,7 @@ class ChunkWriter:
 
     def end(self) -> None:
         if self.high is None:
-            raise ValueError("a chunk without its H")
+            raise ValueError("a chunk without H")
         text = json.dumps({"high": asdict(self.high), "rows": self.rows}).encode()
         self._write(text + _LAST.pack(len(text), self.packet_bytes, 0, _END)[:12])
         self._write(_LENGTH.pack(self._checksum) + _END)
@@ -138,7 +141,7 @@ class ChunkWriter:
 
 @contextmanager
 def write_chunk(path: Path, head: ChunkHead) -> Iterator[ChunkWriter]:
-    """The file gets its name when the block ends well. Raises OSError."""
+    """Write a chunk file, which gets its name when the block ends without an error. Raises OSError."""
     with replacing(path) as descriptor:
         writer = ChunkWriter(descriptor, head)
         yield writer
@@ -146,7 +149,7 @@ def write_chunk(path: Path, head: ChunkHead) -> Iterator[ChunkWriter]:
 
 
 def read_chunk(path: Path) -> ChunkFile:
-    """Raises RelayLogError 1594 for a file that is not whole, OSError, UnfitFile."""
+    """Return a complete chunk file. Raises RelayLogError 1594 if it is damaged, OSError, UnfitFile."""
     with closing_descriptor(open_plain(path)) as descriptor:
         size, inode = os.fstat(descriptor).st_size, os.fstat(descriptor).st_ino
         view = byte_view(memoryview(mmap.mmap(descriptor, size, prot=mmap.PROT_READ)) if size else b"")
@@ -154,24 +157,24 @@ def read_chunk(path: Path) -> ChunkFile:
         return replace(_parsed(view), path=path, inode=inode)
     except (ValueError, KeyError, TypeError, AttributeError, struct.error) as error:
         raise RelayLogError(
-            f"the chunk file {path} is not whole: {error}",
+            f"the chunk file {path} is damaged: {error}",
             errno=er.SLAVE_RELAY_LOG_READ_FAILURE,
-            hint=f"rm {shlex.quote(str(path))}; the chunk is read from the source again",
+            hint=f"to read the chunk from the source again, run: rm {shlex.quote(str(path))}",
         ) from error
 
 
 def _parsed(view: ByteArray) -> ChunkFile:
     last = len(view) - _LAST.size
     if last < len(_MAGIC) + _LENGTH.size or view[: len(_MAGIC)].tobytes() != _MAGIC:
-        raise ValueError("it does not begin as one")
+        raise ValueError("it does not begin with the magic")
     tail_length, packet_length, checksum, end = _LAST.unpack(view[last:].tobytes())
     if end != _END or crc32(view[: last + 12].data) != checksum:
-        raise ValueError("its checksum is another")
+        raise ValueError("its checksum is wrong")
     begin = len(_MAGIC) + _LENGTH.size
     (head_length,) = _LENGTH.unpack(view[len(_MAGIC) : begin].tobytes())
     packets = begin + head_length
     if packets + packet_length + tail_length != last:
-        raise ValueError("its lengths are not its size")
+        raise ValueError("its lengths do not match its size")
     head = ChunkHead.from_json(view[begin:packets].tobytes())
     tail = parsed_json(view[last - tail_length : last].tobytes())
     (rows,) = all_of(int, (tail["rows"],))
@@ -180,7 +183,7 @@ def _parsed(view: ByteArray) -> ChunkFile:
 
 
 def all_of(kind: type[T], values: Any) -> tuple[T, ...]:
-    """Return values that were read from JSON, each of that type. Raises TypeError."""
+    """Return values from JSON after checking that each has this type. Raises TypeError."""
     if not isinstance(values, list | tuple) or not all(type(value) is kind for value in values):
         raise TypeError(f"{str(values)[:100]} instead of values of type {kind.__name__}")
     return tuple(values)
@@ -195,8 +198,9 @@ def _from_json(value: Any) -> Any:
 
 
 def digest_of(create_table: str) -> str:
-    """Return a digest of the text of SHOW CREATE TABLE without the next AUTO_INCREMENT value, which every insert
-    changes.
+    """Return a digest of the text of SHOW CREATE TABLE without the next AUTO_INCREMENT value.
+
+    Every insert changes that value.
     """
     plain = re.sub(r"(?m)^(\).*?) AUTO_INCREMENT=\d+", r"\1", create_table)
     return hashlib.sha256(plain.encode()).hexdigest()

@@ -1,10 +1,10 @@
-"""The reading end of a copy: family by family of the plan, one snapshot each, its rows into chunk files.
+"""Reads the source for a copy: one snapshot for each table group of the plan, whose rows it writes to chunk files.
 
-It works beside the receiver, in that process and on a session of its own: it stops and starts with it, and what stops
-the copy never stops the receiver. Invariant: all chunk files of a snapshot show the source at one place of its log. The
-exact step of `source.snapshot` names it; a window is one place, its end, where the relay log has nothing of the family
-in it (else it is opened again). DDL that names a table before all of it is read makes the family begin again. No table
-is locked; between two chunks not even a DDL statement waits for us.
+The cloner runs in the receiver's process, on a session of its own: it stops and starts with the receiver, but its
+errors never stop the receiver. Invariant: all chunk files of a snapshot show the source at one position of its log. The
+exact method of `source.snapshot` names it. A window counts as one position, its end, if the relay log has no change of
+the table group in it; otherwise it is opened again. If DDL names a table before it is completely read, its table group
+begins again. No table is locked; between two chunks not even a DDL statement waits for the cloner.
 """
 
 from __future__ import annotations
@@ -78,24 +78,24 @@ from rplctl.target import dialect_of, open_engine, target_kind
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-MOST_WAITING: Final = 2 << 30  # bytes of chunk files that are not loaded yet
-MOST_AHEAD: Final = 20  # snapshots that are not loaded yet
-KEPT_S: Final = 60.0  # the applier stands still where a snapshot is that is not read to its end
-LEFT_FREE: Final = 1 << 30  # bytes of the disk at most, or a tenth
+MOST_WAITING: Final = 2 << 30  # most bytes of chunk files that are not loaded yet
+MOST_AHEAD: Final = 20  # most snapshots that are not loaded yet
+KEPT_S: Final = 60.0  # an unfinished snapshot, at which the applier waits, is kept for so long
+LEFT_FREE: Final = 1 << 30  # bytes of the disk that stay free, or a tenth of it if that is less
 _POLL_S: Final = 0.5
-_SOON_S: Final = 0.1  # until there is a plan, or the receiver has connected: it costs a look at a name
+_SOON_S: Final = 0.1  # between checks for a plan or for the receiver's connection, which are cheap
 _STABLE_S: Final = 0.1
-_FULL: Final = "Waiting: the applier has not loaded what is read"
+_FULL: Final = "Waiting: the applier has not loaded the rows that are read"
 _AGAIN: Final = "see receiver.log. To continue the copy, run: rplctl stop; rplctl start"
 _PAUSE_S: Final = 5.0  # after an error of the source
-_MOST_TRIES: Final = 50  # to open a snapshot between two changes of a family
+_MOST_TRIES: Final = 50  # to open a snapshot between two changes of a table group
 _BETWEEN_TRIES_S: Final = 0.02
-_SOURCE_S: Final = 10.0  # for what is logged to be visible, and to be received
+_SOURCE_S: Final = 10.0  # for logged transactions to be visible, and to be received
 _WRITTEN_HINT: Final = (
-    "what writes to it must pause: for a millisecond; for as long as it is read where its engine shows no snapshot, or"
-    " the source has no GTIDs and binlog_order_commits=OFF"
+    "pause the writes to these tables for a millisecond, or, if their engine has no snapshots or the source has"
+    " neither GTIDs nor binlog_order_commits=ON, while they are read"
 )
-_RECEIVER_S: Final = 60.0  # for the receiver to bring something, when all is read
+_RECEIVER_S: Final = 60.0  # for the receiver to receive events after all tables are read
 
 log = logging.getLogger("rplctl.cloner")
 
@@ -104,10 +104,10 @@ class _Stopped(Exception): ...
 
 
 class _Written(Exception):
-    """A family was written to each time that it was looked at."""
+    """A table group was changed during every attempt to read it."""
 
     def __init__(self, names: Sequence[TableName], when: str) -> None:
-        super().__init__(f"{_listed(names)}: written {when}; tried again when the other tables are read")
+        super().__init__(f"{_listed(names)}: changed {when}; read again after the other tables")
 
 
 class Cloner:
@@ -122,17 +122,17 @@ class Cloner:
         self._throttle = Throttle(channel, stop, lambda text: self._report.state(text) if text else None)
 
     def run(self) -> None:
-        self._folder.sweep()  # its session ended with the process that read it
+        self._folder.sweep()  # removes snapshots whose session ended with an earlier process
         while not self.stop.wait(_POLL_S if self._has_plan else _SOON_S):
             try:
                 self._read_what_is_missing()
             except _Stopped:
                 return
             except BeginAgain as reason:
-                log.info("%s: read again", reason)
+                log.info("%s: the table group is read again", reason)
             except HistoryGrows as reason:
-                log.info("%s: the snapshot is given up, another goes on with it", reason)
-            except (RplError, OSError) as error:  # a full disk, too: the receiver goes on
+                log.info("%s: the snapshot is given up, and another one continues it", reason)
+            except (RplError, OSError) as error:  # such as a full disk; the receiver goes on
                 shown = as_rpl_error(error)
                 log.warning("the copy waits %g s: %s%s", _PAUSE_S, shown.message, f" ({shown.hint})" * bool(shown.hint))
                 self._report.failed(shown)
@@ -140,7 +140,7 @@ class Cloner:
                 if time.monotonic() - self._failing_since > KEPT_S:
                     self._forget_unfinished()
                 self.stop.wait(_PAUSE_S)
-            except Exception as error:  # the thread boundary: no error ends the copy unseen
+            except Exception as error:  # the thread boundary: every error that ends the copy is reported
                 self._report.failed(RplError(f"the copy ended unexpectedly: {type(error).__name__}", hint=_AGAIN))
                 log.error("the copy ended with an unexpected error. To continue it, run: rplctl stop; rplctl start")
                 raise
@@ -153,13 +153,13 @@ class Cloner:
         there = {found.table_group for found in self._folder.snapshots()}
         begun = {group for group in there if self._folder.unfinished(group) is not None}
         for group in [*sorted(begun.intersection(plan)), *(group for group in plan if group not in there)]:
-            if group not in begun:  # else what it waits for waits for it
+            if group not in begun:  # the applier waits for an unfinished snapshot, so it must not wait for the applier
                 while len(self._folder.snapshots()) >= MOST_AHEAD and not self.stop.wait(_POLL_S):
                     self._report.state(_FULL)
                 self._wait_for_room()
             try:
                 self._read(group, plan[group])
-            except _Written as written:  # the others first
+            except _Written as written:  # other table groups come first
                 self._folder.forget_unfinished(group)
                 log.warning("%s", written)
                 self._report.failed(SourceError(str(written), hint=_WRITTEN_HINT))
@@ -172,7 +172,7 @@ class Cloner:
             try:
                 shows = show_snapshots(names, source)
                 if source.copy and not shows:
-                    raise SourceError(f"tables on {source.copy} are not of InnoDB: {_listed(names)}", hint=READ_SOURCE)
+                    raise SourceError(f"tables on {source.copy} are not in InnoDB: {_listed(names)}", hint=READ_SOURCE)
                 last = self._last_row(names, source) if shows and source.step is Step.SHARE_LOCK else None
                 if shows and (last is not None or source.step is not Step.SHARE_LOCK):
                     self._read_snapshot(group, names, source, last)
@@ -186,7 +186,7 @@ class Cloner:
                 self._folder.let_go()
 
     def _last_row(self, names: list[TableName], source: Source) -> LastRow | None:
-        """None where no row is known to be of the family's last change."""
+        """Return the last change of the table group; None if no row of it is certain."""
         if not orders_commits(source.query):
             return None
         found = [table for name in names if (table := copied_table(name, source, is_locked=True)) is not None]
@@ -223,12 +223,12 @@ class Cloner:
             (folds_names,) = source.log(written("SELECT @@GLOBAL.lower_case_table_names <> 0"))[0]
             parts, changed_rows = taken_over(old, begun, log_between, self._kind, folds_names=bool(int(folds_names)))
             self._folder.hold()
-            log.info("table group %d goes on: %s", begun.table_group, _kept(parts, begun))
+            log.info("table group %d is continued: %s", begun.table_group, _kept(parts, begun))
             return replace(reader.go_on(parts, changed_rows), continues=old.epoch)
         except Unsure as why:
             if self.stop.is_set():
                 raise _Stopped from why
-            log.info("table group %d is read from its start: %s", begun.table_group, why)
+            log.info("table group %d is read from the beginning: %s", begun.table_group, why)
         except SourceError:
             self._folder.forget_unfinished(begun.table_group)
             raise
@@ -236,9 +236,9 @@ class Cloner:
         return begun
 
     def _read_locked(self, group: int, names: list[TableName], source: Source) -> None:
-        """Read the tables in their state at the end of the reading, if nothing was written meanwhile."""
+        """Read the tables in their state at the end of the reading, if none was changed meanwhile."""
         with locked_rows(source.query, source.step, _SOURCE_S) as held:
-            self._pause(_STABLE_S)  # a statement's rows of MyISAM are seen when it ends, a moment after they are logged
+            self._pause(_STABLE_S)  # rows of MyISAM become visible a moment after their statement is logged
             tables = self._tables(names, source, is_locked=True)
             self._folder.forget_unfinished(group)
             begun = self._folder.begin(group, _epoch(), Place(str(held.low.position)), tables)
@@ -247,7 +247,7 @@ class Cloner:
                 self._hold()
                 place = self._place_of_window(held, names, tables, source)
                 if place is None:
-                    raise _Written(names, "while it was read")
+                    raise _Written(names, "during the reading")
                 begun = replace(begun, low=place)
                 begun.complete(counts)
                 begun.claim()
@@ -257,7 +257,10 @@ class Cloner:
     def opened_snapshot(
         self, names: list[TableName], source: Source, last: LastRow | None
     ) -> Iterator[tuple[Place, list[CopiedTable]]]:
-        """A snapshot that shows the tables as they are at one place of the log. Raises _Written when it is not got."""
+        """Yield a snapshot that shows the tables at one position of the log.
+
+        Raises _Written if none could be opened.
+        """
         self._hold()
         for _ in range(_MOST_TRIES):
             with ExitStack() as opened:
@@ -267,7 +270,7 @@ class Cloner:
                     return
             self._folder.hold()
             self._pause(random.uniform(0, _BETWEEN_TRIES_S))
-        raise _Written(names, f"each of {_MOST_TRIES} times that a snapshot was opened")
+        raise _Written(names, f"during {_MOST_TRIES} attempts to open a snapshot")
 
     def _open(
         self, names: list[TableName], source: Source, last: LastRow | None, opened: ExitStack
@@ -294,7 +297,7 @@ class Cloner:
     def _open_copy(
         self, names: list[TableName], source: Source, opened: ExitStack
     ) -> tuple[Place, list[CopiedTable]] | None:
-        """On a replica of the source, which must be no further behind it than _SOURCE_S."""
+        """Open a snapshot on a replica of the source, whose lag must be less than _SOURCE_S."""
         source.received.begin()
         before = settled_end(source.log, source.step, _SOURCE_S)
         assert before.position is not None
@@ -311,7 +314,7 @@ class Cloner:
         for name in names:
             there = unless_gone(partial(read_table, source.log), *name)
             if there is not None and there[0] != models.get(name):
-                how = "another" if name in models else "not"
+                how = "different" if name in models else "missing"
                 raise SourceError(f"{'.'.join(name)} is {how} on {source.copy}", hint=READ_SOURCE)
         found = ShownEnd(held.low.gtids, shown, before.position, telling_tables(tables, names), frozenset(names))
         for groups in self._received(source, end.position, _SOURCE_S):
@@ -327,10 +330,10 @@ class Cloner:
         self, held: Opened, names: list[TableName], tables: list[CopiedTable], source: Source,
         last: LastRow | None = None,
     ) -> Place | None:  # fmt: skip
-        """H, when nothing that may have changed the tables and may not be seen is logged up to there; else None."""
+        """Return H if no transaction before H may have changed the tables without being visible; else None."""
         high = held.high().position
         assert high is not None
-        end = log_end(source.query) if len(tables) < len(names) else high  # what is gone now may have been there at H
+        end = log_end(source.query) if len(tables) < len(names) else high  # a missing table may have existed at H
         is_exact = source.step is Step.EXACT
         seen = MysqlGtidSet() if is_exact else MysqlGtidSet.parse(held.low.gtids)
         gtids = MysqlGtidSet() if is_exact else MysqlGtidSet.parse(source.applied.gtids).union(seen)
@@ -348,7 +351,7 @@ class Cloner:
         return Place(str(high), _with_ours(gtids_at(source.query, high), source) if is_exact else str(gtids))
 
     def _are_named(self, names: list[TableName], held: Opened, source: Source) -> bool:
-        """By DDL behind L and before now: what is gone now may have been there."""
+        """True if DDL after L names a table: a table that is missing now may have existed at L."""
         low = held.low.position
         assert low is not None
         received = self._received(source, log_end(source.query), _SOURCE_S)
@@ -367,7 +370,7 @@ class Cloner:
 
     def _hold(self) -> None:
         self._folder.hold()
-        self._pause(_STABLE_S)  # what the applier has in hand is from before the snapshot
+        self._pause(_STABLE_S)  # the applier's current transaction is then from before the snapshot
 
     def _pause(self, seconds: float) -> None:
         if self.stop.wait(seconds):
@@ -400,7 +403,7 @@ class Cloner:
             yield Source(query, about, of_log, copy, lag, select, step, received, int(server_id), applied, relay)
 
     def _records(self) -> tuple[MasterInfo, RelayLogInfo]:
-        """By a connection of our own, where they are in tables. The applier may be further on than it says."""
+        """Read the repositories on a connection of our own. The applier may be further than its record says."""
         with ExitStack() as opened:
 
             def engine() -> Engine:
@@ -420,8 +423,9 @@ class Cloner:
         return [table for table in found if table is not None]
 
     def _wait_for_purge(self, source: Source) -> None:
-        """Without a snapshot of ours. What is not read to its end is forgotten when that takes long: the applier stands
-        still there.
+        """Wait, without a snapshot, until old row versions are purged.
+
+        Unfinished snapshots are given up after KEPT_S.
         """
         began = time.monotonic()
         while self._throttle.has_history(source.about):
@@ -441,7 +445,7 @@ class Cloner:
             raise _Stopped
 
     def _lacks_room(self) -> str:
-        """Why a chunk has to wait. Some of the disk is left to the relay logs: the receiver comes first."""
+        """Return why a chunk has to wait, or ''. Some of the disk is reserved for the relay logs, which come first."""
         if self._folder.size() > MOST_WAITING:
             return _FULL
         usage = shutil.disk_usage(self._channel.run_folder)
@@ -451,9 +455,7 @@ class Cloner:
 
 
 def _exact_place(held: Opened, end: BinlogPosition, source: Source) -> Place:
-    """Return the place of a snapshot that was opened when the log was at `end`: `end`, if no transaction lies between
-    (a new file, a checkpoint). The replica's state of domains that this source lacks is older.
-    """
+    """Return the position of a snapshot: `end`, the log's end when it was opened, if no transaction is in between."""
     low = held.low
     assert low.position is not None
     is_same = low.position.is_before(end) and low.gtids == gtids_at(source.query, end)
@@ -475,7 +477,7 @@ def _epoch() -> int:
 
 def _kept(parts: Sequence[Part | None], begun: Snapshot) -> str:
     return ", ".join(
-        f"{'.'.join(table.name)} behind {part.count} chunks"
+        f"{'.'.join(table.name)} after {part.count} chunks"
         for part, table in zip(parts, begun.tables, strict=True)
         if part is not None
     )
@@ -483,9 +485,7 @@ def _kept(parts: Sequence[Part | None], begun: Snapshot) -> str:
 
 @contextmanager
 def _worthless_after_error(begun: Snapshot) -> Iterator[None]:
-    """Remove the snapshot after an error, unless another one can continue it: it is claimed, and the operator stopped
-    the copy, or the source is unavailable or has too long a history.
-    """
+    """Remove the snapshot after an error, unless it is claimed and can be continued (STOP, source unavailable)."""
     try:
         yield
     except BaseException as error:
@@ -494,6 +494,6 @@ def _worthless_after_error(begun: Snapshot) -> Iterator[None]:
         if is_claimed and (is_away or isinstance(error, (_Stopped, HistoryGrows))):
             raise
         begun.remove()
-        if isinstance(error, FileNotFoundError) and not is_claimed:  # the loader had removed it
-            raise BeginAgain(f"the applier was beyond {begun.low.position}") from error
+        if isinstance(error, FileNotFoundError) and not is_claimed:  # the loader has removed it
+            raise BeginAgain(f"the applier was past {begun.low.position}") from error
         raise

@@ -1,20 +1,21 @@
-"""Where the two ends of a copy meet: the reading one leaves chunk files here, the loading one takes them away.
+"""The files that the cloner and the loader (in the applier) share: the cloner writes chunk files, the loader removes
+them.
 
-    plan.json               the loader's: the families of tables that are not copied yet
-    hold                    the reader's, while it opens a snapshot: the applier stands still
-    FAMILY-EPOCH/           the reader's: one snapshot of a family (tables that foreign keys link, or a table)
-        claim.json          what the tables are there, and L: the applier waits at L for their rows
+    plan.json               by the loader: the table groups that are not copied yet
+    hold                    by the cloner, while it opens a snapshot: the applier must wait
+    GROUP-EPOCH/            by the cloner: one snapshot of a table group (tables that foreign keys link, or one table)
+        claim.json          the table definitions and L: the applier waits at L for their rows
         TABLE.CHUNK.rows    chunk files, numbered in the order in which they are loaded
-        read.json           how far each table is read: where another process goes on
-        complete.json       how many chunks each table has: all are here, or loaded
+        read.json           how much of each table is read, so that another process can continue
+        complete.json       the number of chunks of each table: all of them are here, or loaded
 
-One that goes on with another (`continues`) takes over its tables as far as they are read; chunks are numbered on. That
-one is loaded first, and what the log touched between the two places is among the first files of the second, which are
-there before its claim is.
+A snapshot that continues another one (`continues`) reuses the read part of its tables, and the chunk numbers go on. The
+old snapshot is loaded first. Rows that changed between the positions of the two are in the first files of the new one,
+which exist before its claim.
 
-Invariant: a file has its name when it is whole, and but for chunk files and read.json durable. A snapshot is worth its
-claim: without claim.json nothing of it is loaded any more, and its family is read again. Nothing here is an authority:
-the ledger in the target says what is loaded, and all of the folder may be lost.
+Invariant: a file has its name when it is complete and, except for chunk files and read.json, durable. A snapshot counts
+only with its claim: without claim.json none of it is loaded any more, and its table group is read again. The folder may
+be lost: only the clone state in the target decides which chunks are loaded.
 """
 
 from __future__ import annotations
@@ -41,12 +42,12 @@ from rplctl.schema.plan import DatabaseModel
 from rplctl.schema.statement import TableName
 
 HOLD_S = 10.0
-Plan = dict[int, list[TableName]]  # family → its tables, parents first, by the source's names
+Plan = dict[int, list[TableName]]  # table group → the source's names of its tables, parents first
 
 
 @dataclass(frozen=True, slots=True)
 class CopiedTable:
-    """By the source's names; `create`: what SHOW CREATE TABLE prints."""
+    """A table with the source's names. `create`: the text of SHOW CREATE TABLE."""
 
     model: TableModel
     database: DatabaseModel
@@ -59,8 +60,9 @@ class CopiedTable:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The part of a table that is read: `count` chunks, up to and including the key `upto`. None: up to the last chunk,
-    or no chunk is read.
+    """The part of a table that is read: `count` chunks, up to and including the key `upto`.
+
+    `upto` is None after the last chunk, and before the first.
     """
 
     count: int = 0
@@ -74,8 +76,9 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One that was claimed. `tables`: those that the source has there; others of the family are gone. `counts`: how
-    many chunks of each table are those of the snapshot `continues`; 0: the table begins here.
+    """A snapshot that was claimed. `tables`: those that exist on the source; the others of the group were dropped.
+
+    `counts`: for each table, the number of chunks that are those of the snapshot `continues`; 0: the table begins here.
     """
 
     folder: Path
@@ -83,7 +86,7 @@ class Snapshot:
     epoch: int
     low: Place
     tables: tuple[CopiedTable, ...]
-    server_id: int = 0  # of the source whose log has the place
+    server_id: int = 0  # of the source in whose log the position is
     continues: int = 0
     counts: tuple[int, ...] = ()
 
@@ -95,8 +98,9 @@ class Snapshot:
         return self.folder / f"{table}.{chunk}.rows"
 
     def chunk_counts(self) -> list[int] | None:
-        """Return the number of chunks of each table; None while the snapshot is read. Raises RelayLogError 1594 for a
-        file of another content.
+        """Return the number of chunks of each table; None while the snapshot is being read.
+
+        Raises RelayLogError 1594 for a file with another content.
         """
         path = self.folder / "complete.json"
         if (found := stored_json(path)) is None:
@@ -118,7 +122,10 @@ class Snapshot:
         replace_file(self.folder / "read.json", text.encode(), durable=False)
 
     def parts(self) -> list[Part]:
-        """[] when it is not known. Raises RelayLogError 1594 for a file of another content."""
+        """Return the part of each table that is read; [] if unknown.
+
+        Raises RelayLogError 1594 for a file with another content.
+        """
         path = self.folder / "read.json"
         found, parts = stored_json(path) or [], []
         with _content_of(path):
@@ -135,7 +142,7 @@ class Snapshot:
         return (self.folder / "claim.json").exists()
 
     def remove(self) -> None:
-        """The claim first: what is left of the rest after a crash is no snapshot."""
+        """Remove the snapshot, the claim first: after a crash, a folder without a claim is not a snapshot."""
         (self.folder / "claim.json").unlink(missing_ok=True)
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -145,7 +152,7 @@ class CloneFolder:
         self.path, self._plan = channel.clone_folder, channel.clone_plan
 
     def read_plan(self) -> Plan:
-        """{} when there is nothing to copy, and for junk."""
+        """Return the plan; {} if there is nothing to copy, or if the file is damaged."""
         stored = stored_json(self._plan)
         with suppress(AttributeError, TypeError, ValueError):
             return {int(table_group): [(str(d), str(t)) for d, t in tables] for table_group, tables in stored.items()}
@@ -159,7 +166,7 @@ class CloneFolder:
             shutil.rmtree(self.path, ignore_errors=True)
 
     def hold(self) -> None:
-        """The applier is to stand where it is, until a snapshot is claimed or for HOLD_S."""
+        """Make the applier wait until a snapshot is claimed, but at most HOLD_S."""
         replace_file(self.path / "hold", b"", durable=False)
 
     def let_go(self) -> None:
@@ -175,12 +182,12 @@ class CloneFolder:
     def begin(
         self, table_group: int, epoch: int, low: Place, tables: list[CopiedTable], server_id: int = 0
     ) -> Snapshot:
-        """One that nobody loads before it is claimed."""
+        """Create a snapshot, which is not loaded before it is claimed."""
         folder = private_folder(self.path / f"{table_group}-{epoch}")
         return Snapshot(folder, table_group, epoch, low, tuple(tables), server_id)
 
     def unfinished(self, table_group: int) -> Snapshot | None:
-        """The newest of a family, if it is not read to its end."""
+        """Return the newest snapshot of a table group, if it is not completely read."""
         found = max(
             (one for one in self.snapshots() if one.table_group == table_group), key=lambda one: one.epoch, default=None
         )
@@ -194,13 +201,13 @@ class CloneFolder:
                     found.remove()
 
     def sweep(self) -> None:
-        """The reader's: what it had begun and not claimed when it ended."""
+        """Remove snapshots that an earlier cloner began and did not claim."""
         for path in self.path.glob("*/"):
             if not (path / "claim.json").exists():
                 Snapshot(path, 0, 0, Place(), ()).remove()
 
     def snapshots(self) -> list[Snapshot]:
-        """Those that are claimed, the earliest place first. Raises RelayLogError 1594 for a claim that is none."""
+        """Return the claimed snapshots, ordered by position. Raises RelayLogError 1594 for a damaged claim."""
         return sorted(self._snapshots(), key=lambda found: (found.position.order_key(), found.epoch))
 
     def _snapshots(self) -> Iterator[Snapshot]:
@@ -211,7 +218,7 @@ class CloneFolder:
                 yield found
 
     def size(self) -> int:
-        """Bytes that wait to be loaded."""
+        """Return the bytes of chunk files that are not loaded yet."""
         return sum(map(size_of, self.path.glob("*/*.rows")))
 
 
@@ -227,13 +234,13 @@ def _claimed(folder: Path, stored: Any) -> Snapshot:
         raise ValueError(f"{len(counts)} counts for {len(tables)} tables")
     low = Place.from_json(stored["low"])
     found = Snapshot(folder, int(table_group), int(epoch), low, tuple(tables), server_id, continues, counts)
-    found.position.order_key()  # or it is none
+    found.position.order_key()  # raises an error if it is not a position
     return found
 
 
 @contextmanager
 def _content_of(path: Path) -> Iterator[None]:
-    """Raise an error that names the file if the block misses a value in its JSON, or finds one of another type."""
+    """Raise an error that names the file if the block does not find the expected values and types in its JSON."""
     try:
         yield
     except (ValueError, KeyError, TypeError, AttributeError, RplError) as error:

@@ -1,10 +1,10 @@
-"""The part of an unfinished snapshot that a new snapshot reuses. Its reader was killed, or its source was unavailable.
+"""The part of an unfinished snapshot that a new snapshot reuses. Its cloner was killed, or its source was unavailable.
 
-A table's chunks that were read at L stay. Behind them the rows that the log touched in (L, L'] go, and come as they are
-at L' as far as their keys lie in what was read; the rest of the table is read at L'. So the table is as at L'.
-Invariant: K, the keys that go, has those of before- and of after-images; where it is not surely all of them, or is
-large, the table is read from its first key on. A chunk that was read under a name which another table took meanwhile is
-never taken over: the statement that did it lies in (L, L'], and is no plain change of rows.
+Chunks of a table that were read at the position L are kept. After them, the rows that the log changed in (L, L'] are
+deleted, and inserted as they are at L' if their keys are in the part that was read; the rest of the table is read at
+L'. The result is the table at L'. Invariant: K, the keys to delete, has those of before and after images; if K may be
+incomplete, or is large, the table is read from its first key on. A chunk is never reused if another table has taken the
+name meanwhile: the statement that renamed it is in (L, L'], and is not a plain change of rows.
 """
 
 from __future__ import annotations
@@ -20,21 +20,22 @@ from rplctl.errors import RelayLogError
 from rplctl.info import RelayLogInfo
 from rplctl.relay_log.reader import RelayGroups
 
-_PATIENCE_S: Final = 10.0  # for the receiver to bring it
-_FEW: Final = 1000  # keys that are worth it in any case; else a tenth of what was read
+_PATIENCE_S: Final = 10.0  # for the receiver to fetch the log between the positions
+_FEW: Final = 1000  # so many changed keys are always worth it; more must be at most a tenth of the rows read
 
 
 def taken_over(
     old: Snapshot, new: Snapshot, log: Iterable[RelayGroups], kind: str, *, folds_names: bool
 ) -> tuple[list[Part | None], list[ChangedKeys]]:
-    """Return the part of each table that is reused (None: nothing), and its changed keys as that kind of target reads
-    keys. `log`: the groups `between` the snapshots; `folds_names`: see `changed_keys`. Raises Unsure if no table has
-    such a part, and SourceError if the log does not arrive.
+    """Return the part of each table that is reused (None: nothing), and its changed keys in the target's form.
+
+    `log`: the groups `between` the snapshots; `folds_names`: see `changed_keys`. Raises Unsure if no table has such a
+    part, SourceError if the log does not arrive.
     """
     parts = _parts(old)
     names = [[table.name for table in found.tables] for found in (old, new)]
     if old.server_id != new.server_id or names[0] != names[1] or len(parts) != len(new.tables):
-        raise Unsure("the source is another, or has other tables")
+        raise Unsure("the source has changed, or its tables have")
     models = [
         now.model
         for part, was, now in zip(parts, old.tables, new.tables, strict=True)
@@ -49,12 +50,12 @@ def taken_over(
         for part, table in zip(parts, new.tables, strict=True)
     ]
     if all(part is None for part in kept):
-        raise Unsure("too much was changed meanwhile, or not known by its keys")
+        raise Unsure("too many rows have changed meanwhile, or rows whose keys are unknown")
     return kept, [found.get(table.name, {}) for table in new.tables]
 
 
 def _parts(old: Snapshot) -> list[Part]:
-    """Return the parts, with a last chunk whose file has its name but is not recorded yet."""
+    """Return the parts, including a last chunk whose file is complete but not yet recorded."""
     parts = old.parts()
     for number, part in enumerate(parts):
         path = old.chunk_path(number, part.count)
@@ -70,12 +71,15 @@ def _parts(old: Snapshot) -> list[Part]:
 def between(
     old: Snapshot, new: Snapshot, received: Received, applied: RelayLogInfo, wait: Callable[[float], bool]
 ) -> Iterator[RelayGroups]:
-    """All of the log, and some more on either side. `received` has begun nothing. Raises Unsure, SourceError."""
+    """Yield the log between the snapshots, and perhaps more on both sides. `received` has not begun.
+
+    Raises Unsure, SourceError.
+    """
     if not received.begin_at(applied) or old.position.is_before(received.position):
-        raise Unsure(f"the relay log begins at {received.position}, behind {old.position}")
+        raise Unsure(f"the relay log begins at {received.position}, after {old.position}")
     for groups in received.until(new.position, _PATIENCE_S, wait):
         if received.place is None:
-            raise Unsure("another source's log lies between")
+            raise Unsure("the log of another source is between the snapshots")
         yield groups
     if received.place is None or received.place.is_before(new.position):
         raise Unsure(f"the relay log ends before {new.position}")

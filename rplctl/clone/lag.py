@@ -1,7 +1,7 @@
-"""How far replicas of the source are behind it, for a copy that waits for them (`clone --lag-of`).
+"""The lag of the source's replicas, for a copy that waits for them (`clone --lag-of`).
 
-They are asked by the channel's account, each by a session of its own. Invariant: a replica of which that is not known
-(it stands still, it is away, it does not tell) counts as one that is too far behind.
+Each replica is queried with the channel's account, in a session of its own. Invariant: a replica whose lag is unknown
+(it has stopped, is unreachable, or does not report its lag) counts as too far behind.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from rplctl.info import MasterInfo
 from rplctl.source.survey import Query, survey
 from rplctl.sql_text import written
 
-# Where Seconds_Behind_Master stands in all versions of both vendors (their manuals); MariaDB names connections before.
+# The column of Seconds_Behind_Master in all versions of both vendors (their manuals); MariaDB has two more before it.
 _SECONDS_BEHIND: Final = 32
 _OF_ALL: Final = _SECONDS_BEHIND + 2
-_STATEMENTS: Final = (  # the first that the server knows
+_STATEMENTS: Final = (  # the first one that the server supports is used
     (written("SHOW ALL SLAVES STATUS"), _OF_ALL),
     (written("SHOW REPLICA STATUS"), _SECONDS_BEHIND),
     (written("SHOW SLAVE STATUS"), _SECONDS_BEHIND),
@@ -30,7 +30,7 @@ log = logging.getLogger("rplctl.cloner")
 
 
 def lag_of(config: Config, source: MasterInfo, password: str, address: str) -> int | None:
-    """Seconds; None where it is not known."""
+    """Return the lag in seconds; None if it is unknown."""
     try:
         return asked_lag(config, source, password, address)
     except SourceError as error:
@@ -39,24 +39,28 @@ def lag_of(config: Config, source: MasterInfo, password: str, address: str) -> i
 
 
 def refuse_no_replica(config: Config, source: MasterInfo, password: str, addresses: str) -> None:
-    """Raises UsageError for an address that is none, SourceError for what cannot be asked or is no replica."""
+    """Check the addresses.
+
+    Raises UsageError for an invalid one, SourceError for a server that is not a replica or refuses.
+    """
     for address in filter(None, addresses.split(",")):
         with_address(source, address, "--lag-of")
         try:
             asked_lag(config, source, password, address)
         except SourceError as error:
-            error.hint = error.hint or "rplctl clone --lag-of '' asks no replica"
+            error.hint = error.hint or "to wait for no replica, run: rplctl clone --lag-of ''"
             raise
 
 
 def asked_lag(config: Config, source: MasterInfo, password: str, address: str) -> int | None:
-    """The largest of its channels; None where one stands still. Raises SourceError, also for a server that is no
-    replica.
+    """Return the largest lag of the replica's channels; None if one has stopped.
+
+    Raises SourceError, also for a server that is not a replica.
     """
     with survey(with_address(source, address), password, config) as query:
         found = _seconds_behind(query)
     if not found:
-        raise SourceError(f"{address} replicates nothing")
+        raise SourceError(f"{address} is not a replica")
     known = [seconds for seconds in found if seconds is not None]
     return max(known) if len(known) == len(found) else None
 
@@ -69,7 +73,7 @@ def _seconds_behind(query: Query) -> list[int | None]:
             if error.errno == er.PARSE_ERROR:
                 continue
             if error.errno == er.SPECIFIC_ACCESS_DENIED_ERROR:
-                error.hint = "GRANT REPLICATION CLIENT ON *.* to the replication account (MariaDB: SLAVE MONITOR)"
+                error.hint = "grant the replication account REPLICATION CLIENT ON *.* (MariaDB: SLAVE MONITOR)"
             raise
         return [None if row[place] is None else int(row[place]) for row in rows]
-    raise SourceError("the server knows no statement that shows the state of a replica")
+    raise SourceError("the server supports no statement that shows the state of a replica")

@@ -1,9 +1,9 @@
-"""A row of a family's last change, to be share-locked: when the lock is granted, the source shows that change.
+"""A row of a table group's last change, which is share-locked: when the lock is granted, the source shows the change.
 
-For MySQL without GTIDs. A transaction of InnoDB is seen by new snapshots before its row locks are let go, and with
-binlog_order_commits=ON transactions are seen in the order of the log: so one row of the last transaction about the
-family answers for all of them. Invariant: what is not surely such a row is none; a key that was read wrong would find
-no row, and what wrote a row (but for a DELETE) is believed only when it is found.
+For MySQL without GTIDs. New snapshots see an InnoDB transaction before its row locks are released, and with
+binlog_order_commits=ON transactions become visible in the order of the log. One row of the last transaction about the
+table group therefore stands for all of them. Invariant: an uncertain row is not used; a wrong key would find no row,
+and a change other than a DELETE counts only if its row is found.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from rplctl.source.snapshot import RowLock
 from rplctl.sql_text import NOTHING, Grammar, Sql, float_literal, hex_literal, joined, matched, word, written
 
 _SCAN_MS: Final = 1000
-_LOOKED_BACK: Final = 8  # pieces of 16 MB; a family whose last change is older is copied as one that rests
+_LOOKED_BACK: Final = 8  # pieces of 16 MB; a table group whose last change is older counts as unchanged
 _NOTHING: Final = MysqlGtidSet()
 _DECODED: Final = (
     TEMPORAL_TYPES
@@ -47,12 +47,15 @@ _DECODED: Final = (
 
 
 class LastRow:
-    """`read_model`: of a table as the source has it; raises SourceError. `tables`: as for `received.changed`."""
+    """The last change of a table group. `read_model`: returns the source's model of a table, raises SourceError.
+
+    `tables`: as for `received.changed`.
+    """
 
     def __init__(
         self, received: Received, read_model: Callable[[TableName], TableModel], tables: frozenset[TableName] | None
     ) -> None:
-        """Looks back to where the newest relay log begins. Raises RelayLogError."""
+        """Search from the start of the newest relay log on. Raises RelayLogError."""
         self._received, self._read_model, self._tables = received, read_model, tables
         self._last: tuple[RelayGroups, int] | None = None
         self._models: dict[TableName, TableModel] = {}
@@ -61,7 +64,7 @@ class LastRow:
                 break
 
     def look(self, groups: RelayGroups) -> None:
-        """Read the groups that have arrived meanwhile."""
+        """Search the groups that have arrived meanwhile."""
         self._look(groups)
         if np.any((groups.scan.kind != GroupKind.ROWS) & (groups.scan.kind != GroupKind.CONTROL)):
             self._models.clear()
@@ -74,15 +77,16 @@ class LastRow:
         return False
 
     def lock(self) -> RowLock | None:
-        """Return the lock on the last change of all groups that have arrived. None: no row is known to be that of the
-        last change. Raises SourceError, RelayLogError.
+        """Return the lock on a row of the last change in all groups that have arrived; None if no row is certain.
+
+        Raises SourceError, RelayLogError.
         """
         for groups in self._received.new():
             self.look(groups)
         return next(self._locks(*self._last), None) if self._last is not None else None
 
     def _locks(self, groups: RelayGroups, number: int) -> Iterator[RowLock]:
-        """By a key first; else by all rows of a table, for as long as that does not take long."""
+        """Yield locks by a key first, then by all rows of a table, limited in time."""
         scan = groups.scan
         if scan.kind[number] != GroupKind.ROWS or scan.has_payload[number]:
             return
@@ -99,7 +103,9 @@ class LastRow:
                 yield RowLock(sql, finds)
             elif model not in without_key:
                 without_key.append(model)
-        for model in without_key:  # all columns: no index has them, so rows are locked, not entries of an index
+        for (
+            model
+        ) in without_key:  # selects all columns: no index has them all, so rows are locked and not index entries
             sql = written(
                 "SELECT /*+ MAX_EXECUTION_TIME({}) */ * FROM {} WHERE RAND() > 2 LOCK IN SHARE MODE",
                 _SCAN_MS,
@@ -108,8 +114,9 @@ class LastRow:
             yield RowLock(sql, finds=False)
 
     def _row(self, groups: RelayGroups, events: EventIndex, at: int) -> tuple[TableModel, Sql, bool] | None:
-        """Return the table of a rows event, its row, and whether that row exists. None if the account may not read the
-        table, or if it has other columns by now.
+        """Return the table of a rows event, the condition of its first row, and whether that row exists.
+
+        None if the account may not read the table, or if the table has other columns by now.
         """
         table_map = table_map_of(groups, events, at)
         model = self._model(table_map) if table_map is not None else None
@@ -161,14 +168,15 @@ def _parsed(groups: RelayGroups, events: EventIndex, at: int, description: Forma
 
 
 def _key_condition(model: TableModel, formats: Sequence[ColumnFormat], images: Images) -> Sql:
-    """Return the key condition of the event's first row. It is '' without a primary key, or if a column of the key is
-    of an uncertain kind.
+    """Return the key condition of the event's first row.
+
+    It is '' without a primary key, or if the value of a key column is uncertain.
     """
     key = model.primary_key
     if key is None or key.has_expression or not len(images.ops):
         return NOTHING
     numbers = {column.name.casefold(): number for number, column in enumerate(model.columns)}
-    for row in (int(images.after[0]), int(images.before[0])):  # MINIMAL: what has not changed is before
+    for row in (int(images.after[0]), int(images.before[0])):  # MINIMAL: only the before image has unchanged columns
         found = (numbers[name.casefold()] for name in key.columns) if row >= 0 else ()
         terms = [key_term(model.columns[number], formats[number], images, row, number) for number in found]
         if terms and all(terms):
@@ -177,8 +185,9 @@ def _key_condition(model: TableModel, formats: Sequence[ColumnFormat], images: I
 
 
 def key_term(column: Column, fmt: ColumnFormat, images: Images, row: int, number: int) -> Sql:
-    """Return a condition that is true of rows with that value and of no other, in a form that uses an index. It is ''
-    if there is no such form, or if the image lacks the column (MINIMAL). Raises BinlogFormatError.
+    """Return a condition that is true for exactly this value of the column, in a form that uses an index.
+
+    It is '' if there is no such form, or if the image lacks the column (MINIMAL). Raises BinlogFormatError.
     """
     rows = np.array([row], np.int64)
     cells = cells_of(images, rows, number)

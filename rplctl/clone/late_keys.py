@@ -1,9 +1,9 @@
-"""Which keys of a table are made when all of its rows are there: one sort instead of a search for each row.
+"""The keys of a table that are created after all of its rows are loaded: one sort instead of a search for each row.
 
-A key stays where something needs it before: it tells rows apart (`target.base.key_of`), numbers them (AUTO_INCREMENT),
-or a foreign key stands on it, on either side. Where tables do not lie in the order of their primary key (PostgreSQL),
-it is a key like others: rows are told apart by it only when a snapshot goes on with what another one has brought.
-Invariant: a table with its late keys is the table that the source has.
+A key is created early if it identifies rows (`target.base.key_of`), numbers them (AUTO_INCREMENT), or a foreign key
+needs it, on either side. If tables are not stored in the order of their primary key (PostgreSQL), the primary key may
+be late, too: it identifies rows only when a snapshot continues another one. Invariant: a table with its late keys
+equals the source's table.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from rplctl.schema.model import Key, TableModel
 
 
 def late_keys(model: TableModel, others: Iterable[TableModel], *, primary: bool = False) -> tuple[Key, ...]:
-    """`others`: tables that may refer to it. `primary`: whether a primary key may wait, too; none has to number rows
-    then.
+    """Return the late keys of a table. `others`: tables whose foreign keys may refer to it.
+
+    `primary`: True if a primary key may be late. No key has to number rows then.
     """
     needed = {key.columns[0].casefold() for key in model.foreign_keys}
     if not primary:

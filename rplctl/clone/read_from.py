@@ -1,7 +1,8 @@
-"""A replica of the source that is read in its place (`clone --read-from`): its address, and whether it is a copy.
+"""A replica that is read instead of the source (`clone --read-from`): its address, and whether it is a copy of the
+source.
 
-Transactions have the same GTIDs on both. Invariant: a replica with transactions of its own, or one that leaves some
-out, is no copy of the source, and is refused.
+Transactions have the same GTIDs on both. Invariant: a replica with transactions of its own, or one that skips some of
+the source's, is not a copy and is refused.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from rplctl.source.survey import Query, survey
 from rplctl.sql_text import written
 
 _PATIENCE_S = 10.0
-READ_SOURCE = "rplctl clone --read-from '' reads from the source itself"
-_NEEDS = f"on both: MySQL's gtid_mode=ON, and a binary log of what is applied (log_replica_updates); or {READ_SOURCE}"
+READ_SOURCE = "to read from the source itself, run: rplctl clone --read-from ''"
+_NEEDS = f"set gtid_mode=ON (MySQL) and log_replica_updates=ON on both servers\nOr, {READ_SOURCE}"
 _FILTERS = re.compile(
     r"(?:replicate_(?:wild_)?(?:do|ignore)_(?:db|table|domain_ids)|replicate_rewrite_db)", re.IGNORECASE
 )
@@ -31,12 +32,14 @@ _MYSQL_FILTERS = written(
 
 
 def with_address(info: MasterInfo, read_from: str, option: str = "--read-from") -> MasterInfo:
-    """The connection of the channel, to HOST or HOST:PORT. Raises UsageError."""
+    """Return the channel's connection with the address HOST or HOST:PORT. Raises UsageError."""
     host, colon, port = read_from.rpartition(":") if not read_from.endswith("]") else (read_from, "", "")
     if not colon or "]" in port or (":" in host and not host.startswith("[")):
         host, port = read_from, str(info.port)
     if not host or not re.fullmatch(r"[0-9]{1,5}", port) or not 0 < int(port) < 65536 or "@" in host or "/" in host:
-        raise UsageError(f"{option} {read_from}: write HOST or HOST:PORT", hint="the account is the channel's")
+        raise UsageError(
+            f"{option} {read_from}: expected HOST or HOST:PORT", hint="omit the account, which is the channel's"
+        )
     return replace(info, host=host.strip("[]"), port=int(port))
 
 
@@ -49,7 +52,7 @@ def refuse_copy(config: Config, source: MasterInfo, read_from: str) -> None:
 
 
 def refuse_other(replica: Query, source: Query, address: str) -> None:
-    """Raises SourceError unless every transaction of the replica is the source's, by GTIDs that both log."""
+    """Raise SourceError unless every transaction of the replica is the source's, by GTIDs that both log."""
     step = step_of(replica)
     if step is Step.SHARE_LOCK or step is not step_of(source):
         raise SourceError(f"{address} and the source do not both have GTIDs of one vendor", hint=_NEEDS)
@@ -57,21 +60,21 @@ def refuse_other(replica: Query, source: Query, address: str) -> None:
         written("SHOW GLOBAL VARIABLES WHERE variable_name IN ('log_bin', 'log_slave_updates', 'log_replica_updates')")
     )
     if len(logs) < 2 or any(str(value).upper() not in ("ON", "1") for _, value in logs):
-        raise SourceError(f"{address} does not log what it applies", hint=_NEEDS)
+        raise SourceError(f"{address} does not log the transactions that it applies", hint=_NEEDS)
     if filters := _filters(replica):
-        raise SourceError(f"{address} leaves out some of the source's transactions: {filters[0]}", hint=READ_SOURCE)
+        raise SourceError(f"{address} skips some of the source's transactions: {filters[0]}", hint=READ_SOURCE)
     there = settled_end(replica, step, _PATIENCE_S).gtids
     refuse_foreign(there, settled_end(source, step, _PATIENCE_S).gtids, address)
 
 
 def refuse_foreign(there: str, source: str, address: str) -> None:
-    """Raises SourceError unless all that is `there` is the source's, too."""
+    """Raise SourceError unless the source has all GTIDs in `there`."""
     if foreign := missing_gtids(there, source):
-        raise SourceError(f"{address} has transactions that the source has not: {foreign}", hint=READ_SOURCE)
+        raise SourceError(f"{address} has transactions that the source does not have: {foreign}", hint=READ_SOURCE)
 
 
 def missing_gtids(part: str, whole: str) -> str:
-    """Return the GTIDs of one set that the other lacks, as a server prints them."""
+    """Return the GTIDs of `part` that `whole` lacks, in a server's notation."""
     if ":" in part + whole:
         return str(MysqlGtidSet.parse(part).subtract(MysqlGtidSet.parse(whole)))
     there = MariadbGtidState.parse(whole)
@@ -80,7 +83,7 @@ def missing_gtids(part: str, whole: str) -> str:
 
 
 def _has(state: MariadbGtidState, domain: int, server_id: int, sequence: int) -> bool:
-    """The last number of a domain is one server's only."""
+    """True if the state has this GTID. Only one server has a domain's last number."""
     last = state.domains.get(domain, (0, 0))
     return sequence < last[1] or (server_id, sequence) == last
 

@@ -1,9 +1,9 @@
-"""Reading the tables of one snapshot into chunk files, a chunk at a time: from the first key on, or from where another
-process ended.
+"""Reads the tables of one snapshot into chunk files, a chunk at a time, from the first key or where another process
+ended.
 
-What the log touched between the two places comes first then, as a chunk of each table that is gone on with: keys that
-go, and the rows that the snapshot has of them. Invariant: `read.json` names a chunk when its file is there; between two
-chunks not even a DDL statement waits for us, where `source.snapshot.lets_ddl_pass`.
+In the second case, the rows that the log changed between the two positions come first, as one chunk per reused table:
+keys to delete, and the snapshot's rows with these keys. Invariant: `read.json` counts a chunk only if its file exists;
+between two chunks no DDL statement waits for the cloner, if `source.snapshot.lets_ddl_pass`.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from rplctl.source.snapshot import LogPlace, Step
 from rplctl.source.survey import Query
 from rplctl.sql_text import Sql, joined, written
 
-CHUNK_BYTES: Final = 16 << 20  # of a chunk, by the size of the rows in the one before it
-_FIRST_ROWS: Final = 1000  # of a table; what the source believes of its size may be of another time
-_MOST_GROWTH: Final = 10  # from a chunk to the next
+CHUNK_BYTES: Final = 16 << 20  # the size of a chunk, computed from the rows of the one before it
+_FIRST_ROWS: Final = 1000  # most rows of a first chunk, because the source's size estimate may be outdated
+_MOST_GROWTH: Final = 10  # factor by which the next chunk may have more rows
 _KEYS_AT_ONCE: Final = 500
 _GONE: Final = frozenset({er.NO_SUCH_TABLE, er.BAD_DB_ERROR})
 _MOST_CONDITIONS: Final = 512 << 10  # characters; max_allowed_packet may be 1 MiB
 
 
 class BeginAgain(Exception):
-    """The rows that were read of a family are no longer one snapshot of it."""
+    """The rows that were read of a table group are no longer one snapshot of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +56,11 @@ class Beside:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The source of a copy. `log`: a session on the server of our log; it is `query`, unless a replica of that server
-    is read. `copy`: the address of that replica; `lag`: of a replica. `applied`: our position in GTIDs of the source's
-    vendor; `relay`: the position of our applier.
+    """The source of a copy.
+
+    `log`: a session on the server whose log the channel reads. It is `query`, unless a replica of that server is read.
+    `copy`: the address of that replica, else ''. `lag`: returns the lag of a replica.
+    `applied`: the applier's GTIDs of the source's vendor. `relay`: the applier's position.
     """
 
     query: Query
@@ -84,8 +86,9 @@ class Reader:
         self._parts = [Part() for _ in begun.tables]
 
     def go_on(self, parts: Sequence[Part | None], changed_rows: Sequence[ChangedKeys]) -> Snapshot:
-        """Take over so much of each table, None: nothing; and read what was touched of it. Before the snapshot is
-        claimed: its claim says so.
+        """Reuse the given parts of the tables (None: nothing), and read their changed rows.
+
+        Called before the snapshot is claimed, because its claim has the counts.
         """
         for number, part in enumerate(parts):
             if part is not None:
@@ -95,7 +98,7 @@ class Reader:
         return replace(self._begun, counts=tuple(part.count if part is not None else 0 for part in parts))
 
     def read_all(self) -> list[int]:
-        """How many chunks each table has."""
+        """Read all tables, and return the number of chunks of each."""
         return [self._read(number) for number in range(len(self._begun.tables))]
 
     def _read(self, number: int) -> int:
@@ -104,10 +107,10 @@ class Reader:
         while not part.is_whole:
             chunk = next_chunk(self._query, model, wanted, part.upto)
             self._beside.throttle.wait(self._about, self._lag, holds_snapshot=not self._locking)
-            if not self._locking:  # else it is loaded when all of it is read
+            if not self._locking:  # with locks, nothing is loaded before everything is read
                 self._beside.wait_for_room()
                 if not self._begun.is_claimed:
-                    raise BeginAgain(f"the applier was beyond {self._begun.low.position}")
+                    raise BeginAgain(f"the applier was past {self._begun.low.position}")
                 for groups in self._received.new():
                     check_names(groups, self._begun)
             rows, size = self._read_chunk(number, part.count, chunk, [condition(chunk_key(model), chunk)])
@@ -118,19 +121,19 @@ class Reader:
         return part.count
 
     def _read_changed(self, number: int, part: Part, changed_rows: ChangedKeys) -> int:
-        """Those that lie in what is taken over; the others come with the rest."""
+        """Read the changed rows whose keys are in the reused part; the others come with the rest."""
         chunk = Chunk(None, part.upto)
         begin = condition(chunk_key(self._begun.tables[number].model), chunk)
         begin = written("{} AND ", begin) if begin else written(" WHERE ")
         parts = (joined(" OR ", [written("({})", one) for one in some]) for some in _in_parts(changed_rows))
         conditions = [written("{}({})", begin, one) for one in parts]
-        nothing = [written(" WHERE 1 = 0")]  # the columns' types are asked for in any case
+        nothing = [written(" WHERE 1 = 0")]  # a query without rows, which returns the columns' types
         return self._read_chunk(number, part.count, chunk, conditions or nothing, tuple(changed_rows))[0]
 
     def _read_chunk(
         self, number: int, chunk_number: int, chunk: Chunk, conditions: Sequence[Sql], gone: tuple[Key, ...] = ()
     ) -> tuple[int, int]:
-        """How many rows it has, and how many bytes."""
+        """Write a chunk file, and return the numbers of its rows and bytes."""
         table = self._begun.tables[number]
         columns = selected_columns(table.model.columns, takes_numbers=self._takes_numbers)
         what = joined(", ", [c.expression for c in columns])
@@ -164,7 +167,7 @@ def _rows_in_a_chunk(row_bytes: float) -> int:
 
 
 def _in_parts(changed_rows: ChangedKeys) -> Iterator[list[Sql]]:
-    """Conditions, as many as a statement takes."""
+    """Yield the conditions in groups, each as large as a statement permits."""
     some, size = list[Sql](), 0
     for one in changed_rows.values():
         if some and (len(some) == _KEYS_AT_ONCE or size + len(one) > _MOST_CONDITIONS):
@@ -177,14 +180,16 @@ def _in_parts(changed_rows: ChangedKeys) -> Iterator[list[Sql]]:
 
 
 def check_names(groups: RelayGroups, begun: Snapshot) -> None:
-    """A name must not become another table's while it is read: the snapshot has that one, too (gh-ost's swap)."""
+    """Raise BeginAgain if DDL names a table, because another table may have taken its name (gh-ost's swap)."""
     if at := ddl_behind(groups, begun.position, frozenset(table.name for table in begun.tables)):
         raise BeginAgain(f"DDL at {at} names {names_of(begun.tables)}")
 
 
 def telling_tables(tables: Sequence[CopiedTable], names: Sequence[TableName] = ()) -> frozenset[TableName] | None:
-    """Which tables' rows tell of a change of these, or of `names`, which may be gone (as for `received.changed`); None:
-    of any, for what cascades is not in the log.
+    """Return the tables whose rows events show a change of `tables`, or of `names`, which may have been dropped.
+
+    None (for `received.changed`: any table) if foreign keys cascade from other tables, because cascades are not in the
+    log.
     """
     there = {table.name for table in tables}
     parents = {(key.ref_database, key.ref_table) for table in tables for key in table.model.foreign_keys}
@@ -221,7 +226,10 @@ def show_snapshots(names: Sequence[TableName], source: Source) -> bool:
 
 
 def copied_table(name: TableName, source: Source, *, is_locked: bool) -> CopiedTable | None:
-    """None: it is gone. It cannot be altered between the two questions. `is_locked`: no snapshot is open."""
+    """Return the table; None if it was dropped. `is_locked`: no snapshot is open.
+
+    The table cannot be altered between the two queries.
+    """
     try:
         with transaction(source.query) if is_locked else released(source.query):
             source.query(written("SELECT 1 FROM {} LIMIT 1", quote(*name)))

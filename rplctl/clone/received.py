@@ -1,8 +1,8 @@
-"""Groups that have arrived in the relay log since a moment: may they have changed a family of tables?
+"""Groups that have arrived in the relay log since a moment, and whether they may have changed tables of a table group.
 
-A window of the ladder (`source.snapshot`) becomes one place where nothing in it is about the family; a table's name is
-one table for as long as no DDL names it. Invariant: in doubt it is yes: only transactions of plain rows are looked
-into; XA COMMIT, compressed transactions and statements may be about any table.
+A window of the snapshot (`source.snapshot`) is one position if no event in it is about the table group. A table name
+stands for one table until DDL names it. Invariant: in doubt the answer is yes: only transactions of plain rows are
+examined; XA COMMIT, compressed transactions and statements may be about any table.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ _NAMES_AT: Final = HEADER_LENGTH + 8  # in a TABLE_MAP: `u8 length, name, NUL` t
 
 
 class Received:
-    """`server_id`: the source's; where the channel goes by GTID another one's events may stand before its own."""
+    """The received groups.
+
+    `server_id`: the source's. With GTIDs, the relay log may have events of an earlier source first.
+    """
 
     def __init__(self, channel: Channel, server_id: int, *, by_gtid: bool) -> None:
         self._channel, self._server_id, self._by_gtid = channel, server_id, by_gtid
@@ -47,12 +50,12 @@ class Received:
 
     @property
     def position(self) -> BinlogPosition:
-        """The source's, behind what was given."""
+        """The source position after the groups that were returned."""
         return self._reader.source_position if self._reader else BinlogPosition("", 0)
 
     @property
     def place(self) -> BinlogPosition | None:
-        """Up to where it has looked, in the source's log; None when that is not known of this source's."""
+        """The position in the source's log up to which groups were returned; None if another source's may be next."""
         reader = self._reader
         if reader is None or (self._by_gtid and reader.source_server_id != self._server_id):
             return None
@@ -60,11 +63,11 @@ class Received:
 
     @property
     def is_lost(self) -> bool:
-        """The file it has come to was applied and purged meanwhile, or is to be fetched again."""
+        """True if the current file was applied and purged, or will be fetched again."""
         return self._reader is not None and self._reader.position.log_name not in RelayLogIndex(self._channel).names()
 
     def begin(self) -> bool:
-        """From the end as it is now. False while the receiver has written nothing. Raises RelayLogError."""
+        """Begin at the current end. False if the receiver has written nothing yet. Raises RelayLogError."""
         if self.is_lost:
             self._reader = None
         for _ in self.new():
@@ -72,8 +75,9 @@ class Received:
         return self._reader is not None
 
     def begin_at(self, applied: RelayLogInfo) -> bool:
-        """From where the applier is; it may be further on than it says, and what is before that gone: then from where
-        the relay logs begin. False when that is not there. Raises RelayLogError.
+        """Begin at the applier's position, or at the begin of the relay logs if that position is already purged.
+
+        False if there are no relay logs. Raises RelayLogError.
         """
         reader = RelayLogReader(self._channel, verify_checksums=False, by_gtid=self._by_gtid)
         try:
@@ -84,7 +88,7 @@ class Received:
         return is_open
 
     def begin_behind(self, place: BinlogPosition) -> bool:
-        """From a place of the source's log on. False when the relay logs do not have it. Raises RelayLogError."""
+        """Begin after a position of the source's log. False if the relay logs do not have it. Raises RelayLogError."""
         return (
             self.begin_at(
                 RelayLogInfo(
@@ -101,8 +105,9 @@ class Received:
         return self._reader is not None and self._reader.source_server_id == 0
 
     def new(self) -> Iterator[RelayGroups]:
-        """Yield the groups that had arrived by this call: a source may write faster than this is read. Raises
-        RelayLogError.
+        """Yield the groups that had arrived by this call, because a source may write faster than this reads.
+
+        Raises RelayLogError.
         """
         end = self._end()
         if self._reader is None:
@@ -113,7 +118,7 @@ class Received:
             while self._reader.position.is_before(end) and (groups := self._reader.groups(_STEP_BYTES)) is not None:
                 yield groups
         except BaseException:
-            self._reader = None  # what it gave is not all looked at
+            self._reader = None  # the caller has not examined all of its groups
             raise
 
     def from_file_start(self) -> Iterator[RelayGroups]:
@@ -122,8 +127,9 @@ class Received:
         yield from self.new()
 
     def until(self, end: BinlogPosition, patience_s: float, wait: Callable[[float], bool]) -> Iterator[RelayGroups]:
-        """Yield the groups up to `end`, and perhaps some more; end early if `wait` says stop. Raises SourceError if
-        nothing has arrived for `patience_s`, and RelayLogError.
+        """Yield the groups up to `end`, and perhaps more; end early if `wait` returns True.
+
+        Raises SourceError if nothing has arrived for `patience_s` seconds, and RelayLogError.
         """
         deadline = time.monotonic() + patience_s
         while True:
@@ -133,10 +139,10 @@ class Received:
             if (self.place is not None and not self.place.is_before(end)) or wait(_POLL_S):
                 return
             if time.monotonic() > deadline:
-                raise SourceError(f"the receiver does not come to {end}", hint="rplctl show-status", transient=True)
+                raise SourceError(f"the receiver does not reach {end}", hint="run: rplctl show-status", transient=True)
 
     def _end(self) -> RelayLogPosition | None:
-        """Return the end of the newest relay log, which may lie within an event; None where there is none."""
+        """Return the end of the newest relay log, which may be inside an event; None without a relay log."""
         index = RelayLogIndex(self._channel)
         try:
             return (
@@ -173,7 +179,7 @@ class Received:
 
 
 def changed(groups: RelayGroups, number: int, tables: frozenset[TableName] | None, seen: MysqlGtidSet) -> bool:
-    """True if a group may have changed one of these tables (None: any) and is not among those that are `seen`."""
+    """True if a group may have changed one of these tables (None: any), and is not in `seen`."""
     scan = groups.scan
     kind, gtid_at = int(scan.kind[number]), scan.gtid_offset[number : number + 1]
     if kind == GroupKind.CONTROL and gtid_at[0] < 0:
@@ -190,8 +196,9 @@ def changed(groups: RelayGroups, number: int, tables: frozenset[TableName] | Non
 
 
 def named_by_ddl(groups: RelayGroups, number: int, tables: frozenset[TableName]) -> bool:
-    """True if a group is a statement of its own, not rows, and its text may name one of these tables, or drop its
-    database. The database is in the text, or is the session's, which the event names, too.
+    """True if a group is a statement whose text may name one of these tables, or drop its database.
+
+    The text names the database, or the event does, as the session's database.
     """
     scan = groups.scan
     is_half = scan.kind[number] == GroupKind.CONTROL and scan.gtid_offset[number] >= 0  # MariaDB's START ALTER
@@ -201,19 +208,20 @@ def named_by_ddl(groups: RelayGroups, number: int, tables: frozenset[TableName])
     if EventType.QUERY_COMPRESSED in scan_events(groups.data[:end], start).type_codes:
         return True
     text = groups.data[start:end].tobytes()
-    drops = bool(_DROPS.search(text) and _DATABASE.search(text))  # two looks: one for both would be quadratic
+    drops = bool(_DROPS.search(text) and _DATABASE.search(text))  # one pattern for both words would be quadratic
     return any(_may_name(text, database, "" if drops else name) for database, name in tables)
 
 
 def ddl_behind(groups: RelayGroups, place: BinlogPosition, tables: frozenset[TableName]) -> BinlogPosition | None:
-    """Where the first group behind a place ends that is `named_by_ddl`."""
+    """Return the end of the first group after `place` that is `named_by_ddl`; None if there is none."""
     ends = ((number, groups.scan.source_position(number)) for number in range(len(groups.scan)))
     return next((at for number, at in ends if place.is_before(at) and named_by_ddl(groups, number, tables)), None)
 
 
 def _may_name(text: bytes, database: str, name: str) -> bool:
-    """True if the text may name the table; '' is any table of the database. Characters that are not ASCII may be in any
-    character set. Before the database's name there are bytes of numbers, too.
+    """True if the text may name the table; '' is any table of the database.
+
+    Characters other than ASCII may be in any character set. Bytes of numbers may precede the database's name.
     """
     if name and name.isascii() and "`" not in name:
         word = rb"(?<![\w$])" + re.escape(name.encode()) + rb"(?![\w$])"
@@ -234,7 +242,7 @@ def gtids_of(groups: RelayGroups, count: int) -> MysqlGtidSet:
 
 
 def count_up_to(groups: RelayGroups, end: BinlogPosition) -> int:
-    """How many of the groups end at `end` or before it."""
+    """Return how many of the groups end at `end` or before it."""
     ends = (groups.scan.source_position(number) for number in range(len(groups.scan)))
     return next((number for number, at in enumerate(ends) if end.is_before(at)), len(groups.scan))
 

@@ -1,7 +1,7 @@
-"""The report of a copy's reader for show-status, show-clone and check: a small file, as threads have.
+"""The cloner's status for show-status, show-clone and check: a small file, as threads have.
 
-Invariant: an error stands there, with its number and its time, until something was read behind it; what is old is not
-taken away, so who looks judges by its time.
+Invariant: an error stays there, with its number and its time, until rows were read after it. An old error is not
+removed, so readers must judge it by its time.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from rplctl.channel import Channel
 from rplctl.errors import RplError
 from rplctl.status import StatusFile, ThreadStatus, read_status
 
-ROLE = "cloner"  # of its file; it is part of the receiver's process
+ROLE = "cloner"  # the name of its file; the cloner runs in the receiver's process
 _INTERVAL_S = 0.5
 
 
@@ -28,7 +28,7 @@ class CloneReport:
         self._file = StatusFile(channel.status_path(ROLE), self._status)
 
     def step(self, words: str) -> None:
-        """Record the step of the ladder of snapshots."""
+        """Record the snapshot method."""
         self._status.clone_step = words
 
     def state(self, words: str) -> None:
@@ -44,7 +44,7 @@ class CloneReport:
         self._file.write_if_older(0.0 if had_error else _INTERVAL_S)
 
     def failed(self, error: RplError) -> None:
-        """It waits and tries again."""
+        """Record an error, after which the cloner waits and tries again."""
         status = self._status
         status.last_errno = error.errno or er.UNKNOWN_ERROR
         status.last_error, status.last_hint = error.message, error.hint

@@ -1,9 +1,9 @@
-"""Where in the source's log the rows of a replica's snapshot are (`clone --read-from`).
+"""The position in the source's log of the rows in a replica's snapshot (`clone --read-from`).
 
-What the source has when a snapshot is asked for is waited for on the replica; of what is logged behind that the replica
-may show some more. Invariant: L is where the source's log stands behind the last transaction that the snapshot shows.
-All before L are shown, none behind it: a replica that applies in parallel may show another picture for a moment, which
-is not used.
+The cloner waits until the replica has the source's transactions at the time of the request; the snapshot may show some
+later ones. Invariant: L is the position in the source's log after the last transaction that the snapshot shows. The
+snapshot shows all transactions before L and none after it. A replica that applies in parallel may for a moment show
+another set, which is not used.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rplctl.source.survey import Query
 
 
 def shown_by(held: Snapshot, replica: Query) -> str | None:
-    """GTIDs of all that a snapshot of the replica may show; None where that cannot be known. Raises SourceError."""
+    """Return the GTIDs that a snapshot of the replica may show; None if they are unknown. Raises SourceError."""
     high = held.high()
     if high == held.low:
         return held.low.gtids
@@ -33,9 +33,12 @@ def shown_by(held: Snapshot, replica: Query) -> str | None:
 
 @dataclass
 class ShownEnd:
-    """Looks for L in what the source sends. `surely`: GTIDs that the snapshot shows; `shown`: those and others that it
-    may show; `position`: one that it shows all before. `names`: the tables by which a change of the family is known
-    (received.changed); `plain`: as they are written.
+    """Finds L in the groups from the source.
+
+    `surely`: GTIDs that the snapshot shows; `shown`: those and others that it may show; `position`: the snapshot shows
+    all transactions before it. `names`: the tables by which a change of the table group is recognised
+    (received.changed).
+    `plain`: the same tables with their original names.
     """
 
     surely: str
@@ -47,7 +50,7 @@ class ShownEnd:
     _is_behind: bool = field(default=False, init=False)
 
     def look(self, groups: RelayGroups) -> None:
-        """`fits` is false from the first transaction on which is not as it must be."""
+        """Examine groups. `fits` becomes false at the first transaction that contradicts the snapshot."""
         scan = groups.scan
         seen = MysqlGtidSet.parse(self.surely) if ":" in self.surely else MysqlGtidSet()
         for number in range(len(scan)):

@@ -1,8 +1,8 @@
-"""The tables of a source before a copy: their names, their sizes as the source estimates them, and tables that it
-hides.
+"""The tables of a source before a copy: their names, their estimated sizes, and tables that are hidden from the
+account.
 
-Invariant: a table that the account may not read is told with the GRANT that mends it, never left out in silence. The
-catalog is read before and behind the place `end` of the log until both are alike: tables come and go while we ask.
+Invariant: a table that the account may not read is reported with the GRANT that permits it, never excluded silently.
+The catalog is read before and after the log position `end` until both are equal, because tables may come and go.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rplctl.source.survey import Query, survey
 from rplctl.sql_text import written
 
 _PATIENCE_S = 10.0  # for transactions of the source that are being committed
-_MOST_LOOKS = 3  # while tables come and go
+_MOST_LOOKS = 3  # attempts while tables come and go
 _REPLICATION = ("REPLICATION SLAVE", "REPLICATION CLIENT")
 _OBJECTS = (
     written("SELECT 'VIEW', table_schema, table_name FROM information_schema.views"),
@@ -48,8 +48,9 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The tables that may be copied, by the source's names. `databases`: only these; () = any. `named`: tables that
-    were named, one by one; () = all that `accepts` takes.
+    """The tables that may be copied, with the source's names.
+
+    `databases`: only these; () = any. `named`: single tables; () = all that `accepts` accepts.
     """
 
     accepts: Callable[[str, str], bool]
@@ -68,7 +69,7 @@ class TableFacts:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A right that the account lacks; '' as a name: all of them."""
+    """A privilege that the account lacks. An empty database or table name means all."""
 
     database: str
     table: str
@@ -78,8 +79,10 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class SourceTables:
-    """`end`: None when the account may not ask; `gtids`: of all before it. `step`: of the ladder of snapshots.
-    `wished`: the GRANT without which DDL waits for a copy. `objects`: what is not copied, as far as the account sees.
+    """The tables of a source. `end`: None if the account may not query it; `gtids`: of all transactions before it.
+
+    `step`: the snapshot method. `wished`: the GRANT without which DDL waits for a copy.
+    `objects`: views, triggers and others, which are not copied, as far as the account sees them.
     """
 
     catalog: Catalog
@@ -87,7 +90,7 @@ class SourceTables:
     gtids: str
     step: Step
     facts: dict[TableName, TableFacts]
-    sequences: dict[TableName, str]  # how MariaDB makes them
+    sequences: dict[TableName, str]  # MariaDB's CREATE SEQUENCE statements
     missing: tuple[Missing, ...]
     wished: str
     objects: tuple[SkippedObject, ...] = ()
@@ -98,8 +101,8 @@ def read_source_tables(config: Config, master: MasterInfo, wanted: Wanted, *, is
     with survey(master, reveal(master.user_password, config.datadir), config) as query:
         if is_new and _prepared(query):
             raise SourceError(
-                "the source holds prepared XA transactions, whose rows are in its log before this place already",
-                hint="XA RECOVER lists them: XA COMMIT or XA ROLLBACK each, then rplctl clone",
+                "the source has prepared XA transactions, whose rows are in its log before this position",
+                hint="end those that XA RECOVER lists by XA COMMIT or XA ROLLBACK, then run: rplctl clone",
             )
         rights = read_rights(query)
         refused: set[TableName] = set()
@@ -151,7 +154,10 @@ def _objects(query: Query, wanted: Wanted) -> tuple[SkippedObject, ...]:
 
 
 def _prepared(query: Query) -> bool:
-    """False also where MySQL does not say it (XA_RECOVER_ADMIN): then XA COMMIT of one stops the channel."""
+    """True if there are prepared XA transactions. Without the privilege XA_RECOVER_ADMIN, MySQL does not list them.
+
+    Then a later XA COMMIT of one stops the channel.
+    """
     try:
         return bool(query(written("XA RECOVER")))
     except SourceError as error:
@@ -199,5 +205,5 @@ def _missing(
     for database in hidden:
         yield Missing(database, "", "SELECT", rights.grant("SELECT", database))
     for database, table in sorted(refused):
-        if database not in hidden and (not wanted.databases or database in wanted.databases):  # a column, say, is seen
+        if database not in hidden and (not wanted.databases or database in wanted.databases):  # partly visible tables
             yield Missing(database, table, "SELECT", rights.grant("SELECT", database, table))

@@ -1,7 +1,7 @@
-"""Tables that foreign keys link, by whatever way: a family, which one snapshot shows whole.
+"""Table groups: tables that foreign keys link, directly or not, which one snapshot must show together.
 
-Cascades of foreign keys are not in the log. So rows of a child and of its parent must be of one place, and where the
-applier goes on from there it follows both.
+Cascades of foreign keys are not in the log. Rows of a child and of its parent must therefore be from one position,
+after which the applier follows the foreign keys of both.
 """
 
 from __future__ import annotations
@@ -12,12 +12,15 @@ from typing import Final
 from rplctl.schema.model import TableModel
 from rplctl.schema.statement import TableName
 
-_MOST_BYTES: Final = 1 << 30  # of families that share a snapshot: the applier waits while they are read
-_MOST_TABLES: Final = 200  # the applier stands still while they are looked at
+_MOST_BYTES: Final = 1 << 30  # of groups that share a snapshot: the applier waits while they are read
+_MOST_TABLES: Final = 200  # of groups that share a snapshot: the applier waits while their definitions are read
 
 
 def table_groups(models: Mapping[TableName, TableModel]) -> list[list[TableName]]:
-    """Each table in one of them; in the order of `models`. Keys that point elsewhere link nothing."""
+    """Return the groups, in the order of `models`.
+
+    Each table is in one; keys to tables not in `models` link nothing.
+    """
     table_group = {name: [name] for name in models}
     for name, model in models.items():
         for parent in _parents(model):
@@ -29,8 +32,9 @@ def table_groups(models: Mapping[TableName, TableModel]) -> list[list[TableName]
 
 
 def together(found: Iterable[list[TableName]], bytes_of: Callable[[TableName], int]) -> Iterator[list[TableName]]:
-    """Small families as one: a snapshot costs the applier's standing still, and of one the tables are loaded side by
-    side. `bytes_of`: about.
+    """Yield small groups joined, because a snapshot makes the applier wait, and its tables are loaded in parallel.
+
+    `bytes_of`: returns the approximate size of a table.
     """
     members: list[TableName] = []
     size = 0
@@ -45,7 +49,7 @@ def together(found: Iterable[list[TableName]], bytes_of: Callable[[TableName], i
 
 
 def parents_first(models: Mapping[TableName, TableModel]) -> list[TableModel]:
-    """Return the tables with parents first, as far as there are no cycles."""
+    """Return the tables with parents first, unless foreign keys form a cycle."""
     ordered: dict[TableName, TableModel] = {}
 
     def add(names: Iterable[TableName], above: frozenset[TableName]) -> None:

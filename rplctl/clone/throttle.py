@@ -1,9 +1,9 @@
-"""How much of both servers a copy may take: read before each chunk, so that an operator can change it meanwhile.
+"""Limits on the load of a copy on both servers. They are read before each chunk, so an operator can change them.
 
-The file of the limits is written by every `rplctl clone`: that it is another one tells the applier to look into its
-ledger, too. Without it the limits are the usual ones. Invariant: a copy that is throttled waits between two chunks,
-where it holds nothing of the source's but its snapshot; and gives that up, too, where old versions of rows grow too
-many, for as long as one is open none of them is purged.
+Every `rplctl clone` writes the file of the limits; a new file also makes the applier read the clone state again.
+Without the file, the defaults apply. Invariant: a throttled copy waits between two chunks, where it holds only its
+snapshot. It also gives up the snapshot if too many old row versions accumulate, because none is purged while a snapshot
+is open.
 """
 
 from __future__ import annotations
@@ -33,9 +33,12 @@ _AGAIN_S: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`max_load`: Threads_running of the source; `max_rate`: MB (10^6 bytes) a second. 0: none. `load_threads`:
-    connections to a target that is a server; `read_from`: the replica that is read, '' = the source. `max_history`: old
-    versions of rows that are not purged. `lag_of`: replicas, with commas; `max_lag`: seconds, of each of them.
+    """The limits; 0 means none.
+
+    `max_load`: Threads_running of the source; `max_rate`: MB (10^6 bytes) per second.
+    `load_threads`: connections to a target that is a server. `read_from`: the replica to read, '' = the source.
+    `max_history`: old row versions that are not purged. `lag_of`: replicas, separated by commas; `max_lag`: seconds,
+    for each.
     """
 
     max_load: int = MAX_LOAD
@@ -47,15 +50,15 @@ class Limits:
     max_lag: int = MAX_LAG_S
 
 
-Lag = Callable[[str], "int | None"]  # HOST[:PORT] of a replica → seconds; None: it stands still, or is away
+Lag = Callable[[str], "int | None"]  # HOST[:PORT] of a replica → seconds; None: stopped or unreachable
 
 
 class HistoryGrows(Exception):
-    """The snapshot has to be given up; another goes on with what was read of it."""
+    """The snapshot must be given up; another one continues it."""
 
 
 def read_limits(channel: Channel) -> Limits:
-    """The usual ones where the file is junk. Raises UnfitFile."""
+    """Return the limits; the defaults if the file is damaged. Raises UnfitFile."""
     try:
         stored = parsed_json(read_plain(channel.clone_orders_path))
         load, rate = int(stored["max_load"]), float(stored["max_rate"])
@@ -67,14 +70,14 @@ def read_limits(channel: Channel) -> Limits:
 
 
 def write_limits(channel: Channel, **given: Any) -> None:
-    """Fields of Limits; what is not given, or None, stays as it is. Raises OSError."""
+    """Change fields of Limits; others, and those that are None, stay unchanged. Raises OSError."""
     changes = {name: value for name, value in given.items() if value is not None}
     limits = replace(read_limits(channel), **changes)
     replace_file(channel.clone_orders_path, json.dumps(asdict(limits)).encode())
 
 
 def orders_seen(channel: Channel) -> tuple[int, int]:
-    """Another one after each `write_limits`."""
+    """Return a value that changes with each `write_limits`."""
     try:
         found = channel.clone_orders_path.stat()
     except FileNotFoundError:
@@ -87,12 +90,13 @@ class Throttle:
 
     def __init__(self, channel: Channel, stop: threading.Event, says: Callable[[str], None]) -> None:
         self._channel, self._stop, self._says = channel, stop, says
-        self._free_at = 0.0  # time.monotonic() from which on the rate is kept
-        self._asked_again_at, self._asked_for = 0.0, Limits()  # of replicas, none of which was behind
+        self._free_at = 0.0  # time.monotonic() at which the rate permits the next chunk
+        self._asked_again_at, self._asked_for = 0.0, Limits()  # the next poll of replicas that were not behind
 
     def wait(self, query: Query, lag: Lag, *, holds_snapshot: bool) -> None:
-        """Before a chunk: until the source has room for it. `query` asks beside the snapshot; `lag`: how far a replica
-        is behind. Raises SourceError, HistoryGrows.
+        """Wait before a chunk until the source has room for it. Raises SourceError, HistoryGrows.
+
+        `query`: runs queries outside the snapshot; `lag`: returns the lag of a replica.
         """
         while not self._stop.is_set():
             limits = read_limits(self._channel)
@@ -115,7 +119,10 @@ class Throttle:
         return bool(history)
 
     def _behind(self, lag: Lag, limits: Limits) -> str:
-        """Each replica is asked once in a while: that takes a connection."""
+        """Return why a replica is too far behind, or ''.
+
+        Replicas are polled rarely, because each poll needs a connection.
+        """
         if time.monotonic() < self._asked_again_at and limits == self._asked_for:
             return ""
         for address in filter(None, limits.lag_of.split(",")):
@@ -127,7 +134,7 @@ class Throttle:
         return ""
 
     def took(self, count: int) -> None:
-        """So many bytes have come."""
+        """Note that so many bytes were read."""
         if rate := read_limits(self._channel).max_rate:
             self._free_at = max(self._free_at, time.monotonic() - _AGAIN_S) + count / (rate * 1e6)
 
@@ -145,7 +152,7 @@ def _too_much_history(query: Query, limits: Limits) -> str:
 
 
 def history_length(query: Query) -> int:
-    """InnoDB's History list length. Raises SourceError 1227 where a MySQL does not tell it."""
+    """Return InnoDB's history list length. Raises SourceError 1227 if MySQL refuses it."""
     found = query(written("SHOW GLOBAL STATUS LIKE 'Innodb_history_list_length'"))  # of MariaDB
     if found:
         return int(found[0][1])
@@ -153,6 +160,8 @@ def history_length(query: Query) -> int:
         rows = query(written("SELECT COUNT FROM information_schema.INNODB_METRICS WHERE NAME = 'trx_rseg_history_len'"))
     except SourceError as error:
         if error.errno == er.SPECIFIC_ACCESS_DENIED_ERROR:
-            error.hint = "GRANT PROCESS ON *.* to the replication account; or rplctl clone --max-history 0"
+            error.hint = (
+                "grant the account PROCESS ON *.*\nTo copy without this limit, run: rplctl clone --max-history 0"
+            )
         raise
     return int(rows[0][0])

@@ -27,7 +27,7 @@ INFO = MasterInfo(host="src", port=3310, user_name="repl")
 def test_what_the_source_has_not_is_named(there: str, source: str, foreign: str) -> None:
     if not foreign:
         return refuse_foreign(there, source, "r:1")
-    with pytest.raises(SourceError, match=f"r:1 has transactions that the source has not: {foreign}$"):
+    with pytest.raises(SourceError, match=f"r:1 has transactions that the source does not have: {foreign}$"):
         refuse_foreign(there, source, "r:1")
 
 
@@ -42,5 +42,5 @@ def test_the_port_is_the_channels_where_none_is_given(text: str, host: str, port
 
 @pytest.mark.parametrize("text", ["u@r", "r:x", "r:0", "r:65536", "mysql://r", ":3306"])
 def test_what_is_no_address_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="write HOST or HOST:PORT"):
+    with pytest.raises(UsageError, match="expected HOST or HOST:PORT"):
         with_address(INFO, text)

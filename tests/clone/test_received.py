@@ -112,7 +112,7 @@ def test_groups_are_counted_up_to_a_place(log: Log) -> None:
 
 def test_what_does_not_come_is_waited_for_no_longer_than_asked(log: Log) -> None:
     log.source.transaction()
-    with pytest.raises(SourceError, match=r"the receiver does not come to binlog\.000001"):
+    with pytest.raises(SourceError, match=r"the receiver does not reach binlog\.000001"):
         list(log.received.until(log.source.position, 0.05, lambda _: False))
     assert list(log.received.until(log.source.position, 60, lambda _: True)) == []
 

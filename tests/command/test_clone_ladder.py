@@ -268,7 +268,7 @@ def test_where_nothing_orders_what_is_seen_tables_are_copied_when_their_writers_
     with beside(source, "living9", lambda cursor: cursor.execute("UPDATE tool SET v = v + 1")):
         replica.run("clone")
         log = replica.channel.log_path("receiver")
-        wait_until(lambda: "living9.tool: written while it was read" in log.read_text(), 60)
+        wait_until(lambda: "living9.tool: changed during the reading" in log.read_text(), 60)
     wait_cloned(replica)
     replica.wait_synced(source, 120)
     assert_same_tables(source, replica, "living9")

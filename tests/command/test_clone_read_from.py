@@ -46,7 +46,7 @@ def copied_from(source: MariadbServer, between: MariadbServer, replica: Replica,
     assert read_limits(replica.channel).read_from == address(between)
     between.sql(f"DELETE FROM {name}.plain LIMIT 1")  # of its own
     replica.run("stop")
-    refused(replica, between, "has transactions that the source has not")
+    refused(replica, between, "has transactions that the source does not have")
     replica.run("clone", "--read-from", "")
     assert read_limits(replica.channel).read_from == ""
 
@@ -73,8 +73,8 @@ def test_a_replica_that_is_no_copy_is_refused(mariadb_factory: Callable[..., Mar
     silent = mariadb_factory("--skip-log-bin")
     source.sql("CREATE DATABASE shop; CREATE TABLE shop.orders (id INT PRIMARY KEY)")
     replica.change_master(source)
-    refused(replica, filters, "leaves out some of the source's transactions: replicate_ignore_db=scratch")
-    refused(replica, silent, "does not log what it applies")
+    refused(replica, filters, "skips some of the source's transactions: replicate_ignore_db=scratch")
+    refused(replica, silent, "does not log the transactions that it applies")
     said = replica.run("clone", "--read-from", "me@there", expect=2).stderr
     assert "HOST or HOST:PORT" in said
 
@@ -90,7 +90,7 @@ def test_a_table_that_the_replica_lacks_is_told_and_not_taken_for_gone(
     replica.change_master(source, "--master-use-gtid", "slave_pos")
     only(replica, "lack")
     replica.run("clone", "--read-from", address(between))
-    wait_until(lambda: f"lack.t is not on {address(between)}" in replica.logs(), 60)
+    wait_until(lambda: f"lack.t is missing on {address(between)}" in replica.logs(), 60)
     replica.run("stop")
     replica.run("clone", "--read-from", "")
     wait_cloned(replica)

@@ -37,7 +37,7 @@ def test_a_copy_waits_for_a_replica_that_is_behind_or_stands_still(
     replica.change_master(source)
     only(replica, "spared")
     address = f"{other.host}:{other.port}"
-    assert "replicates nothing" in replica.run("clone", "--lag-of", address, expect=6).stderr
+    assert "is not a replica" in replica.run("clone", "--lag-of", address, expect=6).stderr
     assert "--lag-of a/b" in replica.run("clone", "--lag-of", "a/b", expect=2).stderr
     assert "Can't connect" in replica.run("clone", "--lag-of", "127.0.0.1:1", expect=6).stderr
     other.follow(source)
