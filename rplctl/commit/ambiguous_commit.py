@@ -1,7 +1,7 @@
-"""A COMMIT whose answer is lost while the target is away: asked for until the target is back (design D3).
+"""Determines the outcome of a COMMIT whose answer was lost: asks the target until it is reachable again (design D3).
 
-Invariant: nobody goes on with a guess. Either the target answered, or what is in work ends with InDoubt, which no
-attempt at the same batch may follow: whoever goes on reads the stored position first, as a start does.
+Invariant: rplctl never continues with a guess. Either the target answers, or the batch ends with InDoubt and must not
+be tried again before the stored position is read, as at a start.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 class InDoubt(TargetError):
-    """The target went away in COMMIT, and what became of it could not be read. Never transient."""
+    """The target became unreachable during COMMIT, and the outcome could not be read. Never transient."""
 
 
 _is_stopping: ContextVar[Callable[[], bool]] = ContextVar("_is_stopping", default=lambda: False)
@@ -31,7 +31,7 @@ _is_stopping: ContextVar[Callable[[], bool]] = ContextVar("_is_stopping", defaul
 
 @contextmanager
 def honouring_stop(is_stopping: Callable[[], bool]) -> Iterator[None]:
-    """STOP ends the asking in the block: what is in doubt stays so until the next start."""
+    """Let STOP end the waiting in the block; the outcome is then unknown until the next start."""
     token = _is_stopping.set(is_stopping)
     try:
         yield
@@ -40,7 +40,7 @@ def honouring_stop(is_stopping: Callable[[], bool]) -> Iterator[None]:
 
 
 def until_answered(ask: Callable[[], Answer]) -> Answer:
-    """The target's answer, however often it must be asked. Raises InDoubt."""
+    """Return the target's answer, after as many attempts as necessary. Raises InDoubt."""
     deadline = time.monotonic() + ASKED_FOR_S
     while True:
         try:
@@ -48,9 +48,9 @@ def until_answered(ask: Callable[[], Answer]) -> Answer:
         except TargetError as error:
             if not error.transient or _is_stopping.get()() or time.monotonic() > deadline:
                 raise InDoubt(
-                    f"the target went away in COMMIT, and whether it is durable could not be read: {error.message}",
+                    f"the target became unreachable during COMMIT, and the outcome is unknown: {error.message}",
                     errno=error.errno,
                     hint="when the target answers again, run: rplctl start",
                 ) from None
-            log.warning("the target went away in COMMIT and is asked again: %s", error.message)
+            log.warning("the target became unreachable during COMMIT; its outcome is read again: %s", error.message)
         time.sleep(PAUSE_S)

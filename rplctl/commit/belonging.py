@@ -1,22 +1,22 @@
-"""Does the target belong to the channel's stored position (design D29)?
+"""Checks whether the target belongs to the channel's stored position (design D29).
 
-    ready               nothing was committed yet, or the target holds what belongs to the position
-    target_lost         an applier of this channel has committed, and the target holds neither its marker nor its row
+    ready               nothing was committed yet, or the target has the rows that belong to the position
+    target_lost         an applier of this channel has committed, and the target has neither its marker nor its row
     target_of_another   the channel's rows there belong to another instance, or to another source
 
-Invariant: nothing is applied, and no position moves, in a target that is not `ready`. That an applier has committed is
-known from what is stored: `left_at` in a FILE, which is written after the marker; where there is no record, the
-applier's last status, which RESET and CHANGE MASTER remove. A position that the operator gave, and from which nothing
-was committed, needs no marker.
+Invariant: nothing is applied, and no position moves, in a target that is not `ready`. Stored values show that an
+applier has committed: `left_at` in a FILE, which is written after the marker; without a record, the applier's last
+status, which RESET and CHANGE MASTER remove. A position that the operator has set needs no marker until something is
+committed.
 
-Whose the rows are is in rplctl_channel_owner (own_tables/owner.py). Rows without an owner are of an older rplctl: they
+rplctl_channel_owner (own_tables/owner.py) says whose the rows are. Rows without an owner are from an older rplctl, and
 are adopted. The owner's source must be one of two:
 
-    the channel's present source        the same server, at the same place or with the same UUID
-    the one that was written last       by this instance (written_source.py); the source then has changed since: by GTID
-                                        that is a failover, unless the target has less than a FILE says
+    the channel's present source        the same server, at the same address or with the same UUID
+    the one that was written last       by this instance (written_source.py); the source has changed since: with GTIDs
+                                        this is a failover, unless the target has less than a FILE says
 
-Any other source means that the target is of another time: it was restored, or a copy of this instance works in it.
+Any other source means that the target is from another time: it was restored, or a copy of this instance works in it.
 """
 
 from __future__ import annotations
@@ -71,10 +71,12 @@ class UnfitTarget(TargetError):
 
 @dataclass(frozen=True, slots=True)
 class Belonging:
+    """The result of the check."""
+
     state: TargetState
-    error: UnfitTarget | None = None  # what a start ends with; None when it is ready
-    note: str = ""  # what a start says when it is ready
-    has_own_rows: bool = True  # those there belong to this instance, maybe with another source
+    error: UnfitTarget | None = None  # the error of a start; None if the target is ready
+    note: str = ""  # the message of a start if the target is ready
+    has_own_rows: bool = True  # True if its rows belong to this instance, perhaps with another source
     continues: bool = False  # the operator may continue by the GTIDs in the target
 
 
@@ -82,7 +84,7 @@ _READY: Final = Belonging(TargetState.READY)
 
 
 def belonging_of(config: Config, channel: Channel, engine: Callable[[], Engine]) -> Belonging:
-    """Look at what is stored here and in the target; changes nothing. Raises TargetError when it does not answer."""
+    """Check the records here and in the target, without changes. Raises TargetError if the target does not answer."""
     file = open_repository(RELAY_LOG_INFO, RepositoryKind.FILE, config, channel, engine).stored()
     has_file = file is not None and RELAY_LOG_INFO.has_data(file)
     has_applied = (
@@ -100,7 +102,7 @@ def belonging_of(config: Config, channel: Channel, engine: Callable[[], Engine])
         if owner.Instance_id != ours.Instance_id:
             return _of_another(channel, owner, ours)
         is_same = owner.is_same_source(ours)
-        is_there = is_same and owner.Source_place in ("", ours.Source_place)  # "": no source was known
+        is_there = is_same and owner.Source_place in ("", ours.Source_place)  # "": the source was unknown
         if not (is_there or owner.is_known_source(ours)):
             is_honest = (is_same or by_gtid) and was_written_last(channel, owner, default=has_applied)
             if not is_honest or not (is_same or _has_all(marker, file, in_step=in_step)):
@@ -133,17 +135,17 @@ def is_owned(config: Config, channel: Channel, engine: Callable[[], Engine]) -> 
 
 
 def identity_of(config: Config, channel: Channel, engine: Callable[[], Engine]) -> tuple[Owner, bool]:
-    """Return who we are, and whether the channel continues by GTID, on any source that has these."""
+    """Return this instance as an owner, and whether the channel can continue by GTID on another source."""
     master = open_master_info(config, channel, engine).stored() or MasterInfo()
     ours = owner_of(instance_id(config.datadir), instance_place(config.datadir), master)
     return ours, master.uses_gtid
 
 
 def take_over(config: Config, channel: Channel, engine: Engine) -> None:
-    """The channel's rows in the target become this instance's, by the operator's word.
+    """Give the channel's rows in the target to this instance, on the operator's order.
 
-    What another source's log says is forgotten there: models, states of copies, and its position. The position that is
-    stored here counts; where none is, and the source is the same one, the target's. May be cut off and repeated. The
+    If they are of another source, its table models, clone states and position are removed. The position that is stored
+    here counts; without one, and with the same source, the target's. The work may be interrupted and repeated. The
     caller holds the fence. Raises TargetError.
     """
     ours, _ = identity_of(config, channel, lambda: engine)
@@ -183,13 +185,13 @@ def claim_restored(config: Config, channel: Channel, engine: Engine) -> None:
 
 
 def _is_missing(config: Config) -> bool:
-    """True if the target is a file that does not exist. A question would make it."""
+    """True if the target is a file that does not exist. A query would create it."""
     place = config.target_place
     return is_missing_file(place) or dialect_of(target_kind(place)).is_missing_at(place)
 
 
 def _has_batches(config: Config, channel: Channel, engine: Engine, connection: Connection) -> bool:
-    """False if a lake has fewer batches than our tables (maybe elsewhere) record: the lake itself is lost."""
+    """False if a lake has fewer batches than our tables record, which may be elsewhere: the lake itself is lost."""
     dialect = dialect_of(target_kind(config.target_place))
     if not dialect.commits_per_table or not own_table_exists(connection, "rplctl_lake_batch"):
         return True
@@ -203,7 +205,7 @@ def _marker(connection: Connection, channel: str) -> tuple[RelayLogInfo | None, 
 
 
 def _has_all(marker: RelayLogInfo | None, file: RelayLogInfo | None, *, in_step: bool) -> bool:
-    """False if the target lacks GTIDs that the applier has recorded in a FILE: a failover takes nothing back."""
+    """False if the target lacks GTIDs that the applier has recorded in a FILE: a failover removes none."""
     if marker is None or file is None or file_counts(file, in_step):
         return True
     return not file.gtid_executed or is_executed(file.gtid_executed, marker.gtid_executed)
@@ -220,7 +222,7 @@ def _lost(config: Config, channel: Channel, file: RelayLogInfo | None) -> Belong
     position = file.exec_position if file is not None else said.exec_position
     shown = url_without_password(config.target_url)
     name = channel.name
-    text = f"the target {shown} is lost: it does not hold the position of channel '{name}', which has applied up to "
+    text = f"the target {shown} is lost: it lacks the position of channel '{name}', which has applied up to "
     error = UnfitTarget(
         TargetState.LOST, f"{text}{position}", channel=name, position=str(position), hint=_ways_back(config, channel)
     )
@@ -228,7 +230,7 @@ def _lost(config: Config, channel: Channel, file: RelayLogInfo | None) -> Belong
 
 
 def _ways_back(config: Config, channel: Channel) -> str:
-    """Each line is a way out that ends with a command."""
+    """Return the hint: each line is one alternative that ends with a command."""
     kind = target_kind(config.target_place)
     is_file = KINDS[kind].is_file or dialect_of(kind).commits_per_table
     back = "mount its file system again" if is_file else "bring the target's database back"
@@ -248,7 +250,7 @@ def _ways_back(config: Config, channel: Channel) -> str:
 
 
 def _no_engine() -> Engine:
-    raise AssertionError("a FILE asks no engine")
+    raise AssertionError("a FILE needs no engine")
 
 
 def _of_another(channel: Channel, owner: Owner, ours: Owner) -> Belonging:
@@ -265,7 +267,7 @@ def _of_another(channel: Channel, owner: Owner, ours: Owner) -> Belonging:
 
 
 def _of_another_time(config: Config, channel: Channel, owners: tuple[Owner, Owner], *, by_gtid: bool) -> Belonging:
-    """The rows are of this instance, and of a time when the channel read from another source."""
+    """Return the result for rows of this instance from a time when the channel read from another source."""
     owner, ours = owners
     name, here, there = channel.name, ours.Source_place, owner.Source_place
     continues = by_gtid and owner.Kept_by != CommitMode.XA
@@ -291,8 +293,8 @@ def _of_another_time(config: Config, channel: Channel, owners: tuple[Owner, Owne
 
 
 def _of_another_source(channel: Channel, owner: Owner, ours: Owner) -> str:
-    """A failover within one topology."""
+    """Return the message about a failover within one topology."""
     return (
         f"the target's rows of channel '{channel.name}' belong to {owner.shown}; the channel now reads from "
-        f"{ours.Source_place}, and goes on there by the target's GTIDs"
+        f"{ours.Source_place}, and continues there by the target's GTIDs"
     )

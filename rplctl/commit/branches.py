@@ -1,17 +1,17 @@
-"""Several committers of one channel: groups of tables on connections of their own, and one position (design D24).
+"""Several connections (branches) commit for one channel, each its own table groups, with one position (design D24).
 
     1 each branch: XA START or BEGIN; the first: compare-and-swap of the position
     2 each branch: its tables' changes
     3 each branch: PREPARE                          undone at the next start: crash_commit_after_prepare
-    4 row of rplctl_branches: the batch's name      the decision; from here on carried out: crash_commit_after_log
+    4 row of rplctl_branches: the batch's name      the decision; finished from here on: crash_commit_after_log
     5 each branch but the first: COMMIT             crash_commit_between_engines
     6 the first: COMMIT, the position with it       crash_commit_before_unlog, crash_commit_after
 
 Invariant: a prepared branch whose batch the row names is committed, every other one of this channel is rolled back,
-before anything else is applied or the position is moved by anybody (`resolve_branches`). The position is committed
-last, so nobody reads one that is ahead of the rows. A name is used once: what a lost connection prepares late is of no
-batch that was decided. Branches are `rplctl-branch:INSTANCE:CHANNEL:BATCH.NUMBER`, 16 hex digits of chance and a
-number from 0 on; for INSTANCE and CHANNEL see xid.py. Who goes through the steps: transaction.commit_in_branches.
+before anything else is applied or the position moves (`resolve_branches`). The position is committed last, so no reader
+sees a position that is ahead of the rows. A name is used once, so a late PREPARE of a lost connection is never part of
+a decided batch. Branches are named `rplctl-branch:INSTANCE:CHANNEL:BATCH.NUMBER`: 16 random hex digits and a number
+from 0 on; for INSTANCE and CHANNEL see xid.py. transaction.commit_in_branches runs the steps.
 """
 
 from __future__ import annotations
@@ -33,15 +33,18 @@ from rplctl.own_tables.tables import branches_decided
 from rplctl.target import mapped_errors
 from rplctl.target.base import Target, TwoPhaseTarget, TwoPhaseVerbs
 
-PATIENCE_SECONDS = 10  # of a branch with a lock: another branch of the same batch may hold it
-_LOOK = "rplctl show-status, then rplctl start"
+PATIENCE_SECONDS = 10  # for a lock, which another branch of the same batch may hold
+_LOOK = "check the channel with rplctl show-status, then run: rplctl start"
 Share = Callable[[Target], None]
 
 log = logging.getLogger(__name__)
 
 
 class Branches:
-    """`first`: the channel's own connection, whose branch moves the position. The others open at their first share."""
+    """The connections of one channel. `first`: its own connection, whose branch moves the position.
+
+    The others open at their first share.
+    """
 
     def __init__(  # noqa: PLR0913 - the parts of one
         self,
@@ -52,7 +55,7 @@ class Branches:
         verbs: TwoPhaseVerbs,
         count: int,
     ) -> None:
-        """Nothing may be prepared when this is called (`resolve_branches`). Raises TargetError."""
+        """Open the branches. Nothing may be prepared when this is called (`resolve_branches`). Raises TargetError."""
         self.count = count
         self._targets: list[TwoPhaseTarget | None] = [first, *[None] * (count - 1)]
         self._another = another
@@ -60,8 +63,8 @@ class Branches:
         self._channel = channel
         self._prefix = prefix
         self._verbs = verbs
-        self._claimed: dict[int, object] = {}  # branch → the driver's connection that bears our mark
-        self._decided = _begin_deciding(self._engine, channel)  # the row's, as we left it
+        self._claimed: dict[int, object] = {}  # branch → the driver's connection that has our mark
+        self._decided = _begin_deciding(self._engine, channel)  # the batch name that we last wrote to the row
         self._batch = ""
         self._foreign_keys = True
         self._begun: dict[int, TwoPhaseTarget] = {}
@@ -77,14 +80,14 @@ class Branches:
         self._target(0)
 
     def apply(self, shares: Mapping[int, Share]) -> None:
-        """Each share on its branch, at the same time. Raises what the first that failed raised."""
+        """Run each share on its branch, all at the same time. Raises the error of the first one that failed."""
         self._each({number: partial(self._apply, number, share) for number, share in shares.items()})
 
     def _apply(self, number: int, share: Share) -> None:
         try:
             share(self._target(number))
         except BaseException:
-            self._undo(number)  # now: another branch may wait for its locks
+            self._undo(number)  # at once, because another branch may wait for its locks
             raise
 
     def prepare(self) -> None:
@@ -93,9 +96,8 @@ class Branches:
     def decide(self) -> None:
         """Decide the batch.
 
-        Raises TargetError if it was not decided, InDoubt if that is unknown, LockBusy if another applier decided.
-
-        A decision whose answer is lost is taken back, if it did not arrive: one that arrives late finds another name.
+        Raises TargetError if it was not decided, InDoubt if this is unknown, LockBusy if another applier decided. If
+        the answer to the decision is lost, it is withdrawn unless it has arrived: a late one finds another name.
         """
         try:
             if not self.swap_decision(self._batch):
@@ -110,14 +112,14 @@ class Branches:
         self._decided = self._batch
 
     def swap_decision(self, name: str) -> bool:
-        """Decide for `name`, in place of the name before; False if that is another's by now."""
+        """Replace our last name in the row by `name`; False if another applier has replaced it."""
         table = branches_decided(self._engine.dialect.name)
         ours = table.c.Channel_name == self._channel, table.c.Batch == self._decided
         with mapped_errors(self._engine.dialect.name), self._engine.begin() as connection:
             return connection.execute(update(table).where(*ours).values(Batch=name)).rowcount == 1
 
     def commit(self) -> None:
-        """Commit the batch that was decided. Raises InDoubt if the target does not answer: the next start goes on."""
+        """Commit the decided batch. Raises InDoubt if the target does not answer: the next start continues."""
         others = {number: target for number, target in self._begun.items() if number}
         self._each({number: partial(self._commit, number, target) for number, target in others.items()})
         crash_point("crash_commit_between_engines")
@@ -128,11 +130,11 @@ class Branches:
         try:
             target.commit()
         except TargetError:
-            target.reconnect()  # MariaDB lets nobody else end what its owner holds
+            target.reconnect()  # in MariaDB, no other connection can end a branch while its owner is connected
             until_answered(lambda: self._verbs.end_prepared(self._engine, "COMMIT", self._name(number)))
 
     def roll_back(self) -> None:
-        """Roll back all branches before the decision, those that are prepared included."""
+        """Roll back all branches before the decision, including prepared ones."""
         for number in list(self._begun):
             self._undo(number)
 
@@ -145,10 +147,10 @@ class Branches:
             target.reconnect()
             self._is_resolved = False
 
-    # others' ends
+    # branches of earlier attempts, and the end
 
     def resolve(self, *, is_doubtful: bool = False) -> None:
-        """Resolve what is prepared, before anything else is applied.
+        """Resolve prepared branches before anything else is applied.
 
         `is_doubtful`: a connection was lost, and statements sent over it may arrive late.
         """
@@ -161,20 +163,23 @@ class Branches:
         self._is_resolved = True
 
     def interrupt(self) -> None:
-        """Make what the branches execute now fail, from another thread; the caller interrupts the first one itself."""
+        """Interrupt the statements of all branches but the first, which the caller interrupts.
+
+        Called from another thread.
+        """
         for number, target in list(self._begun.items()):
             if number:
                 target.interrupt()
 
     def close(self) -> None:
-        """Close the worker connections. What is prepared stays prepared until the next start resolves it."""
+        """Close the worker connections. Prepared branches stay until the next start resolves them."""
         self._threads.shutdown()
         for target in filter(None, self._targets[1:]):
             with suppress(TargetError):
                 target.reconnect()
 
     def _target(self, number: int) -> TwoPhaseTarget:
-        """The branch's connection, in its transaction."""
+        """Return the branch's connection, in its transaction."""
         if number in self._begun:
             return self._begun[number]
         target = self._targets[number]
@@ -204,15 +209,15 @@ class Branches:
 
 
 def resolve_branches(engine: Engine, channel: str, prefix: str, verbs: TwoPhaseVerbs) -> None:
-    """Resolve what a crash left prepared: commit the batch that was decided, roll back everything else.
+    """Resolve the branches that a crash left prepared: commit the decided batch, roll back everything else.
 
-    May be interrupted anywhere and repeated. The caller is alone with the channel. Raises TargetError.
+    May be interrupted and repeated. No other process may work on the channel. Raises TargetError.
     """
     prepared = verbs.prepared_xids(engine, prefix)
     if not prepared:
         return
     decided = decided_batch(engine, channel)
-    for xid in sorted(prepared, key=_number, reverse=True):  # the position's last
+    for xid in sorted(prepared, key=_number, reverse=True):  # number 0, which has the position, is last
         verbs.terminate_sessions(engine, f"{prefix}{_number(xid)}:")
         is_decided = xid.removeprefix(prefix).partition(".")[0] == decided
         verbs.end_prepared(engine, "COMMIT" if is_decided else "ROLLBACK", xid)
@@ -228,7 +233,7 @@ def decided_batch(engine: Engine, channel: str) -> str:
 
 
 def _begin_deciding(engine: Engine, channel: str) -> str:
-    """The channel's row, made when there is none; what it says."""
+    """Return the batch name in the channel's row, which is created if necessary."""
     if found := decided_batch(engine, channel):
         return found
     name = _new_name()

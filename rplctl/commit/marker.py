@@ -1,12 +1,17 @@
-"""A marker row in the target keeps the position of a channel whose repository is no part of its transactions.
+"""A marker row in the target stores the position of a channel whose repository is not in the target's transactions.
 
 The row moves inside the data's transaction; the repository follows after COMMIT (REQ-5: "positions are updated after
 processing the commit").
-Recovery: a file behind the marker is what a crash leaves → the marker wins. A file that was edited
-after an orderly stop, which left both in step, wins (WL#5125: hand-edited files are honoured); one that is as the
-applier left it (`left_at`) beside a marker that is not: the target, or the file, is from a backup → the marker, which
-is of the rows' age, wins. So it does over a file ahead of a marker that was left moving, which no crash leaves. A file
-that is ahead is told. Where this says file, a table without transactions is meant too; it has no `left_at`.
+
+Recovery chooses between the file and the marker:
+
+* A file that is before the marker is the result of a crash: the marker counts.
+* A file that was edited after an orderly stop, at which both were in step, counts (WL#5125 honours hand-edited files).
+* A file that is as the applier left it (`left_at`), next to a marker at another position: the target or the file is
+  from a backup. The marker counts, because it is as old as the rows.
+* A file ahead of a marker that was left moving, which no crash causes: the marker counts, too.
+
+A file that is ahead is reported. "File" also means a table without transactions, which has no `left_at`.
 """
 
 from __future__ import annotations
@@ -49,12 +54,12 @@ class MarkerPositionStore(PositionStore):
         if self._is_new():
             return self._begun()
         with mapped_errors(self._engine.dialect.name), self._engine.begin() as connection:
-            self._set(connection, Channel_name=self._channel)  # takes the lock before anything is read
+            self._set(connection, Channel_name=self._channel)  # locks the row before anything is read
             marker, in_step = read_marker(connection, self._channel)
             self._set(connection, File_in_step=False)
             claim_channel(connection, self._channel, self.owner, self.mode)
             info = self._repository.read()
-            assert marker is not None  # who removes it stops the applier first
+            assert marker is not None  # the applier is stopped before its marker is removed
             if info.is_at(marker):
                 info = replace(info, gtid_executed=marker.gtid_executed)
             else:
@@ -67,8 +72,8 @@ class MarkerPositionStore(PositionStore):
     def _is_new(self) -> bool:
         """True if the channel has no marker yet.
 
-        Read in a transaction of its own: InnoDB locks the gap where there is no row. When two new channels did so in
-        the transaction that then inserted the row, one of them failed with error 1213.
+        This is read in a separate transaction, because InnoDB locks the gap of a missing row: if two new channels read
+        it in the transaction that inserts the row, one of them fails with error 1213.
         """
         with mapped_errors(self._engine.dialect.name), self._engine.connect() as connection:
             return read_marker(connection, self._channel)[0] is None
@@ -83,7 +88,7 @@ class MarkerPositionStore(PositionStore):
 
     def advance(self, connection: Connection, expected: RelayLogInfo, new: RelayLogInfo) -> None:
         given = self._row(new) | {f"old_{name}": value for name, value in self._row(expected).items()}
-        del given["Channel_name"]  # DuckDB makes a row anew where its key is set, to whatever value
+        del given["Channel_name"]  # DuckDB deletes and inserts a row whose key is set, even to the same value
         with mapped_errors(connection.dialect.name):
             moved = connection.execute(_swap(connection.dialect.name), given).rowcount == 1
         if not moved:
@@ -94,13 +99,16 @@ class MarkerPositionStore(PositionStore):
             return read_marker(connection, self._channel)[0]
 
     def committed(self, new: RelayLogInfo, *, force: bool = False) -> None:
-        """A table is written each time (REQ-5 iii to v): it has no cache of the OS to be written into (REQ-3)."""
+        """Write the repository.
+
+        A table is written each time (REQ-5 iii to v), because it has no cache of the OS (REQ-3).
+        """
         self._flush(new, force=force or self._repository.kind is RepositoryKind.TABLE)
 
     def close(self, last: RelayLogInfo) -> None:
         """Mark file and marker as in step.
 
-        If a lock of the target is busy, the next start reconciles them as after a crash.
+        If the target's row is locked, the next start reconciles them as after a crash.
         """
         self._flush(last, force=True)
         try:
@@ -110,7 +118,7 @@ class MarkerPositionStore(PositionStore):
                     with connection.begin():
                         self._set(connection, File_in_step=True)
                 finally:
-                    connection.invalidate()  # its patience with it
+                    connection.invalidate()  # its lock timeout was changed
         except TargetError as error:
             if error.errno != er.LOCK_WAIT_TIMEOUT:
                 raise
@@ -134,14 +142,14 @@ class MarkerPositionStore(PositionStore):
 
 @cache
 def _swap(dialect: str) -> Update:
-    """Made once: it takes part in each transaction, and to make it takes longer than to carry it out."""
+    """Return the UPDATE, built once: it is part of each transaction, and building it takes longer than executing it."""
     marker = commit_marker(dialect)
     names = ("Channel_name", "Relay_log_name", "Relay_log_pos", "Master_log_name", "Master_log_pos")
     return update(marker).where(*(marker.c[name] == bindparam(f"old_{name}") for name in names))
 
 
 def read_marker(connection: Connection, channel: str) -> tuple[RelayLogInfo | None, bool]:
-    """(the channel's marker, whether the repository was last left in step with it); (None, False) without one."""
+    """Return (the channel's marker, whether the repository was last left in step with it); (None, False) if none."""
     marker = commit_marker(connection.dialect.name)
     row = connection.execute(select(marker).where(marker.c.Channel_name == channel)).first()
     if row is None:
@@ -160,7 +168,7 @@ def one_that_counts(info: RelayLogInfo, marker: RelayLogInfo, in_step: bool) -> 
 
 
 def file_counts(info: RelayLogInfo, in_step: bool) -> bool:
-    """True if a file that differs from the marker is the position: only an operator's edit after an orderly stop."""
+    """True if a file that differs from the marker has the position: after an edit that followed an orderly stop."""
     return in_step and info.left_at != info.place
 
 
@@ -182,14 +190,14 @@ def rename_relay_logs(connection: Connection, channel: str, renamed: Callable[[s
 
 
 def remove_marker(channel: str, engine: Engine) -> None:
-    """RESET REPLICA: the channel's marker goes with its repository."""
+    """Remove the channel's marker together with its repository (RESET REPLICA)."""
     marker = commit_marker(engine.dialect.name)
     with mapped_errors(engine.dialect.name), engine.begin() as connection:
         connection.execute(delete(marker).where(marker.c.Channel_name == channel))
 
 
 def _ahead(info: RelayLogInfo, marker: RelayLogInfo, counts: bool) -> tuple[str, object, object, str]:
-    """An operator's edit, or a target that was restored from a backup."""
+    """Return a log message about a file that is ahead: an operator's edit, or a target from a backup."""
     how = (
         "taken as edited by hand; if the target was restored from a backup, stop and CHANGE MASTER to the latter"
         if counts

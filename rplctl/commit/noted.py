@@ -1,24 +1,27 @@
-"""Statements that commit by themselves, on targets that are servers: each is carried out exactly once (design D28).
+"""Statements that commit by themselves, on targets that are servers: each is executed exactly once (design D28).
 
-Order, with the crash points between the steps:
-note → COMMIT → the statement, which commits → … → the position moves and the note goes, in one transaction.
-The note names the position, the statement and the definitions of all that it touches, as they are before it.
-Invariant: whoever finds a note at the position decides by the definitions as they are now. Unchanged: the statement
-is executed. Changed as the statement changes them: it was carried out. Neither: the channel stops and says both.
-A CREATE OR REPLACE whose table is gone is executed: MySQL gets it as a DROP and a CREATE.
-A statement whose answer arrived leaves no doubt: from then on the note says how much of the transaction is committed.
-Where the position is no part of the target's transaction (mode xa), the note says in that transaction that the whole
-is committed, and goes when the position has followed.
+Order, with the crash points between the steps: note → COMMIT → the statement, which commits → … → the position moves
+and the note is removed, in one transaction. The note has the position, the statement and the definitions of all objects
+that the statement changes, before it runs.
 
-No decision is possible, and the channel stops after a crash, where
-- a server without atomic DDL (MariaDB before 10.6, MySQL before 8) carried out a part of RENAME TABLE,
-- names change places that look alike to us: MyISAM tables made in the same second, partitions without InnoDB, and
-  InnoDB's where the account lacks PROCESS,
-- a table of MariaDB whose columns change places was altered in the second before, too,
-- the statement is none that rplctl understands, or its account may not see what is touched,
+Invariant: an applier that finds a note at its position compares these definitions with the current ones. Unchanged: the
+statement is executed. Changed as the statement changes them: it was executed. Otherwise the channel stops and shows
+both. A CREATE OR REPLACE whose table is missing is executed: MySQL receives it as a DROP and a CREATE. If the
+statement's answer has arrived, there is no doubt: from then on the note says how much of the transaction is committed.
+If the position is not part of the target's transaction (mode xa), the note in that transaction says that the whole is
+committed, and is removed after the position has moved.
+
+No decision is possible, and the channel stops after a crash, if
+
+- a server without atomic DDL (MariaDB before 10.6, MySQL before 8) executed a part of RENAME TABLE,
+- a RENAME swaps tables that rplctl cannot distinguish: MyISAM tables created in the same second, partitions without
+  InnoDB, and InnoDB tables if the account lacks PROCESS,
+- a table of MariaDB whose columns are reordered was also altered in the second before,
+- rplctl cannot parse the statement, or its account may not see the changed objects,
 - tables without transactions are changed by statements, or by rows that cannot be applied again, and the server does
-  not tell that they are as before (only MyISAM does, for tables that were not changed in that second).
-In mode xa a logged ROLLBACK that shares the commit of others has no note: what MyISAM keeps of it may be done twice.
+  not show that they are unchanged (only MyISAM does, for tables that were not changed in that second).
+
+In mode xa a logged ROLLBACK that shares the commit of others has no note: its changes of MyISAM tables may be repeated.
 Statements that may be executed twice (TRUNCATE, GRANT, ALTER SEQUENCE) have no note: schema/affected.py.
 """
 
@@ -48,7 +51,7 @@ from rplctl.schema.affected import Affected, Outcome, ServerObject
 from rplctl.schema.statement import TableName
 from rplctl.target.base import StatementTarget
 
-_CLIENT_ERRORS = range(2000, 3000)  # no answer arrived
+_CLIENT_ERRORS = range(2000, 3000)  # errors of the client, after which the outcome is unknown
 _LONGEST_SHOWN = 200
 _HINT = (
     "compare the target with the source. If it has all changes, skip the whole transaction: rplctl skip --yes; "
@@ -59,14 +62,16 @@ log = logging.getLogger(__name__)
 
 
 class Decision(Enum):
+    """How to continue with a statement that an earlier applier may have executed."""
+
     EXECUTE = "execute"
-    FINISH = "finish"  # the rest of a DROP of several
-    MOVE_ON = "move on"  # it was carried out
+    FINISH = "finish"  # execute the rest of a DROP of several objects
+    MOVE_ON = "move on"  # the statement was executed
     STOP = "stop"
 
 
 def decide(affected: Affected, before: Definitions, now: Definitions) -> Decision:
-    """Decide how to continue with a statement if nobody knows whether it was executed."""
+    """Decide how to continue with a statement if it is unknown whether it was executed."""
     if not affected.outcomes or before.keys() != affected.outcomes.keys():
         return Decision.STOP
     if any(definition is not None and definition.text == "?" for definition in (*before.values(), *now.values())):
@@ -79,7 +84,7 @@ def decide(affected: Affected, before: Definitions, now: Definitions) -> Decisio
     if affected.is_drop and all(now[found] is None for found in changed):
         return Decision.FINISH
     if affected.replaces and all(now[found] is None for found in changed):
-        return Decision.EXECUTE  # cut between its DROP and its CREATE
+        return Decision.EXECUTE  # the crash was between its DROP and its CREATE
     return Decision.STOP
 
 
@@ -98,7 +103,7 @@ def _may_look_alike(affected: Affected, before: Definitions) -> bool:
     if affected.may_look_alike:
         return not all(definition.altered for definition in there)
     if affected.wants_identity and not affected.pairs:
-        return not all("=" in definition.identity for definition in there)  # InnoDB's number
+        return not all("=" in definition.identity for definition in there)  # "=" precedes InnoDB's table id
     return affected.wants_identity and _renamed(affected, before) == _identities(before)
 
 
@@ -139,14 +144,14 @@ class StatementNotes:
         self._step: tuple[RelayLogInfo, RelayLogInfo] | None = None  # inside commit_after
         self._foreign_keys = True
         self._kept: StatementNote | None = None
-        self._has_row = False  # also of another position
-        self._is_known = False  # what the target keeps
-        self._answered: int | None = None  # events that are committed for certain
+        self._has_row = False  # True if the target has a note, even of another position
+        self._is_known = False  # True if `_kept` and `_has_row` are up to date
+        self._answered: int | None = None  # number of events that are certainly committed
         self.event = 0
         self._forget_old(info)
 
     def _forget_old(self, info: RelayLogInfo) -> None:
-        """A note of another position; where the source may change, one of other GTIDs is met by its transaction."""
+        """Remove a note of another position. With GTIDs, a note of other GTIDs is kept for its own transaction."""
         with self._target.mapped_errors(), self._target.engine.begin() as connection:
             note = kept_note(connection, self._channel)
             is_elsewhere = note is not None and note.before != info.exec_position
@@ -172,8 +177,9 @@ class StatementNotes:
             self._has_row, self._is_known = note is not None, True
 
     def carry_out(self, sql: bytes, affected: Affected, send: Callable[[bool], None]) -> None:
-        """Have the statement carried out once. `send` executes it; True: as DROP … IF EXISTS. Raises RplError 1593
-        where no decision is possible, and what `send` raises.
+        """Execute the statement once. `send` executes it; its argument True means DROP … IF EXISTS.
+
+        Raises RplError 1593 if no decision is possible, and the errors of `send`.
         """
         if self._step is None:  # not inside commit_after
             return send(False)
@@ -191,7 +197,7 @@ class StatementNotes:
         self._answered = self.event + 1
 
     def begin_kept(self, tables: Collection[TableName]) -> None:
-        """Note that a transaction begins that changes these tables, which keep what a rollback removes elsewhere.
+        """Note that a transaction begins that changes these tables, which a rollback does not undo.
 
         Called before its first event. Raises RplError 1593 if an applier ended in the middle of it.
         """
@@ -201,8 +207,8 @@ class StatementNotes:
         is_reported = all(state is not None and state.altered for state in kept.definitions.values())
         if kept.state is not NoteState.CUT or kept.definitions != now or not is_reported:
             raise RplError(
-                "the applier ended in the middle of a transaction on tables without transactions, which may hold its "
-                f"changes or a part of them: {', '.join(f'{database}.{name}' for database, name in tables)}",
+                "the applier ended in the middle of a transaction on tables without transactions, which may have some "
+                f"or all of its changes: {', '.join(f'{database}.{name}' for database, name in tables)}",
                 errno=er.SLAVE_FATAL_ERROR,
                 hint=_HINT.format("undo the changes of this transaction in these tables", self._channel),
             )
@@ -242,13 +248,13 @@ class StatementNotes:
         self._step = None
 
     def committed(self) -> None:
-        """The position has moved."""
+        """Remove the note after the position has moved."""
         if self._position_follows and self._kept is not None:
             self._in_transaction(lambda: forget_note(self._target.connection, self._channel))
         self._kept, self._has_row, self._is_known = None, False, True
 
     def failed(self) -> None:
-        """The transaction was rolled back: keep what is known of statements in it, if the target still answers."""
+        """Record the statements of a rolled back transaction that were executed, if the target still answers."""
         self._is_known = False
         if self._step is not None and self._answered is not None:
             note = replace(self._note(NoteState.DONE), events_done=self._answered)
@@ -257,7 +263,7 @@ class StatementNotes:
         self._step = None
 
     def _keep(self, state: NoteState, events_done: int, digest: str, definitions: Definitions) -> None:
-        """Commit what the transaction has done, as the statement would, and the note with it."""
+        """Commit the changes of the transaction so far, as the statement would, together with the note."""
         note, is_first = self._note(state), not self._has_row
         self._has_row = True
         self._kept = replace(note, events_done=events_done, statement_hash=digest, definitions=definitions)
@@ -283,14 +289,14 @@ class StatementNotes:
         text = masked(sql.decode("utf-8", "replace"))[:_LONGEST_SHOWN]
         return RplError(
             "the applier ended while the target executed a statement that commits by itself, and the definitions do "
-            f"not tell whether it was carried out ({', '.join(said) or 'it is not understood'}): {text}",
+            f"not show whether it was executed ({', '.join(said) or 'the statement cannot be parsed'}): {text}",
             errno=er.SLAVE_FATAL_ERROR,
             hint=_HINT.format("undo the part of it that was executed", self._channel),
         )
 
 
 def is_of(note: StatementNote, before: RelayLogInfo, after: RelayLogInfo) -> bool:
-    """True if the note is of this step: by its position, or by its GTID where another source has another position."""
+    """True if the note is of this step: by its position, or by its GTID, because another source has other positions."""
     return note.before == before.exec_position or (note.executed or None) == after.gtid_executed
 
 

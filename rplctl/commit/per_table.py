@@ -1,4 +1,4 @@
-"""Commit mode `per-table` (design D23): tables of a lake commit one by one, the position after all of them.
+"""Commit mode `per-table` (design D23): tables of a lake commit one by one, then the position.
 
     1 transaction of our own tables: the position is as expected; models of DDL; the intent: batch n, its
       positions, each table's files                              before its COMMIT: nothing happened
@@ -8,12 +8,12 @@
     4 transaction of our own tables: the position moves, the intent is closed
       crash_per_table_before_update_pos, crash_commit_after
 
-Invariant: from 1 on the batch is decided, with the same bounds and the same files, whoever carries it out; a table
-that has n is passed over, so each change is in each table once. Between 1 and 4 a reader may see it in some tables and
-not in others: that is why the mode is never called `transaction`. A batch that changes no table is one transaction.
-The fence: the compare-and-swap in 1 and 4, and the claim: of each number the lake has one batch, with its files, before
-any table takes it. Who has cut another one, from a copy of our state, comes second there and changes no table. A table
-that has a later batch than ours has another committer, too.
+Invariant: after 1 the batch is decided, with the same bounds and the same files, whichever process finishes it; a table
+that has n is skipped, so each change is in each table once. Between 1 and 4 a reader may see the batch in some tables
+and not in others, so the mode is never called `transaction`. A batch that changes no table is one transaction. The
+fence is the compare-and-swap in 1 and 4, and the claim: for each number the lake has one batch, with its files, before
+any table takes it. An instance that has cut another batch, from a copy of our state, fails to claim the number and
+changes no table. A table with a later batch than ours has another writer, too.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ log = logging.getLogger(__name__)
 
 
 class PerTablePositionStore(PositionStore):
-    """`own`: of our own tables, which are one database: of mode transaction or marker. `unfinished`: the batch that is
-    decided, and not in all its tables yet.
+    """The position of mode per-table. `own`: the store of mode transaction or marker for our own tables.
+
+    `unfinished`: the batch that is decided, but not yet in all its tables.
     """
 
     mode = CommitMode.PER_TABLE
@@ -62,7 +63,7 @@ class PerTablePositionStore(PositionStore):
         return f"rplctl/{self._channel}"
 
     def open(self) -> RelayLogInfo:
-        """Behind the batch that a crash left open, which is finished first. Raises LockBusy, TargetError."""
+        """Return the position after finishing a batch that a crash left open. Raises LockBusy, TargetError."""
         info = self._own.open()
         with mapped_errors(self._engine.dialect.name), self._engine.begin() as connection:
             lake_batch(self._engine.dialect.name).create(connection, checkfirst=True)
@@ -75,12 +76,12 @@ class PerTablePositionStore(PositionStore):
         if not info.is_at(last.before):
             raise RplError(
                 f"batch {last.number} of channel '{self._channel}', from {last.before.exec_position} to "
-                f"{last.after.exec_position}, is not in all its tables yet, and the position is {info.exec_position}",
+                f"{last.after.exec_position}, is not yet in all its tables, but the position is {info.exec_position}",
                 channel=self._channel,
-                hint="the position was moved by hand: put it back where it was, or begin again in another folder, with "
+                hint="set the position back, because it was changed by hand\nTo begin again in another folder, run: "
                 "rplctl reset --all",
             )
-        log.info("batch %d, which ends at %s, is taken by the tables that lack it", last.number, last.after.place)
+        log.info("batch %d, which ends at %s, is written to the tables that lack it", last.number, last.after.place)
         self.unfinished = last
         step = Step(info, info.moved_to(last.after))
         self.finish(step)
@@ -97,12 +98,12 @@ class PerTablePositionStore(PositionStore):
         self._own.committed(new, force=force)
 
     def close(self, last: RelayLogInfo) -> None:
-        """Unless a batch is open: its position is the next start's."""
+        """Close the store, unless a batch is open, which the next start finishes."""
         if self.unfinished is None:
             self._own.close(last)
 
     def decide(self, target: LakeTarget, step: Step) -> None:
-        """Note in the open transaction what the tables will take, if anything. Raises LockBusy."""
+        """Record in the open transaction the batch for the tables, if there are changes. Raises LockBusy."""
         staged = target.take_staged()
         if not staged:
             self.advance(target.connection, *step)
@@ -115,10 +116,10 @@ class PerTablePositionStore(PositionStore):
         self.unfinished = batch
 
     def finish(self, step: Step) -> None:
-        """Have every table take the batch that lacks it, then move the position. May be cut off and repeated."""
+        """Write the batch to every table that lacks it, then move the position. May be interrupted and repeated."""
         batch = self.unfinished
         if batch is None or not batch.after.is_at(step.after):
-            raise InDoubt("another batch is decided and not finished", hint="rplctl start")
+            raise InDoubt("another batch is decided and not finished", hint="to finish it, run: rplctl start")
         self._tables.claim(self.app_id, batch.number, batch.mark)
         crash_point("crash_per_table_after_claim")
         for table in batch.tables:
@@ -137,13 +138,13 @@ class PerTablePositionStore(PositionStore):
         return self._tables.version(table.folder, self.app_id)
 
     def _refuse_stranger(self, where: str, found: int, most: int) -> None:
-        """Refuse a batch that is not one of ours. Raises LockBusy."""
+        """Raise LockBusy if a table or the lake has a batch that is not ours."""
         if found > most:
             raise LockBusy(
-                f"{where} has batch {found} of {self.app_id}, and we have written {most} at most: another "
-                "rplctl writes this channel into the same lake, or our own tables are from a backup",
+                f"{where} has batch {found} of {self.app_id}, but this channel has written at most {most}: another "
+                "rplctl writes to the same lake, or the channel's own tables are from a backup",
                 channel=self._channel,
-                hint="stop the other one; for a new replica: another --channel name, or another folder",
+                hint="stop the other rplctl, or give a new replica another --channel name or another folder",
             )
 
 
@@ -160,7 +161,7 @@ def commit_per_table(target: Target, store: PerTablePositionStore, step: Step, a
     lake.begin(foreign_keys=True)
     try:
         crash_point("crash_before_update_pos")
-        store.advance(lake.connection, step.before, step.before)  # the fence: nothing moves yet
+        store.advance(lake.connection, step.before, step.before)  # the fence; the position does not move yet
         crash_point("crash_after_update_pos_before_apply")
         apply()
         crash_point("crash_after_apply")
@@ -187,7 +188,7 @@ def commit_per_table(target: Target, store: PerTablePositionStore, step: Step, a
 
 
 def _finish(store: PerTablePositionStore, step: Step) -> None:
-    """Finish what is decided. If a table stays unavailable, the next start finishes it. Raises InDoubt then."""
+    """Finish the decided batch. If a table stays unavailable, raise InDoubt: the next start finishes it."""
     try:
         until_answered(lambda: store.finish(step))
     except InDoubt:

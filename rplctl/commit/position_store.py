@@ -1,15 +1,16 @@
-"""The applier's position: who keeps it, and how it moves with the data (design D3).
+"""The applier's position: where it is stored, and how it moves with the data (design D3).
 
     mode          repository              the position moves
     transaction   TABLE in the target     inside the data's transaction (WL#5125 case 4: no extra fsync)
     xa            FILE, commit_mode=xa    prepared with the data's transaction, then committed (two_phase.py)
     marker        FILE; TABLE without     a marker row inside the data's transaction; the repository follows after
                   transactions (MyISAM)   COMMIT (REQ-5: "positions are updated after processing the commit")
-    per-table     any, target a lake      behind all tables, each with a commit of its own (per_table.py)
+    per-table     any, target a lake      after all tables, each with a commit of its own (per_table.py)
 
-Invariant: `advance` is a compare-and-swap and the first statement of every transaction. It hits one row or the channel
-was moved or taken over by somebody else, and nothing may be applied (design D4).
-Whether a table is transactional is asked anew at each start: a super user may ALTER TABLE … ENGINE (REQ-1).
+Invariant: `advance` is a compare-and-swap and the first statement of every transaction. If it does not change exactly
+one row, another process has moved or taken over the channel, and nothing may be applied (design D4).
+
+Each start checks again whether a table is transactional, because a super user may ALTER TABLE … ENGINE (REQ-1).
 Recovery of mode marker: see marker.py.
 """
 
@@ -54,8 +55,9 @@ log = logging.getLogger(__name__)
 
 
 def open_position_store(config: Config, channel: Channel, engine: Engine) -> PositionStore:
-    """Choose the commit mode from where the repository is, and what its engine can do now. Raises UnfitTarget where
-    the target does not belong to the stored position.
+    """Choose the commit mode by the repository's kind and its current engine.
+
+    Raises UnfitTarget if the target does not belong to the stored position.
     """
     refuse_unfit(config, channel, lambda: engine)
     repository = open_relay_log_info(config, channel, lambda: engine)
@@ -72,7 +74,7 @@ def open_position_store(config: Config, channel: Channel, engine: Engine) -> Pos
     if dialect.commits_per_table:
         if config.log_bin:
             raise ConfigError(
-                "log_bin: a lake has no transactions that a binary log could be told of",
+                "log_bin cannot be used with a lake, which has no transactions",
                 hint="set log_bin = '' in rplctl.toml; the lake's tables of changes are the log",
             )
         store = PerTablePositionStore(store, channel.name, engine, dialect.lake_tables(engine))
@@ -85,29 +87,30 @@ def open_position_store(config: Config, channel: Channel, engine: Engine) -> Pos
 def open_branches(config: Config, channel: Channel, target: Target, store: PositionStore) -> Branches | None:
     """Open the worker connections; None if one connection commits.
 
-    Raises ConfigError if the target allows no others, TargetError.
+    Raises ConfigError if the target permits no others, TargetError.
     """
     count = config.replica_parallel_workers
     if count < 2:
         return None
     option = several_workers(config)
     if config.replica_preserve_commit_order:
-        log.info("%s: one connection commits, for replica_preserve_commit_order is on", option)
+        log.info("%s: one connection commits, because replica_preserve_commit_order is on", option)
         return None
     if store.mode is CommitMode.XA:
         raise ConfigError(
-            f"{option}: one connection commits while the position is elsewhere (commit_mode=xa)",
+            f"{option} cannot be used with commit_mode=xa, in which one connection commits",
             channel=channel.name,
-            hint="leave one of them out; man 5 rplctl.toml",
+            hint="remove one of the two options (man 5 rplctl.toml)",
         )
     verbs, weaknesses = verbs_for(config, target.engine.dialect.name), two_phases_for(config, target.engine)
     first = cast(TwoPhaseTarget, target)
-    _ = first.connection  # which knows what it can
+    _ = first.connection  # a connection sets `loads_prepared`
     if not first.loads_prepared:
         raise ConfigError(
-            f"{option}: the target's prepared transactions take no temporary tables",
+            f"{option}: the target's prepared transactions do not support temporary tables",
             channel=channel.name,
-            hint="MySQL 8.0.29 or later, and GRANT SESSION_VARIABLES_ADMIN to the target's user; or leave it out",
+            hint="use MySQL 8.0.29 or later, and grant SESSION_VARIABLES_ADMIN to the target's user\n"
+            "Or remove the option",
         )
     for weakness in weaknesses:
         log.warning("%s: %s", option, weakness)
@@ -127,7 +130,7 @@ def position_holder(config: Config, channel: Channel, engine: Engine) -> Callabl
     """Return a function that holds the position until the transaction of its connection ends; None in mode xa.
 
     It is for a program that writes while the applier runs. The function locks the row that each commit moves first, and
-    raises LockBusy if the row is gone. In mode xa no row of the target is the position. Raises TargetError.
+    raises LockBusy if the row is missing. In mode xa no row of the target is the position. Raises TargetError.
     """
     repository = open_relay_log_info(config, channel, lambda: engine)
     table = info_tables(engine.dialect.name)[RELAY_LOG_INFO.table]
@@ -141,7 +144,7 @@ def position_holder(config: Config, channel: Channel, engine: Engine) -> Callabl
     def holds(connection: Connection) -> None:
         with mapped_errors(engine.dialect.name):
             if connection.execute(hold).rowcount != 1:
-                raise LockBusy("the position has just been taken away", channel=channel.name, hint="rplctl show-status")
+                raise LockBusy("the position was just removed", channel=channel.name, hint="run: rplctl show-status")
 
     return holds
 
@@ -156,7 +159,7 @@ class TablePositionStore(PositionStore):
         self._engine = engine
 
     def open(self) -> RelayLogInfo:
-        """The row; or the marker, when it was left moving by a crash before the repository became this table."""
+        """Return the row's position, or the marker's if a crash left it moving before this table was the repository."""
         info = self._repository.read()
         with mapped_errors(self._engine.dialect.name), self._engine.connect() as connection:
             marker, in_step = read_marker(connection, self._channel)
@@ -192,15 +195,13 @@ class TablePositionStore(PositionStore):
 
 
 def resolve(config: Config, channel: Channel, engine: Engine) -> None:
-    """Bring file and marker in step while no applier runs: before CHANGE MASTER moves the position, so that it
-    counts.
-    """
+    """Bring file and marker in step while no applier runs, so that the position set by CHANGE MASTER counts."""
     store = open_position_store(config, channel, engine)
     store.close(opened(store, channel))
 
 
 def opened(store: PositionStore, channel: Channel) -> RelayLogInfo:
-    """Open the store, and record here which source its owner's row in the target has now."""
+    """Open the store, and record here the source that its owner's row in the target has now."""
     info = store.open()
     if store.owner is not None:
         note_written(channel, store.owner)
@@ -208,9 +209,9 @@ def opened(store: PositionStore, channel: Channel) -> RelayLogInfo:
 
 
 def name_source(store: PositionStore, config: Config, channel: Channel, engine: Engine) -> None:
-    """Record who the source is in an owner's row that could not say it. Raises TargetError.
+    """Record the source in an owner's row that lacks it. Raises TargetError.
 
-    A first start claims the row before the receiver has connected.
+    A first start claims the row before the receiver has connected, so the source is unknown then.
     """
     owner = store.owner
     if owner is None or owner.Source_uuid or owner.Source_server_id:
@@ -223,9 +224,9 @@ def name_source(store: PositionStore, config: Config, channel: Channel, engine: 
 
 
 def shown_mode(config: Config, store: PositionStore) -> str:
-    """Return the mode for show-status, with the reason if it is not the mode that was asked for."""
+    """Return the mode for show-status, with the reason if it is not the requested mode."""
     if config.commit_mode != "xa" or store.mode is CommitMode.XA:
         return store.mode.value
     if store.mode is CommitMode.TRANSACTION:
         return f"{store.mode.value} (not xa: the position is in the target's own transaction)"
-    return f"{store.mode.value} (not xa: the position's table keeps nothing through a crash)"
+    return f"{store.mode.value} (not xa: the position's table is not crash-safe)"

@@ -1,7 +1,7 @@
-"""Resolves what a crash left between two phases, before anything else is applied or the position moves.
+"""Resolves transactions that a crash left between two phases, before anything else is applied or the position moves.
 
 Invariant: a transaction that a participant, or the binary log, has decided is committed; every other prepared
-transaction of this channel is rolled back. The work may be interrupted anywhere and repeated.
+transaction of this channel is rolled back. The work may be interrupted and repeated.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ log = logging.getLogger(__name__)
 def open_two_phase(
     config: Config, channel: Channel, engine: Engine, repository: InfoRepository[RelayLogInfo]
 ) -> XaPositionStore | None:
-    """The ledger of mode `xa`, None in another mode; in both, what a crash left between two phases is resolved.
+    """Resolve prepared transactions, and return the position store of mode `xa`; None in another mode.
 
-    Raises ConfigError when two-phase commit is wanted and the target cannot do it, TargetError.
+    Raises ConfigError if two-phase commit is requested and the target cannot do it, TargetError.
     """
     verbs, wanted = two_phase_verbs(engine.dialect.name), config.commit_mode == "xa"
     weaknesses = two_phases_for(config, engine) if wanted else []
@@ -72,11 +72,11 @@ def resolve_prepared(
     verbs: TwoPhaseVerbs,
     logged: str | None = None,
 ) -> None:
-    """Commit what a participant decided, roll back what none did; first in the target, then the position.
+    """Commit transactions that a participant decided, and roll back all others: first in the target, then the position.
 
-    `logged`: the last transaction in the binary log, which decides where there is one (WL#5125 8): a position that
-    was prepared before the log was written goes back, while the target still says that it was not committed. May be
-    cut off anywhere and repeated: the decision is forgotten last.
+    `logged`: the last transaction in the binary log, which decides if there is one (WL#5125 8). A position that was
+    prepared before the log was written is rolled back, while the target still shows its transaction as prepared. May be
+    interrupted and repeated, because the decision is removed last.
     """
     decisions = {participant: participant.recover() for participant in participants}
     prepared = verbs.prepared_xids(engine, prefix)
@@ -98,7 +98,7 @@ def resolve_prepared(
 
 
 def finish_prepared(config: Config, channel: Channel, engine: Callable[[], Engine]) -> None:
-    """Resolve prepared positions before RelayLogInfo moves or is removed: none may remain in the old repository."""
+    """Resolve prepared positions before RelayLogInfo moves or is removed, so that the old repository has none."""
     verbs = two_phase_verbs(engine().dialect.name) if instance_name(channel.datadir) else None
     if verbs is None:
         return
@@ -116,8 +116,8 @@ def finish_prepared(config: Config, channel: Channel, engine: Callable[[], Engin
 def refuse_half_committed(channel: Channel, engine: Callable[[], Engine]) -> None:
     """Refuse to compare rows with the position if a crash left transactions of a batch prepared.
 
-    Some tables may be ahead of the position then. The caller is not alone with the channel, so it may not end these
-    transactions. Raises NotRunning.
+    Some tables may be ahead of the position then. Other processes may work on the channel, so the caller must not end
+    these transactions. Raises NotRunning.
     """
     if not instance_name(channel.datadir) or (verbs := two_phase_verbs(engine().dialect.name)) is None:
         return
@@ -125,12 +125,12 @@ def refuse_half_committed(channel: Channel, engine: Callable[[], Engine]) -> Non
         raise NotRunning(
             f"an applier ended while several connections committed a batch: {len(left)} transactions are prepared",
             channel=channel.name,
-            hint="rplctl start ends them first",
+            hint="to end them, run: rplctl start",
         )
 
 
 def terminate_predecessor(channel: Channel, engine: Engine) -> None:
-    """Terminate an old connection of ours that hangs: it holds the fence and prepared rows.
+    """Terminate an old connection of ours that hangs, because it has the fence and prepared rows.
 
     Called before the fence, under the channel's lock.
     """
@@ -140,7 +140,7 @@ def terminate_predecessor(channel: Channel, engine: Engine) -> None:
 
 
 def two_phases_for(config: Config, engine: Engine) -> list[str]:
-    """Return what weakens two-phase commit on the target, if an option asks for two phases.
+    """Return the weaknesses of two-phase commit on the target, if an option requests two phases.
 
     Raises ConfigError if two-phase commit is impossible there, TargetError.
     """
@@ -153,19 +153,25 @@ def two_phases_for(config: Config, engine: Engine) -> list[str]:
 def verbs_for(config: Config, kind: str) -> TwoPhaseVerbs:
     """Return the two-phase verbs of a target of that kind, for a caller for which `wants_two_phases` is true.
 
-    Raises ConfigError if the kind never prepares.
+    Raises ConfigError if the kind does not support prepared transactions.
     """
     if (verbs := two_phase_verbs(kind)) is not None:
         return verbs
     if config.commit_mode == "xa":
-        option, hint = "commit_mode=xa", "commit_mode=auto keeps a FILE crash-safe with a marker row in the target"
+        option, hint = (
+            "commit_mode=xa",
+            "set commit_mode=auto, which makes a FILE crash-safe by a marker row in the target",
+        )
     else:
-        option, hint = several_workers(config), "leave it out; man 5 rplctl.toml, SEVERAL CONNECTIONS TO THE TARGET"
+        option, hint = several_workers(config), "remove it (man 5 rplctl.toml, SEVERAL CONNECTIONS TO THE TARGET)"
     raise ConfigError(f"{option}: a target of kind {kind} cannot prepare a transaction", hint=hint)
 
 
 def wants_two_phases(config: Config) -> bool:
-    """True if an option asks for two phases; if several workers keep the commit order, one connection commits."""
+    """True if an option requests two phases.
+
+    With several workers and preserved commit order, one connection commits.
+    """
     return config.commit_mode == "xa" or (
         config.replica_parallel_workers > 1 and not config.replica_preserve_commit_order
     )
@@ -176,13 +182,12 @@ def several_workers(config: Config) -> str:
 
 
 def _logged(config: Config, channel: Channel) -> str | None:
-    """The transaction that the binary log ends with; None when it decides nothing. Raises ConfigError."""
+    """Return the last transaction in the binary log; None if the log decides nothing. Raises ConfigError."""
     files = binary_log_files(config, channel)
     if files is None and logged_path(channel).exists():
         raise ConfigError(
-            f"channel '{channel.name}' ended in a crash while its position was in the binary log, which log_bin no "
-            "longer names",
-            hint="start once with log_bin as it was",
+            f"channel '{channel.name}' crashed while its position was in a binary log that log_bin no longer names",
+            hint="set log_bin to its earlier value, then run: rplctl start",
         )
     record = logged_record(files)
     return record.xid if record else None

@@ -1,7 +1,7 @@
-"""A step is what one commit moves: the position before it and the position after it. A ledger keeps the position.
+"""A step has the positions before and after one commit. A position store keeps the channel's position.
 
-Invariant: whoever takes a step has found the channel's position at `before`, or raises `taken_over` and applies nothing
-(design D4).
+Invariant: before a step is committed, the channel's stored position is `before`; otherwise `taken_over` is raised and
+nothing is applied (design D4).
 """
 
 from __future__ import annotations
@@ -39,10 +39,13 @@ class Step(NamedTuple):
 
 
 class PositionStore(ABC):
-    """Who keeps the position (position_store.py). `log`: None while `log_bin` is off. `branches`: further connections
-    that commit, or None. `notes`: of a target that executes statements, or None. `guard`: held from COMMIT until
-    `committed` returns: no GTID counts as executed while log-status looks. `owner`: whose the channel's rows in the
-    target are from `open` on (D29).
+    """The store of the position (position_store.py).
+
+    `log`: the binary log of applied transactions; None if `log_bin` is off.
+    `branches`: more connections that commit, or None. `notes`: of a target that executes statements, or None.
+    `guard`: held from COMMIT until `committed` returns, so that log-status never sees a GTID executed in one place
+    only.
+    `owner`: the owner of the channel's rows in the target, set by `open` (D29).
     """
 
     mode: CommitMode
@@ -56,7 +59,7 @@ class PositionStore(ABC):
 
     @abstractmethod
     def open(self) -> RelayLogInfo:
-        """The position to start from, reconciled after a crash. Raises NotConfigured, RplError 1201."""
+        """Return the position to start from, reconciled after a crash. Raises NotConfigured, RplError 1201."""
 
     @abstractmethod
     def advance(self, connection: Connection, expected: RelayLogInfo, new: RelayLogInfo) -> None:
@@ -67,7 +70,7 @@ class PositionStore(ABC):
 
     @abstractmethod
     def stored(self, connection: Connection) -> RelayLogInfo | None:
-        """Return the position that the target holds now: the answer to a COMMIT whose outcome is unknown."""
+        """Return the target's current position, which shows the outcome of an ambiguous COMMIT."""
 
     @abstractmethod
     def committed(self, new: RelayLogInfo, *, force: bool = False) -> None:
@@ -75,15 +78,15 @@ class PositionStore(ABC):
 
     @abstractmethod
     def close(self, last: RelayLogInfo) -> None:
-        """The applier stops in an orderly way (REQ-5 ii)."""
+        """Record the last position at an orderly stop (REQ-5 ii)."""
 
 
 def taken_over(expected: RelayLogInfo) -> LockBusy:
-    """The fence of design D4 closed: the stored position is not what this applier left."""
+    """Return the error of the fence of design D4: the stored position is not the one that this applier wrote."""
     return LockBusy(
         f"the stored position of channel '{expected.channel_name}' is no longer {expected.exec_position}: "
         "another applier or an operator changed it; nothing was applied",
         channel=expected.channel_name,
         position=str(expected.exec_position),
-        hint="rplctl show-status, then rplctl start",
+        hint="check the channel with rplctl show-status, then run: rplctl start",
     )

@@ -1,16 +1,18 @@
-"""The one transaction in which data and position meet.
+"""The transaction that has both data and position.
 
-Order, with the worklogs' crash points between the steps:
-BEGIN → compare-and-swap the position → apply → COMMIT → the file follows (mode marker).
-With `log_bin` the binary log of applied transactions follows COMMIT. All from COMMIT on is under the ledger's guard
-(WL#9452 F-2.2): whoever collects the state of the logs sees both or neither.
+Order, with the worklogs' crash points between the steps: BEGIN → compare-and-swap the position → apply → COMMIT → the
+file follows (mode marker).
+
+With `log_bin` the binary log of applied transactions follows COMMIT. Everything from COMMIT on is under the position
+store's guard (WL#9452 F-2.2): a reader of the state of the logs sees both or neither.
+
 A group with DDL on a target whose DDL ends the transaction (MySQL, MariaDB), or with changes to a non-transactional
-table, goes read the position → apply → compare-and-swap → COMMIT (`commit_after`, REQ-5). What commits by itself in it
-is noted first, so that it is carried out once (noted.py); rows of MyISAM tables with a key go many to a commit
-(own_tables/group_begun.py).
-Where several connections commit a batch (`commit_in_branches`) the steps are those of branches.py.
-An error during COMMIT is ambiguous: the transaction may be durable although the client saw an error. The stored
-position decides, on a new connection, waited for if need be: never repeated blindly, never skipped blindly.
+table, has the order: read the position → apply → compare-and-swap → COMMIT (`commit_after`, REQ-5). Its statements that
+commit by themselves are recorded first, so that each is executed once (noted.py); rows of MyISAM tables with a key
+share a commit with many others (own_tables/group_begun.py). If several connections commit a batch
+(`commit_in_branches`), the steps are those of branches.py. An error during COMMIT is ambiguous: the transaction may be
+durable although the client got an error. The stored position decides, read on a new connection, which is waited for: a
+transaction is never blindly repeated or skipped.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from rplctl.target.base import Target
 def commit_group(
     target: Target, store: PositionStore, step: Step, apply: Callable[[], None], *, foreign_keys: bool = True
 ) -> None:
-    """Apply and move the position by `step` in one transaction; on any error neither happened."""
+    """Apply, and move the position by `step`, in one transaction. An error undoes both."""
     if isinstance(store, XaPositionStore):
         commit_in_two_phases(target, store, step, apply, foreign_keys=foreign_keys)
         return
@@ -58,8 +60,8 @@ def commit_after(
 ) -> None:
     """Apply, then move the position, for groups that may commit by themselves (WL#2775: "non-transactional").
 
-    What the target can roll back is still committed together with the position. After a crash between the two the
-    next start decides by the notes what of the change is there (noted.py).
+    Changes that the target can roll back are still committed together with the position. After a crash between the two,
+    the next start finds out from the notes which changes were committed (noted.py).
     """
     expected, new = step
     notes = store.notes
@@ -95,7 +97,7 @@ def commit_after(
 def commit_in_branches(
     target: Target, store: PositionStore, step: Step, apply: Callable[[], None], *, foreign_keys: bool = True
 ) -> None:
-    """Apply and move the position by `step` over several connections, or on any error neither (as commit_group)."""
+    """Apply and move the position by `step` on several connections; an error undoes both (as in commit_group)."""
     branches = store.branches
     assert branches is not None
     branches.begin(foreign_keys=foreign_keys)
@@ -136,7 +138,7 @@ def _move_and_apply(target: Target, store: PositionStore, step: Step, apply: Cal
 
 
 def _commit_logged(target: Target, store: PositionStore, step: Step) -> None:
-    """Commit, then write the binary log of applied transactions; write it first if no data change (binary_log.py)."""
+    """Commit, then write the binary log of applied transactions; write it first if no data changes (binary_log.py)."""
     if store.log is None:
         _commit(target, store, step.after)
         return
@@ -148,7 +150,7 @@ def _commit_logged(target: Target, store: PositionStore, step: Step) -> None:
 
 
 def _commit(target: Target, store: PositionStore, new: RelayLogInfo) -> None:
-    """COMMIT; an error counts only when the target does not hold the new position."""
+    """Commit. An error counts only if the target does not have the new position."""
     try:
         target.commit()
     except TargetError:
@@ -157,7 +159,7 @@ def _commit(target: Target, store: PositionStore, new: RelayLogInfo) -> None:
 
 
 def _is_committed(target: Target, store: PositionStore, new: RelayLogInfo) -> bool:
-    """True if the target holds the new position after a failed COMMIT. Reconnects, and rolls back what may be open."""
+    """True if the target has the new position after a failed COMMIT. Reconnects, and rolls back an open transaction."""
     target.reconnect()
     stored = store.stored(target.connection)
     target.rollback()

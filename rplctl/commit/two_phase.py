@@ -1,16 +1,16 @@
 """Commit mode `xa` (WL#3970, design D3): the target and a position outside it commit together, in two phases.
 
     1 XA START … changes … XA PREPARE        undone at the next start: crash_commit_before, crash_commit_after_prepare
-    2 position prepared, durable             the decision; from here on carried out: crash_commit_after_log
+    2 position prepared, durable             the decision; finished from here on: crash_commit_after_log
       with `log_bin`: then binary log        the decision is its record, whatever the position says (WL#5125 8)
     3 XA COMMIT                              crash_commit_between_engines, crash_commit_before_unlog
     4 position committed                     crash_commit_after
 
 Invariant: a prepared transaction of this channel is committed if a participant's `recover` names it, else rolled back,
-before anything else is applied or the position is moved by anybody (resolve.py). What begins
-with another prefix is never touched. An error after step 2 is no failure: the transaction is finished on another
-connection, at the latest by the next start. Without a prepare line go DDL, groups on tables without transactions and
-groups without changes: `commit_after`, the position is written behind.
+before anything else is applied or the position moves (resolve.py). Transactions with another prefix are never changed.
+An error after step 2 is not a failure: the transaction is finished on another connection, at the latest by the next
+start. DDL, groups on tables without transactions and groups without changes have no prepare (`commit_after`): their
+position is written after them.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ class XaPositionStore(PositionStore):
         self.participant = participant
         self.prefix = prefix
         self.verbs = verbs
-        self.decided = ""  # the transaction that may be decided and is not finished: nothing else may begin
+        self.decided = ""  # a transaction that may be decided but is not finished, so no other may begin
         self._repository = repository
         self._engine = engine
-        self._claimed: object = None  # the driver's connection that bears our mark
+        self._claimed: object = None  # the driver's connection that has our mark
 
     def open(self) -> RelayLogInfo:
-        """The participant's position, or a marker's: mode `marker` left it, or a backup of that time brought it."""
+        """Return the participant's position, or that of a marker from mode `marker` or from a backup of that time."""
         info = self.participant.open()
         with mapped_errors(self._engine.dialect.name), self._engine.connect() as connection:
             marker, in_step = read_marker(connection, info.channel_name)
@@ -78,9 +78,9 @@ class XaPositionStore(PositionStore):
         return info
 
     def advance(self, connection: Connection, expected: RelayLogInfo, new: RelayLogInfo) -> None:
-        """Check the position for groups without a prepare: nothing moves before `committed`.
+        """Check the position for groups without a prepare; it moves in `committed`.
 
-        Raises LockBusy if it has moved.
+        Raises LockBusy if another process has moved it.
         """
         if not self._repository.read().is_at(expected):
             raise taken_over(expected)
@@ -95,9 +95,10 @@ class XaPositionStore(PositionStore):
         self.participant.close(last)
 
     def begin(self, target: Target, xid: str, *, foreign_keys: bool) -> None:
-        """Open the branch on a connection that bears this instance's mark.
+        """Open the branch on a connection that has this instance's mark.
 
-        What the one before had prepared when it broke was not decided (`decided` comes first) and holds its locks.
+        A transaction that the last connection had prepared before it broke was not decided (`decided` comes first) and
+        still holds its locks, so it is rolled back.
         """
         driver = target.connection.connection.driver_connection
         if driver is not self._claimed:
@@ -109,7 +110,7 @@ class XaPositionStore(PositionStore):
         cast(TwoPhaseTarget, target).begin(foreign_keys=foreign_keys, xid=xid)
 
     def decide(self, xid: str, expected: RelayLogInfo, new: RelayLogInfo) -> None:
-        """The participant's vote. When it fails and cannot be taken back, the next start reads what it was."""
+        """Let the participant vote. If the vote fails and cannot be withdrawn, the next start reads the outcome."""
         self.decided = xid
         try:
             self.participant.prepare(xid, expected, new)
@@ -134,7 +135,7 @@ def commit_in_two_phases(
     xid = xid_of(store.prefix, step.after)
     if store.decided:
         if store.decided != xid:
-            raise TargetError(f"{store.decided} is decided and not finished", hint="rplctl start finishes it first")
+            raise TargetError(f"{store.decided} is decided and not finished", hint="to finish it, run: rplctl start")
         with store.guard():
             _finish_elsewhere(store, target.engine, xid)
         return
@@ -151,7 +152,7 @@ def commit_in_two_phases(
         raise
     with ExitStack() as held:
         if store.log is not None:
-            held.enter_context(store.guard())  # nobody may see the log ahead of the target
+            held.enter_context(store.guard())  # no reader may see the log ahead of the target
         _decide(target, store, xid, step)
         if store.log is None:
             held.enter_context(store.guard())
@@ -172,7 +173,7 @@ def _decide(target: Target, store: XaPositionStore, xid: str, step: Step) -> Non
 
 
 def _carry_out(target: Target, store: XaPositionStore, xid: str) -> None:
-    """Commit what is decided, on the connection that prepared it."""
+    """Commit the decided transaction on the connection that prepared it."""
     try:
         target.commit()
     except TargetError:
@@ -186,14 +187,14 @@ def _carry_out(target: Target, store: XaPositionStore, xid: str) -> None:
 
 
 def _finish_elsewhere(store: XaPositionStore, engine: Engine, xid: str) -> None:
-    """The decided transaction, when its own connection did not say that it is committed."""
+    """Commit the decided transaction if its own connection did not confirm the COMMIT."""
     store.verbs.end_prepared(engine, "COMMIT", xid)
     store.participant.commit_by_xid(xid)
     store.decided = ""
 
 
 def _undo(target: Target) -> None:
-    """Roll back; a branch that a deadlock has ended already lets nothing but a new connection help."""
+    """Roll back. After a deadlock has ended the branch, only a new connection helps."""
     try:
         target.rollback()
     except TargetError:

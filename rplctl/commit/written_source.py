@@ -1,10 +1,8 @@
 """The source that this instance wrote last into the target as the owner of a channel's rows (design D29).
 
-It is kept in the run folder. An owner in the target that names neither this source nor the channel's present one is of
-another time: the target was restored from a backup.
-
-Invariant: the file is written after the owner's row and never before it. After a crash between the two, the row names
-the channel's present source.
+It is stored in the run folder. An owner in the target that has neither this source nor the channel's present one is
+from another time: the target was restored from a backup. Invariant: the file is written after the owner's row and never
+before it. After a crash between the two, the row has the channel's present source.
 """
 
 from __future__ import annotations
@@ -27,13 +25,13 @@ def note_written(channel: Channel, owner: Owner) -> None:
 
 
 def was_written_last(channel: Channel, owner: Owner, *, default: bool) -> bool:
-    """True if this instance wrote the owner's source last; `default` where no record tells it."""
+    """True if this instance wrote the owner's source last; `default` if there is no record."""
     written = _written(channel)
     return default if written is None else written == _source(owner)
 
 
 def forget_written(channel: Channel) -> None:
-    """Forget the record after RESET REPLICA: the owner's row is gone, too."""
+    """Remove the record after RESET REPLICA, which also removes the owner's row."""
     remove_file(_path(channel))
 
 

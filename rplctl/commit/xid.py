@@ -1,13 +1,13 @@
 """Names of our transactions in two-phase commit: `rplctl:INSTANCE:CHANNEL:NUMBER`, 49 ASCII characters.
 
-    INSTANCE   12 hex digits, made once and kept in `<datadir>/xid.instance`: another instance's channel of the same
-               name is not ours
+    INSTANCE   12 random hex digits, stored in `<datadir>/xid.instance`, which distinguish this channel from one with
+               the same name in another instance
     CHANNEL    12 hex digits of the channel name's digest
-    NUMBER     16 hex digits of the digest of the position that the transaction leads to: never 0
+    NUMBER     16 hex digits of the digest of the position after the transaction: never 0
 
-MySQL takes it as gtrid (≤ 64 bytes), PostgreSQL as transaction identifier (< 200). Invariant: whatever does not begin
-with the channel's prefix belongs to somebody else and is never touched. The same step has the same name, so a
-position in a table says by itself which prepared transaction it decided (WL#5125 variant 5).
+MySQL takes the name as gtrid (≤ 64 bytes), PostgreSQL as transaction identifier (< 200). Invariant: a transaction whose
+name does not begin with the channel's prefix is never changed. The same step has the same name, so a position in a
+table identifies the prepared transaction that it decided (WL#5125 variant 5).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _INSTANCE = re.compile(r"[0-9a-f]{12}\n")
 
 
 def xid_prefix(channel: Channel) -> str:
-    """`rplctl:INSTANCE:CHANNEL:`; names the instance when it has no name yet."""
+    """Return `rplctl:INSTANCE:CHANNEL:`; gives the instance a name if it has none."""
     name = instance_name(channel.datadir)
     if not name:
         name = os.urandom(6).hex()
@@ -38,24 +38,24 @@ def xid_prefix(channel: Channel) -> str:
 def branch_prefix(channel: Channel) -> str:
     """Return the prefix of the names of a batch's several transactions (branches.py).
 
-    A program that resolves the channel's other transactions does not see these.
+    Code that resolves the channel's other transactions does not find these.
     """
     return xid_prefix(channel).replace("rplctl:", "rplctl-branch:", 1)
 
 
 def instance_name(datadir: Path) -> str:
-    """Return the instance's name; '' if the instance has not begun a transaction in two phases yet."""
+    """Return the instance's name; '' if it has not yet begun a transaction in two phases."""
     text = read_if_there(datadir / INSTANCE_FILE).decode("ascii", "replace")
     return text.strip() if _INSTANCE.fullmatch(text) else ""
 
 
 def xid_of(prefix: str, info: RelayLogInfo) -> str:
-    """The name of the transaction that leads to that position."""
+    """Return the name of the transaction that leads to that position."""
     place = f"{info.relay_log_position} {info.exec_position}".encode()
     number = int.from_bytes(hashlib.sha256(place).digest()[:8], "big") or 1
     return f"{prefix}{number:016x}"
 
 
 def number_of(xid: str) -> int:
-    """The eight bytes that the shadow-page file's header has for it."""
+    """Return the eight bytes of the name's number, for the header of the shadow-page file."""
     return int(xid.rpartition(":")[2], 16)

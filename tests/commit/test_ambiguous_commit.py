@@ -28,7 +28,7 @@ def test_it_asks_until_the_target_is_back(monkeypatch: pytest.MonkeyPatch, caplo
     assert until_answered(ask) == "durable" and not answers
     assert pauses == [0.001] * 2
     assert [r.getMessage() for r in caplog.records] == [
-        "the target went away in COMMIT and is asked again: Can't connect"
+        "the target became unreachable during COMMIT; its outcome is read again: Can't connect"
     ] * 2
 
 
@@ -56,7 +56,7 @@ def test_a_target_that_stays_away_is_an_error_that_only_the_next_start_settles(m
     def ask() -> None:
         raise AWAY
 
-    with pytest.raises(TargetError, match="whether it is durable could not be read: Can't connect") as caught:
+    with pytest.raises(TargetError, match="the outcome is unknown: Can't connect") as caught:
         until_answered(ask)
     assert (caught.value.errno, caught.value.transient) == (2003, False) and "rplctl start" in caught.value.hint
 

@@ -156,7 +156,7 @@ def test_what_may_be_decided_is_left_prepared_then_finished_and_not_applied_agai
     assert (list(bench.server.prepared), bench.store.decided) == ([XID], XID)
     with pytest.raises(TargetError, match="is decided and not finished") as refused:
         bench.commit(SECOND)
-    assert refused.value.hint == "rplctl start finishes it first"
+    assert refused.value.hint == "to finish it, run: rplctl start"
     del seen[:]
     bench.commit(FIRST)
     assert seen == ["guard {", f"commit_prepared {XID}", "}"]

@@ -1,6 +1,6 @@
-"""The options choose the participant that keeps the position; each one that kept it before may still hold a decision.
+"""Chooses the participant that stores the position. Participants that stored it before may still have a decision.
 
-Invariant: a participant that is no longer chosen is brought to what it decided, and then forgotten.
+Invariant: a participant that is no longer chosen is first brought to its decision, and then removed.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from rplctl.repository.base import InfoRepository, RepositoryKind
 from rplctl.repository.record import RELAY_LOG_INFO
 from rplctl.target import dialect_of, mapped_errors
 
-CRASH_SAFE_ENGINES = frozenset({"aria"})  # without transactions, but each statement is durable and whole
+CRASH_SAFE_ENGINES = frozenset({"aria"})  # without transactions, but each statement is durable and atomic
 
 
 def chosen_participant(
     config: Config, channel: Channel, engine: Engine, repository: InfoRepository[RelayLogInfo], prefix: str
 ) -> PositionParticipant | None:
-    """Return the chosen participant; None if the position needs no second phase, or cannot be decided on."""
+    """Return the chosen participant; None if the position needs no second phase, or cannot be prepared."""
     files = binary_log_files(config, channel)
     in_log = BinlogParticipant(repository, files, logged_path(channel)) if files is not None else None
     if repository.kind is RepositoryKind.FILE:
@@ -40,8 +40,8 @@ def chosen_participant(
         if config.prepared_position == "binlog":
             if in_log is None:
                 raise ConfigError(
-                    "prepared_position=binlog: there is no binary log, log_bin is empty",
-                    hint="set log_bin, or prepared_position",
+                    "prepared_position=binlog requires log_bin, which is empty",
+                    hint="set log_bin, or another value of prepared_position",
                 )
             return in_log
         return LinePosition(repository)
@@ -55,7 +55,7 @@ def chosen_participant(
 
 
 def possible_participants(config: Config, channel: Channel, engine: Engine, prefix: str) -> list[PositionParticipant]:
-    """All that may hold a decision, whatever the options say now."""
+    """Return all participants that may have a decision, whatever the current options."""
     file = open_repository(RELAY_LOG_INFO, RepositoryKind.FILE, config, channel, lambda: engine)
     stored = open_relay_log_info(config, channel, lambda: engine)
     found = [LinePosition(file), *_outside(config, channel, lambda: engine)]
@@ -67,14 +67,14 @@ def possible_participants(config: Config, channel: Channel, engine: Engine, pref
 def forget_others(
     config: Config, channel: Channel, engine: Callable[[], Engine], chosen: PositionParticipant | None = None
 ) -> None:
-    """Bring the repository to what the shadow-page file or the binary log says, and do without them from here on."""
+    """Bring the repository to the position in the shadow-page file or the binary log, and stop using these."""
     for position in _outside(config, channel, engine):
         if type(position) is not type(chosen):
             position.close(position.open())
 
 
 def _outside(config: Config, channel: Channel, engine: Callable[[], Engine]) -> list[PositionParticipant]:
-    """Return the participants that the repository only follows, while they are not closed."""
+    """Return the participants that the repository only follows, as long as they are not closed."""
     found: list[PositionParticipant] = []
     if pages_path(channel).exists():
         file = open_repository(RELAY_LOG_INFO, RepositoryKind.FILE, config, channel, engine)

@@ -1,7 +1,7 @@
-"""The position in a FILE is prepared as a `prepared:` line behind relay-log.info's record; the whole file is replaced.
+"""Prepares the position in a FILE as a `prepared:` line after relay-log.info's record; the whole file is replaced.
 
-fsyncs: two in `prepare`, for the file and its name. None in `commit`: until the next `prepare` the last durable file
-says `prepared`, and the target that the transaction is gone from its list, which means the same.
+fsyncs: two in `prepare`, for the file and its name, and none in `commit`. Until the next `prepare`, the last durable
+file says `prepared`, and the transaction is missing in the target's list, which means the same as committed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rplctl.info import RelayLogInfo
 
 
 class LinePosition(PositionParticipant):
-    """FILE in line format."""
+    """The position in a FILE in line format."""
 
     def prepare(self, xid: str, expected: RelayLogInfo, new: RelayLogInfo) -> None:
         stored = self._repository.read()
@@ -40,7 +40,7 @@ class LinePosition(PositionParticipant):
 
     def close(self, last: RelayLogInfo) -> None:
         stored = self._repository.read()
-        if stored.prepared is None:  # else it is decided and may not be forgotten: the next start carries it out
+        if stored.prepared is None:  # a decided transaction must be kept for the next start
             self.write(last, durable=True)
 
 

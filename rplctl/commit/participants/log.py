@@ -1,8 +1,8 @@
 """The position is in the binary log's last record, which the repository follows (WL#5125 variant 1).
 
-With `log_bin` and prepared_position=binlog. Invariant: the record is durable with the decision, so the repository need
-not be: it is behind, or equal. An empty file `flag` is there while an applier runs and after a crash only; without it
-the repository alone counts.
+This needs `log_bin` and prepared_position=binlog. Invariant: the record is durable with the decision, so the repository
+need not be: it is at the same position or before it. An empty file `flag` exists only while an applier runs and after a
+crash; without it the repository alone counts.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ class BinlogParticipant(PositionParticipant):
         super().__init__(repository)
         self._files = files
         self._flag = flag
-        self._new: RelayLogInfo | None = None  # of the transaction in work
+        self._new: RelayLogInfo | None = None  # the position after the current transaction
 
     def open(self) -> RelayLogInfo:
         info = self._repository.read()
         record = self._record()
         if record is not None and info.exec_position.is_before(record.after.exec_position):
             info = info.moved_to(record.after)
-        self._repository.flush(info, force=True)  # what it says may have been in no disk's hands yet
+        self._repository.flush(info, force=True)  # its content may not be durable yet
         replace_file(self._flag, b"")
         return info
 
@@ -49,7 +49,7 @@ class BinlogParticipant(PositionParticipant):
         """Do nothing: nothing was written."""
 
     def recover(self) -> str | None:
-        """The log's last transaction, committed long ago or not."""
+        """Return the log's last transaction, whether or not it is already committed."""
         record = self._record()
         return (record.xid or None) if record else None
 
@@ -61,10 +61,10 @@ class BinlogParticipant(PositionParticipant):
 
     def rollback_by_xid(self, xid: str) -> None:
         if self.recover() == xid:
-            raise RplError(f"the binary log holds {xid}: it is committed, not rolled back")
+            raise RplError(f"the binary log contains {xid}, which must be committed, not rolled back")
 
     def close(self, last: RelayLogInfo) -> None:
-        if self._repository.read().is_at(last):  # else a transaction is decided, and the next start carries it out
+        if self._repository.read().is_at(last):  # else the next start finishes a decided transaction
             self._repository.flush(last, force=True)
             remove_file(self._flag)
 

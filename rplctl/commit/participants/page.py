@@ -1,6 +1,6 @@
-"""The position in a FILE is prepared in a shadow-page file (`prepared_position=pages`), which relay-log.info follows.
+"""Prepares the position in a shadow-page file (`prepared_position=pages`), which the FILE relay-log.info follows.
 
-Invariant: the file is there while an applier runs and after a crash only; it is then ahead of relay-log.info, or equal.
+Invariant: the file exists only while an applier runs and after a crash; relay-log.info is at its position or before it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rplctl.repository.shadow_page import ShadowPageFile
 
 
 class PagePosition(PositionParticipant):
-    """relay-log.info follows as if behind a marker."""
+    """The position in a shadow-page file. relay-log.info follows it, as it would follow a marker."""
 
     def __init__(self, repository: InfoRepository[RelayLogInfo], path: Path) -> None:
         super().__init__(repository)

@@ -1,7 +1,7 @@
-"""The position in a TABLE of another engine than the data, one that keeps each statement through a crash (Aria).
+"""The position in a TABLE of another engine than the data, which keeps each statement through a crash (Aria).
 
-Invariant: the row is the last participant: writing it is prepare and commit in one (WL#5125 variant 5), one UPDATE on a
-connection of its own, after the target has prepared.
+Invariant: the row is the last participant: writing it is prepare and commit in one (WL#5125 variant 5), by one UPDATE
+on a connection of its own, after the target has prepared.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class RowPosition(PositionParticipant):
         """Do nothing: the row is the decision."""
 
     def rollback(self) -> None:
-        """Do nothing: a row that was written is the decision."""
+        """Do nothing: a written row is the decision."""
 
     def recover(self) -> str | None:
-        """The name of the transaction that led to the row's position, committed long ago or not."""
+        """Return the name of the transaction that led to the row's position, whether or not it is already committed."""
         return xid_of(self._prefix, self._repository.read()) if self._repository.exists() else None
 
     def commit_by_xid(self, xid: str) -> None:
@@ -45,7 +45,7 @@ class RowPosition(PositionParticipant):
 
     def rollback_by_xid(self, xid: str) -> None:
         if self.recover() == xid:
-            raise RplError(f"{self._repository.where} holds the position of {xid}: it is committed, not rolled back")
+            raise RplError(f"{self._repository.where} has the position of {xid}, which must be committed")
 
     def close(self, last: RelayLogInfo) -> None:
         """Do nothing: the row is the position."""

@@ -50,7 +50,7 @@ def test_a_row_that_another_moved_is_left(row: RowPosition) -> None:
         row.prepare(SECOND, at(1), at(2))
     assert row.recover() == xid_of(PREFIX, at(0))
     row.rollback_by_xid(FIRST)
-    with pytest.raises(RplError, match=f"holds the position of {row.recover()}: it is committed"):
+    with pytest.raises(RplError, match=f"has the position of {row.recover()}, which must be committed"):
         row.rollback_by_xid(str(row.recover()))
     row.write(at(2), durable=False)
     assert row.recover() == SECOND
@@ -123,7 +123,7 @@ def test_only_the_logs_last_transaction_is_carried_out_from_where_it_began(behin
     position.commit_by_xid(FIRST)
     assert behind.repository.read() == at(5)
     position.rollback_by_xid(SECOND)
-    with pytest.raises(RplError, match=f"the binary log holds {FIRST}: it is committed"):
+    with pytest.raises(RplError, match=f"the binary log contains {FIRST}, which must be committed"):
         position.rollback_by_xid(FIRST)
     behind.record = PositionRecord(before=at(0), after=at(1), xid="")
     assert position.recover() is None
