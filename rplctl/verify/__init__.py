@@ -1,17 +1,18 @@
-"""Is the copy right, while it runs: source and target compared row by row, and repaired (man rplctl-design).
+"""Compares source and target row by row while the channel runs, and repairs the target (man rplctl-design).
 
-table         one table: hashes of both sides, then what of them differs
-source_side   its rows on the source           target_side   its rows on the target, and a stage beside them
-offline_source  a stopped source: a server of our own on a copy of its folder
-pair          the table as both have it        hashes        rows → hashes, buckets of them
-server_sums   sums that two servers make themselves, where both define the table alike
+table         one table: hashes of both sides, then the rows that differ
+source_side   its rows on the source           target_side   its rows on the target, and a staging table
+offline_source  a stopped source: a temporary server on a copy of its data folder
+pair          the table's models on both sides  hashes        rows → hashes, grouped in buckets
+server_sums   checksums that both servers compute, if both define the table alike
 spool         rows of unequal buckets → suspects
 resolve       suspects → differences, by position; the target decides
-log_keys      what the relay log touches meanwhile
+log_keys      the keys that the relay log changes meanwhile
 key_values    a key's values as text and as literals
-progress      what is done of a verify that is not over
-report_file   what was found: for people, and for `rplctl repair`
-repair        the keys that differ: the target's rows become the source's
-log_rows      the source's rows at the place where the target is
-undo          SQL that takes it back              shown          SQL of a dry run, for people
+progress      the finished part of an interrupted verify
+report_file   the results, for people and for `rplctl repair`
+drift         differences between the table definitions of two servers
+repair        changes the target's rows with differing keys to the source's
+log_rows      the source's rows at the target's position
+undo          SQL that undoes a repair         shown          SQL of a dry run, for people
 """

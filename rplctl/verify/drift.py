@@ -1,8 +1,9 @@
-"""How a server's table is defined otherwise than the source's, as the ALTER TABLE that repairs it.
+"""Differences between the table definitions of a target server and of the source, as ALTER TABLE statements.
 
-What counts is what values and keys hang on: types, lengths, signedness, character sets, labels, NULL, plain defaults,
-the table's character set, and keys. What only the target has in columns and plain indexes is its operator's. Invariant:
-what two vendors print differently of the same column (widths of integers, JSON, words of defaults) is no drift.
+Only properties that affect values and keys count: types, lengths, signedness, character sets, labels, NULL, plain
+defaults, the table's character set, and keys. Additional columns and plain indexes of the target are left to its
+operator. Invariant: different spellings of the same column by the two vendors (integer widths, JSON, defaults) are not
+differences.
 """
 
 from __future__ import annotations
@@ -19,14 +20,16 @@ _KEY = re.compile(r"(?:PRIMARY |UNIQUE |FULLTEXT |SPATIAL )?KEY ")
 
 
 def drift_of(source: TableModel, create: str, target: TableModel) -> Iterator[Sql]:
-    """`create`: what SHOW CREATE TABLE prints on the source. Raises RplError for a text that is more than a table: an
-    operator executes what is made of it.
+    """Yield the statements that give the target the source's definition.
+
+    `create`: the text of SHOW CREATE TABLE on the source. Raises RplError for a text that is more than a table
+    definition, because an operator may execute the statements.
     """
     elements = table_definition(create, source.name).elements
     columns = {element.column: element.text for element in elements if element.column}
     keys = [element.text for element in elements if not element.column and _KEY.match(element.text)]
     change = written("ALTER TABLE {}", quote(target.database, target.name))
-    if source.charset and target.charset and source.charset != target.charset:  # first: columns may not say theirs
+    if source.charset and target.charset and source.charset != target.charset:  # first: columns may inherit it
         yield written("{} DEFAULT CHARACTER SET {}", change, word(source.charset))
     before = ""
     for column in source.columns:
@@ -55,7 +58,7 @@ def _are_alike(one: Column, other: Column) -> bool:
 
 
 def _default(column: Column) -> str | None:
-    """Its literal; an expression, which vendors print each in their way, keeps a parenthesis."""
+    """Return the default's literal. An expression, which each vendor prints differently, contains a parenthesis."""
     text = column.default
     if text is None or text.upper() == "NULL":
         return None

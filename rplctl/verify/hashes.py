@@ -1,7 +1,8 @@
-"""Rows → 64-bit hashes, and their sums and counts in buckets of the key's hash.
+"""Computes 64-bit hashes of rows, and their sums and counts in buckets by the key's hash.
 
-Order, collation and chunks of the two sides do not matter: equal buckets hold the same rows, but for a chance of 2^-64.
-Invariant: two cells hash alike exactly where their bytes are alike; integers of any width by their value.
+Order, collation and chunks of the two sides do not matter: equal buckets contain the same rows, except with a
+probability of 2^-64. Invariant: two cells have the same hash if and only if their bytes are equal; integers of any
+width are compared by value.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def bucket_of(keys: Hashes) -> npt.NDArray[np.int64]:
 
 
 def hash_images(images: Images, columns: Sequence[int], modes: Sequence[int]) -> Hashes:
-    """Return a hash of each row's cells of these columns; `modes` of each: RAW, SIGNED, UNSIGNED."""
+    """Return a hash of each row's cells in these columns. `modes`: RAW, SIGNED or UNSIGNED for each column."""
     out = np.empty(len(images.cell_start), np.uint64)
     numbers, how = np.array(columns, np.int64), np.array(modes, np.int64)
     _hash_cells(images.data, images.cell_start, images.cell_length, numbers, how, out)
@@ -55,7 +56,7 @@ def hash_images(images: Images, columns: Sequence[int], modes: Sequence[int]) ->
 
 
 def hash_values(rows: Iterable[object]) -> Hashes:
-    """Return the hashes of plain values (`key_values`), which Python prints in one way each."""
+    """Return the hashes of plain values (`key_values`), each of which Python prints in only one way."""
     digests = b"".join(hashlib.blake2b(repr(row).encode(), digest_size=8).digest() for row in rows)
     return np.frombuffer(digests, np.uint64)
 

@@ -1,7 +1,7 @@
-"""A key's values between report, source and target: plain ones (`target.compared`), JSON, literals of the source.
+"""A key's values in the report, on the source and on the target: plain values (`target.compared`), JSON, SQL literals.
 
-Invariant: a literal finds the row whose key it is made of, and perhaps others by the column's collation; of a key for
-which that is not sure nothing is looked up (`why_no_key`).
+Invariant: a literal finds the row from whose key it is made, and perhaps others that the column's collation treats as
+equal; keys for which this is uncertain are not looked up (`why_no_key`).
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ Plain = int | float | str | bytes | None
 Key = tuple[Plain, ...]
 _NUMBERS: Final = frozenset({*INTEGER_BITS, "bit", "year"})
 _BYTES: Final = BINARY_TYPES | GEOMETRY_TYPES | {"vector"}
-_ZERO_DATE: Final = "-infinity"  # as one kind of target has it
+_ZERO_DATE: Final = "-infinity"  # the zero date on PostgreSQL and DuckDB targets
 
 
 def why_no_key(columns: Sequence[Column]) -> str:
-    """Return the reason why a literal may not find the values of key columns again; '' if there is none."""
+    """Return the reason why literals may not find the values of these key columns; '' if there is none."""
     odd = [
         f"{column.name} is {column.type}" for column in columns if column.type in ("float", "double", *GEOMETRY_TYPES)
     ]
@@ -33,7 +33,7 @@ def why_no_key(columns: Sequence[Column]) -> str:
 
 
 def to_json(value: Plain) -> KeyValue:
-    """Return the value as the report has it. NULL is in no key."""
+    """Return the value in the report's form. A key has no NULL."""
     if isinstance(value, bytes):
         return {"hex": value.hex()}
     text = str(value)
@@ -45,7 +45,7 @@ def to_json(value: Plain) -> KeyValue:
 
 
 def from_json(value: KeyValue, column: Column, kind: str) -> Plain:
-    """Back again, as that kind of target has it. Raises ValueError."""
+    """Return the value in the form of that kind of target. Raises ValueError."""
     if isinstance(value, dict):
         raw = bytes.fromhex(value["hex"])
         return raw if column.type in _BYTES else raw.decode("utf-8", "surrogateescape")
@@ -61,8 +61,9 @@ def from_json(value: KeyValue, column: Column, kind: str) -> Plain:
 
 
 def literal(value: Plain, column: Column) -> Sql:
-    """Return a literal for a MySQL or MariaDB whose session is `result_set.columns.SESSION`. Raises RplError for a
-    value that the column cannot hold, because a report is a file.
+    """Return a literal for a MySQL or MariaDB session with `result_set.columns.SESSION`.
+
+    Raises RplError for a value that the column cannot have, because a report is a file.
     """
     if isinstance(value, bytes):
         return hex_literal(value)
@@ -74,7 +75,7 @@ def literal(value: Plain, column: Column) -> Sql:
 
 
 def where_keys(columns: Sequence[Column], keys: Sequence[Key]) -> Sql:
-    """` WHERE …` of rows with one of the keys, for a MySQL or MariaDB; in its collations, which may find more."""
+    """Return ` WHERE …` for rows with one of the keys, for MySQL and MariaDB. Their collations may match more rows."""
     if len(columns) == 1:
         found = joined(", ", [literal(value, columns[0]) for (value,) in keys])
         return written(" WHERE {} IN ({})", quote(columns[0].name), found)

@@ -1,7 +1,7 @@
-"""Which keys of a table the relay log touches from a moment on: what was changed meanwhile is not settled.
+"""The keys of a table that the relay log changes after a moment: rows that change meanwhile are not yet comparable.
 
-Invariant: in doubt all of them: DDL that names the table or cannot be read, statements, changes of a table whose
-foreign keys act on this one, images that cannot be read, a table that is logged under a name written otherwise.
+Invariant: in doubt all keys count as changed: after DDL that names the table or cannot be parsed, statements, changes
+of a table whose foreign keys act on this one, unreadable images, or a table logged under a name in other letters.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ from rplctl.schema.statement import DropDatabase, tables_of
 from rplctl.verify.key_values import Key
 from rplctl.verify.pair import Pair, keys_of_images
 
-_MOST_KEPT: Final = 20_000  # images of a transaction
+_MOST_KEPT: Final = 20_000  # most images of a transaction that is kept
 _QUERIES: Final = (EventType.QUERY, EventType.QUERY_COMPRESSED)
 
 
 class ChangedKeys:
-    """From `Received.begin` on, behind the place `low` (None: all), but for the transactions that are `seen`. `kept`:
-    in the order of the log, those with a key of `keeps`, where each ends, and the key of each of its images.
+    """The keys changed after `Received.begin` and the position `low` (None: all), except by the transactions in `seen`.
+
+    `kept`: transactions with a key of `keeps`, in the order of the log: end position, rows, and the key of each image.
     """
 
     def __init__(
@@ -56,23 +57,26 @@ class ChangedKeys:
         self.is_all = False
 
     def take(self, end: BinlogPosition) -> list[tuple[TableRows, list[Key]]]:
-        """Return the kept rows up to `end`, and keep them no longer."""
+        """Remove and return the kept rows up to `end`."""
         found = [kept for kept in self.kept if not end.is_before(kept[0])]
         self.kept = self.kept[len(found) :]
         return [(rows, keys) for _, rows, keys in found]
 
     def look(self) -> None:
-        """At what has come meanwhile."""
+        """Examine the groups that have arrived meanwhile."""
         self._look(self._received.new())
 
     def look_until(self, end: BinlogPosition, patience_s: float, stopped: Callable[[float], bool]) -> None:
-        """Raises SourceError when nothing comes for so long, NotRunning when it is to end."""
+        """Examine the groups up to `end`.
+
+        Raises SourceError if nothing arrives for `patience_s` seconds, NotRunning on STOP.
+        """
         self._look(self._received.until(end, patience_s, lambda seconds: stopped(seconds) or self._received.is_lost))
         if stopped(0):
-            raise NotRunning("the verify was ended")
+            raise NotRunning("the verify was stopped")
 
     def _look(self, found: Iterable[RelayGroups]) -> None:
-        """Add the keys of these groups. Groups that were purged unread may have changed any key."""
+        """Add the keys of these groups. Groups that were purged before they were read may have changed any key."""
         try:
             for groups in found:
                 self._add(groups)
@@ -98,7 +102,7 @@ class ChangedKeys:
                 self.is_all = not (self._is_of_others(groups, number) or self._has_read(groups, number))
 
     def _is_of_others(self, groups: RelayGroups, number: int) -> bool:
-        """DDL that names none of the tables."""
+        """True if the group is DDL that names none of the tables."""
         scan, description = groups.scan, groups.format_description
         if scan.kind[number] != GroupKind.QUERY or description is None:
             return False
@@ -122,7 +126,7 @@ class ChangedKeys:
         catalog = Catalog({(pair.source.database, pair.source.name): pair.source})
         try:
             data = groups.data[int(scan.start[number]) : int(scan.end[number])]
-            data = data.copy() if self._keeps else data  # else the file would stay mapped
+            data = data.copy() if self._keeps else data  # a view would keep the file mapped
             run = filtered(read_run(data, 0, len(data), groups.format_description), rules)
             found = list(read_tables(run, catalog))
             keys = [keys_of_rows(rows, pair) for rows in found]
@@ -138,7 +142,7 @@ class ChangedKeys:
 
 
 def keys_of_rows(rows: TableRows, pair: Pair) -> list[Key]:
-    """Return the keys of each image; a part that an after image lacks is as before."""
+    """Return the key of each image. Columns that an after image lacks have the values of the before image."""
     keys = keys_of_images(rows.images, rows.formats, pair, np.arange(len(rows.images.cell_start)))
     return [
         tuple(old if value is None else value for value, old in zip(key, keys[b], strict=True)) if b >= 0 else key

@@ -1,9 +1,9 @@
-"""Rows of the source at a later place of its log than they were read at: the relay log's changes are made to them.
+"""Rows of the source at a later position than that at which they were read, by applying the relay log's changes.
 
-A row that was read somewhere between L and H and gets all changes from L on is the source's row at any place from H on:
-what they set last counts, and what none of them sets is as it was. Invariant: of a row for which that cannot be told (a
-partial image of a row that moved to another key, or that is not known; a default that only a server knows) nothing is
-told.
+A row that was read at some position between L and H, with all changes after L, is the source's row at any position from
+H on: values that the changes set are the last ones, and all others are unchanged. Invariant: no row is returned if this
+is uncertain (a partial image of a row that moved to another key, or that is unknown; a default that only a server
+knows).
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from rplctl.target.base import Row, RowSet
 from rplctl.verify.key_values import Key
 from rplctl.verify.pair import Pair
 
-NOT_KNOWN = ()  # in place of a row
-Rows = dict[Key, Row | None]  # None: there is none
+NOT_KNOWN = ()  # in place of a row that is uncertain
+Rows = dict[Key, Row | None]  # key → the source's row; None: there is no row
 
 
 def moved_rows(
     kept: Iterable[tuple[TableRows, list[Key]]], pair: Pair, rows: Mapping[Key, Row], wanted: Collection[Key]
 ) -> Rows:
-    """Those of the `wanted` keys that the changes touch, as the target takes them; or NOT_KNOWN."""
+    """Return the rows of those `wanted` keys that the changes affect, in the target's form, or NOT_KNOWN."""
     found: Rows = {}
     for changes, keys in kept:
         try:

@@ -1,8 +1,8 @@
-"""A source that is stopped: a server of our own on a copy of its data folder or backup, and the place its rows are of.
+"""A stopped source: a temporary server on a copy of its data folder or backup, and the log position of its rows.
 
-Invariant: nothing is written into the folder that is given. The copy follows symbolic links, its index of binary logs
-names none outside of it, relay logs are left out, and a table space elsewhere is refused: the server, which recovers as
-after a crash, has no way to the original files. It listens on a socket that only our user reaches.
+Invariant: nothing is written to the given folder. The copy follows symbolic links, its binary log index names no file
+outside of it, relay logs are not copied, and a tablespace elsewhere is refused. The server, which recovers as after a
+crash, therefore cannot reach the original files. It listens on a socket that only this user can reach.
 """
 
 from __future__ import annotations
@@ -39,24 +39,27 @@ from rplctl.sql_text import written
 _OF_BACKUP: Final = ("mariadb_backup_binlog_info", "xtrabackup_binlog_info")
 _NOT_PREPARED: Final = ("full-backuped", "incremental")
 _OPTIONS_OF_BACKUP: Final = "backup-my.cnf"
-_PROGRAMS: Final = "/usr/sbin:/usr/local/sbin:/usr/libexec:/usr/local/mysql/bin"  # behind those of $PATH
+_PROGRAMS: Final = "/usr/sbin:/usr/local/sbin:/usr/libexec:/usr/local/mysql/bin"  # searched after $PATH
 _USER: Final = "rplctl_offline"
-_LEFT_OUT: Final = re.compile(r".*relay.*(?<!\.ibd)|.*master.*\.info|.*\.(sock|pid|err)")  # files beside the databases
+_LEFT_OUT: Final = re.compile(r".*relay.*(?<!\.ibd)|.*master.*\.info|.*\.(sock|pid|err)")  # files that are not copied
 _LONGEST: Final = 500  # characters of an error
 _POLL_S: Final = 0.1
 
 
 def place_of(folder: Path, given: BinlogPosition | None) -> BinlogPosition:
-    """Return the `given` place, else the place that a backup records, else the end of the last transaction in the
-    folder's binary logs. Raises UsageError.
+    """Return the `given` position, else that of a backup's record, else the end of the last transaction in the logs.
+
+    Raises UsageError.
     """
     try:
         (folder / "ibdata1").stat()
     except (OSError, ValueError) as error:
-        raise UsageError(f"{folder} is no data folder of a server: {error}"[:_LONGEST]) from error
+        raise UsageError(f"{folder} is not the data folder of a server: {error}"[:_LONGEST]) from error
     checkpoints = folder / "xtrabackup_checkpoints"
     if checkpoints.is_file() and any(word in checkpoints.read_text(errors="replace") for word in _NOT_PREPARED):
-        raise UsageError(f"{folder} is a backup that is not prepared", hint="mariadb-backup --prepare, or xtrabackup's")
+        raise UsageError(
+            f"{folder} is a backup that is not prepared", hint="run mariadb-backup --prepare or xtrabackup --prepare"
+        )
     if given:
         return given
     for name in _OF_BACKUP:
@@ -68,12 +71,14 @@ def place_of(folder: Path, given: BinlogPosition | None) -> BinlogPosition:
             if found := _last_transaction(folder / name):
                 return found
     except (RplError, OSError):
-        pass  # encrypted, say, or cut
-    raise UsageError(f"{folder} does not tell which place of the binary log it is of", hint="add --at FILE:POSITION")
+        pass  # such as encrypted or truncated logs
+    raise UsageError(
+        f"{folder} does not show the position of its rows in the binary log", hint="add --at FILE:POSITION"
+    )
 
 
 def _last_transaction(path: Path) -> BinlogPosition | None:
-    """Return the end of the last transaction."""
+    """Return the end of the last transaction in a binary log; None if it has none."""
     found = None
     with mapped_file(path) as data:
         for scan, _ in walk(data, Boundary(FIRST_EVENT_POSITION, BinlogPosition(path.name, FIRST_EVENT_POSITION))):
@@ -84,14 +89,17 @@ def _last_transaction(path: Path) -> BinlogPosition | None:
 
 @contextmanager
 def offline_source(folder: Path, work: Path, master: MasterInfo, config: Config) -> Iterator[MasterInfo]:
-    """How it is connected to. `work`: where the copy is for the block. Raises UsageError, SourceError, OSError."""
+    """Run the temporary server during the block, and yield how to connect to it. `work`: the folder for the copy.
+
+    Raises UsageError, SourceError, OSError.
+    """
     if is_in_use(folder / "ibdata1"):
-        hint = "rplctl verify without --offline-source compares with a server that runs"
+        hint = "to compare with a running server, omit --offline-source"
         raise UsageError(f"a server runs in {folder}", hint=hint)
     shutil.rmtree(work, ignore_errors=True)
     private_folder(work)
     try:
-        with tempfile.TemporaryDirectory(prefix="rplctl-") as short:  # a socket's path may have 107 bytes
+        with tempfile.TemporaryDirectory(prefix="rplctl-") as short:  # a socket's path has at most 107 bytes
             copy, socket = work / "data", Path(short, "s")
             _copy(folder, copy)
             reached = replace(MasterInfo(), host=str(socket), user_name=_USER, get_public_key=True)
@@ -108,9 +116,11 @@ def offline_source(folder: Path, work: Path, master: MasterInfo, config: Config)
 
 
 def _copy(folder: Path, copy: Path) -> None:
-    """Copy the files as links to the same blocks if the file system can, and else completely."""
+    """Copy the files, as links to the same blocks if the file system supports this."""
     if found := next(folder.rglob("*.isl"), None):
-        raise UsageError(f"{found} names a table space elsewhere", hint="a backup has all of them in one folder")
+        raise UsageError(
+            f"{found} names a tablespace outside of the folder", hint="use a backup, which has all in one folder"
+        )
 
     def left_out(where: str, names: list[str]) -> list[str]:
         if Path(where) != folder:
@@ -131,7 +141,7 @@ def _copy_file(source: str, target: str) -> None:
         try:
             while os.copy_file_range(read.fileno(), written.fileno(), 1 << 30):
                 pass
-        except OSError:  # into another file system; both are where they have come to
+        except OSError:  # another file system; both files are positioned after the copied part
             shutil.copyfileobj(read, written, 1 << 20)
 
 
@@ -140,7 +150,7 @@ def _command(copy: Path, work: Path, socket: Path, master: MasterInfo) -> list[s
     path = f"{os.environ.get('PATH', '')}:{_PROGRAMS}"
     program = next(filter(None, (shutil.which(name, path=path) for name in names)), None)
     if program is None:
-        raise UsageError(f"no {names[0]} is installed here, which could read a copy of the folder")
+        raise UsageError(f"{names[0]}, which must read a copy of the folder, is not installed on this machine")
     own = copy / _OPTIONS_OF_BACKUP
     logs = [name for name in log_names(copy) if (copy / name).is_file()]
     (work / "init").write_text(f"CREATE USER {_USER}@localhost;\nGRANT ALL ON *.* TO {_USER}@localhost;\n")
@@ -163,12 +173,12 @@ def _command(copy: Path, work: Path, socket: Path, master: MasterInfo) -> list[s
 
 
 def _ends_with_us() -> None:
-    """Whatever ends us; what is left of the copy then is deleted before the next one is made."""
+    """Make the kernel kill the server when this process ends. The next verify deletes the rest of the copy."""
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 def _wait(process: subprocess.Popen[bytes], reached: MasterInfo, config: Config, log: Path) -> None:
-    """Until it answers: recovery takes what it takes."""
+    """Wait until the server answers, for as long as its recovery takes."""
     while process.poll() is None:
         try:
             with survey(reached, "", config) as query:
@@ -181,5 +191,5 @@ def _wait(process: subprocess.Popen[bytes], reached: MasterInfo, config: Config,
     raise SourceError(
         f"a server on a copy of the folder does not start: {errors[0] if errors else process.returncode}",
         errno=er.CR_CONN_HOST_ERROR,
-        hint=f"options that it needs (innodb_page_size, say) can stand in {_OPTIONS_OF_BACKUP} in the folder",
+        hint=f"set the options that the server needs (such as innodb_page_size) in {_OPTIONS_OF_BACKUP} in the folder",
     )

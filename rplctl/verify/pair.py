@@ -1,7 +1,7 @@
-"""One table as both sides have it, and rows of it on their way to be compared.
+"""One table with its models on both sides, and its rows in a comparable form.
 
-Invariant: columns are compared as the applier applies them: by name on kinds that do not speak MySQL, by position on
-servers, where either side may have more of them at its end.
+Invariant: columns are compared as the applier applies them: by name on kinds of targets that do not speak MySQL, by
+position on servers, either of which may have more columns at the end.
 """
 
 from __future__ import annotations
@@ -32,8 +32,10 @@ _PIECE_BYTES = 8 << 20
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """`target`: the model that the applier has of it. The first `width` columns of both are compared. `key`: numbers
-    of the columns that tell rows apart; () where none do, or no literal finds their values again (`why_keyless`).
+    """A table's models on both sides. `target`: the applier's model. The first `width` columns are compared.
+
+    `key`: numbers of the columns that identify rows; () if there are none, or if literals cannot find their values
+    again (`why_keyless`).
     """
 
     source: TableModel
@@ -62,16 +64,18 @@ class Pair:
 
     @property
     def names(self) -> list[str]:
-        """Return the compared columns by the target's names."""
+        """The target's names of the compared columns."""
         return [column.name for column in self.target.columns[: self.width]]
 
     def selected(self) -> list[SelectedColumn]:
-        """Return the columns of the source as the applier's encoders take them."""
+        """Return the columns of the source in the form that the applier's encoders take."""
         return selected_columns(self.source.columns[: self.width], takes_numbers=self.is_of_servers)
 
     def hashed(self, *, of_target: bool) -> tuple[list[SelectedColumn], list[int]]:
-        """Return the selected columns and their modes of hashing. Of servers, columns are selected so that equal values
-        have equal bytes. Of other targets, the source's rows are selected as the target will return them.
+        """Return the selected columns and their hash modes.
+
+        On servers, columns are selected so that equal values have equal bytes. For other targets, the source's rows are
+        selected in the form in which the target will return them.
         """
         if not self.is_of_servers:
             return self.selected(), []
@@ -90,7 +94,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Hashes of some rows. `keys_of`: the keys of some of them, by their numbers; of tables without one ()."""
+    """Hashes of some rows. `keys_of`: returns the keys of rows by their numbers; () for tables without a key."""
 
     keys: Hashes
     rows: Hashes
@@ -106,7 +110,7 @@ def batch_of_images(images: Images, pair: Pair, columns: Sequence[SelectedColumn
 
 
 def batch_of_source(images: Images, pair: Pair, columns: Sequence[SelectedColumn], modes: Sequence[int]) -> Batch:
-    """`columns`, `modes`: see Pair.hashed."""
+    """Return the hashes of the source's rows. `columns`, `modes`: see Pair.hashed."""
     if pair.is_of_servers:
         return batch_of_images(images, pair, columns, modes)
     return batch_of_values(plain_rows(images, pair, columns), pair)
@@ -124,13 +128,13 @@ def batch_of_values(rows: list[tuple[Any, ...]], pair: Pair) -> Batch:
 def keys_of_images(
     images: Images, formats: Sequence[ColumnFormat], pair: Pair, numbers: npt.NDArray[np.int64]
 ) -> list[Key]:
-    """None for a column that an image does not hold."""
+    """Return the keys of images, with None for a column that the image lacks."""
     columns = [plain_column(images, formats[c], pair.source.columns[c], pair.kind, numbers, c) for c in pair.key]
     return list(zip(*columns, strict=True)) if columns else [()] * len(numbers)
 
 
 def plain_rows(images: Images, pair: Pair, columns: Sequence[SelectedColumn]) -> list[tuple[Any, ...]]:
-    """The source's, as the target will say them."""
+    """Return the source's rows in the form in which the target will return them."""
     everything = np.arange(len(images.cell_start))
     cells = [
         plain_column(images, how.format, pair.source.columns[c], pair.kind, everything, c)
@@ -142,7 +146,7 @@ def plain_rows(images: Images, pair: Pair, columns: Sequence[SelectedColumn]) ->
 def plain_column(  # noqa: PLR0913 - where the cells are, and what they are
     images: Images, fmt: ColumnFormat, column: Column, kind: str, numbers: npt.NDArray[np.int64], at: int
 ) -> list[Any]:
-    """Raises RplError for a value that cannot be read."""
+    """Return the plain values of a column. Raises RplError for a value that cannot be read."""
     values, compared = value_form(kind).stored(decode_column(images, numbers, at, fmt)), compared_rows(kind)
     return values if compared is None else compared.of_source(values, column)
 
@@ -168,7 +172,7 @@ def chosen_rows(images: Images, numbers: npt.NDArray[np.int64]) -> Images:
 
 
 def stream_images(rows: SelectedRows, columns: Sequence[SelectedColumn]) -> Iterator[Images]:
-    """All rows, some megabytes at a time. Raises SourceError, BinlogFormatError."""
+    """Yield all rows, some megabytes at a time. Raises SourceError, BinlogFormatError."""
     held = bytearray()
     for piece in rows.pieces():
         held += piece.data
@@ -181,7 +185,7 @@ def stream_images(rows: SelectedRows, columns: Sequence[SelectedColumn]) -> Iter
 
 @lean_kernel
 def end_of_rows(packets: Any) -> Any:
-    """Where the last whole row ends."""
+    """Return the end of the last complete row."""
     at = np.int64(0)
     end = np.int64(0)
     while at + 4 <= len(packets):

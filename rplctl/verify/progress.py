@@ -1,8 +1,9 @@
-"""How far a verify is, in the channel's folder: tables that are done, their totals and what differs in them; of a large
-table the pieces that both servers have summed.
+"""The progress of a verify, in the channel's folder.
 
-Invariant: totals are written at once, when what differs in their table is in its file; a verify that was killed goes on
-behind them when the same is asked for again, and within a table behind its last piece while its definition is the same.
+It has the finished tables, their totals and differences, and for a large table the pieces that both servers have
+summed. Invariant: totals are written at once, after the differences of their table. If a verify was killed, the same
+request resumes after the finished tables, and inside a table after its last piece if the table's definition is
+unchanged.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from rplctl.verify.report_file import Difference, Header, Totals, last_verified,
 
 
 class Progress:
-    """`request`: what was asked for, as text. `done`: by the target's names."""
+    """The progress of one verify. `request`: its options as text. `done`: totals by the target's table names."""
 
     def __init__(self, channel: Channel, request: str) -> None:
         self._folder, self._request, self._lock = channel.verify_folder, request, Lock()
@@ -46,7 +47,7 @@ class Progress:
         return self._folder / "progress.json"
 
     def begin(self, header: Header) -> None:
-        """Begin a new comparison. Raises OSError."""
+        """Begin a new comparison, and discard the stored progress. Raises OSError."""
         shutil.rmtree(self._folder, ignore_errors=True)
         private_folder(self._folder)
         self.header, self.done = header, {}
@@ -54,7 +55,7 @@ class Progress:
 
     @contextmanager
     def table(self, name: tuple[str, str]) -> Iterator[Callable[[Iterable[Difference]], None]]:
-        """Takes what differs in it, anew."""
+        """Yield a function that stores differences of the table. Earlier differences are discarded."""
         replace_file(self._differences(name), b"", durable=False)  # 0600: keys are data
         with self._differences(name).open("wb") as file:
             yield lambda found: file.writelines(line(asdict(difference)) for difference in found)
@@ -68,7 +69,10 @@ class Progress:
         return PiecesDone(self._of_table(name, "pieces"), hashlib.sha256(definition.encode()).hexdigest())
 
     def finish(self, paths: Sequence[Path], *, is_whole: bool) -> None:
-        """Write the report there; one of a part keeps when all was verified last. Raises OSError."""
+        """Write the report to these paths. The report of a partial verify keeps the time of the last complete one.
+
+        Raises OSError.
+        """
         assert self.header is not None
         verified = self.header.time if is_whole else last_verified(self._report)
         for path in paths:
@@ -99,8 +103,10 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnequalRows:
-    """Rows of a piece of a table, with a key behind `after` and up to `upto`, whose key is in one of the `buckets` (()
-    = any): `rows` of both sides. No SQL: what a file has is not executed.
+    """Rows of a piece of a table that differ.
+
+    Their keys are after `after`, up to `upto`, and in one of the `buckets` (() = any). `rows`: their number on both
+    sides. The record has no SQL, because SQL from a file must not be executed.
     """
 
     after: Bound | None
@@ -110,8 +116,9 @@ class UnequalRows:
 
 
 class PiecesDone:
-    """The finished part of one table: all rows up to the key `upto` were compared. `rows`: the source's rows in it;
-    `unlike`: rows of both sides that differ.
+    """The finished part of one table: all rows up to the key `upto` were compared.
+
+    `rows`: the source's rows in it; `unlike`: rows of both sides that differ.
     """
 
     def __init__(self, path: Path, definition: str) -> None:
@@ -120,13 +127,13 @@ class PiecesDone:
         self.rows = 0
         self.unlike: list[UnequalRows] = []
         stored = stored_json(path)
-        with suppress(ValueError, KeyError, TypeError):  # then from its first row on
+        with suppress(ValueError, KeyError, TypeError):  # without a valid record, begin with the first row
             if stored["definition"] == definition:
                 found = _bound(stored["upto"]), int(stored["rows"]), [*map(_unequal_rows, stored["unlike"])]
                 self.upto, self.rows, self.unlike = found
 
     def forget(self) -> None:
-        """The table is compared from its first row on."""
+        """Compare the table from its first row on."""
         self.upto, self.rows, self.unlike = None, 0, []
 
     def keep(self, upto: Bound, rows: int, unlike: list[UnequalRows]) -> None:
@@ -140,7 +147,7 @@ def _bound(stored: Any) -> Bound | None:
 
 
 def _unequal_rows(stored: Any) -> UnequalRows:
-    """Raises ValueError, KeyError and TypeError for what is none."""
+    """Return rows from parsed JSON. Raises ValueError, KeyError and TypeError for another content."""
     buckets = tuple(map(int, stored["buckets"]))
     return UnequalRows(
         after=_bound(stored["after"]), upto=_bound(stored["upto"]), buckets=buckets, rows=int(stored["rows"])

@@ -1,23 +1,22 @@
-"""Repair of keys that differ: the target's rows become the source's, while the channel runs.
+"""Repairs keys that differ: the target's rows become the source's, while the channel runs.
 
-The source's rows are read at a place L of its log, and staged, as a verify does it (`resolve`). Then, of the target:
+The source's rows are read at a position L of its log, and staged as in a verify (`resolve`). Then, on the target:
 
-    1  the position's row is written as it is: the applier, whose commits move it first, waits for our end (design D4)
-    2  what the relay log has done to the rows from L up to that position A is done to the stage, too (`log_rows`)
-    3  rows that are equal are left alone: the target decides
+    1  the position's row is written unchanged: the applier, whose commits move it first, waits for our end (design D4)
+    2  the stage gets the relay log's changes of the rows between L and this position A (`log_rows`)
+    3  rows that are equal are not changed: the target decides
     4  the undo SQL is written, durable
-    5  what is extra is deleted, what differs updated in the columns that do, what is missing inserted: strictly
+    5  extra rows are deleted, different ones updated in the columns that differ, missing ones inserted: strictly
     6  COMMIT
 
-A is behind L and all of the log up to A is here, so a key that is written to all the time is repaired as soon as any:
-nobody waits for the source, and the applier for no longer than a transaction. Keys of which the log does not tell the
-row (DDL, statements, partial images of no row) go round again. In mode xa the position lies outside and holds nobody:
-there all that are touched behind L go round again, and those touched while we write take all of it back.
-
-Invariant: a row is written only while the target is where the source's row is that of the stage. So the applier need
-not stand still, and a repair that is killed anywhere has done some of its transactions whole. Foreign keys rest, for
-what they did on the source is in its rows; where they may not, the caller keeps away from tables whose rows take others
-along.
+A is after L, and the relay log has everything up to A, so a key that changes all the time is repaired as soon as any
+other: the source never waits, and the applier no longer than a transaction. Keys whose rows the log does not show (DDL,
+statements, partial images without a row) are tried again. In mode xa the position is outside the target and holds back
+nobody: all keys that were changed after L are tried again, and a change during the repair rolls it back. Invariant: a
+row is written only while the target is at a position for which the stage has the source's row. So the applier need not
+stop, and a repair that is killed has done some of its transactions completely. Foreign keys are not checked, because
+the source's rows already include their effects. If they must be checked, the caller excludes tables whose rows cascade
+to others.
 """
 
 from __future__ import annotations
@@ -52,12 +51,12 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 AT_ONCE: Final = 1000
-_MOST_REFUSED: Final = 20  # rows that a transaction loses one by one; then what is left of it is put off
+_MOST_REFUSED: Final = 20  # after so many refused rows, the rest of the transaction is postponed
 _MOST_TRIES: Final = 50
 _BETWEEN_TRIES_S: Final = 0.05
-_IN_MOTION: Final = "written to each time they were looked at: rplctl repair"
-_BLOCKED: Final = "a row that is not in the report has their place in a unique key: rplctl verify"
-_OTHER: Final = "no longer as the report says: rplctl verify"
+_IN_MOTION: Final = "changed during each attempt; run: rplctl repair"
+_BLOCKED: Final = "a row that is not in the report has their value of a unique key; run: rplctl verify"
+_OTHER: Final = "no longer as in the report; run: rplctl verify"
 _OF_PARENTS: Final = frozenset({er.ROW_IS_REFERENCED_2, er.NO_REFERENCED_ROW_2})
 Suspects = Mapping[Key, Kind]
 Cells = tuple[Any, ...]
@@ -65,7 +64,7 @@ Cells = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """`row`: the source's; None where the target's is extra. `columns`: that differ."""
+    """A row to repair. `row`: the source's; None if the target's row is extra. `columns`: those that differ."""
 
     key: Key
     kind: Kind
@@ -75,8 +74,11 @@ class Fault:
 
 @dataclass(slots=True)
 class Outcome:
-    """The outcome of one table, in keys. `equal`: unchanged. `blocked`: by rows that others hold; the reason. `left`:
-    the reason why they were not repaired. `statements`: the first statements that a dry run does not execute.
+    """The outcome for one table, in numbers of keys.
+
+    `equal`: unchanged. `blocked`: keys whose unique values other rows have.
+    `left`: the reasons why keys were not repaired, with their numbers.
+    `statements`: the first statements, which a dry run shows instead of executing them.
     """
 
     equal: int = 0
@@ -96,8 +98,10 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class _Staged:
-    """`rows`: the source's with these `keys`, as the target takes them. `apart`: what differs is deleted and inserted,
-    not updated. `unknown`: keys whose rows at the target's place are not known any more.
+    """The source's rows of one round.
+
+    `rows`: the rows with these `keys`, in the target's form. `delete_first`: differing rows are deleted and inserted,
+    not updated. `unknown`: keys whose rows at the target's position are not known any more.
     """
 
     pair: Pair
@@ -109,7 +113,7 @@ class _Staged:
 
 
 class _Refused(Exception):
-    """A row, by the target."""
+    """The target refused a row."""
 
     def __init__(self, key: Key, error: TargetError) -> None:
         super().__init__(error.message)
@@ -117,13 +121,16 @@ class _Refused(Exception):
 
 
 class _KeysChanged(Exception):
-    """A row that is written already, by the source."""
+    """The source has changed a row that was already written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Repairer:
-    """`target`: a connection of our own, without the fence. `hold`: see commit.position_store.position_holder. `lock`:
-    held for as long as a transaction takes. `dry_run`: all but the writing, and so many statements of a table.
+    """Repairs tables.
+
+    `target`: a connection of its own, without the fence. `hold`: see commit.position_store.position_holder.
+    `lock`: held during each transaction.
+    `dry_run`: None, or the number of statements per table to show instead of writing.
     """
 
     resolver: Resolver
@@ -134,7 +141,10 @@ class Repairer:
     dry_run: int | None = None
 
     def repair(self, pair: Pair, keys: Suspects, out: Outcome, *, delete_first: bool = False) -> None:
-        """Raises Altered, SourceError, TargetError, LockBusy, WaitTimeout, NotRunning."""
+        """Repair the rows with these keys.
+
+        Raises Altered, SourceError, TargetError, LockBusy, WaitTimeout, NotRunning.
+        """
         for _ in range(self.resolver.rounds):
             if not keys:
                 return
@@ -142,7 +152,10 @@ class Repairer:
         out.left[_IN_MOTION] += len(keys)
 
     def finish(self, pair: Pair, out: Outcome) -> None:
-        """Rows that stood in each other's way: what differs is deleted first, and then inserted. Raises as `repair`."""
+        """Repair rows that blocked each other, by deleting the differing rows first, then inserting them.
+
+        Raises as `repair`.
+        """
         while out.blocked:
             before, out.blocked = out.blocked, {}
             names = list(before)
@@ -153,7 +166,7 @@ class Repairer:
                 out.blocked = {}
 
     def _round(self, pair: Pair, keys: Suspects, out: Outcome, *, delete_first: bool) -> Suspects:
-        """The keys that were touched meanwhile."""
+        """Repair the rows with these keys, and return the keys that were changed meanwhile."""
         images: list[Images] = []
 
         def rows(locking: Sql) -> Iterator[Images]:
@@ -164,7 +177,7 @@ class Repairer:
         try:
             with self.resolver.staged(pair, rows, keys) as changed:
                 staged = _Staged(pair, keys, source_rows(pair, images, self.target.kind), changed, delete_first)
-                if self.resolver.holds_still:  # at a place before the one of the source's rows
+                if self.resolver.holds_still:  # the target's position is before that of the source's rows
                     staged.unknown.update(changed.keys)
                 return self._repaired(staged, dict(keys), out)
         except Unjudged:
@@ -190,7 +203,7 @@ class Repairer:
         return {}
 
     def _halves(self, staged: _Staged, left: dict[Key, Kind], out: Outcome, error: RplError) -> Suspects:
-        """Repair the rows of a refused COMMIT in two halves, if foreign keys must be enforced."""
+        """Repair the rows of a refused COMMIT in two halves, to isolate the row that foreign keys refuse."""
         if len(left) == 1:
             out.left[f"{error.message} {error.hint}".strip()] += 1
             return {}
@@ -200,12 +213,12 @@ class Repairer:
         return {key: kind for part in parts for key, kind in self._repaired(staged, part, out).items()}
 
     def _transact(self, staged: _Staged, keys: Suspects, out: Outcome) -> Suspects:
-        """All that is repaired in one; the keys that were touched before."""
+        """Repair the rows in one transaction, and return the keys that were changed before."""
         changed = staged.changed
         with self.lock.shared():
             try:
                 self.target.begin(foreign_keys=False)
-                if self.hold is not None:  # the position stays as it is until we end
+                if self.hold is not None:  # the position cannot move until this transaction ends
                     self.hold(self.target.connection)
                     self._follow(staged)
                 ours, theirs = self.resolver.side.read(staged.pair, list(keys))
@@ -230,18 +243,18 @@ class Repairer:
         return again
 
     def _show(self, pair: Pair, faults: Iterable[Fault], out: Outcome) -> None:
-        """Add the statements that a dry run shows, with deletes first."""
+        """Add the statements that a dry run shows, deletes first."""
         sql, room = undo_sql(self.target.kind), (self.dry_run or 0) - len(out.statements)
         for fault in sorted(faults, key=lambda one: (one.row is not None, bool(one.columns)))[:room]:
             out.statements.append(shown_statement(sql, pair, fault.key, fault.row, fault.columns))
 
     def _follow(self, staged: _Staged) -> None:
-        """To the target's place, which is held."""
+        """Bring the stage to the target's position, which is held."""
         kept = staged.changed.take(self.resolver.look(staged.changed))
         moved = moved_rows(kept, staged.pair, staged.rows, staged.keys)
         if not moved:
             return
-        staged.unknown.update(moved)  # until the stage has them
+        staged.unknown.update(moved)  # removed again once the stage has these rows
         gone = [key for key in moved if staged.rows.pop(key, None) is not None]
         known = {key: row for key, row in moved.items() if row != NOT_KNOWN}
         staged.rows.update((key, row) for key, row in known.items() if row)
@@ -249,7 +262,7 @@ class Repairer:
         staged.unknown.difference_update(known)
 
     def _write(self, staged: _Staged, faults: Sequence[Fault]) -> None:
-        """Not committed. Raises _Refused, _Touched; then the undo SQL is gone, too."""
+        """Write the rows without committing. Raises _Refused, _KeysChanged, after removing the undo SQL."""
         inserted, deleted, updated = (
             [fault for fault in faults if fault.kind == kind] for kind in ("missing", "extra", "different")
         )
@@ -292,7 +305,7 @@ class Repairer:
 
 
 def _leave(left: dict[Key, Kind], refused: _Refused, out: Outcome, *, puts_off: bool) -> None:
-    """Record a refused key; many duplicate keys postpone the rest of the transaction."""
+    """Record a refused key. Many duplicate keys postpone the rest of the transaction."""
     kind = left.pop(refused.key)
     if refused.error.errno != er.DUP_ENTRY:
         out.left[refused.error.message] += 1
@@ -306,7 +319,7 @@ def _leave(left: dict[Key, Kind], refused: _Refused, out: Outcome, *, puts_off: 
 def _faults(
     staged: _Staged, keys: Suspects, wanted: Mapping[Key, list[Cells]], found: Mapping[Key, list[Cells]]
 ) -> tuple[list[Fault], int]:
-    """How many keys are no fault of the kind that the report says: nothing is deleted that it does not call extra."""
+    """Return the rows to repair, and how many keys do not match the report: only rows it calls extra are deleted."""
     faults, odd = [], 0
     for key, kind in keys.items():
         one, other = wanted.get(key, []), found.get(key, [])
@@ -325,7 +338,7 @@ def _faults(
 
 
 def source_rows(pair: Pair, images: Sequence[Images], kind: str) -> dict[Key, Row]:
-    """The source's, as the target takes them."""
+    """Return the source's rows in the target's form."""
     columns = pair.selected()
     formats, found = [column.format for column in columns], dict[Key, Row]()
     for some in images:

@@ -1,10 +1,10 @@
-"""The report of a verify: what `rplctl repair` works from, and people read.
+"""The report of a verify, which `rplctl repair` and people read.
 
-JSON lines: a header, a line for each differing key, the totals of each table, and last a line that says the report is
-whole, and where the totals begin. Invariant: a report takes its file's place at once (0600: keys are data), and a
-reader refuses one that is not whole; the differences, which may be gigabytes, are read when they are asked for. A key's
-values are lossless and, with the column's type, can be put into a WHERE on either side: text as text, bytes as
-{"hex": "…"}, numbers as decimal strings, dates and times as text (TIMESTAMP in UTC).
+It has JSON lines: a header, a line for each differing key, the totals of each table, and a last line that marks the
+report as complete and has the offset of the totals. Invariant: a report replaces its file atomically (0600: keys are
+data), and a reader refuses an incomplete one; the differences, which may be gigabytes, are read on demand. A key's
+values are lossless and, with the column's type, usable in a WHERE on either side: text as text, bytes as {"hex": "…"},
+numbers as decimal strings, dates and times as text (TIMESTAMP in UTC).
 """
 
 from __future__ import annotations
@@ -24,14 +24,16 @@ Kind = Literal["missing", "extra", "different"]
 KeyValue = str | dict[str, str]
 T = TypeVar("T")
 _BUFFER_BYTES: Final = 1 << 20
-_LAST_BYTES: Final = 1 << 10  # the last line is in them
+_LAST_BYTES: Final = 1 << 10  # at the end of the file; they include the last line
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """`time`: when it began, in seconds of the epoch. `position`, `gtids`: where the source's log was then.
-    `server_id`, `uuid`: the source's ('' of a MariaDB). `tables`: `db.table` by the target's names. `verified`: when
-    the last verify began that compared every table of the channel; 0.0 when none did.
+    """The header of a report.
+
+    `time`: its start, in seconds since 1970. `position`, `gtids`: the end of the source's log at that time.
+    `server_id`, `uuid`: the source's (uuid is '' for MariaDB). `tables`: the target's names, `db.table`.
+    `verified`: the start of the last verify of every table of the channel; 0.0 if there was none.
     """
 
     channel: str
@@ -46,7 +48,10 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One key, by the target's names. `kind`: `missing` on the target, `extra` there, or `different` in `columns`."""
+    """One differing key, with the target's names.
+
+    `kind`: `missing` or `extra` on the target, or `different` in `columns`.
+    """
 
     database: str
     table: str
@@ -57,9 +62,10 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """The totals of one table. `rows`: of the source. `in_motion`: keys that were written to each time they were read.
-    `not_comparable`: the reason why the table, or a part of it, was not compared; '' if all was. `drift`: statements
-    that give the target the source's definition, or a difference that no statement describes.
+    """The totals of one table. `rows`: the source's. `in_motion`: keys that changed during each attempt to read them.
+
+    `not_comparable`: the reason why the table, or a part of it, was not compared; '' if all was compared.
+    `drift`: statements that give the target the source's definition, or differences that no statement describes.
     """
 
     database: str
@@ -87,7 +93,7 @@ class Report:
     totals: tuple[Totals, ...]
 
     def differences(self) -> Iterator[Difference]:
-        """In the order of the tables, read from the file."""
+        """Yield the differences in the order of the tables, from the file."""
         with self.path.open("rb") as file:
             file.readline()
             for text in file:
@@ -127,29 +133,32 @@ def write_report(path: Path, header: Header, differences: Iterable[Difference], 
 
 
 def read_report(path: Path) -> Report:
-    """Without its differences. Raises UsageError for what is no report, of a later format, or not whole; OSError."""
+    """Return the report without its differences.
+
+    Raises UsageError for a file that is not a report, is of a later format, or is incomplete; OSError.
+    """
     try:
         return _read(path)
-    except (TypeError, LookupError) as error:  # records of ours have these keys, and lines
-        raise _unfit(path, "is no report of rplctl verify") from error
+    except (TypeError, LookupError) as error:  # a key or a line of a report is missing
+        raise _unfit(path, "is not a report of rplctl verify") from error
 
 
 def _read(path: Path) -> Report:
     with path.open("rb") as file:
         head = _record(path, file.readline())
         if head.pop("format", None) != FORMAT:
-            raise _unfit(path, f"is no report of rplctl verify in format {FORMAT}")
+            raise _unfit(path, f"is not a report of rplctl verify in format {FORMAT}")
         file.seek(max(0, file.seek(0, os.SEEK_END) - _LAST_BYTES))
         last = _record(path, file.read().splitlines()[-1])
         if "whole" not in last:
-            raise _unfit(path, "is not whole")
+            raise _unfit(path, "is not complete")
         file.seek(last["totals"])
         *totals, _ = (_record(path, text) for text in file)
     return Report(path, of_record(Header, head), tuple(of_record(Totals, one) for one in totals))
 
 
 def last_verified(path: Path) -> float:
-    """When all was verified last, as this report has it; 0.0 without a report that can be read."""
+    """Return the time of the last complete verify in this report; 0.0 without a readable report."""
     try:
         return read_report(path).header.verified
     except (OSError, UsageError):
@@ -169,11 +178,11 @@ def _record(path: Path, text: bytes) -> dict[str, Any]:
     try:
         record = json.loads(text)
     except ValueError as error:
-        raise _unfit(path, "is not whole") from error
+        raise _unfit(path, "is not complete") from error
     if not isinstance(record, dict):
-        raise _unfit(path, "is no report of rplctl verify")
+        raise _unfit(path, "is not a report of rplctl verify")
     return record
 
 
 def _unfit(path: Path, what: str) -> UsageError:
-    return UsageError(f"{path} {what}", hint="rplctl verify --report FILE writes one")
+    return UsageError(f"{path} {what}", hint="to write a report, run: rplctl verify --report FILE")

@@ -1,10 +1,10 @@
-"""Suspects are settled by position: the source's rows at a place of its log, the target's at that place or behind it.
+"""Resolves suspects by position: compares the source's rows at a position of its log with the target's at or after it.
 
-What the relay log touches between the two is looked at again, MOST_ROUNDS times, and is then `in motion`, never a
-difference; where it has touched all before the applier comes there, nobody waits for that. Where the target holds
-still, all that the relay log touches behind its place is in motion. Of the rest the target decides: the source's rows
-go through the ordinary encoder into a temporary table, and both tables are read alike. Invariant: a difference is told
-of rows that no event was under way for.
+Rows that the relay log changes between the two positions are compared again, up to MOST_ROUNDS times, and then count as
+`in motion`, never as different. If it has changed all of them before the applier arrives, verify does not wait. If the
+target holds still, all rows that the relay log changes after the target's position are in motion. For the other rows
+the target decides: the source's rows go through the applier's encoder into a temporary table, and both tables are read
+in the same way. Invariant: a row is reported as different only if no event was on its way to the target.
 """
 
 from __future__ import annotations
@@ -34,35 +34,35 @@ from rplctl.verify.source_side import Source, rows_of_keys, rows_with_hashes
 from rplctl.verify.target_side import Row, TargetSide
 
 MOST_ROUNDS: Final = 5
-_SOURCE_S: Final = 30.0  # for the source to show what is received, and for the receiver to bring it
+_SOURCE_S: Final = 30.0  # for received transactions to be visible on the source, and for later ones to be received
 _STILL_S: Final = 600.0  # without any progress of the applier
 _REPORT_S: Final = 2.0
 _POLL_S: Final = 0.02
 
 
 class Altered(Exception):
-    """The table's definition is another one than it was when the table was begun."""
+    """The table's definition has changed since its comparison began."""
 
 
 class Unjudged(Exception):
-    """The relay logs between the places of both sides are purged, so nobody knows which rows were under way."""
+    """The relay logs between the positions of both sides are purged, so rows on their way are unknown."""
 
 
 class Applied(Protocol):
     """The transactions that the channel has applied."""
 
     def has(self, position: BinlogPosition) -> bool:
-        """All up to there."""
+        """True if all transactions before this position are applied."""
 
     def executed(self) -> BinlogPosition:
-        """At least what any of its rows shows that was read before."""
+        """Return a position that includes all transactions visible in earlier reads of the target."""
 
     def runs(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """`again`: keys that were touched."""
+    """The result of one resolution. `again`: keys that were changed meanwhile."""
 
     differences: list[Difference]
     again: list[Key]
@@ -70,22 +70,27 @@ class Resolution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolver:
+    """Compares the rows of suspects."""
+
     source: Source
     side: TargetSide
     received: Received
     applied: Applied
-    stopped: Callable[[float], bool]  # waits so long; True when it is to end
-    tells: Callable[[str], None] = lambda _: None  # what it waits for; '' when it goes on
-    holds_still: bool = False  # the target, and no applier runs
-    receives: bool = True  # a receiver runs; asked of a target that holds still
+    stopped: Callable[[float], bool]  # waits so many seconds; True if verify must end
+    tells: Callable[[str], None] = lambda _: None  # shows the reason for a wait; '' after it
+    holds_still: bool = False  # True if the target does not change, because no applier runs
+    receives: bool = True  # True if a receiver runs; only used if the target holds still
 
     @property
     def rounds(self) -> int:
-        """How often rows in motion are looked at: where the target holds still they stay in motion."""
+        """The number of attempts for rows in motion. If the target holds still, they stay in motion."""
         return 1 if self.holds_still else MOST_ROUNDS
 
     def resolve(self, pair: Pair, keys: list[Key]) -> Resolution:
-        """All of them. Raises Altered, Unjudged, SourceError, TargetError, WaitTimeout, NotRunning."""
+        """Compare the rows with these keys.
+
+        Raises Altered, Unjudged, SourceError, TargetError, WaitTimeout, NotRunning.
+        """
         found: list[Difference] = []
         for _ in range(self.rounds):
             if not keys:
@@ -110,9 +115,9 @@ class Resolver:
         return 0, 0, True
 
     def look(self, changed: ChangedKeys) -> BinlogPosition:
-        """At all up to the target's place. Raises Unjudged."""
+        """Examine the log up to the target's position, and return this position. Raises Unjudged."""
         place, at = self.applied.executed(), self.source.at
-        if self.holds_still:  # `staged` has looked at all behind it
+        if self.holds_still:  # `staged` has examined everything after it
             return place
         if at is None or place != at:
             if at is not None and not self.received.begin_behind(at):
@@ -131,8 +136,9 @@ class Resolver:
         *,
         keys: Sequence[Key] = (),
     ) -> Iterator[ChangedKeys]:
-        """The source's rows are staged, and the target has all up to their place, or all `keys` were touched.
-        `keeps`: see TouchedKeys.
+        """Stage the source's rows, and wait until the target has passed their position, or all `keys` have changed.
+
+        `keeps`: see ChangedKeys.
         """
         if at := self.source.at:
             self.side.stage(pair, rows(NOTHING))
@@ -145,7 +151,7 @@ class Resolver:
             raise Unjudged
         source = self.source
         is_exact = source.step is Step.EXACT
-        least = LogPlace(self.received.place if is_exact else None)  # delivered comes before visible
+        least = LogPlace(self.received.place if is_exact else None)  # transactions are sent before they are visible
         has_snapshot = source.step is not Step.SHARE_LOCK
         opened = (
             snapshot(source.query, source.step, least, _SOURCE_S)
@@ -174,19 +180,20 @@ class Resolver:
     def _begin(self) -> None:
         while not self.received.begin():
             if self.stopped(_POLL_S) or not self.applied.runs():
-                raise _not_running("nothing is received from the source")
+                raise _not_running("the receiver receives nothing from the source")
 
     def _refuse_unreceived(self, high: BinlogPosition) -> None:
         place = self.received.place
         if place is None or place.is_before(high):
             raise NotRunning(
                 f"no receiver runs: the relay log ends at {self.received.position}, and the source's log at {high}",
-                hint="rplctl start --receiver, then this again",
+                hint="to start the receiver, run: rplctl start --receiver\nThen run this command again",
             )
 
     def catch_up(self) -> None:
-        """Until the target has what the source has logged by now, if it moves at all. Raises SourceError, NotRunning,
-        WaitTimeout.
+        """Wait until the target has everything that the source has logged by now, unless the target holds still.
+
+        Raises SourceError, NotRunning, WaitTimeout.
         """
         if not self.holds_still:
             self._wait(self.source.at or log_end(self.source.about))
@@ -201,27 +208,29 @@ class Resolver:
             if (now := self.applied.executed()) != last:
                 last, moved = now, time.monotonic()
             if not self.applied.runs():
-                raise _not_running(f"the target is at {now}, and rows of {position} are to be compared")
+                raise _not_running(f"the target is at {now}, but the rows to compare are from {position}")
             if self.stopped(_POLL_S):
-                raise NotRunning("the verify was ended")
+                raise NotRunning("the verify was stopped")
             if time.monotonic() - moved > _STILL_S:
                 raise WaitTimeout(
                     f"the applier has made no progress from {now}; verify needs it to reach {position}",
-                    hint="rplctl show-status shows the reason; then run rplctl verify again, which resumes",
+                    hint="find the reason with rplctl show-status, then run: rplctl verify",
                 )
             if time.monotonic() - began > _REPORT_S:
-                self.tells(f"waits for the applier to come from {now} to {position}")
+                self.tells(f"waiting for the applier to go from {now} to {position}")
         self.tells("")
 
 
 def _not_running(why: str) -> NotRunning:
-    return NotRunning(f"the channel's threads do not run: {why}", hint="rplctl start, then this again")
+    return NotRunning(
+        f"the channel's threads do not run: {why}", hint="to start them, run: rplctl start\nThen run this command again"
+    )
 
 
 def _compared(
     pair: Pair, staged: Sequence[Row], rows: Sequence[Row], keys: Iterable[Key], changed: ChangedKeys
 ) -> Iterator[Difference]:
-    """A key may stand for several rows where only the source has it unique."""
+    """Yield the differences. Several rows may have one key, if the key is unique only on the source."""
     wanted, found = by_key(staged), by_key(rows)
     for key in dict.fromkeys([*keys, *wanted]):
         ours, theirs = wanted.get(key, []), found.get(key, [])

@@ -1,11 +1,11 @@
-"""Sums of a table that both servers make themselves, where both define it alike: of equal pieces no row leaves them.
+"""Checksums of a table that both servers compute, if they define it alike: the rows of equal pieces need not be read.
 
-    row      CRC32 of its cells as text × (CRC32 of its key + 1): two rows that swap a value do not even out
-    piece    how many rows, and their 64 bits XORed; of an unequal one the same by 4,096 buckets of the key's CRC32
+    row      CRC32 of its cells as text × (CRC32 of its key + 1), so that two rows that swap a value do not cancel out
+    piece    the number of rows, and their 64 bits XORed; for an unequal piece also in 4,096 buckets of the key's CRC32
 
-Both read a piece at the same time, so that few rows are under way between them. What a server prints otherwise of the
-same value only costs time: rows of unequal buckets are read. Invariant: no type is printed with a loss, so a row that
-differs is passed over with a chance of 2^-32 and not otherwise.
+Both servers read a piece at the same time, so that few rows change in between. A value that the servers print
+differently only costs time: rows of unequal buckets are read. Invariant: no type is printed with a loss, so a differing
+row is missed only with a probability of 2^-32.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from rplctl.verify.progress import PiecesDone, UnequalRows
 from rplctl.verify.source_side import Source, TablePiece, pieces
 
 Ask = Callable[[Sql], Sequence[tuple[Any, ...]]]
-_MOST_BUCKETS = 2048  # of a piece, before all of its rows are read
+_MOST_BUCKETS = 2048  # if more buckets of a piece are unequal, all of its rows are read
 
 
 @dataclass(frozen=True, slots=True)
 class RowSum:
-    """SQL of 64 bits of a row, and of a number of its key."""
+    """SQL expressions for the 64 bits of a row, and for a number of its key."""
 
     pair: Pair
     row: Sql
@@ -38,7 +38,7 @@ class RowSum:
 
     @classmethod
     def of(cls, pair: Pair) -> RowSum | None:
-        """None where the two are not defined alike, or have no key that both have an index of."""
+        """Return the expressions; None if the two tables are not defined alike, or have no common indexed key."""
         columns = list(zip(pair.source.columns[: pair.width], pair.target.columns, strict=False))
         texts = [_text(one, other) if _are_alike(one, other) else NOTHING for one, other in columns]
         key = chunk_key(pair.source)
@@ -48,7 +48,7 @@ class RowSum:
         return cls(pair, written("CRC32({}) * ({} + 1)", _joined(texts), number), number)
 
     def where(self, unequal: UnequalRows) -> Sql:
-        """` WHERE …` of them on both sides. Raises RplError for a bound that is none of the key's."""
+        """Return ` WHERE …` of these rows on both sides. Raises RplError for a bound that does not match the key."""
         piece = condition(chunk_key(self.pair.source), Chunk(unequal.after, unequal.upto))
         if not unequal.buckets:
             return piece
@@ -60,8 +60,10 @@ class RowSum:
 def unequal_rows(  # noqa: PLR0913 - what a comparison takes
     source: Source, target: Ask, by: RowSum, max_load: int, moved: Callable[[int], None], done: PiecesDone
 ) -> tuple[int, list[UnequalRows]]:
-    """How many rows the source has, and which are not alike. `moved`: is told of rows that were read. `done`: by a
-    verify that was killed. Raises SourceError, TargetError.
+    """Return the number of the source's rows, and the rows that differ.
+
+    `moved`: called with the number of rows that were read. `done`: the part that an earlier verify has finished. Raises
+    SourceError, TargetError.
     """
     pair = by.pair
     forget_foreign_bounds(by, done)
@@ -90,7 +92,7 @@ def unequal_rows(  # noqa: PLR0913 - what a comparison takes
 
 
 def forget_foreign_bounds(by: RowSum, done: PiecesDone) -> None:
-    """Begin the table again if the file's bounds are not those that rplctl wrote."""
+    """Begin the table again if the bounds in the file are not in the form that rplctl writes."""
     try:
         for unequal in (UnequalRows(after=None, upto=done.upto, buckets=(), rows=0), *done.unlike):
             by.where(unequal)
@@ -101,7 +103,7 @@ def forget_foreign_bounds(by: RowSum, done: PiecesDone) -> None:
 def _unequal(
     ours: Iterable[tuple[Any, ...]], theirs: Iterable[tuple[Any, ...]], piece: TablePiece
 ) -> list[UnequalRows]:
-    """Return the rows of a piece that differ by now: none, or the rows of some buckets."""
+    """Return the rows of a piece that now differ: none, or the rows of some buckets."""
     one, other = ({int(bucket): found for bucket, *found in side} for side in (ours, theirs))
     buckets = [bucket for bucket in one.keys() | other.keys() if one.get(bucket) != other.get(bucket)]
     if not buckets:
@@ -117,7 +119,7 @@ def _are_alike(one: Column, other: Column) -> bool:
 
 
 def _text(column: Column, other: Column) -> Sql:
-    """SQL of a text without '#' that tells values apart; '' of a type that has none."""
+    """Return SQL for a text without '#' that distinguishes values; '' if the type has none."""
     name, kind = quote(column.name), column.type
     if kind in ("enum", "set", "bit"):
         text = written("CAST({} AS UNSIGNED)", name)
@@ -126,7 +128,7 @@ def _text(column: Column, other: Column) -> Sql:
     elif kind == "json":
         text = written("CRC32(CAST({} AS CHAR))", name)
     elif kind in ("float", "double"):
-        text = written("({} * 1e0)", name)  # all digits of a DOUBLE; a FLOAT by itself shows six; -0 stays
+        text = written("({} * 1e0)", name)  # prints all digits of a DOUBLE (a FLOAT prints six), and keeps -0
     elif kind in INTEGER_BITS or kind in ("decimal", "year"):
         text = name
     elif kind in TEMPORAL_TYPES or kind in ("inet4", "inet6", "uuid"):

@@ -1,4 +1,4 @@
-"""The changes of a repair as statements for people: long values are cut, and bytes that are text are shown as text."""
+"""Shows the changes of a repair as statements for people: long values are cut, and text in bytes is shown as text."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ _LONGEST: Final = 60  # characters of a value
 
 
 def shown_statement(sql: UndoSql, pair: Pair, key: Key, row: Row | None, changed: Sequence[int]) -> str:
-    """Return the statement for one key: DELETE if the source has no `row`, and INSERT of the whole row if nothing is
-    `changed`.
-    """
+    """Return the statement for one key: DELETE without a `row`, INSERT of the whole row if nothing is `changed`."""
     columns, name = pair.target.columns, sql.table(pair.target)
 
     def terms(numbers: Sequence[int], values: Sequence[Any]) -> list[str]:

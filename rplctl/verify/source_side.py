@@ -1,7 +1,7 @@
-"""The source's rows: all of a table for its hashes, and those of some keys at a known place of the log.
+"""The source's rows: all of a table for its hashes, and those with some keys at a known position of the log.
 
-Invariant: nothing is locked (but rows that are read for a settlement where the source has no GTIDs: share locks, for
-as long as that SELECT takes) and nothing is written. Between two pieces of a table no snapshot is held.
+Invariant: nothing is locked and nothing is written. An exception are suspects of a source without GTIDs: the SELECT
+that reads them takes share locks while it runs. No snapshot is held between two pieces of a table.
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ _AGAIN_S: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Two sessions: `about` asks beside what is read. `at`: of a stopped one, the place in its log of all rows."""
+    """Two sessions on the source. `about`: for queries next to the one that reads rows.
+
+    `at`: for a stopped source, the log position of all its rows.
+    """
 
     query: Query
     about: Query
@@ -63,7 +66,10 @@ def open_source(config: Config, master: MasterInfo, at: BinlogPosition | None = 
 
 
 def scan_source(source: Source, pair: Pair, max_load: int, wheres: Iterable[Sql] | None = None) -> Iterator[Batch]:
-    """Hashes of all rows, or of those. Raises SourceError, RplError for a value that cannot be read."""
+    """Yield hashes of all rows, or of those of `wheres`.
+
+    Raises SourceError, RplError for a value that cannot be read.
+    """
     columns, modes = pair.hashed(of_target=False)
     for where in (piece.where for piece in pieces(source, pair.source, max_load)) if wheres is None else wheres:
         for images in _select(source, pair.source, columns, where):
@@ -72,19 +78,20 @@ def scan_source(source: Source, pair: Pair, max_load: int, wheres: Iterable[Sql]
 
 @dataclass(frozen=True, slots=True)
 class TablePiece:
-    """` WHERE …` of the rows in it."""
+    """A piece of a table. `where`: ` WHERE …` of its rows."""
 
     where: Sql
     chunk: Chunk
 
 
 def pieces(source: Source, model: TableModel, max_load: int, after: Bound | None = None) -> Iterator[TablePiece]:
-    """Each piece of a table behind `after`, as it is when it is asked for and the source has no more load than that;
-    only `about` asks. Raises SourceError.
+    """Yield the pieces of a table after `after`, in its current state, each when the source's load permits it.
+
+    Only `about` is used. Raises SourceError.
     """
     one, size = row_bytes(source.about, model)
     key = chunk_key(model)
-    is_one = not key or (size <= PIECE_BYTES and after is None)  # to look for a bound takes a pass over the key
+    is_one = not key or (size <= PIECE_BYTES and after is None)  # finding a bound would read the whole key
     rows = max(1000, PIECE_BYTES // one)
     for chunk in [Chunk(None, None)] if is_one else chunks(source.about, model, rows, after):
         wait_for_load(source.about, max_load)
@@ -100,7 +107,7 @@ def _select(
 
 
 def rows_of_keys(source: Source, pair: Pair, keys: Sequence[Key], locking: Sql) -> Iterator[Images]:
-    """The rows that have exactly these keys."""
+    """Yield the rows that have exactly these keys."""
     columns, wanted = pair.selected(), set(keys)
     formats = [column.format for column in columns]
     for at in range(0, len(keys), _KEYS_AT_ONCE):
@@ -115,10 +122,10 @@ def rows_of_keys(source: Source, pair: Pair, keys: Sequence[Key], locking: Sql) 
 
 
 def rows_with_hashes(source: Source, pair: Pair, wanted: set[int], locking: Sql) -> Iterator[Images]:
-    """Yield the rows of a table without a key that have one of these hashes, as the encoders take them."""
+    """Yield the rows of a table without a key that have one of these hashes, in the encoders' form."""
     plain = pair.selected()
     columns, modes = pair.hashed(of_target=False)
-    is_alike = [how.expression for how in columns] == [how.expression for how in plain]  # else all are taken
+    is_alike = [how.expression for how in columns] == [how.expression for how in plain]  # if not, all rows are taken
     for images in _select(source, pair.source, plain, NOTHING, locking):
         if not is_alike:
             yield images
@@ -130,6 +137,6 @@ def rows_with_hashes(source: Source, pair: Pair, wanted: set[int], locking: Sql)
 
 
 def wait_for_load(query: Query, max_load: int) -> None:
-    """Until the source has no more running threads than that; 0: at once."""
+    """Wait until the source has at most `max_load` running threads; 0: do not wait."""
     while max_load and int(query(written("SHOW GLOBAL STATUS LIKE 'Threads_running'"))[0][1]) > max_load:
         time.sleep(_AGAIN_S)

@@ -1,7 +1,7 @@
-"""Rows of unequal buckets, as hashes and keys in files, joined a part of the buckets at a time: the suspects.
+"""Rows of unequal buckets, as hashes and keys in files, joined one part of the buckets at a time: the suspects.
 
-numpy sorts and joins, without Spark: a part is some hundred thousand rows. Invariant: memory is that of one part,
-however many rows differ; the files are gone when the block ends.
+numpy sorts and joins, without Spark: a part has some hundred thousand rows. Invariant: memory holds one part, however
+many rows differ; the files are removed when the block ends.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MOST_PARTS: Final = 200
 
 
 class Spool:
-    """The spool of one side of a table: for each part a file of hashes (16 bytes a row) and a file of keys (lines)."""
+    """The spool of one side of a table: for each part a file of hashes (16 bytes per row) and a file of keys."""
 
     def __init__(self, folder: Path, parts: int, unequal: npt.NDArray[np.bool_], opened: ExitStack) -> None:
         self._folder, self._parts, self._unequal = folder, parts, unequal
@@ -68,8 +68,9 @@ class Spool:
 
 @contextmanager
 def spools(folder: Path, rows: int, unequal: npt.NDArray[np.bool_]) -> Iterator[tuple[Spool, Spool, int]]:
-    """Open the spools of the source and of the target, and return the number of their parts. `rows`: the expected
-    number of rows.
+    """Open the spools of the source and of the target; yield them and the number of their parts.
+
+    `rows`: the expected number of rows.
     """
     parts = min(_MOST_PARTS, 1 + rows // _ROWS_OF_A_PART)
     shutil.rmtree(folder, ignore_errors=True)
@@ -82,7 +83,7 @@ def spools(folder: Path, rows: int, unequal: npt.NDArray[np.bool_]) -> Iterator[
 
 
 def suspects(source: Spool, target: Spool, part: int) -> list[Key]:
-    """Keys of rows that the other side does not have alike; the source's first."""
+    """Return the keys of rows that the other side lacks in the same form, the source's first."""
     ours, theirs = (_joined(side.hashes(part)) for side in (source, target))
     found: dict[Key, Any] = dict.fromkeys(source.keys(part, ~np.isin(ours, theirs)))
     found.update(dict.fromkeys(target.keys(part, ~np.isin(theirs, ours))))
@@ -90,7 +91,7 @@ def suspects(source: Spool, target: Spool, part: int) -> list[Key]:
 
 
 def uneven(source: Spool, target: Spool, part: int) -> set[int]:
-    """Return the hashes of rows that one side of a table without a key has more often than the other."""
+    """Return the hashes of rows of a keyless table of which one side has more copies than the other."""
     ours, theirs = (_counts(side.hashes(part)[:, 1]) for side in (source, target))
     return {value for value in ours.keys() | theirs.keys() if ours.get(value) != theirs.get(value)}
 

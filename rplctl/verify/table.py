@@ -1,6 +1,6 @@
-"""One table: hashes of both sides, or sums that both make, rows of unequal buckets, suspects settled; its totals.
+"""Compares one table: hashes of both sides, or checksums of both, then the rows of unequal buckets; returns its totals.
 
-Invariant: what is told as different was settled by position; hashes only say where to look.
+Invariant: a reported difference was resolved by position; hashes only select the rows to examine.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from rplctl.verify.source_side import scan_source
 from rplctl.verify.spool import Spool, spools, suspects, uneven
 from rplctl.verify.target_side import ServerSide
 
-_BYTES_AT_ONCE: Final = 8 << 20  # of rows that are settled together
+_BYTES_AT_ONCE: Final = 8 << 20  # of rows that are resolved together
 _MOST_AT_ONCE: Final = 2000
-_FEW: Final = 20_000  # rows: they are settled in some steps
+_FEW: Final = 20_000  # so few rows are resolved in a few steps
 _MOST_UNEVEN: Final = 200_000
 
 
@@ -41,8 +41,9 @@ def verify_table(  # noqa: PLR0913 - what one table takes
     moved: Callable[[int], None],
     done: PiecesDone,
 ) -> Totals:
-    """`write`: takes the differences. `moved`: is told of rows that were read. `done`: of its pieces. Raises as
-    Settler.
+    """Compare one table, and return its totals. Raises as Resolver.
+
+    `write`: stores differences. `moved`: called with the number of rows that were read. `done`: the finished pieces.
     """
     source, side = resolver.source, resolver.side
 
@@ -69,7 +70,7 @@ def verify_table(  # noqa: PLR0913 - what one table takes
     with spools(spool, expected, unequal) as (one, other, parts):
         if expected < _FEW:
             _together(lambda: one.add_all(scans[0]()), lambda: other.add_all(scans[1]()))
-        else:  # what a target that lags behind has not got yet is not suspect, but what is written from now on
+        else:  # after catching up, rows that a lagging target had not received yet are not suspects
             one.add_all(scans[0]())
             resolver.catch_up()
             other.add_all(scans[1]())
@@ -81,7 +82,7 @@ def verify_table(  # noqa: PLR0913 - what one table takes
 
 
 def _together(one: Callable[[], None], other: Callable[[], None]) -> None:
-    """Both sides at once."""
+    """Run both functions at the same time, and wait for both."""
     with ThreadPoolExecutor(1, "rplctl-verify") as thread:
         begun = thread.submit(other)
         one()
@@ -122,12 +123,12 @@ def _keyless(  # noqa: PLR0913 - what one table takes
     for part in range(parts):
         hashes |= uneven(one, other, part)
         if len(hashes) > _MOST_UNEVEN:
-            why = f"{pair.why_keyless or 'it has no key'}, and more than {_MOST_UNEVEN} rows are not alike"
+            why = f"{pair.why_keyless or 'it has no key'}, and more than {_MOST_UNEVEN} rows differ"
             return replace(totals, not_comparable=why)
     if not hashes:
         return replace(totals, equal=totals.rows)
     missing, extra, is_moving = resolver.resolve_hashes(pair, hashes)
     if is_moving:
-        why = f"{pair.why_keyless or 'it has no key'}, and was written to each time that it was looked at"
+        why = f"{pair.why_keyless or 'it has no key'}, and it was changed during each attempt"
         return replace(totals, not_comparable=why)
     return replace(totals, missing=missing, extra=extra, equal=max(0, totals.rows - missing))

@@ -1,8 +1,8 @@
-"""The target's rows: all of a table for its hashes; those of some keys beside what the target makes of the source's.
+"""The target's rows: all of a table for its hashes, and those with some keys next to the staged rows of the source.
 
-`stage` puts rows of the source through the applier's own encoder into a temporary table of the same columns, and that
-table is read as the real one is: whatever the target does to a value it does to both. Invariant: nothing is written
-but the temporary table, of a connection of our own without the fence.
+`stage` writes rows of the source with the applier's own encoder to a temporary table with the same columns, and both
+tables are read in the same way: any conversion by the target affects both. Invariant: nothing is written except the
+temporary table, on a connection of its own without the fence.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ _NOT_STAGED: Final = re.compile(
 _CHARSET: Final = re.compile(r"DEFAULT CHARSET=\w+( COLLATE=\w+)?")
 _KEYS_AT_ONCE: Final = 500
 _CURRENT: Final = frozenset({END_OF_TIME, LATER_END_OF_TIME, str(2**64 - 1)})
-Row = tuple[Key, tuple[Any, ...]]  # and its cells, alike where the target keeps the same
+Row = tuple[Key, tuple[Any, ...]]  # (key, cells); equal cells mean equal values on the target
 
 
 class TargetSide(ABC):
-    """The target's side of one thread; `scan` has a connection of its own."""
+    """The target's side for one thread. `scan` has a connection of its own."""
 
-    _stage_commits = True  # what is loaded into a stage needs a transaction
+    _stage_commits = True  # loading the stage needs a transaction
 
     def __init__(self, url: str) -> None:
         self._engine = open_engine(url)
@@ -66,18 +66,18 @@ class TargetSide(ABC):
 
     @abstractmethod
     def drift(self, source: TableModel, create: str, known: TableModel) -> tuple[str, ...]:
-        """How the table is defined otherwise. `create`: what SHOW CREATE TABLE prints on the source."""
+        """Return the differences of the table's definition. `create`: the text of SHOW CREATE TABLE on the source."""
 
     @abstractmethod
     def scan(self, pair: Pair) -> Iterator[Batch]:
-        """Hashes of all rows. Raises TargetError."""
+        """Yield hashes of all rows. Raises TargetError."""
 
     @abstractmethod
     def stage(self, pair: Pair, rows: Iterable[Images]) -> None:
-        """Into a new stage. Raises TargetError; RplError for a value that the target cannot hold."""
+        """Load rows into a new stage. Raises TargetError; RplError for a value that the target cannot store."""
 
     def restage(self, pair: Pair, gone: Iterable[Key], rows: Iterable[TargetRow]) -> None:
-        """Staged rows with these keys make room for these. Raises TargetError."""
+        """Delete the staged rows with the keys `gone`, and insert these rows. Raises TargetError."""
         model, target, whole = self._stage, self.target, tuple(range(pair.width))
         with self._staging():
             for key in gone:
@@ -107,17 +107,21 @@ class TargetSide(ABC):
 
     @abstractmethod
     def read(self, pair: Pair, keys: Sequence[Key]) -> tuple[list[Row], list[Row]]:
-        """Return the staged rows, and the table's rows with these keys and with the staged ones. Raises TargetError."""
+        """Return the staged rows, and the table's rows with these keys or with those of staged rows.
+
+        Raises TargetError.
+        """
 
     @abstractmethod
     def count(self, pair: Pair, hashes: set[int]) -> tuple[Counter[Any], Counter[Any]]:
-        """Return how often each row of a table without a key is staged, and how often the table has it. The rows are
-        those with one of the hashes, or with the hash of a staged row. Raises TargetError.
+        """Return how often each row of a keyless table is staged, and how often the table has it. Raises TargetError.
+
+        The rows are those with one of the hashes, or with the hash of a staged row.
         """
 
 
 class ValuesSide(TargetSide):
-    """A kind that does not speak MySQL."""
+    """The side of a target that does not speak MySQL."""
 
     def __init__(self, url: str, compared: type[ComparedRows]) -> None:
         super().__init__(url)
@@ -157,7 +161,7 @@ class ValuesSide(TargetSide):
 
 
 def _is_current(row: Sequence[Any], pair: Pair) -> bool:
-    """Not one of a system-versioned table's history, which a SELECT of the source does not show."""
+    """False for a row of the history of a system-versioned table, which a SELECT on the source does not show."""
     if not pair.target.system_versioned:
         return True
     end = row_end(pair.target) or ROW_END
@@ -166,13 +170,13 @@ def _is_current(row: Sequence[Any], pair: Pair) -> bool:
 
 
 class ServerSide(TargetSide):
-    """MySQL, MariaDB: the rows come as they come from the source."""
+    """The side of a MySQL or MariaDB target: its rows have the form of the source's."""
 
     def drift(self, source: TableModel, create: str, known: TableModel) -> tuple[str, ...]:
         return tuple(drift_of(source, create, known))
 
     def scan(self, pair: Pair, wheres: Iterable[Sql] = (NOTHING,)) -> Iterator[Batch]:
-        """Yield all rows, or the rows of these conditions."""
+        """Yield hashes of all rows, or of the rows of these conditions."""
         columns, modes = pair.hashed(of_target=True)
         with self._session() as driver:
             for where in wheres:
@@ -181,7 +185,10 @@ class ServerSide(TargetSide):
 
     @contextmanager
     def asked(self) -> Iterator[Ask]:
-        """A session like the source's, for one thread. Raises TargetError, also from the function."""
+        """Yield a function for queries in a session like the source's, for one thread.
+
+        Raises TargetError, also from the function.
+        """
         with self._session() as driver:
 
             def ask(sql: Sql) -> Sequence[tuple[Any, ...]]:
@@ -200,7 +207,7 @@ class ServerSide(TargetSide):
             try:
                 yield driver
             finally:
-                connection.invalidate()  # its session is another one now
+                connection.invalidate()  # its session variables were changed
 
     def stage(self, pair: Pair, rows: Iterable[Images]) -> None:
         stage = quote(pair.target.database, _STAGE)
@@ -210,7 +217,7 @@ class ServerSide(TargetSide):
             cursor.execute(written("DROP TEMPORARY TABLE IF EXISTS {}", stage))
             cursor.execute(
                 written("SET @rplctl_mode = @@sql_mode, SESSION sql_mode = ''")
-            )  # defaults may be zero dates
+            )  # defaults may be zero dates, which strict mode refuses
             cursor.execute(written("CREATE TEMPORARY TABLE {} {}", stage, made))
             cursor.execute(written("SET SESSION sql_mode = @rplctl_mode"))
             self._driver.rollback()
@@ -248,7 +255,7 @@ class ServerSide(TargetSide):
 
     @contextmanager
     def _raw(self) -> Iterator[GuardedConnection]:
-        """Text comes as it lies there, all of one snapshot; the session is what it was behind the block."""
+        """Read text without conversion, in one snapshot. The session is restored after the block."""
         driver = self._driver
         with mapped_errors(self.target.kind):
             driver.query(
@@ -264,15 +271,17 @@ class ServerSide(TargetSide):
 
 
 def stage_of(create: str, model: TableModel) -> Sql:
-    """Return the text of SHOW CREATE TABLE as that of a table that may be temporary, with the same columns. LIKE makes
-    none of a table with partitions, versions or a FULLTEXT key. Raises RplError for a text that is more than a table.
+    """Return the definition for a temporary table with the same columns, from the text of SHOW CREATE TABLE.
+
+    CREATE TABLE … LIKE does not work for tables with partitions, system versioning or a FULLTEXT key. Raises RplError
+    for a text that is more than a table definition.
     """
     made = table_definition(create, model.name)
     kept = [one.text for one in made.elements if one.column or one.text.startswith("PRIMARY KEY")]
-    lines = [proven_statement(_NOT_STAGED.sub("", line)) for line in kept]  # whole words of it
+    lines = [proven_statement(_NOT_STAGED.sub("", line)) for line in kept]  # only complete words are removed
     there = {one.column for one in made.elements}
     for column in model.columns:
-        if column.name not in there:  # a hidden one, of versions
+        if column.name not in there:  # a hidden column of system versioning
             lines.append(written("{} {}({}) NULL", quote(column.name), word(column.type), column.length or 0))
     charset = _CHARSET.search(made.tail)
     return written("({}) {}", joined(", ", lines), proven_statement(charset[0]) if charset else NOTHING)
@@ -293,7 +302,7 @@ def _name(pair: Pair) -> Sql:
 
 
 def _of_target(pair: Pair) -> Pair:
-    """Its keys are read by the target's own columns."""
+    """Return the pair with the target's columns on both sides: its keys are read by the target's own columns."""
     return replace(pair, source=pair.target)
 
 

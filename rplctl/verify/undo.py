@@ -1,8 +1,8 @@
-"""The undo of a repair: before a change, the SQL that takes it back is written. Each transaction has a file, and the
-names of the files put the last transaction first.
+"""The undo of a repair: SQL that reverts a change, written before the change.
 
-Invariant: a file is whole, durable and for its owner alone before the first row is changed; it may be run again, and of
-a transaction that was cut off it changes nothing.
+Each transaction has a file, and the names of the files put the last transaction first. Invariant: a file is complete,
+durable and readable by its owner alone before the first row is changed; it may be run again, and if its transaction was
+not committed, it changes nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class NoUndo(Exception):
 
 
 class UndoFolder:
-    """`path` is made with the first file."""
+    """The folder of undo files. `path` is created with the first file."""
 
     def __init__(self, path: Path) -> None:
         self.path, self._count = path, 0
@@ -54,14 +54,17 @@ class UndoFolder:
 
 @dataclass(frozen=True, slots=True)
 class UndoText:
-    """The undo of one transaction of a table; in its rows, the target's key values are those of `Pair.key`."""
+    """The undo of one transaction of a table. Keys are the target's values of the columns in `Pair.key`."""
 
     sql: UndoSql
     target: Target
     pair: Pair
 
     def of(self, inserted: Iterable[Key], deleted: Iterable[Key], updated: Iterable[Key]) -> str:
-        """Rows that will be inserted, deleted (also to be inserted anew) or updated. Raises NoUndo, TargetError."""
+        """Return the SQL that reverts inserts, deletes (also before a new insert) and updates of these rows.
+
+        Raises NoUndo, TargetError.
+        """
         name = self.sql.table(self.pair.target)
         literals = self.sql.literals(self.target, self.pair.target)
         gone = [f"DELETE FROM {name} WHERE {self._where(key)};\n" for key in inserted]
@@ -92,7 +95,7 @@ class UndoText:
         values = joined(", ", literals.values())
         found = self.sql.rows(self.target, written("SELECT {} FROM {} WHERE {}", values, name, self._where(key)))
         if len(found) != 1:
-            raise NoUndo(key, "its key stands for several rows")
-        if None in found[0]:  # what no packet holds
-            raise NoUndo(key, "too large to be written down before")
+            raise NoUndo(key, "several rows have this key")
+        if None in found[0]:  # the target returns NULL for a result that exceeds max_allowed_packet
+            raise NoUndo(key, "the row is too large for the undo SQL")
         return dict(zip(literals, found[0], strict=True))

@@ -200,7 +200,7 @@ def differing(rows: Any) -> list[tuple[str, str, Any]]:
     return sorted((row["Table_name"], kind, row[kind]) for row in rows for kind in kinds if row[kind])
 
 
-MOVING = "", "written to each time that it was looked at", "while it was verified", "no such table any more"  # notes
+MOVING = "", "changed during each attempt", "while it was verified", "no such table any more"  # notes
 LIVING = {  # target: its source, options of the channel
     "sqlite": ("mariadb", ()),
     "mariadb": ("mariadb", ()),

@@ -13,12 +13,12 @@ from rplctl.verify.offline_source import place_of
 
 def test_a_backup_says_its_place_and_an_operator_knows_better(tmp_path: Path) -> None:
     (tmp_path / "ibdata1").touch()
-    with pytest.raises(UsageError, match="does not tell which place"):
+    with pytest.raises(UsageError, match="does not show the position"):
         place_of(tmp_path, None)
     for junk in (b"", b"mysql-bin.000003", b"\xff\xfe \x80", b"mysql-bin.000003 1e9", b"../mysql-bin.000003 4"):
         (tmp_path / "xtrabackup_binlog_info").write_bytes(junk)
         (tmp_path / "xtrabackup_checkpoints").write_bytes(b"\xff")
-        with pytest.raises(UsageError, match="does not tell which place"):
+        with pytest.raises(UsageError, match="does not show the position"):
             place_of(tmp_path, None)
     (tmp_path / "xtrabackup_binlog_info").write_text("mysql-bin.000003\t4711\t0-1-5\n")
     assert place_of(tmp_path, None) == BinlogPosition("mysql-bin.000003", 4711)
@@ -35,5 +35,5 @@ def test_a_backup_that_is_not_prepared_is_refused(tmp_path: Path, type_of_backup
 
 
 def test_a_folder_without_a_server_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no data folder"):
+    with pytest.raises(UsageError, match="not the data folder"):
         place_of(tmp_path / ("x" * 300), BinlogPosition("mysql-bin.000004", 4))
