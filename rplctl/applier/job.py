@@ -414,7 +414,7 @@ class Applier:
         """Load due rows of a copy. Return True if rows were loaded, or if STOP came while tables were locked."""
         if not clone.is_open:
             return False
-        self._report.status.is_waiting = False  # a chunk may take long
+        self._report.status.is_waiting = False  # loading a chunk may take long
         if self._is_always:
             self._begin_spark(work, 1)
         by_spark, by_driver = clone.rows_by_spark, clone.rows_by_driver

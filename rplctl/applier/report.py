@@ -101,7 +101,7 @@ class Report:
         self.state(READING)
 
     def decoded(self, pipeline: Pipeline, rows_by_spark: int, rows_by_driver: int) -> None:
-        """Count what decoded the rows of a batch or of a copy that is committed."""
+        """Count the rows of a committed batch or copy by the process that decoded them."""
         status = self.status
         status.spark_jobs, status.small_jobs = pipeline.spark_jobs, pipeline.small_jobs
         status.rows_by_spark += rows_by_spark

@@ -83,7 +83,7 @@ class SharedProcess:
         self._name, self._folder = f"{len(channels)} channels", folder  # no other process uses the folder
         self._opened: Future[SparkContext] = Future()
         self._life = JavaLife()
-        self.session_config = Config(datadir=datadir)  # the first channel's
+        self.session_config = Config(datadir=datadir)  # replaced by the first channel's
         self._appliers: dict[str, Applier] = {}
         self._watch = RelayWatch(datadir)
         self._working: set[str] = set()  # channels whose applier has not ended

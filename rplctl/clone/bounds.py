@@ -54,7 +54,7 @@ class KeyColumn:
 
 
 def key_of(model: TableModel) -> tuple[Column, ...]:
-    """Return the columns of the primary key, else of the first UNIQUE key without NULLs, else ()."""
+    """Return the columns of the primary key, or else of the first UNIQUE key without NULLs; () without such a key."""
     for kind in ("primary", "unique"):
         for key in model.keys:
             columns = [model.find(part.column) for part in key.parts if part.column]

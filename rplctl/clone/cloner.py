@@ -166,7 +166,7 @@ class Cloner:
 
     def _read(self, group: int, names: list[TableName]) -> None:
         with self.reading() as source:
-            while not source.received.begin():  # the receiver connects
+            while not source.received.begin():  # until the receiver has connected
                 self._pause(_SOON_S)
             self._wait_for_purge(source)
             try:
@@ -384,7 +384,7 @@ class Cloner:
         info = with_address(source, copy) if copy else source
         with ExitStack() as opened:
             mysql, query = opened.enter_context(session(info, password, self._config))
-            # SESSION gives names in their columns' character sets
+            # a session of its own, because SESSION returns names in their columns' character sets
             about = opened.enter_context(survey(info, password, self._config))
             query(SESSION)
             of_log = opened.enter_context(survey(source, password, self._config)) if copy else query

@@ -44,7 +44,7 @@ def with_address(info: MasterInfo, read_from: str, option: str = "--read-from") 
 
 
 def refuse_copy(config: Config, source: MasterInfo, read_from: str) -> None:
-    """Refuse the replica as `refuse_other` does, with sessions of its own. Raises UsageError, too."""
+    """Refuse the replica as `refuse_other` does, in new sessions. Raises UsageError, too."""
     copy = with_address(source, read_from)
     password = reveal(source.user_password, config.datadir)
     with survey(copy, password, config) as replica, survey(source, password, config) as query:

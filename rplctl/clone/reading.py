@@ -47,7 +47,7 @@ class BeginAgain(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """The limits and the report that a reader respects."""
+    """The limits of a reader, and the report that it writes."""
 
     wait_for_room: Callable[[], None]
     throttle: Throttle
@@ -202,7 +202,7 @@ def names_of(tables: Sequence[CopiedTable]) -> str:
 
 @contextmanager
 def released(query: Query) -> Iterator[None]:
-    """Release the locks of the block's statements on a table's definition at its end, so that DDL continues."""
+    """Release the definition locks of the block's statements at its end, so that DDL can continue."""
     query(written("SAVEPOINT rplctl"))
     yield
     query(written("ROLLBACK TO SAVEPOINT rplctl"))

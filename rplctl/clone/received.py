@@ -231,7 +231,7 @@ def _may_name(text: bytes, database: str, name: str) -> bool:
 
 
 def alike(name: TableName) -> TableName:
-    """Return the name in one letter case for both functions, because sources log names in different cases."""
+    """Return the name in one letter case, because sources log names in different letter cases."""
     return name[0].casefold(), name[1].casefold()
 
 

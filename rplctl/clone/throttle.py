@@ -153,7 +153,7 @@ def _too_much_history(query: Query, limits: Limits) -> str:
 
 def history_length(query: Query) -> int:
     """Return InnoDB's history list length. Raises SourceError 1227 if MySQL refuses it."""
-    found = query(written("SHOW GLOBAL STATUS LIKE 'Innodb_history_list_length'"))  # of MariaDB
+    found = query(written("SHOW GLOBAL STATUS LIKE 'Innodb_history_list_length'"))  # only MariaDB has it
     if found:
         return int(found[0][1])
     try:

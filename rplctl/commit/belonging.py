@@ -168,7 +168,7 @@ def take_over(config: Config, channel: Channel, engine: Engine) -> None:
             if here is not None and (here.master_log_name or here.gtid_executed):
                 connection.execute(delete(marker).where(is_ours))
             else:
-                connection.execute(update(marker).where(is_ours).values(File_in_step=False))  # so that it counts
+                connection.execute(update(marker).where(is_ours).values(File_in_step=False))  # then the marker counts
         claim_channel(connection, channel.name, ours)
     note_written(channel, ours)
 

@@ -141,7 +141,7 @@ class StatementNotes:
         self._target = target
         self._channel = channel
         self._position_follows = position_follows
-        self._step: tuple[RelayLogInfo, RelayLogInfo] | None = None  # inside commit_after
+        self._step: tuple[RelayLogInfo, RelayLogInfo] | None = None  # set only inside commit_after
         self._foreign_keys = True
         self._kept: StatementNote | None = None
         self._has_row = False  # True if the target has a note, even of another position
@@ -214,7 +214,7 @@ class StatementNotes:
             )
 
     def nothing_kept(self) -> None:
-        """The transaction failed before it changed a row."""
+        """Note that the transaction failed before it changed a row."""
         if self._answered is None and self._kept is not None and self._kept.state is NoteState.CUT:
             self._answered = 0
 
@@ -226,7 +226,7 @@ class StatementNotes:
         if decision is Decision.STOP:
             raise self._stop(sql, affected, before, now)
         if decision is Decision.MOVE_ON:
-            log.info("the statement was carried out before the applier ended: only its position moves")
+            log.info("the statement was executed before the applier ended, so only the position moves")
         return decision
 
     def _send(self, send: Callable[[bool], None], is_rest: bool) -> None:

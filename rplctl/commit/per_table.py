@@ -176,7 +176,9 @@ def commit_per_table(target: Target, store: PerTablePositionStore, step: Step, a
             lake.commit()
         except TargetError as error:
             store.unfinished = None
-            raise InDoubt(error.message, errno=error.errno, hint=error.hint) from error  # the next start reads it
+            raise InDoubt(
+                error.message, errno=error.errno, hint=error.hint
+            ) from error  # the next start reads the outcome
         if store.is_decided():
             crash_point("crash_per_table_after_intent")
             _finish(store, step)

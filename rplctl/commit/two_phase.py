@@ -165,7 +165,7 @@ def _decide(target: Target, store: XaPositionStore, xid: str, step: Step) -> Non
         store.decide(xid, *step)
     except BaseException:
         if store.decided:
-            target.reconnect()  # leaves it prepared
+            target.reconnect()  # the transaction stays prepared
         else:
             _undo(target)
         raise

@@ -80,7 +80,7 @@ def next_run(batch: EventBatch, first: int, position: int, events: EventFilter) 
 
 def _kept(data: Bytes, keep: Bytes, offsets: Offsets) -> Bytes:
     """Return the events whose value in `keep` is 1. A mask of their bytes would be as large as the events."""
-    turns = np.flatnonzero(np.diff(keep, prepend=0, append=0))  # 0 → 1 and 1 → 0 by turns
+    turns = np.flatnonzero(np.diff(keep, prepend=0, append=0))  # where `keep` changes: 0 → 1 and 1 → 0 alternate
     pieces = [data[offsets[a] : offsets[b]] for a, b in turns.reshape(-1, 2).tolist()]
     return np.concatenate(pieces) if len(pieces) > 1 else (pieces or [data[:0]])[0]
 

@@ -38,7 +38,7 @@ class Observer:
 
     def __init__(self, config: Config, channel: Channel, ended: threading.Event) -> None:
         self._config, self._channel, self._ended = config, channel, ended
-        self._space: deque[tuple[float, int]] = deque(maxlen=_LOOKS)  # time.monotonic(), bytes of relay logs
+        self._space: deque[tuple[float, int]] = deque(maxlen=_LOOKS)  # (time.monotonic(), bytes of relay logs)
         self._kept: Kept | None = None
         self._next = 0.0  # time.monotonic()
         self.info = MasterInfo()

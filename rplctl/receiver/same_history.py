@@ -53,7 +53,7 @@ def refuse_other_history(
         if error.errno != er.MASTER_FATAL_ERROR_READING_BINLOG:
             raise
         if log_number(begins(BinlogPosition("", FIRST_EVENT_POSITION))[0]) > log_number(at.log_name):
-            return  # purged
+            return  # the position was purged
     raise fatal_reading_binlog(
         f"the source has started a new log, which lacks the transactions that were read up to {at}",
         hint=f"To copy the tables again, run: {COPY_AGAIN}",

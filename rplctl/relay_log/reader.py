@@ -40,7 +40,8 @@ from rplctl.relay_log.log_file import (
 )
 from rplctl.relay_log.useful import useless_because
 
-FETCH_AGAIN = "rplctl stop; rplctl recover --refetch; rplctl start"
+FETCH_AGAIN = "to fetch the relay logs again, run: rplctl stop; rplctl recover --refetch; rplctl start"
+RECOVER = "to repair the relay logs, run: rplctl stop; rplctl recover; rplctl start"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +114,7 @@ class RelayLogReader:
             self._place = find_place(self._index, info.exec_position)
         elif self._place is None and names:
             if info.relay_log_name:
-                raise self._error(f"Relay log position {info.relay_log_position} is no end of a transaction")
+                raise self._error(f"Relay log position {info.relay_log_position} is not the end of a transaction")
             with mapped_file(self._index.path(names[0])) as data:
                 self._place = LogPlace(names[0], read_start(data).boundary)
         if self._place is not None and not info.master_log_name:
@@ -191,7 +192,9 @@ class RelayLogReader:
         with mapped_file(path) as data:
             if len(data) == self._seen_size:
                 return None
-            if len(data) < place.boundary.offset:  # recovery cut damaged transactions that we had passed
+            if (
+                len(data) < place.boundary.offset
+            ):  # recovery has cut off damaged transactions before the reader's position
                 raise FileNotFoundError(path)
             scan = self._scan(data, place, limit_bytes, is_last)
             if not len(scan):
@@ -235,7 +238,7 @@ class RelayLogReader:
         if damage is not None and not len(scan):
             raise self._error(
                 f"Relay log read failure: Could not parse relay log event entry: {place.log_name}: {damage.message}",
-                hint="rplctl stop; rplctl recover; rplctl start" if is_last else FETCH_AGAIN,
+                hint=RECOVER if is_last else FETCH_AGAIN,
                 transient=True,
             ) from damage
         return scan
@@ -255,7 +258,7 @@ class RelayLogReader:
         if begins == here or not here.log_name:
             self._place = LogPlace(name, start.boundary)
         elif self._by_gtid:
-            raise self._error(f"Relay log {name} begins at {begins}, {here} was read", transient=True)
+            raise self._error(f"Relay log {name} begins at {begins}, but the position is {here}", transient=True)
         elif begins.is_before(here):  # fetched again from an earlier position: skip the events that were read
             place = find_place(self._index, here)
             if place is None or place.log_name == self._place.log_name:
@@ -273,15 +276,18 @@ class RelayLogReader:
         """Check that the relay logs follow one another, because no source position confirms the reader's position."""
         try:
             wrong = out_of_order(self._index, names, by_gtid=self._by_gtid)
-        except FileNotFoundError:  # the receiver's recovery is at work
+        except FileNotFoundError:  # the receiver's recovery is replacing the relay logs
             self._place = None
             return
         if wrong:
             self._place = None
-            raise self._error(f"Relay logs have changed places: {wrong}", transient=True)
+            raise self._error(f"The relay logs are out of order: {wrong}", transient=True)
 
     def _look_up_again(self) -> None:
-        """Our file is gone or shorter (fetched again): go on by source position, or wait for the receiver."""
+        """Find the reader's source position in the relay logs again, because its file is missing or shorter.
+
+        With GTIDs, raise a transient RelayLogError instead: only `open` can find the position again.
+        """
         assert self._place is not None
         if self._by_gtid:
             raise self._error(f"Relay log {self._place.log_name} was fetched again", transient=True)
@@ -289,7 +295,7 @@ class RelayLogReader:
         if found is not None:
             self._place, self._seen_size = found, -1
 
-    def _error(self, message: str, *, hint: str = "rplctl recover", transient: bool = False) -> RelayLogError:
+    def _error(self, message: str, *, hint: str = RECOVER, transient: bool = False) -> RelayLogError:
         return RelayLogError(
             message,
             errno=er.SLAVE_RELAY_LOG_READ_FAILURE,

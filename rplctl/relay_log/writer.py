@@ -31,7 +31,7 @@ from rplctl.relay_log.log_file import Boundary, cut_file, last_boundary, mapped_
 from rplctl.relay_log.purge import finish_purge
 
 DEFAULT_MAX_SIZE = 1 << 30
-MAX_MOVED_TAIL = 32 << 20  # an unfinished transaction above this size is waited for instead of moved
+MAX_MOVED_TAIL = 32 << 20  # a larger unfinished transaction is not moved; the rotation waits for its end
 FULL_STEPS = 16  # a full file grows by this fraction of `max_relay_log_size` before the next check
 _DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
@@ -42,7 +42,7 @@ class RelayLogWriter:
     what = "Relay log"  # in messages; the writer of the binary log overrides these
     failure = "Relay log write failure: could not queue event from master"
     errno = er.SLAVE_RELAY_LOG_WRITE_FAILURE
-    advice = "rplctl start"
+    advice = "to continue, run: rplctl start"
 
     def __init__(self, channel: Channel, config: Config, server_id: int) -> None:
         self._channel = channel
@@ -92,10 +92,10 @@ class RelayLogWriter:
             size = self._size
             self.close()
             raise RelayLogError(
-                f"Relay log {end.log_name} has {size} bytes where {end.log_pos} were expected",
+                f"Relay log {end.log_name} has {size} bytes, but {end.log_pos} were expected",
                 channel=self._channel.name,
                 position=str(end),
-                hint="rplctl recover",
+                hint="to repair the relay logs, run: rplctl stop; rplctl recover; rplctl start",
             )
 
     def append(self, data: Buffer, count_events: int) -> RelayLogPosition:

@@ -162,7 +162,7 @@ class BatchApplier:
         return self.bulk.rules.waiting
 
     def leave_out(self, waiting: frozenset[TableName]) -> None:
-        """Exclude tables that are not copied yet."""
+        """Exclude tables that are not yet copied."""
         self.bulk.rules = replace(self.bulk.rules, waiting=waiting)
 
     def learned(self, models: Mapping[TableName, TableModel | None], databases: Mapping[str, DatabaseModel]) -> None:

@@ -88,7 +88,7 @@ class CloneLoader:
         self._by_gtid = by_gtid
         self._rules = ReplicationFilter.from_config(config)
         self._folder, self._server = CloneFolder(channel), statement_target(target)
-        self._models: dict[TableName, TableModel] = {}  # of the snapshot that is being loaded
+        self._models: dict[TableName, TableModel] = {}  # tables of the snapshot that is being loaded
         self._keyed: set[int] = set()  # numbers of its tables that have all their keys
         self._begun = 0  # the epoch whose tables were created just now; 0 after a failure
         self._stop = work.interrupter.stop
@@ -219,7 +219,7 @@ class CloneLoader:
         except FileNotFoundError:  # the cloner has just begun again
             return False
         except RelayLogError as error:
-            if error.transient:  # no room for a large row
+            if error.transient:  # the disk has no room for a large row
                 raise
             found.remove()
             self._speed.incident = self._tries.again(names, pieces.failed, error)

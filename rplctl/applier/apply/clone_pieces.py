@@ -21,8 +21,8 @@ from rplctl.schema.statement import TableName
 
 _CANCEL: Final = "rplctl stop; rplctl clone --cancel --yes"  # clone --cancel is refused while a thread runs
 MOST_TRIES: Final = 3  # attempts at a chunk that fails in the same way each time
-KEYS: Final = -1  # in place of a chunk: the table's late keys
-Piece = tuple[int, int]  # number of the table, of the chunk
+KEYS: Final = -1  # the chunk number of a piece that adds the table's late keys
+Piece = tuple[int, int]  # (number of the table, number of the chunk)
 _SECONDS: Final = 2.0  # for which pieces are given out; then the applier's loop continues
 _POLL_S: Final = 0.01
 
@@ -116,7 +116,7 @@ class Tries:
     """
 
     def __init__(self) -> None:
-        self._counts: Counter[tuple[TableName, int, int]] = Counter()  # by table, chunk and error
+        self._counts: Counter[tuple[TableName, int, int]] = Counter()  # (table, chunk, error number) → failures
 
     def again(self, names: Sequence[TableName], piece: Piece | None, error: RelayLogError) -> str:
         """Count a failure, and return its text. Raises RelayLogError at the last attempt."""

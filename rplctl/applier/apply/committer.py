@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 class How(Enum):
-    """How rows and position are committed."""
+    """The ways in which rows and position are committed."""
 
     TOGETHER = auto()  # in one transaction
     POSITION_AFTER = auto()  # the group may commit by itself; the position is committed after it
@@ -54,7 +54,7 @@ class Committer:
         self._interrupter = interrupter
         self.info = info
         self.in_xa = store.mode is CommitMode.XA
-        self.positions_follow = How.POSITION_AFTER if self.in_xa else How.TOGETHER  # of a batch that applies nothing
+        self.positions_follow = How.POSITION_AFTER if self.in_xa else How.TOGETHER  # for batches without changes
         self._open: tuple[BinlogPosition, BinlogPosition] | None = None  # begin and end of the group (group_begun.py)
 
     def find_open_group(self) -> None:

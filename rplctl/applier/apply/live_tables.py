@@ -41,7 +41,7 @@ from rplctl.sql_text import written
 from rplctl.target.base import Statement, StatementTarget, key_of
 
 _ROWS_FLAGS = 25  # offset of the flags in a rows event, after the header and the table id
-# Invalid utf8mb4 character string; Incorrect string value
+# errors for text that is invalid in its character set
 _NO_TEXT = frozenset({er.INVALID_CHARACTER_STRING, er.TRUNCATED_WRONG_VALUE_FOR_FIELD})
 COMMIT_WAS_HERE = written("rplctl_commit_was_here")  # WL#3970's name with a private prefix
 
@@ -110,7 +110,7 @@ class TableSource(ABC):
     def begin_group(self, run: EventRun, kept: Collection[TableName] = ()) -> None:
         """Begin a group in its transaction, before the first event.
 
-        `kept`: from `kept_by`, if a crash must be noticed.
+        `kept`: the tables from `kept_by`, if a crash in the group must be detected.
         """
 
     def take_moves(self) -> list[Move]:
@@ -187,7 +187,7 @@ class LiveTables(TableSource):
     def kept_by(self, run: EventRun) -> list[TableName]:
         """Return the tables without transactions that the run may change.
 
-        If the text of a statement does not show what it changes, it may be any of them.
+        A statement whose text does not show its tables may change any of them.
         """
         names = set(unknown_tables(run, Catalog()))
         for number in np.flatnonzero(np.isin(run.types, [EventType.QUERY, EventType.EXECUTE_LOAD_QUERY])).tolist():
@@ -260,7 +260,7 @@ class LiveTables(TableSource):
         self._target.roll_back_to(COMMIT_WAS_HERE)
 
     def take(self, event: bytes, description: FormatDescription) -> int:
-        """Take one event that belongs to a statement; return 1 if it was the statement itself, else 0."""
+        """Take one event that belongs to a statement. Return 1 if it completes and executes the statement, else 0."""
         match parse_event(event, description):
             case Intvar() | Rand() | UserVar() as variable:
                 self._variables.append(variable)

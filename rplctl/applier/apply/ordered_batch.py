@@ -89,7 +89,7 @@ class OrderedBatches:
             is_statement = batch.last - batch.first == 1 and batch.scan.kind[batch.first] == GroupKind.QUERY
             if rules.waiting and is_statement and (names := tables_to_requeue(run, rules)):
                 return self._requeue(batch, names)
-            is_kept = (run.types == EventType.XA_PREPARE).any()  # tables may be copied by its COMMIT
+            is_kept = (run.types == EventType.XA_PREPARE).any()  # waiting tables may be copied before the XA COMMIT
             if is_kept:
                 rules = replace(rules, waiting=frozenset())
             try:

@@ -1,7 +1,7 @@
 """Statements that a channel may execute: REQUIRE_ROW_FORMAT and REQUIRE_TABLE_PRIMARY_KEY_CHECK (MySQL manual).
 
-Invariant: a statement that is not permitted stops the applier before anything of its transaction is executed.
-REQUIRE_ROW_FORMAT permits what a source with binlog_format=ROW writes: rows, DDL and transaction control statements. It
+Invariant: a statement that is not permitted stops the applier before any part of its transaction is executed.
+REQUIRE_ROW_FORMAT permits the events of a source with binlog_format=ROW: rows, DDL and transaction control. It
 does not permit rows changed by a statement, temporary tables or LOAD DATA. The primary key check ON follows
 sql_require_primary_key: a table may not be created without a primary key, nor lose it; a table that never had one may
 be altered. Statements that filters exclude are not checked.
@@ -117,7 +117,7 @@ def refuse_generated_keys(info: RelayLogInfo, kind: str) -> None:
             f"REQUIRE_TABLE_PRIMARY_KEY_CHECK = GENERATE needs a MySQL target (8.0.30 or later), not {kind}",
             errno=er.NOT_SUPPORTED_YET,
             channel=info.channel_name,
-            hint="rplctl change-master --require-table-primary-key-check stream",
+            hint="to follow the source instead, run: rplctl change-master --require-table-primary-key-check stream",
         )
 
 
@@ -127,8 +127,8 @@ def _not_row_format(channel: str, what: str, at: str) -> RplError:
         f"REQUIRE_ROW_FORMAT was found: {what}",
         errno=er.RPL_INVALID_NON_ROW_FORMAT,
         position=at,
-        hint="set binlog_format=ROW on the source; to let statements in: rplctl stop --applier; rplctl change-master "
-        "--require-row-format 0; rplctl start",
+        hint="set binlog_format=ROW on the source\nTo permit statements, run: rplctl stop --applier; "
+        "rplctl change-master --require-row-format 0; rplctl start",
     )
 
 

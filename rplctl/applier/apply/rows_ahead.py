@@ -86,7 +86,7 @@ class RowsAhead:
     def _look(self, run: EventRun, first: int, maps: Mapping[int, int], catalog: Catalog) -> list[_Event]:
         """Return the rows events from `first` on, until a statement, or until there is one piece for each task."""
         maps, found, size = dict(maps), list[_Event](), 0
-        models: dict[int, TableModel | None] = {}  # by table map
+        models: dict[int, TableModel | None] = {}  # number of the table map → model
         number = first
         while number < len(run.types) and size < self._tasks.count * PIECE_BYTES:
             code = run.types[number]
@@ -131,7 +131,7 @@ class RowsAhead:
 
     def _piece(self, run: EventRun, events: list[_Event], kinds: list[int], files: ExitStack) -> OrderedPiece:
         """Return the input of a task. `files`: removes the file of a large piece at its end."""
-        numbers, last = list[int](), dict[int, int]()  # table maps by table id
+        numbers, last = list[int](), dict[int, int]()  # table id → number of the table map
         for event in events:
             of_table = table_id(run, event.number)
             if last.get(of_table) != event.table_map:
@@ -170,7 +170,7 @@ def _may_change_tables(run: EventRun, number: int) -> bool:
 
 
 def table_id(run: EventRun, number: int) -> int:
-    """The table id that a table map or a rows event names."""
+    """Return the table id in a table map or a rows event."""
     return int(table_ids(run.data, run.starts[number : number + 1])[0])
 
 

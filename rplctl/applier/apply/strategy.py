@@ -25,7 +25,7 @@ BYTES_IN_ORDER = 1 << 20  # most bytes of a group without rollback, all of which
 
 
 class Strategy(Enum):
-    """How a batch is applied."""
+    """The ways in which a batch is applied."""
 
     PASS_OVER = auto()  # nothing is applied; only the position moves
     LAKE = auto()  # every change is a row of its table's log

@@ -39,7 +39,7 @@ class TableGroups:
 
     @property
     def are_shared(self) -> bool:
-        """True if two worker connections or more have received rows of this batch."""
+        """True if at least two worker connections have received rows of this batch."""
         return len(set(self._branches.values())) > 1
 
     def join_changed(self) -> list[TableName]:

@@ -23,7 +23,7 @@ _MOST_SHOWN = 200  # characters of a statement
 
 
 class UnsupportedDdl(StrEnum):
-    """The values of on_unsupported_ddl, from the strictest."""
+    """The values of on_unsupported_ddl, the strictest first."""
 
     STOP_ALL = "stop_all"
     STOP = "stop"

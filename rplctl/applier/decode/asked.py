@@ -49,8 +49,8 @@ class Asked:
     def concerns(self, names: Sequence[TableName], database: str) -> bool:
         """True if a statement that names these tables is asked for.
 
-        `database`: the one in which it ran. Unless the statement names exactly one table, it also belongs to that
-        database, without a table's name.
+        `database`: the database in which it ran. Unless the statement names exactly one table, it also counts for that
+        database, without a table name.
         """
         return any(name in self for name in names) or (len(names) != 1 and (database, "") in self)
 

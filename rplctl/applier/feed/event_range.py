@@ -51,7 +51,7 @@ class EventRange:
 
 
 def split_by_unpacked_size(batch: Batch, limit_bytes: int) -> list[Batch]:
-    """Return the same groups in batches that unpack to at most `limit_bytes` each, or hold one group."""
+    """Return the same groups in batches that unpack to at most `limit_bytes` each, or have only one group."""
     if not batch.unpacks:
         return [batch]
     ends = batch.scan.end[batch.first : batch.last]

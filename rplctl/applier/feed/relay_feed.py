@@ -31,7 +31,7 @@ class RelayFeed:
     ) -> None:
         self._channel = channel
         self._zones = zones
-        # the tasks verify checksums, in parallel
+        # no checksums here: the tasks verify them in parallel
         self._reader = RelayLogReader(channel, verify_checksums=False, by_gtid=by_gtid, source_place=source_place)
         self._patience_s = patience_s
         self._damaged_since: float | None = None
@@ -82,5 +82,7 @@ class RelayFeed:
             self._undecodable = (info.exec_position, now)
         elif now - self._undecodable[1] > self._patience_s or not lock_holder(self._channel, "receiver"):
             raise error
-        elif read_status(self._channel.status_path("receiver")).connected:  # before it recovers the relay log
+        elif read_status(
+            self._channel.status_path("receiver")
+        ).connected:  # a connected receiver has already recovered the relay log
             raise error

@@ -84,7 +84,7 @@ class SkipList:
             log.warning("the operator skipped %s; the position is now %s", what, at)
 
     def tell_repeated(self) -> None:
-        """Note the executed transactions that came again, once for all of them."""
+        """Log and note the executed transactions that came again, in one message."""
         if self._passed:
             text = f"skipped {self._passed} transactions whose GTIDs are executed"
             log.warning("%s; the position is now %s", text, self._passed_to)

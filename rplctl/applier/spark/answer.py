@@ -66,7 +66,7 @@ class Attempt:
     """One attempt at one range. `piece`: the input of the task."""
 
     channel: str
-    number: int  # of the range, unique in the life of a pool
+    number: int  # unique during the life of a pool
     piece: RangePiece
     token: bytes = field(default_factory=lambda: secrets.token_bytes(16))
 

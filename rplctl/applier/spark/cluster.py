@@ -76,11 +76,11 @@ def protection(master: str, given: Mapping[str, str], *, is_insecure: bool) -> d
         return KEEP_OUT | {SECRET: secrets.token_hex(32)}
     if master.startswith("spark://") and SECRET not in given:
         raise ConfigError(
-            f"{master}: a standalone cluster has no secret of its own, and without one anybody in its network could "
-            "read what is replicated, or answer in its place",
+            f"{master}: a standalone cluster needs a secret, because without one any host of its network could read "
+            "the replicated rows, or send false ones",
             hint="set spark.authenticate, spark.network.crypto.enabled and spark.authenticate.secret of master and "
-            "workers, and here --spark-conf spark.authenticate.secret=file:PATH (man 7 rplctl-cluster); or insist: "
-            "--insecure-cluster",
+            "workers, and here --spark-conf spark.authenticate.secret=file:PATH (man 7 rplctl-cluster)\n"
+            "To use the cluster without protection, add: --insecure-cluster",
         )
     return KEEP_OUT
 
@@ -129,8 +129,8 @@ def refuse_other_versions(executors: Sequence[Executor], wanted: Versions) -> No
             if theirs != ours:
                 raise RplError(
                     f"the executor on {executor.host} has {name} {theirs}, the applier's machine has {ours}",
-                    hint="install the same there, in the folder that spark_conf spark.pyspark.python names; "
-                    "then rplctl start",
+                    hint="install the same versions there, in the folder that spark_conf spark.pyspark.python names, "
+                    "then run: rplctl start",
                 )
 
 

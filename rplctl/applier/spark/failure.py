@@ -30,8 +30,10 @@ DYING_SECONDS = 10.0
 MOST_ATTEMPTS = 16  # at a task, on average over its stage: on a cluster, executors come and go
 _WORKER_DIED = ("Python worker exited unexpectedly", "Python worker process terminated")
 _NOT_INSTALLED = ("No module named 'rplctl", "No module named rplctl", "Cannot run program")
-_NOT_BEGUN = "from rplctl.applier.spark.worker_daemon's stdout"  # Spark's words for a Python that ended at once
-MEMORY_HINT = "free -m; see dmesg; give the machine more memory or set a smaller max_batch_bytes"
+_NOT_BEGUN = (
+    "from rplctl.applier.spark.worker_daemon's stdout"  # in Spark's text for a Python process that ended at once
+)
+MEMORY_HINT = "check the memory by free -m and dmesg; add memory to the machine, or set a smaller max_batch_bytes"
 
 
 class TasksFailed(Exception):
@@ -102,7 +104,7 @@ def await_end_of_java(error: Exception) -> None:
 
 def in_words(failure: str, kills_before: int) -> tuple[str, str]:
     """Return (error text, hint) for the text of a TasksFailed."""
-    again = "nothing is lost, rplctl start tries again"
+    again = "nothing is lost; to try again, run: rplctl start"
     if any(words in failure for words in _WORKER_DIED):
         died = "Spark's Python worker died in each attempt at a task (it was killed, or it crashed)"
         return f"{died}{_kills_since(kills_before)}: {failure}", f"{MEMORY_HINT}; {again}"
@@ -120,7 +122,7 @@ def failure_of(error: Exception, death: str, kills_before: int, channel: Channel
 
     `death`: how Spark's JVM died; its callers only see closed sockets. An error with a known cause needs no traceback.
     """
-    again = "nothing is lost, rplctl start tries again"
+    again = "nothing is lost; to try again, run: rplctl start"
     if death:
         message, hint = death, f"{MEMORY_HINT}; {again}"
     elif isinstance(error, TasksFailed):

@@ -75,7 +75,7 @@ def fork(path: str) -> None:
     gc.freeze()
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC) as listener:
         listener.bind(path)
-        os.chmod(path, PRIVATE_FILE)  # before anybody can connect
+        os.chmod(path, PRIVATE_FILE)  # before another user can connect
         listener.listen()
         watched, life = os.pipe2(os.O_CLOEXEC)
         if not (process := os.fork()):

@@ -164,7 +164,7 @@ class _Turn:
 
     def __init__(self, channel: str) -> None:
         self.channel = channel
-        self.held: dict[int, _Held] = {}  # by file descriptor
+        self.held: dict[int, _Held] = {}  # file descriptor → worker
         self.given: deque[Worker] = deque()
         self.is_cancelled = False
         self._event = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
@@ -216,7 +216,7 @@ class Pool:
         self.door = Door(short, token)
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
         self._listener.bind(short)
-        os.chmod(self._path, PRIVATE_FILE)  # before anybody can connect
+        os.chmod(self._path, PRIVATE_FILE)  # before another user can connect
         self._listener.listen(64)
         threading.Thread(target=self._accept, daemon=True, name="rplctl-pool-accept").start()
 

@@ -83,7 +83,7 @@ appender.stderr.layout.pattern = %d{yyyy-MM-dd HH:mm:ss} spark %p %c{1}: %m%n%ex
 
 
 class ChannelSpark(Protocol):
-    """The Spark that one channel's applier runs its jobs on."""
+    """The Spark on which one channel's applier runs its jobs."""
 
     def open(self) -> SparkContext:
         """Return the channel's Spark, which is opened if needed. Raises ConfigError, RplError."""
@@ -126,7 +126,7 @@ class OwnSpark:
         try:
             begun = launch(self._config, self._channel.name, self._channel.run_folder)
             if path := begun.settings.get(WORKERS):
-                from rplctl.applier.spark.loaded_daemon import fork  # load what decodes rows while Java starts
+                from rplctl.applier.spark.loaded_daemon import fork  # loads the decoder while Java starts
 
                 fork(path)
         except (RplError, OSError) as error:
@@ -165,7 +165,7 @@ class OwnSpark:
     def pool(self) -> ChannelPool | None:
         if not keeps_tasks(self._config):
             return None
-        from rplctl.applier.spark.pool import ChannelPool, Pool  # load what decodes rows
+        from rplctl.applier.spark.pool import ChannelPool, Pool  # loads the decoder
 
         name = self._channel.name
         self._pool = self._pool or Pool(self._channel.run_folder, f"channel '{name}'")
@@ -243,7 +243,7 @@ def launch(
     private_folder(folder)
     _set_environment(java, given, local_mode=local_mode)
     if not is_on_this_machine(config.spark_master):
-        os.environ["SPARK_LOCAL_DIRS"] = str(folder)  # of the driver; executors have folders of their own
+        os.environ["SPARK_LOCAL_DIRS"] = str(folder)  # the driver's; executors have folders of their own
     settings = spark_settings(config, folder, name)
     if local_mode:
         settings |= _short_names(folder, is_own_python=EXECUTOR_PYTHON not in given)
@@ -299,7 +299,7 @@ def _context_of(begun: Launch, name: str, run_folder: Path) -> SparkContext:
 
     keep_quiet()
     if (stopped := getattr(SparkContext._gateway, "proc", None)) is not None:
-        _end_gateway(stopped)  # a context before this one has left its JVM
+        _end_gateway(stopped)  # an earlier context has left its JVM
     conf = SparkConf(loadDefaults=False).setAll(list(begun.settings.items()))
     try:
         return SparkContext(conf=conf, gateway=connect(begun.started))

@@ -17,7 +17,7 @@ from rplctl.applier.spark.pipeline import NO_LIMIT
 from rplctl.applier.spark.split_task import Split
 from rplctl.event.split import RowSplit, refuse_short_table_ids, split_rows
 
-SMALLEST_SPLIT = 4 << 20  # bytes of relay log worth a task of their own
+SMALLEST_SPLIT = 4 << 20  # bytes of the relay log that are worth a separate task
 LARGEST_SPLIT = 64 << 20  # most bytes that one task decodes
 
 

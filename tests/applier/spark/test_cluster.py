@@ -43,7 +43,7 @@ def test_any_other_may_be_elsewhere(master: str) -> None:
 
 
 def test_a_standalone_cluster_without_a_secret_is_refused() -> None:
-    with pytest.raises(ConfigError, match="a standalone cluster has no secret of its own"):
+    with pytest.raises(ConfigError, match="a standalone cluster needs a secret"):
         protection(STANDALONE, {}, is_insecure=False)
 
 

@@ -442,7 +442,7 @@ def test_another_server_at_the_same_address_is_named_by_gtid(tmp_path: Path, arc
     assert _noted(life) == []
     set_source(life, SECOND, by_gtid=True)
     (note,) = _noted(life)
-    assert FIRST in note and "goes on there by the target's GTIDs" in note
+    assert FIRST in note and "continues there by the target's GTIDs" in note
     assert note in (life.folder / "history.jsonl").read_text()
     life.apply(1)
     assert _noted(life) == [], "its rows are the new source's now"
