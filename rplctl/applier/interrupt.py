@@ -51,7 +51,7 @@ class Interrupter:
 
     @contextmanager
     def abortable(self, patience: float = 0.0) -> Iterator[None]:
-        """Let STOP end the process, `patience` seconds after it came, while the block runs; the block applies nothing.
+        """Let STOP end the process during the block, `patience` seconds after STOP. The block must apply nothing.
 
         Raises Stopped.
         """

@@ -62,7 +62,7 @@ class CopiedTable:
 class Part:
     """The part of a table that is read: `count` chunks, up to and including the key `upto`.
 
-    `upto` is None after the last chunk, and before the first.
+    `upto` is None before the first chunk, and after the last one.
     """
 
     count: int = 0

@@ -83,7 +83,7 @@ def missing_gtids(part: str, whole: str) -> str:
 
 
 def _has(state: MariadbGtidState, domain: int, server_id: int, sequence: int) -> bool:
-    """True if the state has this GTID. Only one server has a domain's last number."""
+    """True if the state contains this GTID. A domain's last number belongs to one server, lower ones to any."""
     last = state.domains.get(domain, (0, 0))
     return sequence < last[1] or (server_id, sequence) == last
 

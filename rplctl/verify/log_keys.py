@@ -1,7 +1,11 @@
 """The keys of a table that the relay log changes after a moment: rows that change meanwhile are not yet comparable.
 
-Invariant: in doubt all keys count as changed: after DDL that names the table or cannot be parsed, statements, changes
-of a table whose foreign keys act on this one, unreadable images, or a table logged under a name in other letters.
+Invariant: in doubt all keys count as changed. This applies after
+
+* DDL that names the table or cannot be parsed, and statements
+* changes of a table whose foreign keys act on this one
+* images that cannot be read
+* changes of a table that is logged under the same name in other letters
 """
 
 from __future__ import annotations

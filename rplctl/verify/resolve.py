@@ -45,7 +45,7 @@ class Altered(Exception):
 
 
 class Unjudged(Exception):
-    """The relay logs between the positions of both sides are purged, so rows on their way are unknown."""
+    """The relay logs between the positions of both sides are purged, so the changes in between are unknown."""
 
 
 class Applied(Protocol):

@@ -103,8 +103,9 @@ def _ddl(target: Target) -> Ddl:
 
 
 def cascade_of(catalog: Catalog, parent: TableModel, *, are_followed: bool = True) -> Cascade:
-    """Return the foreign key actions that follow changes of rows of `parent`. `are_followed`: by a target with such
-    keys.
+    """Return the foreign key actions that follow changes of rows of `parent`.
+
+    `are_followed`: True if the target follows the foreign keys that it has.
     """
     reached = {(parent.database, parent.name)}
     models = [model for model in catalog.tables.values() if any(key.acts for key in model.foreign_keys)]

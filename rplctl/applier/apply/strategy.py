@@ -105,7 +105,10 @@ def _parts(rejected: Rejected, _: Callable[[], None]) -> Iterator[Work]:
 
 
 def _halves(rejected: Rejected, _: Callable[[], None]) -> Iterator[Work]:
-    """Return the halves of a long batch for bulk: finding a few misfits by applying all in order would take minutes."""
+    """Return the halves of a long batch for bulk; a short batch is applied in order.
+
+    Most of a long batch fits in bulk, and finding the misfits in order would take minutes.
+    """
     if rejected.batch.last - rejected.batch.first <= MOST_IN_ORDER:
         return iter([Work(Strategy.IN_ORDER, rejected.batch)])
     return (Work(Strategy.BULK, half) for half in rejected.batch.halves())

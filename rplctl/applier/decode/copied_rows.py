@@ -1,7 +1,7 @@
 """Packets of a chunk file → rows that a target inserts, by the encoders of row events.
 
-Invariant: a row larger than IN_MEMORY is in a mapped file without a name, and its text is created while it is sent or
-written, so the memory holds only a few parts of it.
+Invariant: a row larger than IN_MEMORY is in a mapped file without a name. Its text is created while it is sent or
+written, so the memory has only a few parts of it at a time.
 """
 
 from __future__ import annotations

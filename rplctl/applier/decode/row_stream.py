@@ -1,8 +1,10 @@
 """The rows events of a piece of the relay log, grouped by table: offsets in, row images out.
 
-Invariant: every event's checksum is verified before its bytes are used, every rows event is read with the table map in
-force, and a table map that does not match the table's model raises an error that shows both (design D18). Compressed
-events (TRANSACTION_PAYLOAD, MariaDB's compressed rows) are first unpacked into one buffer.
+Invariants:
+* every event's checksum is verified before its bytes are used;
+* every rows event is read with the table map in force;
+* a table map that does not match the table's model raises an error that shows both (design D18).
+Compressed events (TRANSACTION_PAYLOAD, MariaDB's compressed rows) are first unpacked into one buffer.
 """
 
 from __future__ import annotations

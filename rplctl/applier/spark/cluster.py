@@ -157,7 +157,7 @@ class Cluster:
         self._alone_since = 0.0
 
     def reads(self, words: str) -> None:
-        """Log from where the executors read the relay log's bytes, if that has changed."""
+        """Log how the executors get the relay log's bytes, if this has changed."""
         if words != self._reported:
             self._reported = words
             log.info(words)

@@ -139,7 +139,7 @@ def failure_of(error: Exception, death: str, kills_before: int, channel: Channel
 def limited_attempts(context: SparkContext, cluster: Cluster | None = None) -> Iterator[list[str]]:
     """Watch the job that runs in the block; yield a list that gets the reason if the watch ends the job.
 
-    `cluster`: polled meanwhile.
+    `cluster`: its executors are polled meanwhile.
     """
     done = threading.Event()
     ended: list[str] = []

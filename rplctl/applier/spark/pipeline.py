@@ -1,7 +1,7 @@
 """The Spark job of one batch: splits of the relay log in, encoded chunks out, in split order (design D1).
 
 Tasks are pure (split_task); Spark may run one twice. Only the name of a large result passes through the JVM, because
-rows through py4j cost 19 ms/MB. On a machine that does not see the relay log (a probe file shows this), tasks read the
+rows through py4j cost 19 ms/MB. A probe file shows whether an executor sees the relay log. Without it, tasks read the
 archive from which the relay log was made, or get its bytes (`carried`), and their results return through Spark.
 """
 
