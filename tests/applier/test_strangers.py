@@ -180,6 +180,6 @@ def test_a_port_that_another_user_listens_on_is_not_spoken_to() -> None:
         assert other.stdout is not None
         port = int(other.stdout.readline())
         assert listeners(port) == {NOBODY}
-        with pytest.raises(Stranger, match=f"port {port} of Spark's Java process is another user's"):
+        with pytest.raises(Stranger, match=f"another user listens on port {port} of Spark's Java process"):
             OwnSocket().connect(("127.0.0.1", port))
         assert other.stdout.readline() == "b''\n", "not even the token was said"

@@ -91,7 +91,7 @@ def goes_on(source: MariadbServer, replica: Replica) -> list[str]:
     log = replica.channel.log_path("receiver")
 
     def said() -> list[str]:
-        return re.findall(r"goes on: (.*)", log.read_text())
+        return re.findall(r"is continued: (.*)", log.read_text())
 
     works = [partial(write, random.Random(number), keys_of(source)) for number in range(2)]
     with working(source, "afar", works, harmless=(1213, 1062, 1205, 1020, 1451), pause_s=0.15):
@@ -118,10 +118,10 @@ def test_it_goes_on_behind_the_last_chunk_that_was_read(
         mariadb.sql(f"DELETE FROM a_key.k{number} WHERE a = '2024-00-07'")
     replica.change_master(mariadb)
     found = goes_on(mariadb, replica)
-    counts = [int(re.findall(r"afar\.t behind (\d+) chunks", text)[0]) for text in found]
+    counts = [int(re.findall(r"afar\.t after (\d+) chunks", text)[0]) for text in found]
     assert len(counts) == 3 and counts[0] >= 1 and counts == sorted(counts)
     for name in ("kid", *(f"k{number}" for number in range(len(keys_of(mariadb))))):
-        assert f"a_key.{name} behind" in found[-1], name
+        assert f"a_key.{name} after" in found[-1], name
     replica.run("verify")
     mariadb.sql("USE afar; UPDATE t SET v = 'last'; DELETE FROM n; ALTER TABLE t ADD z INT DEFAULT 3")
     replica.wait_synced(mariadb, 120)

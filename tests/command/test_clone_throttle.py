@@ -80,10 +80,10 @@ def test_no_snapshot_is_open_while_history_is_long_and_the_copy_goes_on_with_wha
 
     def given_up() -> bool:
         write()
-        return "the snapshot is given up, another goes on with it" in log.read_text()
+        return "the snapshot is given up, and another one continues it" in log.read_text()
 
     wait_until(given_up, 60)
-    wait_until(lambda: "goes on: spared.t behind" in log.read_text(), 60)
+    wait_until(lambda: "is continued: spared.t after" in log.read_text(), 60)
     replica.run("clone", "--max-history", "0", "--max-rate", "0")
     wait_cloned(replica)
     replica.wait_synced(source, 60)
@@ -101,7 +101,7 @@ def test_a_mysql_that_does_not_tell_its_history_is_refused_with_the_grant(mysql:
     only(replica, "spared")
     clone = partial(replica.run, "clone", "--max-history", "1000000")
     said = clone(expect=6).stderr
-    assert "1227" in said and "GRANT PROCESS" in said, said
+    assert "1227" in said and "PROCESS ON *.*" in said, said
     mysql.sql("GRANT PROCESS ON *.* TO bare@'%'")
     clone()
     wait_cloned(replica)

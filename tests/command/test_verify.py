@@ -275,7 +275,7 @@ def test_a_stopped_source_is_what_its_folder_says(
     refused = replica.run("verify", "--offline-source", str(cold), "--at", "binlog.000099:400", expect=3)
     assert "rplctl start --until-master-log-file binlog.000099" in refused.stderr
     (cold / "ibdata1").unlink()
-    assert "no data folder" in replica.run("verify", "--offline-source", str(cold), expect=2).stderr
+    assert "not the data folder" in replica.run("verify", "--offline-source", str(cold), expect=2).stderr
 
 
 def files_of(folder: Path) -> dict[Path, tuple[int, int]]:

@@ -86,7 +86,7 @@ def test_a_postgresql_target_goes_through_kills_and_stops_and_waits_for_locks_of
             other.execute("LOCK TABLE f.c IN ACCESS EXCLUSIVE MODE")
             source.sql(WRITTEN.format(200_000))
             log = replica.channel.log_path("applier")
-            wait_until(lambda: "one connection commits these tables from here on" in log.read_text(), 60)
+            wait_until(lambda: "one connection commits these tables from now on" in log.read_text(), 60)
             other.rollback()
         replica.wait_synced(source)
         assert prepared(target) == 0 and is_equal(source, target)
