@@ -1,4 +1,4 @@
-"""CHANGE MASTER, START, STOP, RESET, filters, purging and skipping, by the functions of the command line."""
+"""Carry out CHANGE MASTER, START, STOP, RESET, filters, PURGE and skipping by the functions of the command line."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ _UNTIL: Final = {
 
 
 def channel_after(words: Statement, front: Front, *, named: str | None = None) -> str | None:
-    """The channel that the statement names, else None. `named`: what stood in MariaDB's place for it."""
+    """Return the channel that the statement names in FOR CHANNEL, else `named`: the name in MariaDB's syntax,
+    or None.
+    """
     given = named
     if words.accept("FOR CHANNEL"):
         given = words.string() if words.token.kind == "string" else words.name()
@@ -44,12 +46,14 @@ def channel_after(words: Statement, front: Front, *, named: str | None = None) -
 
 
 def connection_name(words: Statement, front: Front) -> str | None:
-    """Read the name of a connection, as in MariaDB's `STOP SLAVE 'c'`."""
+    """Read the name of a connection, as in MariaDB's `STOP SLAVE 'c'`. Return None if there is no name."""
     return words.string() if front.is_mariadb and words.token.kind == "string" else None
 
 
 def _channels(front: Front, given: str | None, *, every: bool = False) -> list[str]:
-    """A statement without a channel means all of them in MySQL, the default connection in MariaDB."""
+    """Return the channels of a statement. Without a name it means all channels in MySQL, the default connection in
+    MariaDB.
+    """
     if given is not None:
         return [given]
     if front.is_mariadb and not every:
@@ -58,7 +62,9 @@ def _channels(front: Front, given: str | None, *, every: bool = False) -> list[s
 
 
 def one_channel(front: Front, given: str | None) -> str:
-    """The channel that is meant. Raises UsageError 3079 if there are several and none is named."""
+    """Return the only channel of a statement. Raises UsageError 3079 if there are several channels and the statement
+    names none.
+    """
     names = _channels(front, given)
     if len(names) > 1:
         raise UsageError(er.SLAVE_MULTIPLE_CHANNELS_CMD_TEXT, errno=er.SLAVE_MULTIPLE_CHANNELS_CMD)
@@ -91,7 +97,7 @@ def _until(words: Statement) -> Until:
 def _threads_of_channels(
     words: Statement, front: Front, *, takes_until: bool
 ) -> tuple[tuple[str, ...], Until, list[str]]:
-    """Read what follows START and STOP: the threads, where they end, and the channels."""
+    """Read the words after START and STOP: the threads, the UNTIL condition and the channels."""
     every = words.accept("ALL SLAVES|REPLICAS") if front.is_mariadb else False
     named = None
     if not every:
@@ -176,7 +182,7 @@ def _list(words: Statement) -> str:
 
 
 def skip_gtid(front: Front, session: ClientSession, words: Statement) -> Done:
-    """SET GTID_NEXT: the transaction that the next COMMIT skips, or AUTOMATIC."""
+    """Carry out SET GTID_NEXT: store the GTID that the next COMMIT skips, or AUTOMATIC."""
     words.expect("=|:=")
     gtid = words.value()
     words.expect_end()
@@ -188,7 +194,7 @@ def skip_gtid(front: Front, session: ClientSession, words: Statement) -> Done:
 
 
 def commit(front: Front, session: ClientSession, words: Statement) -> Done:
-    """An empty transaction under GTID_NEXT, which is how a DBA of MySQL skips one."""
+    """Skip the transaction of GTID_NEXT. A DBA of MySQL skips a transaction by an empty one with its GTID."""
     if session.gtid_next:
         name = one_channel(front, None)
         skip(front.looks.config_of(name), name, None, session.gtid_next)
@@ -209,7 +215,7 @@ def purge_logs(front: Front, session: ClientSession, words: Statement) -> Done:
 
 
 def change_filter(front: Front, session: ClientSession, words: Statement) -> Done:
-    """CHANGE REPLICATION FILTER REPLICATE_DO_DB = (a, b), … [FOR CHANNEL 'c']."""
+    """Carry out CHANGE REPLICATION FILTER REPLICATE_DO_DB = (a, b), … [FOR CHANNEL 'c']."""
     rules: dict[str, object] = {}
     while True:
         name = words.name().lower()
@@ -225,7 +231,9 @@ def change_filter(front: Front, session: ClientSession, words: Statement) -> Don
 
 
 def _rules(words: Statement) -> str:
-    """Read up to the bracket: names, `database.table`, patterns in quotes, and pairs (from, to)."""
+    """Read the values of a filter up to the closing bracket: names, `database.table`, patterns in quotes, and pairs
+    (from, to).
+    """
     found: list[str] = []
     while not words.accept(")"):
         if words.accept("("):

@@ -1,4 +1,4 @@
-"""Prepared statements: their parameters become literals of the text, their rows are binary."""
+"""Parameters and rows of prepared statements: parameters become literals in the text, rows have the binary format."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from rplctl.errors import RplError
 from rplctl.front.statement import Statement
 from rplctl.front.wire import DOUBLE, LONG, LONGLONG, Reader, as_bytes, counted, malformed
 
-_INTEGERS = {1: 1, 2: 2, 13: 2, 3: 4, 9: 4, 8: 8}  # type → bytes
+_INTEGERS = {1: 1, 2: 2, 13: 2, 3: 4, 9: 4, 8: 8}  # column type → size in bytes
 _FLOATS = {4: "<f", 5: "<d"}
 _NULL, _DATES, _TIME = 6, (7, 10, 12), 11
 _UNSIGNED = 0x80
 
 
 def bound(statement: Statement, body: Reader, count: int) -> str:
-    """The text with a literal for each `?`. Raises RplError 1835, 1210."""
+    """Return the text with a literal for each `?`. Raises RplError 1835, 1210."""
     nulls = body.take((count + 7) // 8)
     if not body.integer(1):
         raise RplError("the parameters of a prepared statement were sent without their types")

@@ -1,4 +1,4 @@
-"""State that all connections share: channels, flavor, counters, and the sessions themselves."""
+"""The state that all connections share: channels, flavor, counters, and the list of sessions."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ FLAVORS: Final = ("mysql", "mariadb")
 
 @dataclass(slots=True, kw_only=True)
 class ClientSession:
-    """State that the statements of one connection share."""
+    """The state that the statements of one connection share."""
 
     number: int
     client: Client
     link: Link
     database: str = ""
     notes: tuple[Note, ...] = ()
-    has_failed: bool = False  # the statement that the notes are of
-    variables: dict[str, object] = field(default_factory=dict)  # @x
-    prepared: dict[int, tuple[str, int]] = field(default_factory=dict)  # id → statement, parameters
+    has_failed: bool = False  # True if the statement that wrote the notes has failed
+    variables: dict[str, object] = field(default_factory=dict)  # user variables, such as @x
+    prepared: dict[int, tuple[str, int]] = field(default_factory=dict)  # id → statement, number of parameters
     last_prepared: int = 0
     since: float = field(default_factory=time.time)
-    statement: str = ""  # that is being carried out, masked
-    gtid_next: str = ""  # that COMMIT skips; '': AUTOMATIC
-    replica: Replica | None = None  # that has registered
-    dump: DumpRequest | None = None  # that is being served
+    statement: str = ""  # the masked text of the statement that runs now
+    gtid_next: str = ""  # the GTID that COMMIT skips; '': AUTOMATIC
+    replica: Replica | None = None  # set by COM_REGISTER_SLAVE
+    dump: DumpRequest | None = None  # the dump that runs now
 
 
 class Front:
-    """`flavor` decides the version that is shown, the syntax of channels and the columns."""
+    """The shared state. `flavor` decides the version that clients see, the syntax of channels and the columns."""
 
     def __init__(self, looks: Looks, flavor: str) -> None:
         self.looks, self.flavor = looks, flavor
@@ -73,7 +73,7 @@ class Front:
         )
 
     def kill(self, number: int) -> None:
-        """End one of our connections. Raises RplError 1094 for any other."""
+        """End a connection of this front. Raises RplError 1094 if no connection has the number."""
         session = self.sessions.get(number)
         if session is None:
             raise RplError(f"Unknown thread id: {number}", errno=er.NO_SUCH_THREAD)

@@ -1,7 +1,7 @@
-"""The functions that SELECT knows beyond SQLite's own: those of the session, of GTIDs, and those that wait.
+"""The functions that SELECT has in addition to SQLite's: functions of the session, of GTIDs, and functions that wait.
 
-Invariant: a function that waits ends when its time is up, when what it waits for cannot come, or when its client is
-gone; it changes nothing.
+Invariant: a function that waits ends after its timeout, if its condition cannot come true, or if its client has
+disconnected. It changes nothing.
 """
 
 from __future__ import annotations
@@ -20,12 +20,14 @@ from rplctl.front.front import ClientSession, Front
 from rplctl.front.variables import executed
 from rplctl.position import BinlogPosition
 
-_SLICE_S: Final = 1.0  # of a wait; then it is looked whether the client is still there
+_SLICE_S: Final = 1.0  # seconds of a wait between two checks that the client is still connected
 _POLL_S: Final = 0.1
 
 
 def functions(front: Front, session: ClientSession) -> dict[str, Callable[..., Any]]:
-    """Each by its name in lower case. They raise RplError; `select` reports the first one."""
+    """Return each function by its name in lower case. The functions raise RplError; `select` reports the
+    first error.
+    """
 
     def position_wait(log: object, position: Any, timeout: Any = None, channel: object = None) -> int | None:
         return _wait_for_position(front, session, BinlogPosition(str(log), int(position)), _seconds(timeout), channel)
@@ -55,7 +57,7 @@ def functions(front: Front, session: ClientSession) -> dict[str, Callable[..., A
 
 
 def _of_sets(function: Callable[[MysqlGtidSet, MysqlGtidSet], int | str]) -> Callable[..., int | str | None]:
-    """The function of two GTID sets in the server's text form; NULL where one of them is NULL."""
+    """Return a function of two GTID sets in the server's text form. Its result is NULL if one of the sets is NULL."""
 
     def call(one: object, other: object) -> int | str | None:
         if one is None or other is None:
@@ -80,14 +82,16 @@ def _unix_timestamp(moment: object = None) -> float:
 
 
 def _seconds(timeout: Any) -> float | None:
-    """None and 0 wait without an end, as on a server."""
+    """Return the timeout in seconds, or None for a wait without a limit: None and 0 mean this, as on a server."""
     return float(timeout) if timeout else None
 
 
 def _wait_for_position(
     front: Front, session: ClientSession, position: BinlogPosition, timeout_s: float | None, channel: object
 ) -> int | None:
-    """Return 0 if the position is applied, 1 once it is after a wait, -1 if time is up, None if no applier runs."""
+    """Return 0 if the position was already applied, 1 if it is applied after a wait, -1 after the timeout, None if no
+    applier runs.
+    """
     names = [str(channel)] if channel is not None else front.looks.names() or [""]
     if len(names) > 1:
         raise UsageError(er.SLAVE_MULTIPLE_CHANNELS_CMD_TEXT, errno=er.SLAVE_MULTIPLE_CHANNELS_CMD)
@@ -107,7 +111,9 @@ def _wait_for_position(
 
 
 def _wait_for_gtids(front: Front, session: ClientSession, gtids: str, timeout_s: float | None) -> bool:
-    """Return True once all of them are applied. Raises UsageError 1772 or 1941."""
+    """Wait until all GTIDs are applied, and return True. Return False after the timeout. Raises UsageError 1772 or
+    1941.
+    """
     deadline = time.monotonic() + (timeout_s or float("inf"))
     while gtids.strip() and not is_executed(gtids, executed(front.looks)):
         if time.monotonic() >= deadline or _is_gone(session):

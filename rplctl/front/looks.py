@@ -1,7 +1,7 @@
-"""The state of the channels, as SHOW REPLICA STATUS shows it: one look serves all who ask within a tenth of a second.
+"""The state of the channels, as SHOW REPLICA STATUS shows it. One check serves all clients for a tenth of a second.
 
-One thread looks, with one connection to each target. A target that does not answer holds up who asks for ten seconds,
-and then gives an error; it changes nothing.
+One thread checks the channels, with one connection to each target. If a target does not answer, the client waits ten
+seconds and then gets an error. A check changes nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ConfigOf = Callable[[str], Config]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """One channel: its status, its records and its threads."""
+    """The state of one channel: its status, its records and its threads."""
 
     status: SlaveStatus
     master: MasterInfo
@@ -42,7 +42,7 @@ class Look:
 
 
 class Looks:
-    """`config_of` gives the options of a channel, each time: they may change."""
+    """The cached state of all channels. `config_of` returns the current options of a channel each time."""
 
     def __init__(self, config_of: ConfigOf) -> None:
         self.config_of = config_of
@@ -55,22 +55,24 @@ class Looks:
         self._open.enter_context(one_engine())
 
     def close(self) -> None:
-        """One look that hangs in a target ends with the process."""
+        """Close the connections to the targets without waiting for them. A check that hangs in a target ends with the
+        process.
+        """
         self._worker.submit(self._open.close)
         self._worker.shutdown(wait=False)
 
     def forget(self) -> None:
-        """Something was changed: who asks next gets a new look."""
+        """Discard the cached states after a change, so that the next client gets the new state."""
         self._names = (float("-inf"), [])
         self._found = {}
 
     def names(self) -> list[str]:
-        """The channels that there are. Raises TargetError, ConfigError."""
+        """Return the names of all channels. Raises TargetError, ConfigError."""
         at, names = self._names
         return names if time.monotonic() - at < SHARED_S else self._ask(self._list)
 
     def channel(self, name: str) -> Look:
-        """Return the look at one channel. Raises NotConfigured, RplError."""
+        """Return the state of one channel. Raises NotConfigured, RplError."""
         at, look = self._found.get(name, (float("-inf"), None))
         if look is not None and time.monotonic() - at < SHARED_S:
             return look

@@ -1,4 +1,4 @@
-"""The answer to a statement: rows with their columns, or nothing but OK; with either, notes for SHOW WARNINGS."""
+"""The answer to a statement: rows with their columns, or only OK. Both may have notes for SHOW WARNINGS."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from dataclasses import dataclass
 from rplctl.command.channel.context import Note
 from rplctl.front.wire import DOUBLE, LONGLONG, VAR_STRING
 
-Column = tuple[str, int]  # its name and its type (wire.py)
+Column = tuple[str, int]  # name and type of a column (wire.py)
 Row = Sequence[object]
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The answer OK, without rows."""
+    """The answer OK, which has no rows."""
 
     notes: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The answer with a result set."""
+    """An answer with a result set."""
 
     columns: tuple[Column, ...]
     rows: tuple[Row, ...] = ()
@@ -32,13 +32,15 @@ Answer = Done | Rows
 
 
 def texts(names: str, rows: Iterable[Row] = ()) -> Rows:
-    """Columns of text; a name that ends with # is one of whole numbers."""
+    """Return rows with text columns. `names`: separated by commas; a column whose name ends with # has whole
+    numbers.
+    """
     columns = tuple((name.rstrip("#"), LONGLONG if name.endswith("#") else VAR_STRING) for name in names.split(","))
     return Rows(columns, tuple(rows))
 
 
 def typed(names: Sequence[str], rows: Sequence[Row]) -> Rows:
-    """Columns whose type is that of their values."""
+    """Return rows whose column types follow from the values."""
     kinds = []
     for index in range(len(names)):
         found = {type(row[index]) for row in rows} - {type(None)}

@@ -1,8 +1,8 @@
-"""SELECT of expressions and of the tables that monitoring tools read, by an in-memory SQLite behind an authorizer, one
-for each statement.
+"""Run SELECT of expressions and of the tables that monitoring tools read. Each statement has its own in-memory SQLite
+database with an authorizer.
 
-Invariant: the authorizer allows SELECT and the functions of a list, and nothing else; steps, lengths and recursion are
-limited, so no statement holds a core or much memory.
+Invariant: the authorizer allows only SELECT and the functions in a list. Steps and lengths are limited, so that no
+statement uses a core for long or much memory.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from rplctl.front.statement import Statement, syntax_error
 from rplctl.front.tables import columns_of, rows_of, table_names
 from rplctl.front.variables import AS_TEXT, SWITCHES, variables
 
-_MOST_STEPS: Final = 200  # times 10,000 instructions of SQLite
-_LONGEST = 1 << 20  # bytes of a value
+_MOST_STEPS: Final = 200  # one step is 10,000 instructions of SQLite
+_LONGEST = 1 << 20  # the largest value in bytes
 _PLAIN: Final = frozenset(
     "abs avg coalesce count group_concat hex ifnull instr length like lower ltrim max min nullif replace round rtrim "
     "substr substring sum total trim upper".split()
@@ -31,7 +31,7 @@ _ALLOWED: Final = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ)
 
 
 def select(front: Front, session: ClientSession, words: Statement) -> Rows:
-    """Raises RplError 1064, 1146, 1193, 1054, 1305."""
+    """Return the rows of the SELECT statement. Raises RplError 1064, 1146, 1193, 1054, 1305."""
     sql, values = _translated(front, session, words)
     own = functions(front, session)
     errors: list[RplError] = []
@@ -58,7 +58,7 @@ def select(front: Front, session: ClientSession, words: Statement) -> Rows:
 
 
 def _keeping(errors: list[RplError], function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, with its RplError kept: SQLite only says that a function has failed."""
+    """Return the function with its RplError saved in `errors`: SQLite only reports that a function has failed."""
 
     def call(*given: Any) -> Any:
         try:
@@ -71,7 +71,9 @@ def _keeping(errors: list[RplError], function: Callable[..., Any]) -> Callable[.
 
 
 def named_tables(session: ClientSession, words: Statement) -> list[str]:
-    """The tables whose names occur in the statement, with their database or in the one that USE has chosen."""
+    """Return the tables whose names occur in the statement, with their database or in the database that USE
+    has chosen.
+    """
     known = set(table_names())
     texts = [token.value.lower() if token.kind in ("word", "quoted") else token.value for token in words.tokens]
     qualified = {f"{first}.{last}" for first, dot, last in zip(texts, texts[1:], texts[2:], strict=False) if dot == "."}
@@ -80,7 +82,7 @@ def named_tables(session: ClientSession, words: Statement) -> list[str]:
 
 
 def _fill(database: sqlite3.Connection, table: str, rows: Iterable[tuple[object, ...]]) -> None:
-    """Make the table, whose texts are compared as the servers do by default: without regard to case."""
+    """Create the table and insert its rows. Its texts compare without regard to case, as on the servers by default."""
     schema, _, name = table.partition(".")
     if not any(row[1] == schema for row in database.execute("PRAGMA database_list")):
         database.execute(f"ATTACH ':memory:' AS {schema}")
@@ -109,7 +111,7 @@ def _as_mysql(text: str, words: Statement) -> RplError:
 
 
 def _translated(front: Front, session: ClientSession, words: Statement) -> tuple[str, list[Any]]:
-    """The statement in SQLite's words, with a parameter for each literal and each @variable."""
+    """Return the statement in SQLite's syntax, and its parameters: one for each literal and each @variable."""
     out: list[str] = []
     values: list[Any] = []
     words.index = 0
@@ -147,10 +149,10 @@ def _translated(front: Front, session: ClientSession, words: Statement) -> tuple
 
 
 def _name_item(out: list[str], begin: int, text: str, *, is_variable: bool) -> None:
-    """An item without a name of its own is called as it is written."""
+    """Add an alias with the item's text if the item has no name, because a server names the column so."""
     item = out[begin:]
     is_named = len(item) > 1 and (item[-2].upper() == "AS" or (is_variable and len(item) == 2))
-    is_named = is_named or (len(item) in (3, 5) and set(item[1::2]) == {"."})  # a column by its table's name
+    is_named = is_named or (len(item) in (3, 5) and set(item[1::2]) == {"."})  # a column qualified by its table
     if item and item != ["*"] and not is_named and item[-1:] != [";"]:
         out += ["AS", '"' + text.strip().replace('"', '""') + '"']
 

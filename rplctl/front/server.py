@@ -1,7 +1,7 @@
-"""Listeners and connections of the MySQL front: a TCP address, a Unix socket, one thread a connection.
+"""The listeners and connections of the MySQL front: a TCP address, a Unix socket, and one thread per connection.
 
-At most MOST_CONNECTIONS are served; a further one gets 1040. Where connections that have not signed in take the room,
-the oldest of them makes way.
+At most MOST_CONNECTIONS are served. For a new connection above the limit, the oldest connection that has not signed in
+is closed. If all have signed in, the new connection gets error 1040.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SIGN_IN_S = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MysqlRequest:
-    """The options of `serve --mysql`; '' and None: not given."""
+    """The options of `serve --mysql`. '' and None: the option is not set."""
 
     listen: str = ""
     socket: Path | None = None
@@ -45,19 +45,21 @@ class MysqlRequest:
 
 
 class MysqlServer:
-    """Raises UsageError, RplError where an address is taken, NotConfigured without an instance folder."""
+    """The server of the MySQL protocol. Raises UsageError, RplError if an address is in use, NotConfigured without an
+    instance folder.
+    """
 
     def __init__(self, request: MysqlRequest, config_of: ConfigOf) -> None:
         if request.flavor not in FLAVORS:
-            raise UsageError(f"--mysql-flavor {request.flavor}: write one of {', '.join(FLAVORS)}")
+            raise UsageError(f"--mysql-flavor {request.flavor}: the flavor must be one of {', '.join(FLAVORS)}")
         refuse_missing_folder(config_of(""))
         tls = tls_context_of(request.tls_cert, request.tls_key)
         if request.require_tls and not tls:
-            raise UsageError("--require-tls needs --tls-cert")
+            raise UsageError("--require-tls requires --tls-cert")
         is_remote = bool(request.listen) and not is_local(request.listen, "--mysql")
         if is_remote and not tls:
             raise UsageError(
-                f"--mysql {request.listen}: beyond this machine passwords need TLS",
+                f"--mysql {request.listen}: clients on other machines need TLS for their passwords",
                 hint="add --tls-cert FILE, or listen on 127.0.0.1",
             )
         self.front = Front(Looks(config_of), request.flavor)
@@ -73,7 +75,7 @@ class MysqlServer:
 
     @contextmanager
     def running(self) -> Iterator[MysqlServer]:
-        """Answers for the block."""
+        """Answer clients while the block runs."""
         for listener in self._listeners:
             threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
         try:
@@ -97,7 +99,7 @@ class MysqlServer:
             except OSError:
                 if listener.fileno() < 0:
                     return
-                time.sleep(0.1)  # no descriptors left: some connection will end
+                time.sleep(0.1)  # no free descriptors: retry after some connection has ended
                 continue
             self._admit(Link(connection))
 
@@ -154,15 +156,17 @@ def _tcp(listen: str) -> socket.socket | None:
             (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=128
         )
     except OSError as error:
-        raise RplError(f"cannot listen on {listen}: {error.strerror or error}", hint="--mysql HOST:PORT") from error
+        hint = "To listen on another address, run: rplctl serve --mysql HOST:PORT"
+        raise RplError(f"cannot listen on {listen}: {error.strerror or error}", hint=hint) from error
 
 
 def _refuse_live(path: Path) -> None:
-    """Raises RplError where a server answers on the socket: it is not ours to take away."""
+    """Raise RplError if a server answers on the socket, because the socket of a running server must stay."""
     with socket.socket(socket.AF_UNIX) as client, suppress(ConnectionRefusedError):
         client.settimeout(1)
         client.connect(str(path))
-        raise RplError(f"a server answers on {path}", hint="rplctl serve --mysql-socket ANOTHER_FILE")
+        hint = "To use another socket, run: rplctl serve --mysql-socket ANOTHER_FILE"
+        raise RplError(f"a server answers on {path}", hint=hint)
 
 
 def _unix(path: Path | None) -> socket.socket | None:
@@ -171,10 +175,10 @@ def _unix(path: Path | None) -> socket.socket | None:
     try:
         if path.exists() and stat.S_ISSOCK(path.lstat().st_mode):
             _refuse_live(path)
-            path.unlink()  # of a process that is gone
+            path.unlink()  # its process has ended
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(str(path))
-        os.chmod(path, 0o666)  # who may do what is decided by the account, or by the owner's uid
+        os.chmod(path, 0o666)  # the account or the owner's uid decides about privileges, not the socket's mode
         listener.listen(128)
     except OSError as error:
         raise file_error(error if error.filename else OSError(error.errno, error.strerror, str(path))) from error

@@ -1,6 +1,6 @@
-"""The commands of a client that has signed in (COM_…): statements, prepared statements, and a few of old clients.
+"""Carry out the commands of a signed-in client (COM_…): statements, prepared statements, and a few of old clients.
 
-Invariant: an error of one statement leaves the connection as it was; a packet that cannot be read ends it.
+Invariant: after an error of one statement the connection works as before. An invalid packet ends the connection.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from rplctl.mask import masked
 LONGEST_STATEMENT: Final = 1 << 20  # bytes
 IDLE_S = 8 * 3600.0
 MOST_PREPARED = 128
-LONGEST_SHOWN = 1000  # characters of a statement in SHOW PROCESSLIST
+LONGEST_SHOWN = 1000  # the most characters of a statement in SHOW PROCESSLIST
 _QUIT, _INIT_DB, _QUERY, _STATISTICS, _PING = 1, 2, 3, 9, 14
 _PREPARE, _EXECUTE, _LONG_DATA, _CLOSE, _RESET_STATEMENT = 22, 23, 24, 25, 26
 _PROCESS_KILL, _RESET_CONNECTION, _SET_OPTION = 12, 31, 27
@@ -36,7 +36,7 @@ _QUIET = frozenset({_LONG_DATA, _CLOSE})  # commands without an answer
 
 
 def converse(session: ClientSession, front: Front) -> None:
-    """Answer the client until it goes. Raises Closed."""
+    """Answer the client until it disconnects. Raises Closed."""
     link = session.link
     while True:
         session.since, session.statement = time.time(), ""

@@ -1,4 +1,4 @@
-"""SHOW …: what the front knows, in the columns of the vendor."""
+"""Answer the SHOW statements in the columns of the vendor that `--mysql-flavor` names."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from rplctl.front.variables import counters, executed, live_names, variables
 from rplctl.position import FIRST_EVENT_POSITION
 from rplctl.relay_log.index import RelayLogIndex
 
-_MOST_EVENTS: Final = 10_000  # of a relay log in one answer
+_MOST_EVENTS: Final = 10_000  # the most events of a relay log in one answer
 
 
 def replica_status(front: Front, session: ClientSession, words: Statement) -> Answer:
@@ -71,7 +71,9 @@ def show_counters(front: Front, session: ClientSession, words: Statement) -> Ans
 
 
 def _chosen(names: Iterable[str], words: Statement) -> list[str]:
-    """LIKE 'pattern', or WHERE Variable_name = 'x', LIKE 'x' or IN ('x', 'y') with OR between several."""
+    """Return the names that the rest of the statement selects: LIKE 'pattern', or WHERE Variable_name = 'x', LIKE 'x'
+    or IN ('x', 'y'), joined by OR. Without a condition all names are selected.
+    """
     patterns: list[str] = []
     if words.accept("LIKE"):
         patterns.append(words.string())
@@ -103,7 +105,7 @@ def _exactly(text: str) -> str:
 
 
 def is_like(text: str, pattern: str) -> bool:
-    """MySQL's LIKE, without regard to case."""
+    """True if the text matches the pattern of MySQL's LIKE, without regard to case."""
     parts = re.findall(r"\\.|.", pattern, re.DOTALL)
     made = (".*" if part == "%" else "." if part == "_" else re.escape(part[-1]) for part in parts)
     return re.fullmatch("".join(made), text, re.IGNORECASE | re.DOTALL) is not None
@@ -116,7 +118,7 @@ def warnings(front: Front, session: ClientSession, words: Statement) -> Answer:
 
 
 def log_status(front: Front, session: ClientSession, words: Statement) -> Answer:
-    """The end of the binary log, as replicas may read it. Without log_bin MariaDB answers with an empty set."""
+    """Return the end of the binary log that replicas may read. MariaDB returns an empty set if log_bin is not set."""
     words.expect_end()
     names = front.logs.log().names() if front.logs.files() else []
     name, end = (names[-1], front.logs.log().look(names[-1]).end) if names else ("", 0)
@@ -127,7 +129,7 @@ def log_status(front: Front, session: ClientSession, words: Statement) -> Answer
 
 
 def replica_hosts(front: Front, session: ClientSession, words: Statement) -> Answer:
-    """SHOW SLAVE HOSTS, SHOW REPLICAS: the replicas that have registered."""
+    """Answer SHOW SLAVE HOSTS and SHOW REPLICAS with the replicas that have registered."""
     is_old = words.tokens[1].value == "SLAVE"
     words.expect_end()
     rows = list(replicas(front))
@@ -163,7 +165,7 @@ def relay_log_events(front: Front, session: ClientSession, words: Statement) -> 
 
 
 def binary_logs(front: Front, session: ClientSession, words: Statement) -> Answer:
-    """The logs of log_bin with their sizes. Raises UsageError 1381 where there are none."""
+    """Return the files of log_bin with their sizes in bytes. Raises UsageError 1381 if log_bin is not set."""
     words.expect_end()
     channel = one_channel(front, None)
     config = front.looks.config_of(channel)
@@ -178,7 +180,7 @@ def binary_logs(front: Front, session: ClientSession, words: Statement) -> Answe
 
 
 def grants(front: Front, session: ClientSession, words: Statement) -> Answer:
-    """The privileges that the role amounts to on a server."""
+    """Return the privileges of a server that correspond to the client's role."""
     if words.accept("FOR"):
         words.expect("CURRENT_USER")
         words.accept("( )")

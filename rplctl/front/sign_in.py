@@ -1,12 +1,14 @@
 """The sign-in of one client: greeting, TLS, authentication plugin.
 
-    the Unix socket, as the owner of the instance folder or root   an administrator; nothing is asked
+    the Unix socket, as the owner of the instance folder or root   an administrator, without a password
     an account of users.json                                       caching_sha2_password, or mysql_native_password
-                                                                   where the account has it
+                                                                   if the account has it
 
-caching_sha2_password: the fast way compares SHA256(SHA256(password)), which is kept in memory once the password itself
-was seen; the full way takes the password over TLS or the Unix socket, else encrypted by an RSA key of this process.
-Invariant: an unknown name takes the steps and the time of a known one; whoever fails gets 1045 and is disconnected.
+caching_sha2_password has two ways. The fast way compares SHA256(SHA256(password)), which is in memory after the first
+full sign-in. In the full way the client sends the password over TLS or the Unix socket, else encrypted by an RSA key of
+this process.
+Invariant: an unknown name takes the steps and the time of a known name. After a failure the client gets error 1045 and
+is disconnected.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ _FAST_OK, _FULL_NEEDED, _KEY_REQUEST = b"\x01\x03", b"\x01\x04", b"\x02"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
-    """Who has signed in."""
+    """The account that has signed in, its role, host and database."""
 
     account: str
     role: str
@@ -52,7 +54,7 @@ class Client:
 
 
 class Door:
-    """State that all sign-ins share: accounts, TLS, the RSA key, passwords seen so far (as hashes)."""
+    """The state that all sign-ins share: accounts, TLS, the RSA key, and hashes of the passwords that were verified."""
 
     def __init__(self, datadir: Path, version: str, tls: ssl.SSLContext | None, *, require_tls: bool) -> None:
         self.datadir, self.version, self.tls, self.require_tls = datadir, version, tls, require_tls
@@ -60,7 +62,7 @@ class Door:
         self._making = threading.Lock()
 
     def account(self, name: str) -> Account:
-        """NOBODY for an unknown one. Raises ConfigError."""
+        """Return the account, or NOBODY for an unknown name. Raises ConfigError."""
         return read_accounts(self.datadir).get(name, NOBODY)
 
     def seen(self, account: Account) -> bytes:
@@ -85,7 +87,7 @@ class Door:
         return pem
 
     def decrypted(self, data: bytes) -> bytes:
-        """b'' for what was not encrypted by our key."""
+        """Return the decrypted data, or b'' if the data was not encrypted by this process's key."""
         from cryptography.hazmat.primitives import hashes
         from cryptography.hazmat.primitives.asymmetric import padding
 
@@ -99,7 +101,7 @@ class Door:
         return found
 
     def is_owner(self, connection: socket.socket) -> bool:
-        """True for the owner of the instance folder, or root, at the other end of a Unix socket."""
+        """True if the peer of a Unix socket is the owner of the instance folder, or root."""
         if connection.family != socket.AF_UNIX:
             return False
         peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
@@ -108,7 +110,7 @@ class Door:
 
 
 def sign_in(link: Link, door: Door, number: int) -> Client:
-    """Raises Closed, RplError 1045, 3159, 1835."""
+    """Sign in the client and return it. Raises Closed, RplError 1045, 3159, 1835."""
     scramble = bytes(secrets.choice(range(1, 128)) for _ in range(_SCRAMBLE))
     link.send(_greeting(door, number, scramble))
     is_local = link.connection.family == socket.AF_UNIX
@@ -138,7 +140,7 @@ def sign_in(link: Link, door: Door, number: int) -> Client:
     host = "localhost" if is_local else str(link.connection.getpeername()[0])
     account = door.account(name)
     wanted = NATIVE if account.native else CACHING_SHA2
-    # a MariaDB server as replica knows only the native plugin, and waits for the scramble again
+    # a MariaDB server as a replica supports only the native plugin and waits for a second scramble
     if plugin != wanted or (account.native and not answer):
         link.send(b"\xfe" + wanted.encode() + b"\0" + scramble + b"\0")
         answer = link.read(SIGN_IN_PACKET)
@@ -152,7 +154,7 @@ def sign_in(link: Link, door: Door, number: int) -> Client:
 
 
 def pwd_name() -> str:
-    """The name of this process's account."""
+    """Return the name of the operating system's account that runs this process."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:

@@ -1,4 +1,4 @@
-"""The words of one statement, and the questions that the table of statements asks."""
+"""Split one statement into words, and read the words in order."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from rplctl.schema.lexer import Token, opened, tokenize
 
 
 class Statement:
-    """Reads words in order: `accept` takes what fits or nothing, `expect` takes or raises 1064."""
+    """The words of one statement, read in order. `accept` reads the next words if they match; `expect` raises error
+    1064 unless they match.
+    """
 
     def __init__(self, sql: str, version: str) -> None:
         context = DdlContext(server_version=version)
@@ -39,7 +41,7 @@ class Statement:
         return token
 
     def accept(self, phrase: str) -> bool:
-        """Take the words of the phrase if all of them come next; `A|B` is one word or the other."""
+        """Read the words of the phrase if all of them come next. `A|B` matches either word."""
         index = self.index
         for word in phrase.split():
             token = self.tokens[index]
@@ -79,7 +81,7 @@ class Statement:
         return int(token.value)
 
     def value(self) -> str:
-        """A string, a number with its sign, or a word."""
+        """Read a string, a number with its sign, or a word."""
         if self.token.kind == "string":
             return self.string()
         sign = "-" if self.accept("-") else ""
@@ -96,7 +98,7 @@ class Statement:
         return self.text[self.token.start :]
 
     def refuse(self) -> RplError:
-        """1064, from where the statement was not understood."""
+        """Return error 1064, which quotes the statement from the next word on."""
         return syntax_error(self.rest(), self.text)
 
 

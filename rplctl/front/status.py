@@ -37,13 +37,13 @@ _LARGEST_RELAY_LOG = 1 << 30
 
 
 def shown(looks: list[Look], columns: tuple[str, ...], *, as_source: bool = False) -> Rows:
-    """The rows; `as_source`: in the words of MySQL since 8.0.22."""
+    """Return one row per channel. `as_source`: use the column names and texts of MySQL since 8.0.22."""
     rows = [tuple(_value(look, name, as_source=as_source) for name in columns) for look in looks]
     return Rows(tuple((to_source(name) if as_source else name, kind_of(name)[1]) for name in columns), tuple(rows))
 
 
 def kind_of(name: str) -> Column:
-    """The column's type in either vendor's server."""
+    """Return the column's name and type, which are the same in both vendors' servers."""
     if name == "Slave_heartbeat_period":
         return name, DOUBLE
     return name, LONG if name in _LONG else LONGLONG if name in _LONGLONG else VAR_STRING
@@ -73,5 +73,5 @@ def _value(look: Look, name: str, *, as_source: bool) -> object:
 
 
 def _with_hint(error: str, hint: str) -> str:
-    """The error, and its hint on a line of its own: the servers have no column for a hint."""
+    """Return the error with its hint on a line of its own, because the servers have no column for a hint."""
     return f"{error}\nHint: {hint}" if hint else error

@@ -1,4 +1,4 @@
-"""Each statement, the role that it needs, and who answers it."""
+"""The table of statements: the role that each statement needs, and the function that answers it."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from rplctl.front.select import named_tables, select
 from rplctl.front.statement import Statement
 from rplctl.front.variables import variables
 
-# settings that choose a transaction or a channel on a server: accepted without effect they would mislead a script
+# settings that choose a transaction or a channel on a server: without their effect they would mislead a script
 _HAS_EFFECT: Final = ("GTID_NEXT", "GTID_SEQ_NO", "GTID_DOMAIN_ID", "DEFAULT_MASTER_CONNECTION")
 _VALUE_OF_VARIABLE: Final = re.compile(r"(?<=[\w`]=)@@GLOBAL\.\w+")
-_LONGEST_VALUE: Final = 1 << 16  # characters of @x: GTIDs of some thousand domains
+_LONGEST_VALUE: Final = 1 << 16  # characters of @x, enough for the GTIDs of some thousand domains
 Answerer = Callable[[Front, ClientSession, Statement], Answer]
 
 
 def done(front: Front, session: ClientSession, words: Statement) -> Answer:
-    """A statement that changes nothing here."""
+    """Answer OK to a statement that changes nothing here."""
     return Done()
 
 
@@ -33,7 +33,7 @@ def _empty(names: str) -> Answerer:
 
 
 def _engine_status(front: Front, session: ClientSession, words: Statement) -> Answer:
-    """SHOW ENGINE name STATUS: there is no storage engine here."""
+    """Answer SHOW ENGINE name STATUS with an empty set, because rplctl has no storage engine."""
     return show.nothing("Type,Name,Status")
 
 
@@ -53,7 +53,7 @@ def kill(front: Front, session: ClientSession, words: Statement) -> Answer:
 
 
 def set_global(front: Front, session: ClientSession, words: Statement) -> Answer:
-    """Options are set by `rplctl init`, filters by `rplctl change-filter`."""
+    """Refuse SET GLOBAL: `rplctl init` sets options, `rplctl change-filter` sets filters."""
     name = words.name().lower()
     if name not in variables(front.looks.config_of(""), front.looks, front.version, {name}):
         raise RplError(f"Unknown system variable '{name}'", errno=er.UNKNOWN_SYSTEM_VARIABLE)
@@ -61,9 +61,9 @@ def set_global(front: Front, session: ClientSession, words: Statement) -> Answer
 
 
 def set_session(front: Front, session: ClientSession, words: Statement) -> Answer:
-    """Accept settings of the session, which have no effect here, and keep @x, whose value may be a variable.
+    """Accept settings of the session, which have no effect here, and store user variables (@x).
 
-    SET @@global.x and PASSWORD are refused, and so is what would choose a transaction or a channel.
+    SET @@global.x, PASSWORD and settings that choose a transaction or a channel are refused.
     """
     text = _VALUE_OF_VARIABLE.sub("", words.text.upper().replace(" ", ""))
     if "GLOBAL" in text or "PERSIST" in text or text.startswith("SETPASSWORD"):
@@ -106,7 +106,7 @@ def not_yet(what: str) -> RplError:
     return RplError(f"This version of rplctl doesn't yet support '{what}'", errno=er.NOT_SUPPORTED_YET)
 
 
-# the first row whose words begin the statement answers it; `A|B` is one word or the other
+# the first row whose words begin the statement answers it; `A|B` matches either word
 STATEMENTS: Final[tuple[tuple[str, str, Answerer], ...]] = (
     ("SHOW ALL SLAVES|REPLICAS STATUS", READER, show.all_status),
     ("SHOW GLOBAL|SESSION|LOCAL VARIABLES", READER, show.show_variables),
@@ -164,7 +164,7 @@ STATEMENTS: Final[tuple[tuple[str, str, Answerer], ...]] = (
     ("INSERT|UPDATE|DELETE|REPLACE|CREATE|ALTER|DROP|TRUNCATE|RENAME", READER, refuse_writing),
 )
 
-# what the role replication may say: the statements of a replica before its dump, and those of REPLICATION SLAVE
+# statements that the role replication may use: those of a replica before its dump, and those of REPLICATION SLAVE
 _OF_REPLICAS: Final = frozenset(
     {"SELECT", "SET", "SHOW VARIABLES", "SHOW GLOBAL|SESSION|LOCAL VARIABLES", "SHOW WARNINGS", "SHOW GRANTS"}
     | {"SHOW BINARY|MASTER LOGS", "SHOW MASTER STATUS", "SHOW BINARY LOG STATUS", "SHOW BINLOG STATUS"}
@@ -173,7 +173,9 @@ _OF_REPLICAS: Final = frozenset(
 
 
 def answer(front: Front, session: ClientSession, sql: str) -> Answer:
-    """Raises RplError with MySQL's number, 1227 for what the role may not do."""
+    """Return the answer to a statement. Raises RplError with MySQL's number, 1227 if the role may not use the
+    statement.
+    """
     words = Statement(sql, front.version)
     if words.text.upper().startswith("SHOW") and _is_replica_status(words):
         if session.client.role == REPLICATION:
@@ -196,6 +198,6 @@ def answer(front: Front, session: ClientSession, sql: str) -> Answer:
 
 
 def _is_replica_status(words: Statement) -> bool:
-    """SHOW SLAVE ['c'] STATUS."""
+    """True for SHOW SLAVE ['c'] STATUS and SHOW REPLICA ['c'] STATUS."""
     ahead = [token.value for token in words.tokens[1:4]]
     return ahead[:1] in (["SLAVE"], ["REPLICA"]) and "STATUS" in ahead[1:]

@@ -1,6 +1,6 @@
 """The tables that SELECT can read, and their columns in the order of MySQL 9.7 (of 8.0 where both have the table).
 
-The repository tables are not here: their columns are those of repository/record.py.
+The columns of the repository tables are in repository/record.py.
 """
 
 from __future__ import annotations

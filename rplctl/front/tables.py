@@ -1,6 +1,6 @@
-"""The rows of the tables that monitoring tools read, each made from what SHOW REPLICA STATUS and its like answer.
+"""The rows of the tables that monitoring tools read, computed from the same state as SHOW REPLICA STATUS.
 
-Invariant: no row holds a password, and a table is filled only for a statement that names it.
+Invariant: no row holds a password, and a table is filled only for a statement that names the table.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rplctl.front.table_columns import COLUMNS, DATABASES
 from rplctl.front.variables import counters, variables
 from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO, Record
 
-Row = dict[str, object]  # by the column's name; a column that is not in it is NULL
+Row = dict[str, object]  # values by column name; a missing column is NULL
 _RECORDS: Final[dict[str, Record[Any]]] = {f"mysql.{record.table}": record for record in (MASTER_INFO, RELAY_LOG_INFO)}
 _SECRET: Final = "User_password"
 _NEVER: Final = "0000-00-00 00:00:00.000000"
@@ -32,19 +32,19 @@ _SYSTEM_USER: Final = "system user"  # the account of replication threads in the
 
 
 def table_names() -> list[str]:
-    """The tables as `database.table`, in order."""
+    """Return the sorted names of the tables as `database.table`."""
     return sorted((*COLUMNS, *_RECORDS))
 
 
 def columns_of(table: str) -> list[str]:
-    """The columns of a table of `table_names`."""
+    """Return the columns of a table that `table_names` lists."""
     if table in _RECORDS:
         return ["Number_of_lines", *(field.column for field in _RECORDS[table].fields)]
     return COLUMNS[table]
 
 
 def rows_of(table: str, front: Front, session: ClientSession) -> Iterator[tuple[object, ...]]:
-    """Yield the rows in the order of the columns. Raises RplError 1227 for log_status and a reader."""
+    """Yield the rows in the order of the columns. Raises RplError 1227 if a reader reads log_status."""
     if table in _RECORDS:
         made: Iterator[Row] = _records(front, _RECORDS[table])
     else:
@@ -61,7 +61,7 @@ def _command(session: ClientSession) -> str:
 
 
 def process_list(front: Front) -> Iterator[Row]:
-    """Our connections, and the threads of each channel as a server lists them."""
+    """Yield the connections of this front, and the threads of each channel as a server lists them."""
     now = time.time()
     for each in list(front.sessions.values()):
         yield {
@@ -147,7 +147,7 @@ def _threads(front: Front, session: ClientSession) -> Iterator[Row]:
 
 
 def _of_channels(make: Callable[[Look], Row]) -> Callable[[Front, ClientSession], Iterator[Row]]:
-    """One row for each channel."""
+    """Return a function that yields one row for each channel."""
 
     def rows(front: Front, session: ClientSession) -> Iterator[Row]:
         for look in front.looks.all():
@@ -220,7 +220,7 @@ def _worker(look: Look) -> Row:
 
 
 def _state(thread: ThreadReport, running: str) -> Row:
-    """The columns of a thread and its last error."""
+    """Return the columns of a thread and its last error."""
     at = thread.status.last_error_timestamp
     return {
         "THREAD_ID": thread.pid, "SERVICE_STATE": running, "LAST_ERROR_NUMBER": thread.status.last_errno,
@@ -230,7 +230,9 @@ def _state(thread: ThreadReport, running: str) -> Row:
 
 
 def _transactions(*which: str) -> Row:
-    """Columns about single transactions, whose GTIDs and times rplctl does not keep."""
+    """Return the columns about single transactions. They are empty, because rplctl does not store those GTIDs and
+    times.
+    """
     row: Row = {}
     for name in which:
         row[f"{name}_TRANSACTION"] = ""

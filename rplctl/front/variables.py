@@ -1,4 +1,4 @@
-"""System variables and status counters that tools ask for."""
+"""The system variables and status counters that monitoring tools read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rplctl.config import Config
 from rplctl.front.looks import Looks
 from rplctl.source.replica_id import replica_identity
 
-SWITCHES: Final = {"ON": 1, "OFF": 0}  # what SELECT shows for what SHOW shows
+SWITCHES: Final = {"ON": 1, "OFF": 0}  # the value in SHOW → the value in SELECT
 AS_TEXT: Final = frozenset({"gtid_mode"})
 _COMMON: Final = {
     "version_comment": "rplctl",
@@ -62,7 +62,9 @@ _COMMON: Final = {
 
 
 def variables(config: Config, looks: Looks, version: str, names: set[str] | None = None) -> dict[str, object]:
-    """Every variable by its name, as SHOW VARIABLES has it. `names`: the channels are looked at only for those."""
+    """Return every variable by its name, with its value in SHOW VARIABLES. The variables of `live_names` need a check
+    of the channels, so they are included only if `names` is None or contains one of them.
+    """
     me = replica_identity(config, Channel("", config.datadir))
     logs = "ON" if config.log_bin and config.log_replica_updates else "OFF"
     found: dict[str, object] = {
@@ -88,13 +90,13 @@ def variables(config: Config, looks: Looks, version: str, names: set[str] | None
 
 
 def live_names(version: str) -> tuple[str, ...]:
-    """Return the names of the variables for which the channels, and their targets, are looked at."""
+    """Return the names of the variables whose values need a check of the channels and their targets."""
     is_mariadb = "mariadb" in version.lower()
     return ("gtid_slave_pos", "gtid_current_pos", "gtid_binlog_pos") if is_mariadb else ("gtid_executed",)
 
 
 def executed(looks: Looks) -> str:
-    """The GTIDs that any channel has applied."""
+    """Return the GTIDs that the channels have applied."""
     sets = [look.status.Executed_Gtid_Set for look in looks.all() if look.status.Executed_Gtid_Set]
     return ",".join(sets)
 

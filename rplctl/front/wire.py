@@ -1,7 +1,7 @@
-"""Packets of the MySQL protocol and their parts.
+"""Read and write packets of the MySQL protocol and their parts.
 
-Invariant: a packet is read within one deadline that begins with its first byte, however the client cuts it up, and
-its announced length is compared with the limit before memory is taken for it.
+Invariant: a packet is read within one deadline that begins with its first byte, even if the client sends it in small
+parts. Its announced length is compared with the limit before memory is allocated for it.
 """
 
 from __future__ import annotations
@@ -47,19 +47,19 @@ _STATES = {
 
 
 class Closed(Exception):
-    """The client went away, was too slow, or sent what is not a packet."""
+    """The client disconnected, was too slow, or sent an invalid packet."""
 
 
 class Link:
-    """One connection: packets in, packets out."""
+    """One connection, on which packets are read and sent."""
 
     def __init__(self, connection: socket.socket) -> None:
         self.connection = connection
         self.sequence = 0
-        self.deadline: float | None = None  # time.monotonic(): of the sign-in, which is one exchange
+        self.deadline: float | None = None  # of the whole sign-in, as time.monotonic()
 
     def read(self, most: int, idle_s: float = PACKET_S) -> bytes:
-        """One packet. `idle_s`: how long to wait for its first byte. Raises Closed, RplError 1153."""
+        """Read one packet. `idle_s`: seconds to wait for its first byte. Raises Closed, RplError 1153."""
         deadline = self.deadline
         self.connection.settimeout(idle_s if deadline is None else _left(deadline))
         head = self._receive(1)
@@ -88,7 +88,7 @@ class Link:
         return data
 
     def send(self, *payloads: bytes, patience_s: float = PACKET_S) -> None:
-        """Each payload as a packet, all of them in one write. Raises Closed."""
+        """Send each payload as a packet, all packets in one write. Raises Closed."""
         out = bytearray()
         for payload in payloads:
             view = memoryview(payload)
@@ -105,7 +105,7 @@ class Link:
             raise Closed from error
 
     def write(self, data: memoryview, patience_s: float) -> None:
-        """Bytes that are packets already. Raises Closed if the client takes none of them for `patience_s` seconds."""
+        """Send bytes that are already packets. Raises Closed if the client takes no byte for `patience_s` seconds."""
         try:
             self.connection.settimeout(patience_s)
             while data:
@@ -122,7 +122,7 @@ def _left(deadline: float) -> float:
 
 
 class Reader:
-    """The parts of one packet, in order. Raises RplError 1835 for a packet that is cut."""
+    """A reader of the parts of one packet, in order. Raises RplError 1835 if the packet is too short."""
 
     def __init__(self, data: bytes) -> None:
         self.data, self.at = data, 0
@@ -168,7 +168,7 @@ def malformed() -> RplError:
 
 
 def counted(data: bytes) -> bytes:
-    """The bytes behind their length."""
+    """Return the bytes after their length."""
     size = len(data)
     if size < 0xFB:
         return bytes((size,)) + data

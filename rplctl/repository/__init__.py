@@ -1,20 +1,20 @@
-"""Where positions live: FILE and TABLE behind one protocol (WL#2775, WL#5125). The factory (`Rpl_info_factory`).
+"""The repositories of positions, FILE and TABLE, behind one protocol, and their factory (WL#2775 `Rpl_info_factory`).
 
 fields            each value of both records, in a line and in a column
 lines             the bytes of master.info and relay-log.info
-record            what the two records differ in
+record            the differences between the two records
 base              the protocol
 file              FILE: one record in one file, replaced as a whole
 tables, table     TABLE: one record in one row of the target; the position's compare-and-swap
 shadow_page       a file in which a record is prepared and committed in place
-layout, install   layouts that the tables had, and the way to the newest, by migrations/
+layout, install   the layouts that the tables had, and their upgrade to the newest by migrations/
 next_event        the view of the next event on the target
-channels          which channels there are
+channels          the list of channels
 snapshot_reader   records of many channels at once
 switch            FILE ↔ TABLE (REQ-6)
 exchange/         records of other servers and tools
 
-The SQLAlchemy engine comes as a callable: FILE neither opens nor imports it (design D16).
+The functions take the SQLAlchemy engine as a callable, so that FILE neither opens nor imports SQLAlchemy (design D16).
 """
 
 from __future__ import annotations
@@ -53,21 +53,21 @@ __all__ = [
 
 
 def open_master_info(config: Config, channel: Channel, engine: Callable[[], Engine]) -> InfoRepository[MasterInfo]:
-    """The receiver's repository, of the kind that `master_info_repository` names."""
+    """Return the receiver's repository, of the kind that `master_info_repository` names."""
     return open_repository(MASTER_INFO, MASTER_INFO.kind(config), config, channel, engine)
 
 
 def open_relay_log_info(config: Config, channel: Channel, engine: Callable[[], Engine]) -> InfoRepository[RelayLogInfo]:
-    """The applier's repository, of the kind that `relay_log_info_repository` names."""
+    """Return the applier's repository, of the kind that `relay_log_info_repository` names."""
     return open_repository(RELAY_LOG_INFO, RELAY_LOG_INFO.kind(config), config, channel, engine)
 
 
 def open_repository(
     record: Record[Info], kind: RepositoryKind, config: Config, channel: Channel, engine: Callable[[], Engine]
 ) -> FileRepository[Info] | TableRepository[Info]:
-    """The repository of that record in that kind, whatever the options say (switch.py opens both).
+    """Return the record's repository of the given kind, even if the options name the other kind (switch.py opens both).
 
-    Raises ConfigError for a TABLE that only one process could read.
+    Raises ConfigError if the kind is TABLE and only one process can open the target.
     """
     if kind is RepositoryKind.FILE:
         return FileRepository(record, channel, record.sync_period(config))
@@ -79,26 +79,28 @@ def open_repository(
 
 
 def refuse_held_table(config: Config) -> None:
-    """Raises ConfigError where a TABLE would be in a target that only one process can open."""
+    """Raise ConfigError if only one process can open the target, because such a target cannot hold a TABLE."""
     kind = target_kind(config.target_place)
     if dialect_of(kind).is_held:
         raise ConfigError(
-            f"a repository cannot be a TABLE of a {kind} target: one process at a time can open it, and receiver, "
-            "applier and every command read their records",
-            hint="leave it a FILE: a marker row in the target keeps the position crash-safe (commit mode 'marker')",
+            f"a repository cannot be a TABLE of a {kind} target: only one process at a time can open such a target, "
+            "but the receiver, the applier and every command read their records",
+            hint="To keep the records in files, set master_info_repository and relay_log_info_repository to FILE. "
+            "The commit mode 'marker' keeps the position crash-safe.",
         )
 
 
 def create_tables(engine: Engine, rep_engine: str = "") -> None:
-    """Create or upgrade both tables; see install.py."""
+    """Create both tables or upgrade them to the newest layout (see install.py)."""
     from rplctl.repository import install
 
     install.create_tables(engine, rep_engine)
 
 
 def next_master_id(config: Config, engine_of: EngineOf, channels: Sequence[str] | None = None) -> int:
-    """The smallest free Master_id above all in use: WL#2775's key, unique in the instance. `channels`: what
-    `list_channels` said, where it was asked already.
+    """Return a Master_id that is 1 above the highest in use. It is WL#2775's key and unique in the instance.
+
+    `channels`: the result of `list_channels`, if the caller already has it.
     """
     names = list_channels(config, engine_of) if channels is None else channels
     options = channel_options(config)
@@ -107,8 +109,8 @@ def next_master_id(config: Config, engine_of: EngineOf, channels: Sequence[str] 
 
 
 def _master_id(config: Config, channel: Channel, engine_of: EngineOf) -> int:
-    """Return the Master_id of either record, because both have it, and 0 if neither can be read. So a damaged channel
-    stops no other channel.
+    """Return the Master_id of the channel from either record, because both have it. Return 0 if neither record can be
+    read, so that a damaged channel stops no other channel.
     """
     for open_record in (open_master_info, open_relay_log_info):
         with suppress(RplError):

@@ -1,7 +1,7 @@
 """The protocol of a position repository (WL#2775 `Rpl_info_handler`): six operations on a whole record.
 
-Invariant: `read` returns a record that some `flush` wrote, whole; never a mix of two. MasterInfo and RelayLogInfo do
-not know where they are stored; only `open_repository` and the REQ-6 matrix know both kinds.
+Invariant: `read` returns a complete record that one `flush` wrote, never a mix of two records. MasterInfo and
+RelayLogInfo do not know where they are stored; only `open_repository` and the REQ-6 matrix know both kinds.
 """
 
 from __future__ import annotations
@@ -28,25 +28,30 @@ class InfoRepository(Protocol[Info]):
 
     @property
     def where(self) -> str:
-        """Return the place of the record for `Master_Info_File` and messages: a path, or `database.table`."""
+        """The location of the record for `Master_Info_File` and messages: a path, or `database.table`."""
 
     def exists(self) -> bool:
-        """True when a record *with data* is there for this channel (REQ-6: an empty table or cleared file is not)."""
+        """True if the channel has a record *with data* (REQ-6: an empty table or a cleared file has none)."""
 
     def stored(self) -> Info | None:
-        """The record as it is, cleared or not, by one look; None when there is none. Raises as `read`."""
+        """Return the stored record, even a cleared one, or None if there is no record. One access is enough for this.
+        Raises the errors of `read` for a damaged record.
+        """
 
     def read(self) -> Info:
-        """The stored record. Raises NotConfigured when there is none, RplError 1201/1872 when it is damaged."""
+        """Return the stored record. Raises NotConfigured if there is no record, RplError 1201/1872 if it is damaged."""
 
     def flush(self, info: Info, *, force: bool, events: int = 1) -> None:
-        """Store the record. FILE writes always, fsyncs when forced or due (`sync_*`); TABLE writes when forced or due.
+        """Store the record. FILE always writes, and calls fsync if the flush is forced or due by `sync_*`. TABLE writes
+        only if the flush is forced or due.
 
-        `events`: how many events (MasterInfo) or transactions (RelayLogInfo) went by since the last call.
+        `events`: the number of events (MasterInfo) or transactions (RelayLogInfo) since the last call.
         """
 
     def remove(self) -> None:
-        """Delete the record (the file, or the row); nothing there is fine."""
+        """Delete the record (the file or the row), if it exists."""
 
     def is_transactional(self) -> bool:
-        """True when a flush can share the target's transaction (WL#5125 case 4). Asked anew at each start."""
+        """True if a flush can be part of the target's transaction (WL#5125 case 4). The target is asked at
+        each start.
+        """

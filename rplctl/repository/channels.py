@@ -1,7 +1,7 @@
-"""Which channels there are: those with a record, in the instance folder or in any target that the options name.
+"""The list of channels: each channel that has a record in the instance folder or in a target that the options name.
 
-Invariant: a row is a channel's in the target that the channel's own options name, and nowhere else. A target that
-cannot be asked hides no channel of another one, and none that options or folder tell of.
+Invariant: a row belongs to a channel only if it is in the target that the channel's own options name. A target that
+does not answer hides no channel of another target, and no channel that the options or the folder show.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _RECORDS: tuple[Record[Any], ...] = (MASTER_INFO, RELAY_LOG_INFO)
 
 
 def channel_options(config: Config) -> ChannelOptions:
-    """Return the options of a channel. Raises ConfigError."""
+    """Return the options of all channels. Raises ConfigError if a file of options is invalid."""
     return ChannelOptions(config, channel_sections(config.datadir, config.config_file))
 
 
 class ChannelOptions:
-    """The options of all channels. As long as no section names a target, there is one: that of `config`."""
+    """The options of all channels. If no section names a target, all channels share the options of `config`."""
 
     def __init__(self, config: Config, sections: Mapping[str, frozenset[str]]) -> None:
         self._given = config
@@ -44,7 +44,9 @@ class ChannelOptions:
         self._known: dict[str | None, Config] = {}
 
     def of(self, channel: str | None) -> Config:
-        """Where the targets differ; None: of channels without a section. Raises ConfigError."""
+        """Return the channel's own options if the targets differ, else the options of the instance. `channel` None: the
+        options for channels without a section. Raises ConfigError.
+        """
         if not self._differ:
             return self._given
         name = None if channel is None else self._sections.get(channel.casefold())
@@ -53,21 +55,21 @@ class ChannelOptions:
         return self._known[name]
 
     def targets(self) -> dict[TargetKey, Config]:
-        """Each target once, that of channels without a section first."""
+        """Return the options for each distinct target. The target of channels without a section comes first."""
         found: dict[TargetKey, Config] = {}
         for name in (None, *self._sections.values()):
             found.setdefault(target_key(options := self.of(name)), options)
         return found
 
     def uses_table(self, key: TargetKey, record: Record[Any]) -> bool:
-        """True if a channel may have that record in the target."""
+        """True if the options of some channel store this record as a TABLE in the target."""
         if not self._differ:
             return RepositoryKind.TABLE in _kinds_in_use(self._given, record)
         names = (None, *self._sections.values())
         return any(target_key(o := self.of(n)) == key and record.kind(o) is RepositoryKind.TABLE for n in names)
 
     def named_with(self, key: TargetKey) -> list[str]:
-        """Channels whose sections put a record into that target, whether they were made or not."""
+        """Return the channels whose sections store a record in the target, even if the channels do not exist yet."""
         if not self._differ:
             return []
         mine = [name for name in self._sections.values() if target_key(self.of(name)) == key]
@@ -76,8 +78,10 @@ class ChannelOptions:
 
 @dataclass(slots=True, kw_only=True)
 class FoundChannels:
-    """`away`: the targets that could not be asked, as people read them, and why; `perhaps`: channels that may be
-    there, by what sections and folder tell. `is_one`: there is no other target.
+    """The channels that were found.
+
+    `away`: each target that could not be read, as its URL without a password, and the error. `perhaps`: channels that
+    may exist in such a target, according to the sections and the folder. `is_one`: all channels have the same target.
     """
 
     names: list[str]
@@ -87,12 +91,12 @@ class FoundChannels:
 
 
 def target_key(config: Config) -> TargetKey:
-    """Equal for channels of one target; no secret is looked into."""
+    """Return a key that is equal for channels with the same target. Secrets are not resolved."""
     return config.target, config.target_password
 
 
 def find_channels(config: Config, engine_of: EngineOf) -> FoundChannels:
-    """Every channel with an info file in the instance folder, or a row in its own target. Raises ConfigError."""
+    """Return each channel with an info file in the instance folder or a row in its own target. Raises ConfigError."""
     options = channel_options(config)
     found = {name.casefold(): name for name in _channels_in_files(config.datadir)}
     targets = options.targets()
@@ -116,7 +120,9 @@ def find_channels(config: Config, engine_of: EngineOf) -> FoundChannels:
 
 
 def list_channels(config: Config, engine_of: EngineOf) -> list[str]:
-    """Names of all channels, sorted. Raises what a target that cannot be asked raises: there may be more."""
+    """Return the sorted names of all channels. If a target cannot be read, the function raises its error, because that
+    target may hold more channels.
+    """
     found = find_channels(config, engine_of)
     for error in found.away.values():
         raise error
@@ -124,7 +130,9 @@ def list_channels(config: Config, engine_of: EngineOf) -> list[str]:
 
 
 def ids_in_tables(options: ChannelOptions, engine_of: EngineOf) -> Iterator[int]:
-    """Every Master_id that a table holds, also of rows that are no channel here: it is unique in a table."""
+    """Yield every Master_id in the tables, even of rows that belong to no channel of this instance: a Master_id is
+    unique in its table.
+    """
     for key, place in options.targets().items():
         for record in _RECORDS:
             if options.uses_table(key, record):
@@ -135,8 +143,8 @@ def ids_in_tables(options: ChannelOptions, engine_of: EngineOf) -> Iterator[int]
 
 
 def channels_of_folder(datadir: Path) -> list[str]:
-    """Those that are known while no table can be asked: with an info file, or with threads that ran here, whose names
-    are in lower case then; sorted.
+    """Return the sorted names of the channels that are known without reading a table: channels with an info file, and
+    channels whose threads have run here. The names of the latter are in lower case.
     """
     found = {encode_channel_name(name): name for name in _channels_in_files(datadir)}
     for path in (datadir / "run").glob("*/*.status.json"):
@@ -148,7 +156,7 @@ def channels_of_folder(datadir: Path) -> list[str]:
 
 
 def _kinds_in_use(config: Config, record: Record[Any]) -> set[RepositoryKind]:
-    """The options' kind, and those that `switch-repo` stored for single channels."""
+    """Return the kind that the options name, and the kinds that `switch-repo` stored for single channels."""
     path = config.datadir / INSTANCE_FILE
     sections = read_file(path).get("channel", {}) if path.exists() else {}
     stored = {str(section.get(record.option, "")).upper() for section in sections.values()}
@@ -156,7 +164,9 @@ def _kinds_in_use(config: Config, record: Record[Any]) -> set[RepositoryKind]:
 
 
 def _channels_in_files(datadir: Path) -> Iterator[str]:
-    """From the channel line, which keeps upper case; else from the file's name. A damaged file still has its name."""
+    """Yield the channel of each info file. The name comes from the channel line, which keeps upper case. If the file is
+    damaged, the name comes from the file name.
+    """
     for path in sorted(datadir.glob("master*.info")):
         suffix = path.stem.removeprefix("master")
         if suffix and not suffix.startswith("-"):

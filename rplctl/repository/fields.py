@@ -1,4 +1,4 @@
-"""The fields of both records in the order they are stored, and how each is written in a line and in a column.
+"""The fields of both records in the order in which they are stored, and their notation in a line and in a column.
 
 Invariant: FILE and TABLE hold the same values; only the notation differs (WL#2775 `Rpl_info_fields`: a cursor that sets
 and gets fields strictly in order). The order is MySQL 8.0.30's line order, which is also its column order.
@@ -30,11 +30,13 @@ _SECONDS = re.compile(r"[0-9]{1,10}(\.[0-9]{1,9})?")
 
 
 class FieldError(ValueError):
-    """A stored value that cannot be; the repository turns it into error 1201 or 1872 with the place."""
+    """A stored value is invalid. The repository turns this error into 1201 or 1872 and adds the location."""
 
 
 class Notation(ABC):
-    """How one kind of value stands in a line and in a column, which holds the same text unless it says otherwise."""
+    """The notation of one kind of value in a line and in a column. The column holds the same text as the line unless
+    the subclass overrides it.
+    """
 
     @abstractmethod
     def to_line(self, value: Any) -> str: ...
@@ -50,7 +52,9 @@ class Notation(ABC):
 
 
 class Text(Notation):
-    """Free text. A newline would shift every later line: the server's grammar refuses it, and so do we."""
+    """Free text without newlines. A newline would shift every later line, so the server's grammar and rplctl
+    refuse it.
+    """
 
     def to_line(self, value: str) -> str:
         if "\n" in value or "\x00" in value:
@@ -62,7 +66,9 @@ class Text(Notation):
 
 
 class NullableText(Text):
-    """`None` is an empty line; a file cannot tell it from '' (file.py keeps '' in the key section)."""
+    """Text or NULL. An empty line is NULL: a file cannot distinguish NULL from '', so lines.py stores '' in the key
+    section.
+    """
 
     def to_line(self, value: str | None) -> str:
         return "" if value is None else super().to_line(value)
@@ -78,7 +84,7 @@ class NullableText(Text):
 
 
 class GtidText(Text):
-    """A GTID set: the server prints a newline after each comma; a line has no room for it."""
+    """A GTID set without newlines. The server prints a newline after each comma, but a line cannot hold a newline."""
 
     def to_line(self, value: str) -> str:
         return super().to_line(value.replace("\n", ""))
@@ -148,7 +154,7 @@ class Seconds(Notation):
 
 
 class Ids(Notation):
-    """Server or domain ids: `2 1 3`; the empty list is `0`."""
+    """Server ids or domain ids after their count, such as `2 1 3`. The empty list is `0`."""
 
     def to_line(self, value: tuple[int, ...]) -> str:
         ids = sorted(set(value))
@@ -162,7 +168,7 @@ class Ids(Notation):
 
 
 class SourceLog(Text):
-    """A binary log's base name; a folder in it is refused (it would be sent to the source)."""
+    """The base name of a binary log. A path is refused, because the name would be sent to the source."""
 
     def from_line(self, line: str) -> str:
         if line and not is_log_name(line):
@@ -171,7 +177,9 @@ class SourceLog(Text):
 
 
 class RelayLog(Text):
-    """`./relay-bin.000002`: the record keeps the base name; a server's absolute path is cut to it."""
+    """A relay log, such as `./relay-bin.000002` in a line. The record holds the base name, also if a server wrote an
+    absolute path.
+    """
 
     def to_line(self, value: str) -> str:
         return f"./{super().to_line(value)}" if value else ""
@@ -205,7 +213,7 @@ class Choice(Notation):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field: its column in the table, its attribute in the record, its notation."""
+    """One field: its column in the table, its attribute in the record, and its notation."""
 
     column: str
     notation: Notation
@@ -216,7 +224,7 @@ class Field:
 
     @property
     def key(self) -> str:
-        """Its name in the `key=value` section of our files."""
+        """The field's name in the `key=value` section of rplctl's files."""
         return f"rplctl_{self.name}"
 
 
@@ -232,14 +240,16 @@ _POSITION = Number(0, MAX_POSITION)
 
 
 def _fields(record: type[MasterInfo | RelayLogInfo], first: str, last: str, **special: Notation) -> tuple[Field, ...]:
-    """The record's from one to another, in its order; `special`: what the type of an attribute does not say."""
+    """Return the record's fields from `first` to `last` in the order of its attributes. `special`: the notation of
+    attributes for which the type does not decide it.
+    """
     known = {field.name: special.get(field.name) or _BY_TYPE.get(str(field.type)) for field in fields(record)}
     names = list(known)
     chosen = names[names.index(first) : names.index(last) + 1]
     return tuple(Field(name.capitalize(), notation) for name in chosen if (notation := known[name]))
 
 
-# master.info lines 2 to 33 (line 1 is their count, itself included)
+# lines 2 to 33 of master.info (line 1 is the count of lines, which includes line 1)
 MASTER_INFO_LINES = _fields(
     MasterInfo,
     "master_log_name",
@@ -250,12 +260,12 @@ MASTER_INFO_LINES = _fields(
     retry_count=_POSITION,
     master_zstd_compression_level=Number(0, 22),
 )
-# MariaDB's key section, keys spelt as MariaDB spells them
+# the key section of MariaDB, with MariaDB's names of the keys
 MARIADB_KEYS = _fields(MasterInfo, "using_gtid", "ignore_domain_ids", using_gtid=Number(0, 2))
 MASTER_INFO_KEYS = _fields(
     MasterInfo, "master_id", "flushed_relay_log_pos", flushed_relay_log_name=RelayLog(), flushed_relay_log_pos=_POSITION
 )
-# relay-log.info lines 2 to 15 (line 1 is their count, itself not included)
+# lines 2 to 15 of relay-log.info (line 1 is the count of the lines after it)
 RELAY_LOG_INFO_LINES = _fields(
     RelayLogInfo,
     "relay_log_name",

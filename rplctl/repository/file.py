@@ -1,11 +1,12 @@
 """FILE: master.info and relay-log.info, in the layout of lines.py.
 
-Invariant: a reader sees one flushed record, whole: every flush replaces the file (temporary file, rename). A flush that
-is forced or due is durable when it returns; one in between reaches the OS only and may be lost in a power cut, never in
-a crash of the process (WL#2775 REQ-3: "we optimistically write to the OS' cache"). Some file systems then show a file
-without its data, empty or zeroed: `.relay-log.info.synced`, a link to the last durable record, is read instead.
-Mode 0600; a file that others may read and that holds a password is refused (design D14). Nothing here loads SQLAlchemy
-(D16).
+Invariant: a reader sees one complete record, because every flush replaces the file (temporary file, rename). A flush
+that is forced or due is durable when it returns. Any other flush reaches the cache of the operating system only: a
+power cut may lose it, a crash of the process does not (WL#2775 REQ-3: "we optimistically write to the OS' cache").
+After a power cut, some file systems show an empty or zeroed file. In that case `.relay-log.info.synced`, a link to the
+last durable record, is read instead.
+Files have mode 0600. A file that holds a password and that others may read is refused (design D14). This module does
+not load SQLAlchemy (D16).
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from rplctl.repository.fields import FieldError
 from rplctl.repository.lines import END_MARKER
 from rplctl.repository.record import Record
 
-_BLOCK = 4096  # of every file system there is, or a multiple
+_BLOCK = 4096  # bytes; the block size of a file system is 4096 or divides it
 
 
 def _has_lost_data(data: bytes) -> bool:
-    """True if the file looks like one whose blocks were lost in a power cut. Such a file is empty, has zeros, or ends
-    at a block. If the system wrote it twice, it may end within a line, which no editor leaves.
+    """True if the file looks as if a power cut lost some of its blocks. Such a file is empty, has zeros, or ends at a
+    block. If the system wrote it twice, it may end within a line, as no editor leaves it.
     """
     is_cut = len(data) % _BLOCK == 0 or not data.endswith(b"\n")
     return not data or b"\0" in data or (is_cut and END_MARKER.encode() not in data)
@@ -38,13 +39,15 @@ def _has_lost_data(data: bytes) -> bool:
 
 @cache
 def _begin_of_ours(record: Record[Any]) -> tuple[int, bytes]:
-    """Where our section begins in a file that we wrote: number of its first line, from 0, and the name there."""
+    """Return where rplctl's section begins in a file that rplctl wrote: the number of its first line, from 0, and the
+    key there.
+    """
     lines = record.format(record.empty("")).splitlines()
     return next((number, line.partition(b"=")[0]) for number, line in enumerate(lines) if b"=" in line)
 
 
 class FileRepository(Generic[Info]):
-    """One record in one file."""
+    """A repository that stores one record in one file."""
 
     kind = RepositoryKind.FILE
 
@@ -58,7 +61,7 @@ class FileRepository(Generic[Info]):
 
     @property
     def synced_path(self) -> Path:
-        """The last durable record; counts only while `path` has lost its data."""
+        """A link to the last durable record. It is read only if `path` has lost its data."""
         return self.path.with_name(f".{self.path.name}.synced")
 
     @property
@@ -66,7 +69,9 @@ class FileRepository(Generic[Info]):
         return str(self.path)
 
     def exists(self) -> bool:
-        """A file with data: not missing, not empty, not cleared by RESET. Raises 1201/1872 when it is damaged."""
+        """True if the file exists, is not empty and was not cleared by RESET. Raises RplError 1201/1872 if the file is
+        damaged.
+        """
         info = self.stored()
         return info is not None and self._record.has_data(info)
 
@@ -77,18 +82,20 @@ class FileRepository(Generic[Info]):
         return info
 
     def stored(self) -> Info | None:
-        """The record, cleared or not; None when there is no file or an empty one."""
+        """Return the record, even a cleared one, or None if the file is missing or empty."""
         return self.parsed(self.load())
 
     def load(self) -> bytes | None:
-        """The file's bytes as they count; None when there is no file."""
+        """Return the bytes of the valid file: `synced_path` if `path` has lost its data. Return None if there is no
+        file.
+        """
         data = self._load(self.path)
         if data is not None and _has_lost_data(data):
             data = self._load(self.synced_path) or data
         return data
 
     def parsed(self, data: bytes | None) -> Info | None:
-        """The record that `load` gave, once all that is refused has been looked for."""
+        """Return the record in the bytes that `load` returned. Raises RplError if the file cannot be used."""
         if not data:
             return None
         try:
@@ -101,19 +108,20 @@ class FileRepository(Generic[Info]):
             raise self._record.damaged(self._channel.name, why, "rplctl import-info")
         if getattr(info, "user_password", "") and is_readable_by_others(self.path):
             why = f"{self.where} holds a password and others may read it"
-            raise ConfigError(why, channel=self._channel.name, hint=f"chmod 600 {self.path}")
+            hint = f"To protect the password, run: chmod 600 {self.path}"
+            raise ConfigError(why, channel=self._channel.name, hint=hint)
         is_named = info.channel_name == self._channel.name
         return info if is_named else replace(info, channel_name=self._channel.name)
 
     def flush(self, info: Info, *, force: bool, events: int = 1) -> None:
-        """Write always; make it durable when forced or when `sync_…` events have gone by."""
+        """Write the file. The write is durable if it is forced or if `sync_…` events have passed."""
         self._events_since_sync += events
         due = force or 0 < self._sync_period <= self._events_since_sync
         try:
             data = self._record.format(replace(info, channel_name=self._channel.name))
         except FieldError as error:
             raise self._record.damaged(self._channel.name, str(error)) from None
-        with file_errors(self._channel.name):  # the old record is still whole: replace_file removes what it began
+        with file_errors(self._channel.name):  # after an error replace_file removes the new file: the old one is intact
             private_folder(self.path.parent)
             replace_file(self.path, data, durable=due, guard=self.guard, keep=self.synced_path)
         if due:
@@ -128,7 +136,9 @@ class FileRepository(Generic[Info]):
         return False
 
     def _load(self, path: Path) -> bytes | None:
-        """The file's bytes, None when there is none. A pipe or device in its place is refused, not waited for."""
+        """Return the bytes of the file, or None if there is no file. A pipe or device at that path is refused, because
+        a read could block.
+        """
         try:
             return read_plain(path)
         except FileNotFoundError:
@@ -142,16 +152,16 @@ class FileRepository(Generic[Info]):
             ) from None
 
     def _refuse_cut_off(self, data: bytes) -> None:
-        """Refuse a file of ours that was cut off. Our file has our section directly after the counted lines, up to its
-        marker. A server's file has no such section, and is not put in the place of ours.
+        """Raise FieldError if a file of rplctl was cut off. In such a file, rplctl's section begins directly after the
+        counted lines and ends at the marker. A server's file has no such section, and may not replace rplctl's file.
         """
         if not self.synced_path.exists():
             return
         number, first = _begin_of_ours(self._record)
         lines = data.splitlines()
         if END_MARKER.encode() not in lines or not b"".join(lines[number : number + 1]).startswith(first + b"="):
-            why = "(a server's file goes in by import-info)"
-            raise FieldError(f"lines are missing, or more than there were, before {END_MARKER} {why}")
+            why = "import-info reads the files of a server"
+            raise FieldError(f"lines before {END_MARKER} are missing or were added; {why}")
 
     def _repair_hint(self) -> str:
         channel = f" --channel {self._channel.name}" if self._channel.name else ""

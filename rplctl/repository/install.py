@@ -1,6 +1,6 @@
 """Create the repository tables: `CREATE TABLE IF NOT EXISTS` through the alembic migrations (WL#2775 REQ-1).
 
-Invariant: running it again changes nothing and destroys no row; two processes at once end with one set of tables.
+Invariant: a second run changes nothing and deletes no row. Two processes at the same time create one set of tables.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ _ENGINE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 
 
 def create_tables(engine: Engine, rep_engine: str = "") -> None:
-    """Bring both tables to the newest definition. `rep_engine`: MySQL's ENGINE name, or UNLOGGED on PostgreSQL.
+    """Upgrade both tables to the newest definition, or create them. `rep_engine`: MySQL's ENGINE name, or UNLOGGED on
+    PostgreSQL.
 
-    An older layout is upgraded in place, also one that was made by hand from the worklog or copied from a MySQL server.
-    Raises ConfigError for an engine name that is none, TargetError when the database refuses, RplError when a newer
-    rplctl made the tables.
+    An older layout is upgraded in place, including tables that were created by hand from the worklog or copied from a
+    MySQL server. Raises ConfigError if the engine name is invalid, TargetError if the database reports an error,
+    RplError if a newer rplctl created the tables.
     """
     if rep_engine and not _ENGINE_NAME.fullmatch(rep_engine):
         raise ConfigError(f"'{rep_engine}' is not the name of a storage engine", hint="rplctl init --rep-engine InnoDB")
@@ -37,21 +38,21 @@ def create_tables(engine: Engine, rep_engine: str = "") -> None:
         version = _stored_version(engine)
         if version is not None and version not in VERSIONS:
             raise RplError(
-                f"the repository tables are of version {version}, this rplctl knows up to {SCHEMA_VERSION}",
-                hint="install the rplctl that made them",
+                f"the repository tables have version {version}, this rplctl supports versions up to {SCHEMA_VERSION}",
+                hint="install the rplctl version that created the tables",
             )
         inspector, schema = inspect(engine), dialect_of(engine.dialect.name).own_schema
         is_whole = version != SCHEMA_VERSION or all(inspector.has_table(name, schema=schema) for name in NAMES)
         if version != SCHEMA_VERSION or not is_whole:
             with engine.connect() as connection, connection.begin():
                 dialect_of(connection.dialect.name).lock_installation(connection)
-                if not is_whole:  # dropped by hand: what is there stays as it is, from the first version on
+                if not is_whole:  # a table was dropped by hand: all migrations run again and keep the existing tables
                     ask(connection, written("DELETE FROM {}", dialect_of(engine.dialect.name).own_name(VERSION_TABLE)))
                 _upgrade(connection, rep_engine)
 
 
 def upgrade_if_old(engine: Engine) -> None:
-    """Upgrade tables of an older layout to the newest, as every start does first; create nothing."""
+    """Upgrade existing tables of an older layout to the newest one, as every start does first. Create no table."""
     schema = dialect_of(engine.dialect.name).own_schema
     with mapped_errors(qualified_name(engine.dialect.name, VERSION_TABLE), None):
         if _stored_version(engine) == SCHEMA_VERSION:
@@ -63,7 +64,7 @@ def upgrade_if_old(engine: Engine) -> None:
 
 
 def is_newer(engine: Engine) -> str:
-    """The version of the tables when a newer rplctl made them; '' for those that this one knows, and for none."""
+    """Return the version of the tables if a newer rplctl created them, else ''."""
     version = _stored_version(engine)
     return "" if version is None or version in VERSIONS else version
 
@@ -91,7 +92,7 @@ def _upgrade(connection: Connection, rep_engine: str) -> None:
 
 
 def migrations_folder() -> Path:
-    """`migrations/` of a source tree, or the copy inside an installed package."""
+    """Return `migrations/` of a source tree, or the copy inside an installed package. Raises RplError."""
     package = Path(__file__).resolve().parents[1]
     for folder in (package / "_migrations", package.parent / "migrations"):
         if (folder / "env.py").is_file():

@@ -1,14 +1,14 @@
-"""Which layout a repository table has, and taking it to another one without a moment in which its rows are nowhere.
+"""The layouts of the repository tables, and the change to another layout without a moment in which the rows are lost.
 
     wl2775     the worklog's: Master_id, Lines, User, Ssl …, 32-bit positions
     mysql      the shipped server's (8.0.32): Channel_name, Number_of_lines, Enabled_ssl …
     rplctl     that and our columns: Using_gtid … Master_id (UNIQUE), Gtid_executed
 
-Their columns are in the revision that brought them (migrations/versions), as literal as the servers' own scripts, and
-never change there; but Heartbeat is DOUBLE (FLOAT cannot hold 4294967.123), and a type that a database has not is the
-nearest one that holds all (`ColumnTypes`).
-Invariant: a rebuild that is killed anywhere is done again, or is done already. SQLite and PostgreSQL do it in the
-caller's transaction; MySQL and MariaDB, whose DDL commits, fill a new table and exchange the two in one RENAME.
+The revision that introduced a layout (migrations/versions) lists its columns, in the words of the servers' own scripts.
+These lists never change. There are two differences: Heartbeat is DOUBLE, because FLOAT cannot hold 4294967.123, and
+instead of a type that a database lacks there is the nearest type that holds all values (`ColumnTypes`).
+Invariant: after a kill at any point, the rebuild is either complete or done again. SQLite and PostgreSQL rebuild in the
+caller's transaction. MySQL and MariaDB, whose DDL commits, fill a new table and exchange both tables in one RENAME.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ Row = dict[str, Any]
 
 
 class ColumnTypes:
-    """MySQL's own types, for a table of the engine `rep_engine`; elsewhere the nearest (target/own_types.py)."""
+    """The column types of the target's database: MySQL's own types for a table of the engine `rep_engine`, elsewhere
+    the nearest types (target/own_types.py).
+    """
 
     def __init__(self, dialect: str, rep_engine: str = "") -> None:
         self._dialect = dialect_of(dialect)
@@ -46,7 +48,7 @@ class ColumnTypes:
         self.name, self.choice = types.name, types.choice
 
     def column(self, name: str, type_: Any, default: str | None = None, *, null: bool = True, **key: Any) -> Any:
-        """`default` is 0 or a word in quotes; `key`: primary_key or unique."""
+        """Return the column. `default`: 0 or a word in quotes; `key`: primary_key or unique."""
         sql = self._types.off if default == "0" else standard_literal((default or "").strip("'"))
         stored = self._dialect.stored_name(name)
         return sa.Column(
@@ -55,7 +57,9 @@ class ColumnTypes:
 
 
 def layout_of(connection: Connection, name: str) -> str | None:
-    """The layout by its columns; None when there is no such table. A damaged table counts as the nearest."""
+    """Return the table's layout, detected from its columns, or None if there is no such table. A damaged table counts
+    as the nearest layout.
+    """
     dialect = connection.dialect.name
     inspector = inspect(connection)
     if not inspector.has_table(name, schema=dialect_of(dialect).own_schema):
@@ -67,14 +71,15 @@ def layout_of(connection: Connection, name: str) -> str | None:
 
 
 def read_rows(connection: Connection, name: str) -> list[Row]:
-    """Every row, names in lower case."""
+    """Return every row of the table, with column names in lower case."""
     found = ask(connection, written("SELECT * FROM {}", own_name(connection, name)))
     return [{key.lower(): value for key, value in row.items()} for row in found.mappings()]
 
 
 def create(connection: Connection, name: str, columns: Columns, rep_engine: str) -> Table:
-    """CREATE TABLE with the server's comment, in that engine; everybody may read all but the password, where the target
-    can say so. A right does not follow RENAME TABLE.
+    """Create the table with the server's comment and in the given engine. If the target supports column privileges,
+    everyone may read all columns except the password. RENAME TABLE does not move privileges, so `take_to` grants them
+    again.
     """
     dialect = dialect_of(connection.dialect.name)
     options: dict[str, Any] = {"comment": COMMENTS[name.partition("__")[0]]}
@@ -87,8 +92,8 @@ def create(connection: Connection, name: str, columns: Columns, rep_engine: str)
 
 
 def statements_for_readers(connection: Connection) -> list[str]:
-    """Return the statements that an administrator executes so that any user can read the tables (REQ-1). The list is
-    empty if nothing is left to do.
+    """Return the statements with which an administrator lets any user read the tables (REQ-1). The list is empty if
+    everyone can already read them.
     """
     dialect = dialect_of(connection.dialect.name)
     found = {name: inspect(connection).get_columns(name, dialect.own_schema) for name in NAMES}
@@ -107,8 +112,10 @@ def take_to(
     convert: Callable[[Row], Row],
     rep_engine: str,
 ) -> None:
-    """Make the table anew with these columns and its converted rows; its engine stays unless another is given."""
-    drop_next_event_view(connection)  # it would hold the table where DROP looks at dependents
+    """Rebuild the table with the columns of another layout and its converted rows. The engine is unchanged unless
+    `rep_engine` names another one.
+    """
+    drop_next_event_view(connection)  # PostgreSQL does not drop a table that a view depends on
     dialect = dialect_of(connection.dialect.name)
     rep_engine = rep_engine or dialect.engine_of(connection, name)
     columns = columns_of(connection.dialect.name, rep_engine)[name]
@@ -126,7 +133,7 @@ def take_to(
 
 
 def sweep(connection: Connection, name: str) -> None:
-    """Remove the table that a killed rebuild left; neither of the two tables was ever the only one."""
+    """Drop the tables that a killed rebuild left. Neither of them was ever the only copy of the rows."""
     if dialect_of(connection.dialect.name).ddl_commits:
         for suffix in (_NEW, _OLD):
             ask(connection, written("DROP TABLE IF EXISTS {}", own_name(connection, name + suffix)))

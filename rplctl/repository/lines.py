@@ -10,15 +10,15 @@
     last     END_MARKER                           then    END_MARKER
                                                   last    prepared: … (PREPARED), in two-phase commit only
 
-`prepared: pos456 Xid<xid> relay=./relay-bin.000001 source=binlog.000003:12456 gtid=…` (WL#3970) stands behind the
-marker, where no server looks; blanks and other odd characters in names are percent-encoded.
+The line `prepared: pos456 Xid<xid> relay=./relay-bin.000001 source=binlog.000003:12456 gtid=…` (WL#3970) follows the
+marker, where no server reads it. Blanks and other special characters in names are percent-encoded.
 
-Read besides: MySQL before 4.1.1 (7 and 4 lines without a count), 5.6 (23, 7), 5.7 (25, 7 although it writes a ninth
-line), 8.0.x (26 to 33), MariaDB 10.0 to 12 (22 fixed lines, blank lines, keys in any order). Servers rewrite these
-files from the start and never truncate them: what follows the counted lines is another file's tail unless it begins as
-the section written here; then it must go on as that, up to END_MARKER. What was cut off is an error, not a default: a
-lost using_gtid or GTID set would be another position. Line 23 tells the vendors apart: MySQL writes 0 or 1, MariaDB
-nothing.
+These formats of other servers are read, too: MySQL before 4.1.1 (7 and 4 lines without a count), 5.6 (23, 7), 5.7 (25,
+7 although it writes a ninth line), 8.0.x (26 to 33), MariaDB 10.0 to 12 (22 fixed lines, blank lines, keys in any
+order). Servers rewrite these files from the start and never truncate them, so the lines after the counted ones may be
+the tail of an older file. Lines that begin like the section of rplctl must be that section up to END_MARKER. A section
+that is cut off is an error: with a default for a lost using_gtid or GTID set, the position would be another one. Line
+23 distinguishes the vendors: MySQL writes 0 or 1, MariaDB an empty line.
 """
 
 from __future__ import annotations
@@ -65,7 +65,9 @@ _MARIADB_12_KEYS = {
 
 
 def format_master_info(info: MasterInfo) -> bytes:
-    """MySQL 8's 33 lines, MariaDB's keys, ours. Raises FieldError for a value that no line can hold."""
+    """Return the bytes of master.info: the 33 lines of MySQL 8, then MariaDB's keys and rplctl's keys. Raises
+    FieldError if a line cannot hold a value.
+    """
     lines = [str(len(MASTER_INFO_LINES) + 1), *_value_lines(info, MASTER_INFO_LINES)]
     lines += [f"{f.name}={f.notation.to_line(getattr(info, f.name))}" for f in MARIADB_KEYS]
     lines += _key_lines(info, MASTER_INFO_KEYS, MASTER_INFO_LINES)
@@ -73,7 +75,7 @@ def format_master_info(info: MasterInfo) -> bytes:
 
 
 def format_relay_log_info(info: RelayLogInfo) -> bytes:
-    """MySQL 8's 14 lines behind their count, then our keys."""
+    """Return the bytes of relay-log.info: the count, the 14 lines of MySQL 8, then rplctl's keys."""
     lines = [str(len(RELAY_LOG_INFO_LINES)), *_value_lines(info, RELAY_LOG_INFO_LINES)]
     lines += _key_lines(info, RELAY_LOG_INFO_KEYS, RELAY_LOG_INFO_LINES)
     if info.left_at:
@@ -82,7 +84,7 @@ def format_relay_log_info(info: RelayLogInfo) -> bytes:
 
 
 def parse_master_info(data: bytes) -> MasterInfo:
-    """Any server's or our master.info. Raises FieldError naming the line."""
+    """Parse a master.info of any server or of rplctl. Raises FieldError that names the line."""
     lines = _split(data)
     count = _count(lines, _FIRST_COUNTED_MASTER_INFO)
     if count is None:
@@ -101,7 +103,7 @@ def parse_master_info(data: bytes) -> MasterInfo:
 
 
 def parse_relay_log_info(data: bytes) -> RelayLogInfo:
-    """Any server's or our relay-log.info. Raises FieldError naming the line."""
+    """Parse a relay-log.info of any server or of rplctl. Raises FieldError that names the line."""
     lines = _split(data)
     count = _count(lines, _FIRST_COUNTED_RELAY_LOG_INFO)
     if count is None:
@@ -128,7 +130,9 @@ def _prepared_line(prepared: PreparedPosition) -> bytes:
 
 
 def _read_prepared(lines: list[str]) -> PreparedPosition | None:
-    """The line right behind END_MARKER, the file's last. Raises FieldError: half a decision must not pass for none."""
+    """Return the prepared position in the last line, directly after END_MARKER, or None. Raises FieldError for an
+    incomplete line, because it must not count as no decision.
+    """
     begun = [number for number, line in enumerate(lines, 1) if line.startswith("prepared:")]
     if not begun:
         return None
@@ -144,7 +148,7 @@ def _read_prepared(lines: list[str]) -> PreparedPosition | None:
             )
     except UsageError:
         pass
-    raise FieldError(f"line {begun[0]} (prepared): '{lines[begun[0] - 1][:80]}' is no prepared position there")
+    raise FieldError(f"line {begun[0]} (prepared): '{lines[begun[0] - 1][:80]}' is not a prepared position")
 
 
 def _value_lines(info: object, fields: Sequence[Field]) -> list[str]:
@@ -152,7 +156,7 @@ def _value_lines(info: object, fields: Sequence[Field]) -> list[str]:
 
 
 def _key_lines(info: object, keys: Sequence[Field], lines: Sequence[Field]) -> list[str]:
-    """Our keys; besides, a key for each nullable field that is '' and not NULL, which its line cannot say."""
+    """Return rplctl's keys, and a key for each nullable field that is '': a line cannot distinguish '' from NULL."""
     section = [f"{field.key}={field.notation.to_line(getattr(info, field.name))}" for field in keys]
     empty = [field for field in lines if isinstance(field.notation, NullableText) and getattr(info, field.name) == ""]
     return section + [f"{field.key}=" for field in empty]
@@ -163,7 +167,7 @@ def _join(lines: list[str]) -> bytes:
 
 
 def _split(data: bytes) -> list[str]:
-    """Lines without their newline. Raises FieldError when it is no UTF-8 text, or ends inside a line."""
+    """Return the lines without their newlines. Raises FieldError if the bytes are not UTF-8 or end inside a line."""
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
@@ -172,12 +176,14 @@ def _split(data: bytes) -> list[str]:
         raise FieldError(f"line {text.count(chr(10), 0, text.index(chr(0))) + 1} holds a NUL")
     *lines, rest = text.split("\n")
     if rest and rest != END_MARKER:
-        raise FieldError(f"it ends inside line {len(lines) + 1}")
+        raise FieldError(f"the file ends inside line {len(lines) + 1}")
     return [*lines, rest] if rest else lines
 
 
 def _count(lines: list[str], smallest: int) -> int | None:
-    """The count in line 1; None for the old form, whose first line is a log name and which has no END_MARKER."""
+    """Return the count in line 1, or None for the old format. Line 1 of the old format is a log name, and the file has
+    no END_MARKER.
+    """
     if not lines:
         raise FieldError("the file is empty")
     first = lines[0].strip()
@@ -190,7 +196,7 @@ def _count(lines: list[str], smallest: int) -> int | None:
 
 def _expect_lines(lines: list[str], wanted: int) -> None:
     if len(lines) < wanted:
-        raise FieldError(f"it ends after line {len(lines)}, the first line promises {wanted}")
+        raise FieldError(f"the file ends after line {len(lines)}, but the first line announces {wanted} lines")
 
 
 def _read_lines(lines: list[str], fields: Sequence[Field], *, first_line: int) -> dict[str, Any]:
@@ -205,15 +211,15 @@ def _read_lines(lines: list[str], fields: Sequence[Field], *, first_line: int) -
 
 
 def _read_section(lines: list[str], keys: Sequence[Field], fields: Sequence[Field]) -> dict[str, Any]:
-    """The section we write right behind the counted lines; anything else there is a stale tail and says nothing.
-    Raises FieldError for a section that is begun and not whole.
+    """Return the values of rplctl's section directly after the counted lines, or {} if other lines follow: they are the
+    tail of an older file. Raises FieldError if the section begins but is incomplete.
     """
     written = [field.name if field in MARIADB_KEYS else field.key for field in keys]
     found = [line.partition("=")[0] for line in lines[: len(keys)]]
     if found[:1] != written[:1]:
         return {}
     if END_MARKER not in lines or found != written:
-        raise FieldError(f"the lines from {written[0]}= on are not whole up to {END_MARKER}")
+        raise FieldError(f"the section from {written[0]}= to {END_MARKER} is incomplete")
     values = {}
     for key, field, line in zip(written, keys, lines, strict=False):
         values[field.name] = _value(key, field, line.partition("=")[2])
@@ -223,7 +229,9 @@ def _read_section(lines: list[str], keys: Sequence[Field], fields: Sequence[Fiel
 
 
 def _apply_mariadb_keys(values: dict[str, Any], lines: list[str]) -> dict[str, Any]:
-    """`key[=value]` lines up to END_MARKER: the first of a key counts, unknown ones and blank lines are passed over."""
+    """Return the values with those of the `key[=value]` lines up to END_MARKER. The first line of a key counts; unknown
+    keys and blank lines are ignored.
+    """
     known = {field.name: field for field in MARIADB_KEYS} | _MARIADB_12_KEYS
     seen: set[str] = set()
     for line in lines:

@@ -1,10 +1,10 @@
 """`rplctl_next_event`: the next event to execute, one row per channel, readable by SQL on the target (WL#4621).
 
-The worklog's information schema. A view over what is committed with the rows: the commit marker where there is one,
-else `slave_relay_log_info`; so it is exact at every moment that a reader of the rows can see. With commit_mode=xa and a
-FILE the position is in that file, and the view has no row for the channel.
-Invariant: the view stands in no table's way. It is dropped before a table under it is made anew, made again afterwards,
-and an account that may not create views goes without it.
+It is the information schema of the worklog. The view reads the positions that are committed with the rows: the commit
+marker if the channel has one, else `slave_relay_log_info`. So it is exact for every state of the rows that a reader can
+see. With commit_mode=xa and a FILE the position is in that file, and the view has no row for the channel.
+Invariant: the view never blocks a change of a table. It is dropped before one of its tables is rebuilt and created
+again afterwards. If the account may not create views, there is no view.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ log = logging.getLogger(__name__)
 
 
 def create_next_event_view(connection: Connection) -> None:
-    """Make the view of the tables that are there, unless it is as it should be. In the caller's transaction."""
+    """Create the view of the existing tables, in the caller's transaction, unless the view is already up to date."""
     if not (there := lacks_next_event_view(connection)):
         return
     try:
-        # where DDL commits there is nothing to undo, and no savepoint left
+        # if DDL commits, there is nothing to roll back, and the savepoint is gone
         with nullcontext() if dialect_of(connection.dialect.name).ddl_commits else connection.begin_nested():
             drop_next_event_view(connection)
             _create(connection, there)
@@ -41,7 +41,9 @@ def create_next_event_view(connection: Connection) -> None:
 
 
 def lacks_next_event_view(connection: Connection) -> list[str]:
-    """The tables that it is to be made of; [] where it is as it should be, or there is none of them."""
+    """Return the tables that a new view must read. The list is empty if the view is up to date or if none of the tables
+    exists.
+    """
     schema = dialect_of(connection.dialect.name).own_schema
     inspector = inspect(connection)
     there = []
@@ -82,26 +84,28 @@ def _create(connection: Connection, tables: list[str]) -> None:
     view = own_name(connection, VIEW)
     ask(connection, written("CREATE {}VIEW {} AS {}", dialect.view_security, view, joined(" UNION ALL ", parts)))
     dialect.let_everyone_read(connection, view)
-    if dialect.view_security and _MARKER in tables:  # who reads the view needs the right on both of its tables
+    if dialect.view_security and _MARKER in tables:  # a reader of the view needs the privilege on both of its tables
         dialect.let_everyone_read(connection, own_name(connection, _MARKER))
 
 
 def _column(connection: Connection, table: str, name: str) -> Sql:
-    """Return the column as the table spells it: one of our two kinds of tables in PostgreSQL has its names in lower
-    case.
+    """Return the column as the table spells it. On PostgreSQL slave_relay_log_info has column names in lower case, the
+    commit marker has not.
     """
     dialect = dialect_of(connection.dialect.name)
     return dialect.quoted(name) if table == _MARKER else word(dialect.stored_name(name))
 
 
 def _as_text(connection: Connection, column: Sql, number: int) -> Sql:
-    """The two tables differ in charset and collation on MySQL and MariaDB: names are compared bytewise."""
-    if COLUMNS[number] == "Relay_log_name":  # the table has it as the server writes it, ./name
+    """Return the column with a bytewise collation, because the charsets and collations of the two tables differ on
+    MySQL and MariaDB.
+    """
+    if COLUMNS[number] == "Relay_log_name":  # slave_relay_log_info holds ./name, as the server writes it
         column = written("CASE WHEN SUBSTR({}, 1, 2) = './' THEN SUBSTR({}, 3) ELSE {} END", column, column, column)
     is_number = COLUMNS[number].endswith("_pos")
     return column if is_number else dialect_of(connection.dialect.name).bytewise(column)
 
 
 def own_name(connection: Connection, name: str) -> Sql:
-    """A table of rplctl's own, as SQL has it there."""
+    """Return the qualified name of one of rplctl's internal tables, as SQL."""
     return dialect_of(connection.dialect.name).own_name(name)

@@ -1,7 +1,6 @@
-"""The differences between MasterInfo and RelayLogInfo for a repository: table, fields, error number, and the option
-that places it.
+"""The differences between MasterInfo and RelayLogInfo for a repository: table, fields, error number and options.
 
-One literal row each (WL#2775 `Rpl_info_factory` knows both; nothing else does).
+Each record is one literal object (in WL#2775 only `Rpl_info_factory` knows both).
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from rplctl.repository.lines import format_master_info, format_relay_log_info, p
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Record(Generic[Info]):
-    """One of the two kinds of record."""
+    """The description of one of the two kinds of record."""
 
     name: str  # as `switch-repo --repository` spells it
     table: str
@@ -43,7 +42,7 @@ class Record(Generic[Info]):
     number_of_lines: int
     empty: Callable[[str], Info]  # channel name → record without data
     path: Callable[[Channel], Path]
-    parse: Callable[[bytes], Info]  # a look at a channel asks several times: what is known is not taken apart again
+    parse: Callable[[bytes], Info]  # cached, because a command parses the same bytes several times
     format: Callable[[Info], bytes]
     has_data: Callable[[Info], bool]
 
@@ -58,7 +57,7 @@ class Record(Generic[Info]):
         return NotConfigured(text, errno=er.BAD_SLAVE, channel=channel, hint="rplctl change-master")
 
     def damaged(self, channel: str, why: str, hint: str = "") -> RplError:
-        """Error 1201 or 1872: the record is there and cannot be used."""
+        """Return error 1201 or 1872 for a record that exists but cannot be used."""
         text = f"{self.message} for channel '{channel}': {why}"
         return RplError(text, errno=self.errno, channel=channel, hint=hint)
 

@@ -1,4 +1,4 @@
-"""The shadow-page file: two-phase commit of a small record, in place, in a file of fixed size (WL#3970's appendix).
+"""The shadow-page file: two-phase commit of a small record in place, in a file of fixed size (appendix of WL#3970).
 
     offset          bytes
     0               8    XID, big-endian; 0 = nothing is prepared
@@ -6,20 +6,20 @@
     9               P    page 0
     9 + P           P    page 1
 
-    page: 0   8   sequence, big-endian: 1 more than the other page's when this one is the newer
-          8   8   XID it was prepared for; 0 = the first record
+    page: 0   8   sequence, big-endian: the newer page has the sequence of the other page + 1
+          8   8   XID for which the page was prepared; 0 = the first record
           16  4   n, length of the record
           20  4   CRC-32 of the page with these four bytes zero
           24  n   record; zeros up to P, a multiple of 512 (the worklog's 20 bytes hold no log name)
 
-The committed page is never written. Order, each step durable before the next begins:
-    prepare    the other page, fsync; XID, fsync: from here on the record is decided
-    commit     byte 8, fsync; then XID = 0, which needs none: a page older than the committed one counts for nothing
-    rollback   XID = 0, fsync
-Invariant: after a tear of any write at any byte, and with the last clearing lost or not, the file says the state before
-or after it. The header cannot be torn into another committed page (one byte). A half-written XID, or one that was to be
-cleared, is not that of the newer page, so nothing is prepared: no fsync had returned. Where the worklog cleared the XID
-in the same write as the pointer, a tear between the two would lose a commit.
+The committed page is never written. Each step is durable before the next step begins:
+    prepare    write the other page, fsync; write the XID, fsync: from now on the record is prepared
+    commit     write byte 8, fsync; write XID = 0 without fsync, because a page older than the committed one is ignored
+    rollback   write XID = 0, fsync
+Invariant: after a torn write at any byte, the file holds the state before or after the step, even if the last clearing
+of the XID is lost. A torn write cannot change the number of the committed page, which is one byte. A half-written or
+half-cleared XID differs from the XID of the newer page, so nothing is prepared; its fsync had not returned. The worklog
+clears the XID in the same write as the page number: there a torn write could lose a commit.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Page:
 
 
 class ShadowPageFile:
-    """One open file. Names of the operations are the worklog's (af_open, af_update, af_prepare, …)."""
+    """One open shadow-page file. The operations have the worklog's names (af_open, af_update, af_prepare, …)."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -61,7 +61,9 @@ class ShadowPageFile:
         self._pending = b""
 
     def create(self, record: bytes, room: int = 0) -> None:
-        """A file whose committed record is this one, in place of any other; `room`: bytes that a record may grow to."""
+        """Replace the file by one whose committed record is `record`. `room`: the size in bytes to which a record may
+        grow.
+        """
         size = -(-(max(2 * len(record), room) + _PAGE_HEAD.size) // PAGE_UNIT) * PAGE_UNIT
         self.close()
         replace_file(
@@ -70,7 +72,7 @@ class ShadowPageFile:
         self.open()
 
     def open(self) -> None:
-        """Read an existing file. Raises FileNotFoundError, RplError 1872 when no state can be told from it."""
+        """Read an existing file. Raises FileNotFoundError, or RplError 1872 if the file is damaged."""
         self.close()
         self._descriptor = open_plain(self.path, os.O_RDWR, follow=False)
         data = os.pread(self._descriptor, os.fstat(self._descriptor).st_size, 0)
@@ -88,14 +90,14 @@ class ShadowPageFile:
 
     @property
     def record(self) -> bytes:
-        """Return the record that is committed."""
+        """The record that is committed."""
         page = self._pages[self._committed]
         assert page is not None
         return page.record
 
     @property
     def prepared(self) -> Page | None:
-        """The decided record that is not committed yet."""
+        """The page of the record that is prepared but not committed, or None."""
         page, other = self._pages[self._committed], self._pages[1 - self._committed]
         assert page is not None
         if other is None or other.sequence != page.sequence + 1:
@@ -110,7 +112,9 @@ class ShadowPageFile:
         self._pending = record
 
     def prepare(self, xid: int) -> None:
-        """Make the pending record durable beside the committed one. Raises OSError; `rollback` then undoes it."""
+        """Make the pending record durable next to the committed one. After an OSError, `rollback` undoes the
+        prepare.
+        """
         page = self._pages[self._committed]
         assert page is not None and 0 < xid < 1 << 64 and self.fits(self._pending)
         new, number = Page(sequence=page.sequence + 1, xid=xid, record=self._pending), 1 - self._committed
@@ -123,7 +127,7 @@ class ShadowPageFile:
         self._sync()
 
     def commit(self) -> None:
-        """The prepared record becomes the committed one."""
+        """Make the prepared record the committed one."""
         assert self.prepared is not None
         self._write(bytes([1 - self._committed]), COMMITTED_OFFSET)
         self._sync()
@@ -131,7 +135,7 @@ class ShadowPageFile:
         self._clear_xid()
 
     def rollback(self) -> None:
-        """The prepared record is forgotten."""
+        """Discard the prepared record."""
         self._clear_xid()
         self._sync()
 
@@ -160,7 +164,7 @@ class ShadowPageFile:
         return RplError(
             f"{self.path} is damaged: {why}",
             errno=er.SLAVE_RLI_INIT_REPOSITORY,
-            hint=f"rm {self.path}: relay-log.info is gone by then",
+            hint=f"To remove the file (relay-log.info no longer exists), run: rm {self.path}",
         )
 
 
@@ -171,7 +175,7 @@ def _page_bytes(page: Page, size: int) -> bytes:
 
 
 def _read_page(data: bytes) -> Page | None:
-    """None when it was torn or never written."""
+    """Return the page, or None if it was torn or never written."""
     sequence, xid, length, checksum = _PAGE_HEAD.unpack_from(data)
     if not sequence or length > len(data) - _PAGE_HEAD.size:
         return None

@@ -1,9 +1,9 @@
-"""The records of many channels read at once, for who holds locks meanwhile (WL#9452): FILE or TABLE, each as it is.
+"""Read the records of many channels at once, FILE or TABLE, for a caller that holds locks meanwhile (WL#9452).
 
-What may take long comes at the beginning: connecting, a table's definition, the first use of a statement, every record
-once. `expire` ends that; the next `find` asks anew: one statement a table for all channels of a target, one read a
-file. What is byte for byte as it was is not taken apart again.
-Invariant: after `expire` a record is as old as the first `find` at most. For one thread.
+Slow steps come first: `open_records` connects, checks the definition of each table, uses each statement once and reads
+every record once. After `expire`, the next `find` reads again: one statement per table for all channels of a target,
+one read per file. A record whose bytes are unchanged is not parsed again.
+Invariant: after `expire`, no record is older than the first `find`. Only one thread may use these objects.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 def open_records(
     record: Record[Info], configs: Mapping[str, Config], reader: Callable[[Config], TableReader]
 ) -> RecordsAtOnce[Info]:
-    """`configs`: channel → its options, which say FILE or TABLE; `reader` gives the one of a channel's target and is
-    called at the first TABLE there. Raises what `find` does, TargetError.
+    """Open the records of the channels and read each record once. Raises TargetError, and the errors of `find`.
+
+    `configs`: channel → its options, which name FILE or TABLE. `reader` returns the reader for the target of such
+    options; it is called for channels that use a TABLE.
     """
     records = RecordsAtOnce(record, configs, reader)
     for name in configs:
@@ -35,7 +37,7 @@ def open_records(
 
 
 class RecordsAtOnce(Generic[Info]):
-    """Records of many channels, read together by `open_records`."""
+    """The records of many channels, which `open_records` reads together."""
 
     def __init__(
         self, record: Record[Info], configs: Mapping[str, Config], reader: Callable[[Config], TableReader]
@@ -62,7 +64,9 @@ class RecordsAtOnce(Generic[Info]):
             reader.end()
 
     def find(self, name: str) -> Info | None:
-        """None when there is no record, or no table. Raises what its repository's `read` raises besides."""
+        """Return the record of the channel, or None if there is no record or no table. Raises the other errors of its
+        repository's `read`.
+        """
         file = self._files.get(name)
         stored = file.load() if file else self._row(name)
         if name not in self._known or self._known[name][0] != stored:

@@ -1,8 +1,8 @@
 """FILE ↔ TABLE: the matrix of WL#2775 REQ-6, and the journalled change of a repository's kind (design D6).
 
-Invariant: at every instant the repository that the options name, or the one that the next command makes them name,
-holds the whole record; the last copy is never deleted. MySQL's own switch is not crash-safe; this one may be killed
-anywhere and ends, after the next command, in the old or the new state:
+Invariant: at every moment the complete record is in the repository that the options name, or in the one that the
+options name after the next command. The last copy is never deleted. MySQL's own switch is not crash-safe. If this
+switch is killed at any point, the next command brings it to the old or the new state:
 
     1 journal   `run/CHAN/switch-….json`, state `copying`: from, to, digest of the record        switch_after_journal
     2 write     the record into the new repository, durably                                      switch_after_write
@@ -10,8 +10,8 @@ anywhere and ends, after the next command, in the old or the new state:
     4 delete    the record in the old repository                                                 switch_after_delete
     5 forget    the journal
 
-A crash before 3 is undone (the copy is removed), one after it is carried on. Both present without a journal stays an
-error, with the server's text, and nothing is changed.
+After a crash before step 3, the switch is undone (the copy is removed). After a crash past step 3, the switch resumes.
+If both repositories hold a record and there is no journal, the error has the server's text, and nothing changes.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ if TYPE_CHECKING:
     _Place = FileRepository[Any] | TableRepository[Any]
 
 RECORDS: dict[str, Record[Any]] = {record.name: record for record in (MASTER_INFO, RELAY_LOG_INFO)}
-LOCK_PATIENCE_S = 30.0  # that a start waits for another command's switch
+LOCK_PATIENCE_S = 30.0  # how long a start waits for another command's switch
 FILE, TABLE = RepositoryKind.FILE, RepositoryKind.TABLE
 
 
 class Action(StrEnum):
-    """The action of REQ-6 for a cell of its matrix."""
+    """The action that REQ-6 assigns to a cell of its matrix."""
 
     READ = "read"
     FILL_IN = "fill in"
@@ -74,7 +74,7 @@ DECISION: dict[tuple[tuple[bool, bool], RepositoryKind], Action] = {
 
 @dataclass(frozen=True, slots=True)
 class SwitchPlan:
-    """One cell and what follows from it; `switch-repo --dry-run` prints it."""
+    """One cell of the matrix and the steps that follow from it. `switch-repo --dry-run` prints the plan."""
 
     repository: str  # master-info or relay-log-info
     channel: str
@@ -90,7 +90,7 @@ class SwitchPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Intent:
-    """The journal. It holds a digest, never the record: that may hold a password."""
+    """The journal of a switch. It holds a digest instead of the record, because a record may hold a password."""
 
     repository: str
     to: str
@@ -99,7 +99,7 @@ class _Intent:
     store: bool  # the options file is to name the new kind
 
 
-def plan_switch(  # noqa: PLR0913 - where to look, and for what
+def plan_switch(  # noqa: PLR0913 - the two repositories, the record and the wanted kind
     config: Config,
     channel: Channel,
     engine: Callable[[], Engine],
@@ -107,8 +107,9 @@ def plan_switch(  # noqa: PLR0913 - where to look, and for what
     wanted: RepositoryKind,
     to_come: RepositoryKind | None = None,
 ) -> SwitchPlan:
-    """Look at both places and find the cell; changes nothing. `repository`: a key of RECORDS; `to_come`: where an
-    unfinished change will have written the record.
+    """Read both repositories and return the plan for their cell of the matrix. This changes nothing.
+
+    `repository`: a key of RECORDS. `to_come`: the kind of the repository into which an unfinished switch will write.
     """
     record = RECORDS[repository]
     file, table = (open_repository(record, kind, config, channel, engine) for kind in (FILE, TABLE))
@@ -144,12 +145,13 @@ def position_of(info: Any) -> str:
 
 def keep_one(file: str, table: str) -> str:
     return (
-        f"keep the record whose position is that of the target's rows, usually the later one: mv {file} elsewhere, "
-        f"or DELETE the channel's row from {table}; from the other rows would be applied twice or left out"
+        "keep the record whose position matches the target's rows, usually the later one: "
+        f"mv {file} elsewhere, or DELETE the channel's row from {table}. "
+        "With the other record, transactions would be applied twice or skipped."
     )
 
 
-def carry_out(  # noqa: PLR0913 - what a switch needs
+def carry_out(  # noqa: PLR0913 - a switch needs all of them
     plan: SwitchPlan,
     config: Config,
     channel: Channel,
@@ -158,18 +160,21 @@ def carry_out(  # noqa: PLR0913 - what a switch needs
     store: bool = True,
     has_applied: Callable[[], bool] = lambda: False,
 ) -> Config:
-    """Do what the plan says; returns the options that name the new repository.
+    """Carry out the plan and return the options that name the new repository.
 
-    `store`: write the kind into rplctl.toml for this channel (`switch-repo`); a start whose options say so already does
-    not. `has_applied`: whether an applier has worked in the target, which a FILE has to know (`left_at`). Raises
-    UsageError 3081 while a thread of the channel runs, RepositoryConflict when both places hold data.
+    `store`: write the kind into rplctl.toml for this channel (`switch-repo`); a start does not need this, because its
+    options already name the kind. `has_applied`: returns whether an applier has worked in the target; a FILE records
+    this in `left_at`. Raises UsageError 3081 if a thread of the channel runs, RepositoryConflict if both repositories
+    hold data.
     """
     with hold_lock(channel, "switch", LOCK_PATIENCE_S):
         if {lock_holder(channel, role) for role in ("receiver", "applier")} - {None, os.getpid()}:
             raise must_stop(channel.name)
         if plan_switch(config, channel, engine, plan.repository, plan.wanted) != plan:
             raise RplError(
-                f"{plan.repository} changed since the switch was planned", channel=channel.name, hint="try again"
+                f"{plan.repository} changed since the switch was planned",
+                channel=channel.name,
+                hint="run the same command again",
             )
         if plan.action is Action.ERROR:
             raise conflict(plan)
@@ -187,7 +192,9 @@ def carry_out(  # noqa: PLR0913 - what a switch needs
 
 
 def resume_switch(config: Config, channel: Channel, engine: Callable[[], Engine]) -> Config:
-    """Finish or undo a switch that was cut off: the first thing a start does. No journal: it costs two `stat`s."""
+    """Finish or undo a switch that was interrupted. A start does this first. Without a journal the cost is two `stat`
+    calls.
+    """
     if not any(_journal_path(channel, record).exists() for record in RECORDS.values()):
         return config
     with hold_lock(channel, "switch", LOCK_PATIENCE_S):
@@ -201,8 +208,10 @@ def resume_switch(config: Config, channel: Channel, engine: Callable[[], Engine]
 def resolve_repositories(
     config: Config, channel: Channel, engine: Callable[[], Engine], has_applied: Callable[[], bool] = lambda: False
 ) -> Config:
-    """REQ-6 at start-up: resume a cut switch, then bring both repositories to the kinds that the options name.
-    `has_applied` as for `carry_out`.
+    """Apply REQ-6 at start-up: resume an interrupted switch, then switch both repositories to the kinds that the
+    options name.
+
+    `has_applied`: see `carry_out`.
     """
     upgrade_tables(config, engine)
     config = resume_switch(config, channel, engine)
@@ -217,14 +226,16 @@ def resolve_repositories(
 
 
 def _fill_in_file(config: Config, channel: Channel, engine: Callable[[], Engine], record: Record[Any]) -> None:
-    """REQ-6, both empty, FILE: the cell that needs no look at a target."""
+    """Write an empty FILE if there is none. This cell of REQ-6 needs no access to a target."""
     file = open_repository(record, FILE, config, channel, engine)
     if file.stored() is None:
         file.flush(record.empty(channel.name), force=True)
 
 
 def upgrade_tables(config: Config, engine: Callable[[], Engine]) -> None:
-    """Bring tables of an older layout to ours, wherever the options say the records are; no table, no work."""
+    """Upgrade repository tables of an older layout, even if the options name FILE. Without tables there is nothing to
+    do.
+    """
     if may_have_table(config):
         from rplctl.repository.install import upgrade_if_old
         from rplctl.repository.table import is_file_missing
@@ -244,7 +255,7 @@ def conflict(plan: SwitchPlan) -> RepositoryConflict:
 
 
 class Switch:
-    """One change of one record's place, from the other kind to `wanted`."""
+    """The change of one record's repository from the other kind to `wanted`."""
 
     def __init__(
         self,
@@ -273,12 +284,16 @@ class Switch:
         self._finish(intent)
 
     def fill_in(self) -> None:
-        """A record without data, in the place wanted; what RESET left of the settings is kept."""
+        """Write a record without data into the wanted repository. It contains the settings that RESET left in the other
+        one.
+        """
         if self.new.stored() is None:
             self.write(self.old.stored() or self.record.empty(self.channel.name))
 
     def resume(self, intent: _Intent) -> Config:
-        """From any point where a crash may have left it. Raises RepositoryConflict when someone wrote since."""
+        """Resume or undo the switch after a crash at any point. Raises RepositoryConflict if a record has changed since
+        the crash.
+        """
         new, old = self.new.stored(), self.old.stored()
         has_new, has_old = (info is not None and self.record.has_data(info) for info in (new, old))
         mine_new, mine_old = (info is not None and self._digest(info) == intent.digest for info in (new, old))
@@ -308,7 +323,7 @@ class Switch:
         self.new.flush(info, force=True)
 
     def _finish(self, intent: _Intent) -> None:
-        """From the decision on: every step may be done twice."""
+        """Carry out the steps after the decision. Each of them may run twice."""
         self._write_intent(replace(intent, state="decided"))
         if intent.store:
             self.store_option()
@@ -348,12 +363,12 @@ def _read_intent(channel: Channel, record: Record[Any]) -> _Intent | None:
 
 
 def may_have_table(config: Config) -> bool:
-    """False where no record can be a row: there is no target yet, or one that only one process can open."""
+    """False if no record can be a row: there is no target yet, or only one process can open the target."""
     return may_have_target(config) and not dialect_of(target_kind(config.target_place)).is_held
 
 
 def may_have_target(config: Config) -> bool:
-    """False when the target is a SQLite file that is not there yet: then FILE need not load SQLAlchemy."""
+    """False if the target is a SQLite file that does not exist yet. Then FILE need not load SQLAlchemy."""
     if config.target_place != f"sqlite:///{config.datadir / 'target.db'}":
         return True
     return (config.datadir / "target.db").exists()

@@ -1,8 +1,8 @@
 """TABLE: the records as rows of slave_master_info and slave_relay_log_info in the target (WL#2775 `Rpl_info_table`).
 
-Invariant: a row is written in one transaction, at once or not at all. Nothing is written before a flush is forced or
-due: "there is no optimistic write to a table" (REQ-3). The applier's position does not come this way: it is moved by
-`compare_and_swap` inside the transaction that moves the data (REQ-5, design D3, D4).
+Invariant: a row is written in one transaction, completely or not at all. Nothing is written before a flush is forced or
+due: "there is no optimistic write to a table" (REQ-3). The applier moves its position in another way: by
+`compare_and_swap`, in the transaction that changes the data (REQ-5, design D3, D4).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _EXPECTED = [_FIELDS[name] for name in (KEY, "Relay_log_name", "Relay_log_pos")]
 
 
 class TableRepository(Generic[Info]):
-    """One record in one row."""
+    """A repository that stores one record in one row."""
 
     kind = RepositoryKind.TABLE
 
@@ -67,7 +67,9 @@ class TableRepository(Generic[Info]):
         return qualified_name(self._open_engine().dialect.name, self._record.table)
 
     def exists(self) -> bool:
-        """A row with data. No table and no database file is no data; a damaged table raises 1201/1872."""
+        """True if there is a row with data. False without a table or a database file. Raises 1201/1872 if the table is
+        damaged.
+        """
         info = self.stored()
         return info is not None and self._record.has_data(info)
 
@@ -79,7 +81,7 @@ class TableRepository(Generic[Info]):
         return info
 
     def stored(self) -> Info | None:
-        """The record, cleared or not; None when there is no row, no table or no database file."""
+        """Return the record, even a cleared one, or None if there is no row, table or database file."""
         if is_file_missing(engine := self._open_engine()) or is_known_to_lack(engine, self._record):
             return None
         with self._connect(check=False) as connection:
@@ -89,7 +91,9 @@ class TableRepository(Generic[Info]):
             return self._select(connection)
 
     def flush(self, info: Info, *, force: bool, events: int = 1) -> None:
-        """Write when forced or due; a transactional RelayLogInfo always (`sync_relay_log_info` has no say there)."""
+        """Write the record if the flush is forced or due. A RelayLogInfo in a transactional table is always written,
+        whatever `sync_relay_log_info` is.
+        """
         self._events_since_write += events
         due = force or 0 < self._sync_period <= self._events_since_write
         if not due and not self._is_always_written:
@@ -159,7 +163,9 @@ class TableRepository(Generic[Info]):
 
     @contextmanager
     def _connect(self, *, write: bool = False, check: bool = True) -> Iterator[Connection]:
-        """A transaction of its own; foreign exceptions leave it as TargetError, without the statement's parameters."""
+        """Open a transaction of its own. Errors of the driver leave the block as TargetError without the statement's
+        parameters.
+        """
         engine = self._open_engine()
         with mapped_errors(self.where, self._channel), engine.connect() as plain:
             connection = plain if write else plain.execution_options(**READ_ONLY)
@@ -168,14 +174,16 @@ class TableRepository(Generic[Info]):
                 if check:
                     self._check(connection)
                 yield connection
-                if write:  # locks of the target are waited for before, never under the guard
+                if write:  # the statements above wait for the target's locks; under the guard nothing waits for them
                     with self.guard():
                         transaction.commit()
 
 
 @contextmanager
 def open_reader(engine: Engine) -> Iterator[TableReader]:
-    """Raises TargetError. One statement needs no transaction of a server; SQLite's costs nothing."""
+    """Open a reader of both tables. On a server, each read is a statement without a transaction; on SQLite a
+    transaction costs nothing. Raises TargetError.
+    """
     with ExitStack() as opened:
         with mapped_errors(engine.dialect.name, None):
             connection = opened.enter_context(engine.connect())
@@ -185,14 +193,18 @@ def open_reader(engine: Engine) -> Iterator[TableReader]:
 
 
 class TableReader:
-    """One connection on which both tables are read, all channels in one statement (repository/snapshot_reader.py)."""
+    """A connection on which both tables are read. One statement reads all channels of a table
+    (repository/snapshot_reader.py).
+    """
 
     def __init__(self, connection: Connection) -> None:
         self._dialect = connection.dialect.name
         self._connection = connection
 
     def check(self, record: Record[Any], channel: str) -> bool:
-        """False when there is no such table. Raises 1201/1872 when it cannot be used, with that channel's name."""
+        """False if there is no such table. Raises RplError 1201/1872, for the given channel, if the table cannot be
+        used.
+        """
         with mapped_errors(qualified_name(self._dialect, record.table), None):
             is_there = table_exists(self._connection, record)
             if is_there:
@@ -200,7 +212,7 @@ class TableReader:
         return is_there
 
     def rows(self, record: Record[Any]) -> dict[str, Any]:
-        """Channel in lower case → row as the driver gave it."""
+        """Return the rows by channel name in lower case, with the values that the driver returned."""
         table = info_tables(self._dialect)[record.table]
         with mapped_errors(qualified_name(self._dialect, record.table), None):
             found = self._connection.execute(select(table)).all()
@@ -208,7 +220,7 @@ class TableReader:
         return {str(row[key]).casefold(): row for row in found}
 
     def parsed(self, record: Record[Info], channel: str, row: Any) -> Info | None:
-        """Return the record of a row. Raises 1201/1872."""
+        """Return the record of a row, or None without a row. Raises RplError 1201/1872 if a value is invalid."""
         return None if row is None else record_of_row(self._dialect, record, channel, row)
 
     def end(self) -> None:
@@ -217,7 +229,9 @@ class TableReader:
 
 
 def record_of_row(dialect: str, record: Record[Info], channel: str, row: Sequence[Any]) -> Info:
-    """Number_of_lines and the record's fields, as they are stored. Raises RplError 1201/1872."""
+    """Return the record of a row that has Number_of_lines and the record's fields in their order. Raises RplError
+    1201/1872.
+    """
     return _record_of(dialect, record, channel, zip(record.fields, row[1:], strict=True))
 
 
@@ -228,14 +242,16 @@ def _record_of(dialect: str, record: Record[Info], channel: str, found: Iterable
             values[field.name] = field.notation.from_column(stored)
         except FieldError as error:
             where = qualified_name(dialect, record.table)
-            repair = f"UPDATE {where} SET {field.column} = …, then rplctl check"
+            repair = f"UPDATE {where} SET {field.column} = …; then run: rplctl check"
             raise record.damaged(channel, f"{where}.{field.column}: {error}", repair) from None
     return replace(record.empty(channel), **values | {"channel_name": channel})
 
 
 def stored_relay_log_info(connection: Connection, channel: str) -> RelayLogInfo | None:
-    """The positions in the row, in the caller's transaction; None when there is none or it has none. Raises RplError
-    1201/1872 and the driver's errors.
+    """Return the positions in the row, read in the caller's transaction, or None if there is no row or it has no
+    positions.
+
+    Raises RplError 1201/1872 and the driver's errors.
     """
     dialect = connection.dialect.name
     row = connection.execute(_positions(dialect), {"channel": channel}).first()
@@ -246,11 +262,12 @@ def stored_relay_log_info(connection: Connection, channel: str) -> RelayLogInfo 
 
 
 def compare_and_swap(connection: Connection, expected: RelayLogInfo, new: RelayLogInfo) -> bool:
-    """Move the executed position in the caller's transaction; False when someone else moved it (design D4).
+    """Move the executed position in the caller's transaction. Return False if someone else has moved it (design D4).
 
-    The row must still say what `expected` says: exactly one row is hit, or the caller rolls back. An `expected` without
-    positions inserts the first row. Only what moves is written: an operator's other settings in the row stay.
-    Raises the driver's errors: the caller knows the target's numbers.
+    The row must still hold the relay log position of `expected`: the update changes exactly one row, else the caller
+    rolls back. An `expected` without positions inserts the first row. Only the positions are written, so an operator's
+    other settings in the row are unchanged. Raises the driver's errors, because the caller knows the target's error
+    numbers.
     """
     table = info_tables(connection.dialect.name)[RELAY_LOG_INFO.table]
     given = {f"old_{f.column}": f.notation.to_column(getattr(expected, f.name)) for f in _EXPECTED}
@@ -271,7 +288,7 @@ def compare_and_swap(connection: Connection, expected: RelayLogInfo, new: RelayL
     return True
 
 
-# Made once: they take part in each transaction.
+# These statements are part of each transaction, so they are built once.
 
 
 @cache
@@ -288,7 +305,7 @@ def _swap(dialect: str) -> Update:
 
 
 def stored_channels(engine: Engine, record: Record[Any]) -> list[str]:
-    """Channels that have a row; none when there is no table or no database file. Raises TargetError."""
+    """Return the channels that have a row; [] if there is no table or database file. Raises TargetError."""
     with _read(engine, record) as connection:
         if connection is None:
             return []
@@ -299,14 +316,16 @@ def stored_channels(engine: Engine, record: Record[Any]) -> list[str]:
 
 
 def stored_ids(engine: Engine, record: Record[Any]) -> list[int]:
-    """Master_id of every row; none when there is no table or no database file. Raises TargetError."""
+    """Return the Master_id of every row; [] if there is no table or database file. Raises TargetError."""
     with _read(engine, record) as connection:
         return _ids(connection, record) if connection is not None else []
 
 
 @contextmanager
 def _read(engine: Engine, record: Record[Any]) -> Iterator[Connection | None]:
-    """A transaction on the table, of whatever layout; None when it, or the database file, is not there."""
+    """Open a transaction that reads the table in any layout. Yield None if the table or the database file is
+    missing.
+    """
     if is_file_missing(engine):
         yield None
         return
@@ -329,21 +348,23 @@ def channels_of_ids(ids: list[int]) -> list[str]:
 
 
 def is_file_missing(engine: Engine) -> bool:
-    """True for a database that is not there yet: asking it a question would create it (SQLite)."""
+    """True if the database does not exist yet. On SQLite, a query would create the file."""
     return dialect_of(engine.dialect.name).is_missing(engine)
 
 
 @contextmanager
 def mapped_errors(where: str, channel: str | None) -> Iterator[None]:
-    """SQLAlchemy's exceptions → TargetError. Their own text shows the parameters, which may hold a password."""
+    """Turn SQLAlchemy's exceptions into TargetError. The text of SQLAlchemy shows the parameters, which may hold a
+    password.
+    """
     try:
         yield
     except DBAPIError as error:
-        reason = " ".join(str(error.orig).split())  # PostgreSQL's has several lines
+        reason = " ".join(str(error.orig).split())  # the text of PostgreSQL has several lines
         number = re.match(r"\((\d+),", reason)
         if number:
             errno = int(number[1])
-        else:  # PostgreSQL's errors carry a SQLSTATE, but for that of a connection that cannot be made
+        else:  # errors of PostgreSQL have a SQLSTATE, unless the connection failed
             errno = 0 if getattr(error.orig, "sqlstate", "") is not None else er.CR_CONN_HOST_ERROR
         transient = error.connection_invalidated or _may_pass(error, errno)
         raise TargetError(
@@ -354,7 +375,9 @@ def mapped_errors(where: str, channel: str | None) -> Iterator[None]:
 
 
 def _may_pass(error: DBAPIError, errno: int) -> bool:
-    """Away, overloaded, locked: trying again may help. MySQL says so by number, PostgreSQL and SQLite by class."""
+    """True if a retry may help: the server is unreachable or overloaded, or a lock is held. MySQL reports this by error
+    number, PostgreSQL and SQLite by exception class.
+    """
     if errno:
         return errno in er.TRANSIENT or getattr(error.orig, "is_refusal", False)
     reason = str(error.orig)
@@ -363,5 +386,7 @@ def _may_pass(error: DBAPIError, errno: int) -> bool:
 
 
 def _next_master_id(connection: Connection, table: Table) -> int:
-    """WL#2775 REQ-2: the id is unique in the table; a record that brings none gets the next."""
+    """Return the next Master_id. It is unique in the table, and a record without an id gets the next one (WL#2775
+    REQ-2).
+    """
     return int(connection.execute(select(func.coalesce(func.max(table.c.Master_id), 0))).scalar_one()) + 1

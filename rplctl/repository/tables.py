@@ -1,8 +1,8 @@
-"""The two tables as SQLAlchemy Core sees them, and where they live.
+"""The two repository tables in SQLAlchemy Core, and their schema.
 
-Column names are MySQL's. Their DDL is in migrations/versions (alembic); here they are only named. SQLite keeps them in
-the main schema of the target; MySQL and MariaDB in the database `rplctl`, PostgreSQL in the schema `rplctl`, there in
-lower case, so that `SELECT Relay_log_pos FROM rplctl.slave_relay_log_info` is right on each.
+The columns have MySQL's names. Their DDL is in migrations/versions (alembic). On SQLite the tables are in the main
+schema of the target, on MySQL and MariaDB in the database `rplctl`, on PostgreSQL in the schema `rplctl`. PostgreSQL's
+columns are in lower case, so that `SELECT Relay_log_pos FROM rplctl.slave_relay_log_info` works on each server.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ READ_ONLY = {"rplctl_read_only": True}  # execution option: this transaction onl
 
 @cache
 def info_tables(dialect: str) -> dict[str, Table]:
-    """Both tables by name, for `engine.dialect.name`; column keys are MySQL's names everywhere."""
+    """Return both tables by name. `dialect`: `engine.dialect.name`. The column keys are MySQL's names everywhere."""
     metadata = MetaData(schema=dialect_of(dialect).own_schema)
     return {record.table: _table(record, metadata, dialect) for record in (MASTER_INFO, RELAY_LOG_INFO)}
 
@@ -50,7 +50,7 @@ def _type(field: Field) -> Any:
 
 
 def qualified_name(dialect: str, table: str) -> str:
-    """`rplctl.slave_master_info`; `main.…` on SQLite: how the server's messages name a table."""
+    """Return the table's name as the server's messages show it: `rplctl.slave_master_info`, or `main.…` on SQLite."""
     return f"{dialect_of(dialect).own_schema or 'main'}.{table}"
 
 
@@ -59,7 +59,7 @@ def table_exists(connection: Connection, record: Record[Info]) -> bool:
 
 
 def is_known_to_lack(engine: Engine, record: Record[Info]) -> bool:
-    """True if a query for many channels has found that the table does not exist (`asked_once`)."""
+    """True if an earlier query for many channels has found that the table does not exist (`asked_once`)."""
     return is_answered(engine, record.table, by=False)
 
 
@@ -69,13 +69,15 @@ def own_table_exists(connection: Connection, name: str) -> bool:
 
 
 def has_channels(connection: Connection, record: Record[Info]) -> bool:
-    """False for the layout of WL#2775, which knows sources by their id only."""
+    """False for the layout of WL#2775, which identifies a source only by its id."""
     columns = inspect(connection).get_columns(record.table, dialect_of(connection.dialect.name).own_schema)
     return any(str(column["name"]).lower() == KEY.lower() for column in columns)
 
 
 def check_definition(connection: Connection, record: Record[Info], channel: str) -> None:
-    """Raise 1201/1872 with the server's text when the table is not there, lost a column or has another primary key."""
+    """Raise RplError 1201/1872 with the server's text if the table is missing, lacks a column or has another primary
+    key.
+    """
     dialect, inspector = connection.dialect.name, inspect(connection)
     where = qualified_name(dialect, record.table)
     if not table_exists(connection, record):
@@ -86,7 +88,8 @@ def check_definition(connection: Connection, record: Record[Info], channel: str)
     missing = [f.column for f in record.fields if f.column.lower() not in present]
     if missing and is_older_layout(present):
         why = f"Table '{where}' has the layout of an older version"
-        raise record.damaged(channel, why, "rplctl start, which upgrades it, or rplctl init --rep-engine NAME")
+        hint = "To upgrade the table, run: rplctl start\nTo change its engine, too, run: rplctl init --rep-engine NAME"
+        raise record.damaged(channel, why, hint)
     if missing:
         why = f"Corrupted table {where}. Check out table definition. It has no column '{missing[0]}'."
         raise record.damaged(channel, why, _repair_hint(connection, record, channel, where))
@@ -101,19 +104,23 @@ def check_definition(connection: Connection, record: Record[Info], channel: str)
 
 
 def is_older_layout(columns: set[str]) -> bool:
-    """The worklog's columns, or MySQL's without ours; a table that lost a single column is neither."""
+    """True if these are the worklog's columns or MySQL's without rplctl's. A table that lost a single column has
+    neither.
+    """
     is_worklog = "master_id" in columns and "channel_name" not in columns
     return is_worklog or ({"number_of_lines", "channel_name"} <= columns and "master_id" not in columns)
 
 
 def _repair_hint(connection: Connection, record: Record[Info], channel: str, where: str) -> str:
-    """The table anew, and what the old one says of each channel in it: the commands that put it there again."""
-    cascade = dialect_of(connection.dialect.name).cascade  # the view of the next event, made anew too
+    """Return the commands that create the table again, and a command that restores the row of each channel in the old
+    table.
+    """
+    cascade = dialect_of(connection.dialect.name).cascade  # drops the view of the next event; init creates it again
     c = info_tables(connection.dialect.name)[record.table].c
     is_master = record.name == "master-info"
     known: dict[str, tuple[Any, Any]] = {}
     names = [channel]
-    with suppress(SQLAlchemyError):  # the names first: a column that is missing ends a transaction of PostgreSQL
+    with suppress(SQLAlchemyError):  # names first: on PostgreSQL an error about a missing column ends the transaction
         found = sorted(str(name) for name in connection.execute(select(c[KEY])).scalars())
         names += [name for name in found if name.casefold() != channel.casefold()]
         wanted = (c.Host, c.Port) if is_master else (c.Master_log_name, c.Master_log_pos)
@@ -124,7 +131,7 @@ def _repair_hint(connection: Connection, record: Record[Info], channel: str, whe
 
 
 def _again(channel: str, known: tuple[Any, Any] | None, *, is_master: bool) -> str:
-    """The command that puts the channel's row into a new table."""
+    """Return the command that writes the channel's row into a new table."""
     name = f" --channel {shlex.quote(channel)}" if channel else ""
     if is_master:
         host, port = known or ("HOST", "PORT")

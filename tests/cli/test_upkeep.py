@@ -40,7 +40,7 @@ def test_both_places_with_data_is_exit_5_with_the_servers_text_and_a_way_out(con
     done = configured("switch-repo", "--to", "file", "--repository", "master-info")
     assert done.code == 5
     assert "Multiple replication metadata repository instances found with data in them" in done.err
-    assert "hint: keep the record whose position is that of the target's rows" in done.err
+    assert "hint: keep the record whose position matches the target's rows" in done.err
 
 
 @pytest.mark.parametrize("kind", ["table", "file"])

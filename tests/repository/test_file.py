@@ -40,7 +40,7 @@ def test_a_password_that_others_may_read_is_refused_and_chmod_named(repository: 
     channel.master_info_path.chmod(0o640)
     with pytest.raises(ConfigError) as error:
         repository.read()
-    assert error.value.hint == f"chmod 600 {channel.master_info_path}"
+    assert error.value.hint.endswith(f"run: chmod 600 {channel.master_info_path}")
     assert MASTER.user_password not in str(error.value)
 
 

@@ -75,7 +75,7 @@ def test_the_tail_of_a_longer_file_says_nothing() -> None:
 def test_our_section_counts_only_up_to_its_marker() -> None:
     whole = format_relay_log_info(RELAY)
     assert parse_relay_log_info(whole + b"rplctl_gtid_executed=other\n").gtid_executed == RELAY.gtid_executed
-    with pytest.raises(FieldError, match="not whole up to END_MARKER"):
+    with pytest.raises(FieldError, match="to END_MARKER is incomplete"):
         parse_relay_log_info(whole.replace(b"END_MARKER\n", b""))
 
 
@@ -121,10 +121,10 @@ def test_an_absolute_relay_log_path_is_cut_to_its_base_name() -> None:
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda d: d[:40], "it ends inside line 4"),
-        (lambda d: d[: d.index(b"repl")], "it ends after line 4"),
-        (lambda d: d[: d.index(b"using_gtid")] + b"using_gtid=2\n", "not whole up to END_MARKER"),
-        (lambda d: d.replace(b"END_MARKER\n", b""), "not whole up to END_MARKER"),
+        (lambda d: d[:40], "the file ends inside line 4"),
+        (lambda d: d[: d.index(b"repl")], "the file ends after line 4"),
+        (lambda d: d[: d.index(b"using_gtid")] + b"using_gtid=2\n", "to END_MARKER is incomplete"),
+        (lambda d: d.replace(b"END_MARKER\n", b""), "to END_MARKER is incomplete"),
         (lambda d: d.removeprefix(b"33\n"), "line 1: 'binlog.000003' is not the count"),
         (lambda d: d.replace(b"db1", b"d\0\0"), "line 4 holds a NUL"),
         (lambda d: d.replace(b"4294968466", b"4 294"), "line 3 .Master_log_pos.: '4 294' is not a number"),
@@ -135,7 +135,7 @@ def test_an_absolute_relay_log_path_is_cut_to_its_base_name() -> None:
         (lambda d: d.replace(b"2 3 7", b"3 3 7"), "line 18 .Ignored_server_ids."),
         (lambda d: d.replace(b"db1", b"db\xff"), "is not UTF-8"),
         (lambda d: d.replace(b"using_gtid=2", b"using_gtid=5"), "key using_gtid: 5 is not within 0 to 2"),
-        (lambda d: d.replace(b"33\n", b"99999999999\n", 1), "it ends after line"),
+        (lambda d: d.replace(b"33\n", b"99999999999\n", 1), "the file ends after line"),
     ],
 )
 def test_damage_is_named_with_its_line(damage: object, message: str) -> None:

@@ -1,11 +1,11 @@
 """The log file and the offset at which a dump begins, and the reasons for which a dump is refused (error 1236).
 
-    MariaDB   the newest log whose start is within the replica's position: for each domain a number that the replica has
+    MariaDB   the newest log whose start is within the replica's position: the replica has each domain's number there
     MySQL     the newest log whose start is a subset of the replica's GTID set
-    others    the file and the offset that they name; '' is the first log. The tools do so, and a receiver of rplctl
-              that compares what it has received with the source
+    others    the file and the offset that the client names; '' is the first log. Tools use this way, and so does a
+              receiver of rplctl that compares its relay logs with the source
 
-Invariant: from the place that is chosen on, the logs hold every transaction that the replica does not have.
+Invariant: from the chosen position on, the logs hold every transaction that the replica does not have.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from rplctl.relay_log.index import RelayLogIndex
 
 
 def choose(log: SendableLog, request: DumpRequest, own_uuid: str) -> tuple[str, int]:
-    """Return the log and the offset to begin at. Raises RplError 1236, OSError."""
+    """Return the log and the offset at which the dump begins. Raises RplError 1236, OSError."""
     names = log.names()
     if not names:
         raise fatal("the binary log is empty: no transaction was applied since log_bin was set")
@@ -59,7 +59,9 @@ def _refuse_diverged(wanted: MariadbGtidState, executed: MariadbGtidState) -> No
 
 
 def _refuse_own(wanted: MysqlGtidSet, executed: MysqlGtidSet, own_uuid: str) -> None:
-    """Refuse a replica that has GTIDs of this instance that this instance does not have, as a server does."""
+    """Raise RplError 1236 if the replica has GTIDs with this instance's UUID that this instance has not executed. A
+    server does the same.
+    """
     own = {source: spans for source, spans in wanted.intervals.items() if source[0] == own_uuid}
     if more := MysqlGtidSet(own).subtract(executed):
         raise fatal(f"the replica has more GTIDs than the source has, of the source's own server_uuid: {more}")
@@ -75,7 +77,7 @@ def _by_position(log: SendableLog, request: DumpRequest, names: list[str]) -> tu
 
 
 def _is_boundary(log: SendableLog, name: str, position: int) -> bool:
-    """True if an event begins there, or the log ends there for now."""
+    """True if an event begins at the position, or the sendable part of the log ends there."""
     end = log.look(name).end
     with closing_descriptor(open_plain(RelayLogIndex(log.files).path(name), follow=False)) as descriptor:
         offset = FIRST_EVENT_POSITION

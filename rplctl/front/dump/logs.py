@@ -1,6 +1,6 @@
-"""The channel whose binary log replicas read, and one SendableLog for all who read it.
+"""The channel whose binary log replicas read, and the one SendableLog that all its dumps share.
 
-Invariant: once the channel was found, no dump asks the target: replicas go on reading while the target is away.
+Invariant: after the channel is found, no dump accesses the target, so replicas can read while the target is down.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rplctl.front.looks import Looks
 
 
 class SendableLogs:
-    """The binary logs of an instance, opened when somebody first reads them."""
+    """The binary logs of an instance. A log is opened when the first client reads it."""
 
     def __init__(self, looks: Looks) -> None:
         self._looks = looks
@@ -23,7 +23,7 @@ class SendableLogs:
         self._channel: str | None = None
 
     def log(self) -> SendableLog:
-        """Return the log of the one channel that has log_bin. Raises RplError 1236, TargetError, ConfigError."""
+        """Return the log of the only channel that has log_bin. Raises RplError 1236, TargetError, ConfigError."""
         files = self.files()
         if files is None:
             raise fatal("this instance writes no binary log: set log_bin")
@@ -31,12 +31,14 @@ class SendableLogs:
             return self._open.setdefault(files, SendableLog(files))
 
     def files(self) -> BinaryLogFiles | None:
-        """Return the files of the one channel that has log_bin; None without one. Raises as `log`."""
+        """Return the files of the only channel that has log_bin, or None if no channel has it. Raises the same errors
+        as `log`.
+        """
         if self._channel is not None and (files := self._files_of(self._channel)):
             return files
         found = {name: files for name in self._looks.names() if (files := self._files_of(name))}
         if len(found) > 1:
-            raise fatal(f"{len(found)} channels write a binary log; an instance with one such channel serves replicas")
+            raise fatal(f"{len(found)} channels write a binary log; replicas need an instance with one such channel")
         for self._channel, files in found.items():
             return files
         return None

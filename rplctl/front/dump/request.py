@@ -1,10 +1,10 @@
-"""The requests of a replica or of a tool: what it has, where it begins, and how it takes the events.
+"""Parse the requests of a replica or a tool: the transactions that it has, its start position and its event format.
 
     COM_REGISTER_SLAVE (0x15)   u32 server_id; host, user, password (u8 length each); u16 port, u32 rank, u32 source id
     COM_BINLOG_DUMP (0x12)      u32 position, u16 flags, u32 server_id, file name
     COM_BINLOG_DUMP_GTID (0x1e) u16 flags, u32 server_id, u32 name length, name, u64 position, u32 data length, GTID set
 
-Settings come as user variables before: the heartbeat period, the checksum, the UUID, MariaDB's GTID position.
+Before, the client sends settings as user variables: heartbeat period, checksum, UUID, MariaDB's GTID position.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
 from rplctl.event.gtid_event import decode_gtid_set
 from rplctl.front.wire import Reader
 
-_NON_BLOCK, _ANNOTATE = 1, 2  # flags; the second one means heartbeats with 64-bit positions to MySQL
+_NON_BLOCK, _ANNOTATE = 1, 2  # flags; for MySQL the second flag means heartbeats with 64-bit positions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replica:
-    """A replica as it has registered, for SHOW REPLICAS."""
+    """The data with which a replica has registered, for SHOW REPLICAS."""
 
     server_id: int
     host: str
@@ -32,7 +32,7 @@ class Replica:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DumpRequest:
-    """One dump as the client asks for it. `gtids` is None if the client names a file and a position."""
+    """The parameters of one dump. `gtids` is None if the client names a file and a position."""
 
     server_id: int
     uuid: str
@@ -40,10 +40,10 @@ class DumpRequest:
     is_strict: bool  # MariaDB's gtid_strict_mode of the replica
     log_name: str  # '': the first log
     position: int
-    ends: bool  # at the end of the logs, instead of waiting for more
+    ends: bool  # end the dump at the end of the logs instead of waiting for new events
     has_second_flag: bool
     has_checksums: bool  # the client takes events with checksums
-    heartbeat_s: float  # 0: none
+    heartbeat_s: float  # 0: no heartbeats
 
 
 def registered(body: Reader) -> Replica:
@@ -54,7 +54,7 @@ def registered(body: Reader) -> Replica:
 
 
 def by_position(body: Reader, settings: Mapping[str, object]) -> DumpRequest:
-    """Return the content of COM_BINLOG_DUMP; MariaDB's GTID position is in a setting. Raises RplError."""
+    """Return the content of COM_BINLOG_DUMP. MariaDB's GTID position comes from the user variables. Raises RplError."""
     position, flags, server_id = body.integer(4), body.integer(2), body.integer(4)
     log_name = body.rest().rstrip(b"\0").decode("utf-8", "replace")
     state = settings.get("slave_connect_state")

@@ -1,13 +1,13 @@
-"""How much of each log file may be sent: up to the last position record that is in the file whole, and synced.
+"""Find the part of each log file that may be sent: up to the last complete position record that is synced.
 
-All dumps of a channel share one object, so twenty replicas cost one look and one fsync.
+All dumps of a channel share one object, so twenty replicas cost one check and one fsync.
 
 Invariants:
 
-* The end of a file only grows. Whatever follows the last record may be cut off and written again, so each look begins
-  at the end that was found before.
-* The fsync is made through the descriptor that was opened before the bytes were read, and returns before the new end
-  is shown to anybody. A failed fsync raises, and shows nothing.
+* The end of the sendable part only grows. Bytes after the last record may be cut off and written again, so each check
+  begins at the end that the last check found.
+* The fsync uses the descriptor that was opened before the bytes were read, and returns before a caller sees the new
+  end. If the fsync fails, the check raises an error and the end does not move.
 * Files are read, never mapped: a file that is cut under a mapping kills the process.
 """
 
@@ -37,18 +37,18 @@ from rplctl.position import FIRST_EVENT_POSITION
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.relay_log.log_file import intact_lengths_end
 
-POLL_S: Final = 0.01  # between two looks at the same log
-CHUNK: Final = 1 << 20  # bytes that are read at a time
+POLL_S: Final = 0.01  # seconds between two checks of the same log
+CHUNK: Final = 1 << 20  # bytes per read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sendable:
-    """One log file: `end` is the offset up to which it may be sent."""
+    """The sendable part of one log file, which ends at the offset `end`."""
 
     name: str
     end: int
-    following: str  # the next log; '' while there is none
-    record: PositionRecord | None  # the last one that was found
+    following: str  # the next log; '' if there is none yet
+    record: PositionRecord | None  # the last record in the sendable part
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,7 @@ class SendableLog:
         self._index = RelayLogIndex(files)
         self._lock = threading.Lock()
         self._open: dict[str, int] = {}  # descriptors of logs that may still grow
-        self._known: dict[str, tuple[float, Sendable]] = {}  # with the time before which nobody looks again
+        self._known: dict[str, tuple[float, Sendable]] = {}  # with the time of the next check, as time.monotonic()
         self._starts: dict[str, LogStart] = {}
 
     def names(self) -> list[str]:
@@ -96,7 +96,7 @@ class SendableLog:
         return found
 
     def look(self, name: str) -> Sendable:
-        """Return how much of the log may be sent. Raises RplError 1236, OSError."""
+        """Return the sendable part of the log. Raises RplError 1236, OSError."""
         with self._lock:
             due, known = self._known.get(name, (0.0, None))
             if known is not None and (known.following or time.monotonic() < due):
@@ -108,7 +108,7 @@ class SendableLog:
             at = names.index(name)
             following = names[at + 1] if at + 1 < len(names) else ""
             found = self._looked(name, following, known)
-            took = time.monotonic() - began  # long while a large transaction is being written: looked at less often
+            took = time.monotonic() - began  # a large transaction makes the check long, so the next check is later
             for gone in self._known.keys() - set(names):
                 del self._known[gone]
                 self._starts.pop(gone, None)
@@ -116,7 +116,7 @@ class SendableLog:
             return found
 
     def executed(self) -> str:
-        """Return the GTIDs of all transactions that may be sent, and of those before the first log."""
+        """Return the GTIDs of all transactions that may be sent, and of the transactions before the first log."""
         names = self.names()
         record = self.look(names[-1]).record if names else None
         return record.after.gtid_executed if record else ""
@@ -137,10 +137,11 @@ class SendableLog:
 
 
 def _scanned(descriptor: int, known: Sendable, size: int, start: LogStart, *, is_whole: bool) -> Sendable:
-    """Look for records from `known.end` on. `is_whole`: another log follows, so the file ends with a ROTATE.
+    """Return the sendable part after a search for records from `known.end` on. `is_whole`: another log follows, so the
+    file ends with a ROTATE.
 
-    A power failure may leave bytes after the last record that are no events; the applier cuts them off when it starts.
-    Raises RplError 1236 if a log before the last has such bytes.
+    A power failure may leave invalid bytes after the last record; the applier cuts them off when it starts. Raises
+    RplError 1236 if a log before the last one has such bytes.
     """
     offset, end, record = known.end, known.end, known.record
     while size - offset >= HEADER_LENGTH:
@@ -150,7 +151,7 @@ def _scanned(descriptor: int, known: Sendable, size: int, start: LogStart, *, is
             length = int.from_bytes(data[9:13].tobytes(), "little")
             if not HEADER_LENGTH <= length <= size - offset or len(data) < HEADER_LENGTH:
                 break
-            offset += length  # an event that is larger than a chunk is no record
+            offset += length  # an event that is larger than a chunk is not a record
             continue
         for number in np.flatnonzero(types == EventType.IGNORABLE).tolist():
             event = data[offsets[number] : offsets[number + 1]].tobytes()
@@ -167,7 +168,7 @@ def _scanned(descriptor: int, known: Sendable, size: int, start: LogStart, *, is
 def _log_start(head: bytes, name: str) -> LogStart:
     check_magic(head[:FIRST_EVENT_POSITION])
     offset, events = FIRST_EVENT_POSITION, list[bytes]()
-    while len(events) < 3:  # FORMAT_DESCRIPTION, the GTIDs executed before, the record of the same
+    while len(events) < 3:  # FORMAT_DESCRIPTION, the GTIDs executed before, the record with these GTIDs
         length = parse_header(head, offset).event_length
         if offset + length > len(head):
             break
@@ -181,7 +182,7 @@ def _log_start(head: bytes, name: str) -> LogStart:
 
 
 def fatal(text: str) -> RplError:
-    """Return the error that ends a replica's receiver for good."""
+    """Return error 1236, after which a replica's receiver stops and does not retry."""
     return RplError(text, errno=er.MASTER_FATAL_ERROR_READING_BINLOG)
 
 

@@ -1,7 +1,7 @@
-"""Serving one dump: who may read, which older dump ends for it, and the rows of SHOW REPLICAS.
+"""Serve one dump: check the privilege, end the same replica's older dump, and list the replicas for SHOW REPLICAS.
 
-Invariant: of two dumps with the same server id, or the same UUID, only the newer one goes on: the older connection
-belongs to a replica that has lost it.
+Invariant: of two dumps with the same UUID, or the same server id, only the newer one continues. The replica has lost
+the older connection.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ def register(session: ClientSession, body: Reader) -> None:
 
 
 def dump(session: ClientSession, front: Front, request: DumpRequest) -> None:
-    """Send the log until the client goes or, if it asks for that, until the end. Raises Closed, RplError, OSError."""
+    """Send the log until the client disconnects or, if the client asked for that, until the end of the log. Raises
+    Closed, RplError, OSError.
+    """
     _refuse_others(session)
     log, me = front.logs.log(), identity(front)
     try:
@@ -42,7 +44,7 @@ def dump(session: ClientSession, front: Front, request: DumpRequest) -> None:
         session.dump = request
         who = f"server id {request.server_id}" if session.replica else "a client"
         note_event(log.files.datadir, log.files.name, "dump", f"{who} reads the binary log from {name}:{offset} on")
-        with suppress(OSError):  # a Unix socket
+        with suppress(OSError):  # a Unix socket has no such option
             milliseconds = int(PATIENCE_S * 1000)
             session.link.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, milliseconds)
         Stream(session.link, log, request, me.server_id).run(name, offset)
@@ -53,13 +55,13 @@ def dump(session: ClientSession, front: Front, request: DumpRequest) -> None:
 
 
 def identity(front: Front) -> ReplicaIdentity:
-    """Server id and UUID that this instance shows to its replicas."""
+    """Return the server id and the UUID that this instance shows to its replicas."""
     config = front.looks.config_of("")
     return replica_identity(config, Channel("", config.datadir))
 
 
 def replicas(front: Front) -> Iterator[tuple[int, str, int, int, str]]:
-    """Server id, host, port, source's server id and UUID of each replica that has registered."""
+    """Yield the server id, host, port, the source's server id and the UUID of each replica that has registered."""
     own = identity(front).server_id
     for session in list(front.sessions.values()):
         if session.replica is not None:
@@ -76,7 +78,7 @@ def _refuse_other_vendor(front: Front, log: SendableLog) -> None:
     names = log.names()
     if names and log.start(names[-1]).description.is_mariadb != front.is_mariadb:
         wanted = "mysql" if front.is_mariadb else "mariadb"
-        raise fatal(f"the binary log is that of the other vendor: rplctl serve --mysql-flavor {wanted}")
+        raise fatal(f"the binary log has the format of the other vendor: rplctl serve --mysql-flavor {wanted}")
 
 
 def _end_older(front: Front, session: ClientSession, request: DumpRequest) -> None:

@@ -1,9 +1,9 @@
-"""The transactions that a replica has already, and the events that it does not take.
+"""Skip the transactions that a replica already has, and the events that it does not accept.
 
-MySQL's GTIDs are a set: a transaction is skipped if its GTID is in it, wherever it is in the logs. MariaDB's position
-is one GTID for each domain: the transactions of a domain are skipped up to and including that one, and all that follow
-are sent, whatever their numbers. If the position is not in the log, because a filter excluded it, the first higher
-number ends the skipping; with gtid_strict_mode on the replica this is error 1236, as a server has it.
+MySQL's GTIDs are a set: a transaction is skipped if its GTID is in the set, anywhere in the logs. MariaDB's position is
+one GTID for each domain: the transactions of a domain are skipped up to and including that GTID, and all later ones are
+sent, whatever their numbers. If that GTID is not in the log, because a filter excluded it, the first higher number ends
+the skipping. With gtid_strict_mode on the replica this is error 1236, as on a server.
 
 Invariant: a transaction is skipped as a whole; control events between transactions are never skipped.
 """
@@ -28,13 +28,13 @@ _CONTROL = np.array(sorted(LOG_EVENTS), np.uint8)
 
 
 class Skip:
-    """Decide event by event, in the order of the log. One object serves one dump."""
+    """The decisions of one dump for each event, in the order of the log."""
 
     def __init__(self, request: DumpRequest, start: LogStart) -> None:
         self._is_strict = request.is_strict
         self._description: FormatDescription = start.description
         self._set = request.gtids if isinstance(request.gtids, MysqlGtidSet) else None
-        self._waits: dict[int, tuple[int, int]] = {}  # domain → (server id, number) of the last one to skip
+        self._waits: dict[int, tuple[int, int]] = {}  # domain → (server id, number) of the last transaction to skip
         if isinstance(request.gtids, MariadbGtidState):
             begin = MariadbGtidState.parse(start.executed).domains
             self._waits = {domain: gtid for domain, gtid in request.gtids.domains.items() if begin.get(domain) != gtid}
@@ -47,18 +47,20 @@ class Skip:
         self._description = description
 
     def is_skipped(self, type_code: int) -> bool:
-        """True for one more event of the same transaction, which is too large to be in memory as a whole."""
+        """True if one more event of the same transaction is skipped. Such a transaction is too large to be in memory
+        completely.
+        """
         return self._skips or type_code in self._dropped
 
     def kept(self, data: ByteArray, offsets: NDArray[np.int64], types: NDArray[np.uint8]) -> Flags:
-        """True for each event that is sent. Raises RplError 1236."""
+        """Return an array that is True for each event to send. Raises RplError 1236."""
         is_control = np.isin(types, _CONTROL)
         kept = ~np.isin(types, list(self._dropped))
         gtids = np.flatnonzero(np.isin(types, _GTIDS))
         if self._set is None and not self._waits:
             self._skips = False
             return kept
-        decided = np.zeros(len(types), np.bool_)  # meaningful at the events that decide
+        decided = np.zeros(len(types), np.bool_)  # valid only at the events in `decides`
         if len(gtids):
             decided[gtids] = self._had(data, offsets[gtids])
         decides = is_control.copy()
@@ -70,7 +72,7 @@ class Skip:
         return kept & ~skipped
 
     def _had(self, data: ByteArray, at: NDArray[np.int64]) -> Flags:
-        """True for each GTID event whose transaction the replica has."""
+        """Return an array that is True for each GTID event whose transaction the replica has."""
         if self._set is None:
             return np.array([self._is_before(data, offset) for offset in at.tolist()], np.bool_)
         found = np.zeros(len(at), np.bool_)
@@ -80,7 +82,7 @@ class Skip:
         return found
 
     def _is_before(self, data: ByteArray, offset: int) -> bool:
-        """True up to the transaction that the domain waits for, and for this one."""
+        """True if the domain's last transaction to skip is this one or comes later. Raises RplError 1236."""
         server = int.from_bytes(data[offset + 5 : offset + 9].tobytes(), "little")
         body = data[offset + HEADER_LENGTH : offset + HEADER_LENGTH + 12].tobytes()
         number, domain = int.from_bytes(body[:8], "little"), int.from_bytes(body[8:12], "little")

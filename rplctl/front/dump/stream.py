@@ -1,7 +1,7 @@
-"""Sending: for each log an artificial ROTATE, its FORMAT_DESCRIPTION, its events, and heartbeats while nothing comes.
+"""Send the logs: an artificial ROTATE for each log, its FORMAT_DESCRIPTION, its events, and heartbeats in between.
 
-Events are put into packets by a kernel, a chunk at a time; an event that is larger than a chunk is read and sent in
-pieces. See the package for the invariants.
+A Numba kernel puts events into packets, one chunk at a time. An event that is larger than a chunk is read and sent in
+several parts. The docstring of the package has the invariants.
 """
 
 from __future__ import annotations
@@ -33,21 +33,23 @@ from rplctl.plain_file import closing_descriptor, open_plain
 from rplctl.position import FIRST_EVENT_POSITION
 from rplctl.relay_log.index import RelayLogIndex
 
-PATIENCE_S: Final = 60.0  # net_write_timeout: a replica that takes no byte for so long is disconnected
+PATIENCE_S: Final = 60.0  # net_write_timeout: a replica that accepts no byte for this time is disconnected
 _LARGEST_HEARTBEAT_POSITION: Final = 0xFFFFFFFF
 
 
 class Stream:
-    """One dump. `run` ends only for a client that does not wait for more; else it raises Closed, RplError, OSError."""
+    """One dump. `run` returns only if the client wants the dump to end at the end of the logs. Otherwise it ends by
+    Closed, RplError or OSError.
+    """
 
     def __init__(self, link: Link, log: SendableLog, request: DumpRequest, server_id: int) -> None:
         self._link, self._log, self._request, self._server_id = link, log, request, server_id
         self._sent_at = time.monotonic()
-        self._has_checksums = request.has_checksums  # of what is sent now; later as the log's description says
+        self._has_checksums = request.has_checksums  # of the events sent now; `_begin` adapts this to each log
         self._skip: Skip | None = None
 
     def run(self, name: str, offset: int) -> None:
-        """Send from that place on."""
+        """Send the events from that position on."""
         while name:
             with self._reading(name) as descriptor:
                 start = self._log.start(name)
@@ -83,7 +85,7 @@ class Stream:
         self._sent_at = time.monotonic()
 
     def _send_log(self, descriptor: int, name: str, offset: int, *, strips: bool) -> str:
-        """Send one log until its end, and return the next one; '' to end the dump."""
+        """Send one log until its end. Return the next log, or '' to end the dump."""
         while True:
             found = self._log.look(name)
             while offset < found.end:
@@ -97,7 +99,7 @@ class Stream:
             self._heartbeat_if_due(name, offset)
 
     def _send_some(self, descriptor: int, offset: int, end: int, *, strips: bool) -> int:
-        """Send what is whole in the next chunk, or one large event; the offset after it."""
+        """Send the complete events in the next chunk, or one large event. Return the offset after them."""
         assert self._skip is not None
         data = byte_view(os.pread(descriptor, min(CHUNK, end - offset), offset))
         offsets, types = event_offsets(data)
@@ -111,7 +113,7 @@ class Stream:
         return offset + int(offsets[-1])
 
     def _send_large(self, descriptor: int, offset: int, header: bytes, *, strips: bool) -> int:
-        """Send one event that is larger than a chunk, in packets that are read in pieces."""
+        """Send one event that is larger than a chunk in several parts. Return the offset after the event."""
         assert self._skip is not None
         length = int.from_bytes(header[9:13], "little")
         if self._skip.is_skipped(header[4]):
@@ -139,7 +141,9 @@ class Stream:
         self._sent_at = time.monotonic()
 
     def _wait(self) -> None:
-        """Wait for a moment. Raises Closed if the client is gone or says something, which only COM_QUIT can be."""
+        """Wait for a moment. Raises Closed if the client has disconnected or sends something, which can only be
+        COM_QUIT.
+        """
         poll = select.poll()
         try:
             poll.register(self._link.connection, select.POLLIN)

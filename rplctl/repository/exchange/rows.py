@@ -1,9 +1,9 @@
-"""MySQL's slave_master_info and slave_relay_log_info as the client prints their rows (servers that keep no files).
+"""Read the rows of MySQL's slave_master_info and slave_relay_log_info as the client prints them (servers without FILE).
 
     mysql -E -e 'SELECT * FROM mysql.slave_master_info; SELECT * FROM mysql.slave_relay_log_info' > FILE
 
-`-E` (or `\\G`) and `-B` (tab-separated with names) are read, of MySQL 5.6 to 9; columns that a version lacks keep their
-defaults. Invariant: a text that does not hold exactly one row of each table for the channel is refused.
+The module reads the output of `-E` (or `\\G`) and `-B` (tab-separated with names) from MySQL 5.6 to 9. Columns that a
+version lacks have their defaults. Invariant: a text without exactly one row of each table for the channel is refused.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ _FIRST_COLUMN = "number_of_lines"
 
 
 def import_rows(text: str, channel: str) -> tuple[MasterInfo, RelayLogInfo]:
-    """Both records of `channel`; the only row there is may have another name. Raises UsageError."""
+    """Return both records of `channel`. If a table has one row only, that row may have another channel name. Raises
+    UsageError.
+    """
     rows = list(read_rows(text))
     master = _row_of([row for row in rows if "host" in row], channel, "slave_master_info")
     relay = _row_of([row for row in rows if "relay_log_name" in row], channel, "slave_relay_log_info")
@@ -35,7 +37,7 @@ def import_rows(text: str, channel: str) -> tuple[MasterInfo, RelayLogInfo]:
 
 
 def read_rows(text: str) -> Iterator[dict[str, str]]:
-    """Rows of either layout, names in lower case."""
+    """Yield the rows of either format, with column names in lower case."""
     if _ROW_HEAD.search(text):
         for block in _ROW_HEAD.split(text)[1:]:
             found = [match for match in map(_COLUMN.match, block.splitlines()) if match]
@@ -55,9 +57,10 @@ def _row_of(rows: list[dict[str, str]], channel: str, table: str) -> dict[str, s
     found = named or rows
     if len(found) != 1:
         raise UsageError(
-            f"{len(found)} rows of {table} in the text, expected one for channel '{channel}'",
+            f"the text has {len(found)} rows of {table}, expected one for channel '{channel}'",
             channel=channel,
-            hint="mysql -E -e 'SELECT * FROM mysql.slave_master_info; SELECT * FROM mysql.slave_relay_log_info'",
+            hint="To print the rows, run: "
+            "mysql -E -e 'SELECT * FROM mysql.slave_master_info; SELECT * FROM mysql.slave_relay_log_info'",
         )
     return found[0]
 

@@ -1,4 +1,4 @@
-"""master.info and relay-log.info exactly as each server writes them, byte for byte.
+"""Write and read master.info and relay-log.info exactly as each server writes them, byte for byte.
 
     server     master.info                                       relay-log.info
     mysql-5.6  23 lines                                          count 7, 8 lines
@@ -7,8 +7,8 @@
     mariadb    22 lines (17, 19 empty, 20 is 0), 11 empty,       count 5, 6 lines
                3 keys, END_MARKER
 
-Passwords are clear text in these files: export takes a MasterInfo whose password was revealed, import gives one that
-is still to be protected. What a format has no line for is named, never dropped in silence.
+Passwords are clear text in these files. Export takes a MasterInfo whose password is revealed; import returns one whose
+password is not protected yet. If a format has no line for a setting, `InfoFiles.lost` names the setting.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _FORMS = {
         master_count="33", master=MASTER_INFO_LINES[:21], relay_count="5", relay=RELAY_LOG_INFO_LINES[:5]
     ),
 }
-_MARIADB_FIXED = {"bind": "", "uuid": "", "retry_count": "0"}  # lines it keeps for MySQL's sake and never fills
+_MARIADB_FIXED = {"bind": "", "uuid": "", "retry_count": "0"}  # MariaDB has these lines of MySQL but never fills them
 _MARIADB_RESERVED = 11  # empty lines, 23 to 33
 _OURS = frozenset(
     {"master_id", "master_server_id", "master_binlog_dir", "flushed_relay_log_name", "flushed_relay_log_pos"}
@@ -60,7 +60,7 @@ _OURS = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InfoFiles:
-    """Both files, and the settings that this server's form cannot hold."""
+    """The contents of both files, and the settings that the server's format cannot hold."""
 
     master_info: bytes
     relay_log_info: bytes
@@ -68,7 +68,7 @@ class InfoFiles:
 
 
 def export_info(master: MasterInfo, relay: RelayLogInfo, server: Server) -> InfoFiles:
-    """The two files that `server` would have written. Raises UsageError for a value that no line can hold."""
+    """Return the two files as `server` would have written them. Raises UsageError if a line cannot hold a value."""
     form = _FORMS[server]
     is_mariadb = server is Server.MARIADB
     fixed = _MARIADB_FIXED if is_mariadb else {}
@@ -89,7 +89,9 @@ def export_info(master: MasterInfo, relay: RelayLogInfo, server: Server) -> Info
 
 
 def import_info(master_info: bytes, relay_log_info: bytes, channel: str) -> tuple[MasterInfo, RelayLogInfo]:
-    """Both records of any server's files, given to `channel`. Raises UsageError naming file and line."""
+    """Return both records from the files of any server, for `channel`. Raises UsageError that names the file and the
+    line.
+    """
     try:
         master = parse_master_info(master_info)
     except FieldError as error:
@@ -102,8 +104,8 @@ def import_info(master_info: bytes, relay_log_info: bytes, channel: str) -> tupl
 
 
 def without_relay_logs(master: MasterInfo, relay: RelayLogInfo) -> tuple[MasterInfo, RelayLogInfo]:
-    """Return the record for a replica that takes over the position but not the relay logs. Such a replica fetches again
-    from the executed position (REQ-4).
+    """Return the records for a replica that takes over the position but not the relay logs. Such a replica fetches
+    again from the executed position (REQ-4).
     """
     if relay.master_log_name:
         master = master.with_read_position(relay.exec_position)
@@ -116,7 +118,9 @@ def _lines(info: object, fields: Sequence[Field], fixed: dict[str, str]) -> list
 
 
 def _changed(info: MasterInfo | RelayLogInfo, default: MasterInfo | RelayLogInfo, held: set[str]) -> list[str]:
-    """Names of settings that are not held and not at their default; the channel is the file's name anyway."""
+    """Return the names of settings that differ from their default and are not held. The channel is left out, because
+    the file name contains it.
+    """
     names = [name for name in type(info).__slots__ if name not in held and name not in ("channel_name", "uuid")]
     return [name for name in names if getattr(info, name) != getattr(default, name)]
 

@@ -1,7 +1,7 @@
-"""The statement that gives a running server what export-info's files hold: CHANGE MASTER TO in that server's words.
+"""Write the settings of export-info as a CHANGE MASTER TO statement for a running server, in that server's syntax.
 
-It is what servers without FILE repositories take (MySQL ≥ 8.4), and needs no restart elsewhere. Empty settings are
-left out. GTIDs are a comment: what they may overwrite on the server is the operator's decision.
+Servers without FILE repositories (MySQL ≥ 8.4) need the statement; on other servers it saves a restart. Empty settings
+are left out. The GTID set is a comment, because it may overwrite the server's own set: the operator decides.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.repository.exchange.servers import Server
 
 _NAMED = ("bind", "ssl_ca", "ssl_capath", "ssl_cert", "ssl_key", "ssl_cipher", "ssl_crl", "ssl_crlpath", "tls_version")
-_TEXTS = {  # option → field; the order is MySQL's manual's
+_TEXTS = {  # option → field, in the order of MySQL's manual
     "MASTER_HOST": "host",
     "MASTER_USER": "user_name",
     "MASTER_PASSWORD": "user_password",
@@ -23,7 +23,9 @@ _USE_GTID = ("no", "current_pos", "slave_pos")
 
 
 def change_master_statement(master: MasterInfo, relay: RelayLogInfo, server: Server) -> str:
-    """SQL text ending in a newline; it holds the password in clear text. The position is the executed one."""
+    """Return the SQL text, which ends in a newline and holds the password in clear text. Its position is the executed
+    one.
+    """
     default = MasterInfo()
     position = relay.exec_position if relay.master_log_name else master.read_position
     options = {name: _quoted(getattr(master, field)) for name, field in _TEXTS.items() if getattr(master, field)}
@@ -70,7 +72,7 @@ def _gtid_comment(master: MasterInfo, relay: RelayLogInfo, server: Server) -> li
     if not relay.gtid_executed or not (master.enabled_auto_position or master.using_gtid):
         return []
     name = "gtid_slave_pos" if server is Server.MARIADB else "gtid_purged"
-    return [f"-- applied so far; set it first, on a server without a history of its own:\n-- SET GLOBAL {name}="
+    return [f"-- GTIDs applied so far; if the server has no transactions of its own, first run:\n-- SET GLOBAL {name}="
             f"{_quoted(relay.gtid_executed)};"]  # fmt: skip
 
 

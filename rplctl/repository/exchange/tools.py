@@ -1,12 +1,12 @@
-"""Positions that other replication tools keep, as MasterInfo and RelayLogInfo without relay logs.
+"""Import the positions of other replication tools as MasterInfo and RelayLogInfo without relay logs.
 
     Maxwell    a row of `maxwell.positions`        binlog_file, binlog_position, gtid_set
-    Debezium   the connector's offset, JSON        file, pos, gtids; `event`, `row`, `snapshot` say how far inside
+    Debezium   the connector's offset, JSON        file, pos, gtids; `event`, `row`, `snapshot`: progress inside
     Canal      conf/DESTINATION/meta.dat, JSON     clientDatas[].cursor.postion (sic): journalName, position, gtid
     Tungsten   a row of `trep_commit_seqno`        eventid `mysql-bin.000004:0000000000000123;-1`, last_frag
 
 Rows are read as the client prints them: JSON, `\\G`, or tab-separated with a line of names. Invariant: a text that does
-not name one position is refused with what is missing; nothing is guessed. `notes` holds what the operator must know.
+not contain exactly one position is refused, and the error names the missing part. `Imported.notes` is for the operator.
 """
 
 from __future__ import annotations
@@ -35,31 +35,35 @@ class Imported:
 
 
 def import_maxwell(text: str, channel: str) -> Imported:
-    """One row of `maxwell.positions`. Raises UsageError."""
+    """Return the position in one row of `maxwell.positions`. Raises UsageError."""
     row = read_row(text, "maxwell.positions")
     gtids = "" if row.get("gtid_set") in (None, "NULL") else str(row["gtid_set"])
     return _imported(channel, "maxwell.positions", (row.get("binlog_file"), row.get("binlog_position")), gtids)
 
 
 def import_debezium(text: str, channel: str) -> Imported:
-    """The offset of a MySQL or MariaDB connector: its value, or `KEY<tab>VALUE` as a topic dump prints it."""
+    """Return the position in the offset of a MySQL or MariaDB connector. `text`: the offset's value, or `KEY<tab>VALUE`
+    as a topic dump prints it. Raises UsageError.
+    """
     offset = _json_object(text.rpartition("\t")[2], "Debezium offset")
     if offset.get("snapshot") not in (None, False, "false", ""):
         raise UsageError(
-            "Debezium offset: the snapshot is not finished, the position is that of its start",
+            "Debezium offset: the snapshot is not finished, so the position is its start",
             channel=channel,
-            hint="let the connector finish its snapshot, or load a dump and its position",
+            hint="let the connector finish its snapshot, or load a dump and set the position of the dump",
         )
     gtids = str(offset.get("gtids") or "")
     notes = []
     if any(_number(offset.get(key), f"Debezium offset: {key}") for key in ("event", "row")):
-        notes.append("the connector stopped inside a transaction: it is applied again from its beginning")
+        notes.append("The connector stopped inside a transaction, which is applied again from its start.")
     imported = _imported(channel, "Debezium offset", (offset.get("file"), offset.get("pos")), gtids)
     return Imported(imported.master_info, imported.relay_log_info, tuple(notes))
 
 
 def import_canal(text: str, channel: str) -> Imported:
-    """meta.dat of one destination with one client. Raises UsageError when it has several cursors."""
+    """Return the position in the meta.dat of one destination. Raises UsageError unless exactly one client has
+    a cursor.
+    """
     meta = _json_object(text, "Canal meta.dat")
     clients = [c for c in meta.get("clientDatas") or [] if isinstance(c, dict) and c.get("cursor")]
     if len(clients) != 1:
@@ -73,12 +77,14 @@ def import_canal(text: str, channel: str) -> Imported:
     where = (position.get("journalName"), position.get("position"))
     imported = _imported(channel, "Canal meta.dat", where, gtids)
     host, port = str(address.get("address") or ""), _number(address.get("port") or 3306, "Canal meta.dat: port")
-    note = "Canal keeps the start of the last event it delivered: check that the position begins a transaction"
+    note = "Canal stores the start of the last event it delivered. Check that this position begins a transaction."
     return Imported(replace(imported.master_info, host=host, port=port), imported.relay_log_info, (note,))
 
 
 def import_tungsten(text: str, channel: str) -> Imported:
-    """One row of `trep_commit_seqno`. Raises UsageError when its last transaction is only partly applied."""
+    """Return the position in one row of `trep_commit_seqno`. Raises UsageError if its last transaction is only partly
+    applied.
+    """
     row = read_row(text, "trep_commit_seqno")
     event_id = _EVENT_ID.fullmatch(str(row.get("eventid", "")).strip())
     if event_id is None:
@@ -87,13 +93,13 @@ def import_tungsten(text: str, channel: str) -> Imported:
         raise UsageError(
             "trep_commit_seqno: the last transaction is applied in part (last_frag is not set)",
             channel=channel,
-            hint="bring the Tungsten replicator offline cleanly first: trepctl offline",
+            hint="To take the Tungsten replicator offline cleanly, run: trepctl offline",
         )
     return _imported(channel, "trep_commit_seqno", (event_id[1], event_id[2]), "")
 
 
 def read_row(text: str, what: str) -> dict[str, Any]:
-    """One table row from JSON, `\\G` or tab-separated text; column names in lower case."""
+    """Return the only table row in a text in JSON, `\\G` or tab-separated form, with column names in lower case."""
     stripped = text.strip()
     if stripped.startswith("{"):
         row: Mapping[str, Any] = _json_object(stripped, what)
@@ -106,7 +112,7 @@ def read_row(text: str, what: str) -> dict[str, Any]:
         row = dict(_VERTICAL.findall(stripped))
     if not row:
         raise UsageError(
-            f"{what}: no row found", hint="give it as JSON, as the client's \\G, or tab-separated with names"
+            f"{what}: no row found", hint="pass the row as JSON, in \\G format, or tab-separated with column names"
         )
     return {name.lower(): value for name, value in row.items()}
 

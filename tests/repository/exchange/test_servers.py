@@ -102,7 +102,7 @@ def test_a_damaged_file_is_named_with_its_line() -> None:
     with pytest.raises(UsageError, match=r"master\.info: line 3 \(Master_log_pos\)") as error:
         import_info(SOME_MASTER.replace(b"\n1064\n", b"\nx\n"), SOME_RELAY, "")
     assert error.value.errno == 1201
-    with pytest.raises(UsageError, match=r"relay-log\.info: .*it ends after line 3") as error:
+    with pytest.raises(UsageError, match=r"relay-log\.info: .*the file ends after line 3") as error:
         import_info(SOME_MASTER, b"5\n./relay-bin.000002\n1354\n", "")
     assert error.value.errno == 1872
 
