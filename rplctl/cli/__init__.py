@@ -1,13 +1,13 @@
-"""The command line: Typer, output, exit codes. The only package that prints; everything it does, rplctl.command does.
+"""The command line: Typer, output and exit codes. Only this package prints; rplctl.command does the work.
 
-`app.run` is the one place that turns an RplError into its exit code (errors.py), and `output.report` into
-`ERROR number: text` and a `hint:`. `rplctl VERB` is VERB.py; what is no verb's:
+Only `app.run` turns an RplError into its exit code (errors.py), and only `output.report` turns it into
+`ERROR number: text` and a `hint:`. `rplctl VERB` is VERB.py. The other modules:
 
 app, globals                    the command line: verbs, options of every command
-plain_values, completion        values as the verbs get them; what a TAB is offered
-options                         how a verb names its own, those of several verbs, rows of a table as options
-passwords, backup_lock          how a password is given; what the two locks of a backup share
-output, text, color, progress   what is shown: rows, a result, an error; layouts; colour; how far a start came
+plain_values, completion        conversion of the values; the values that a shell offers on TAB
+options                         declarations of options, options of several verbs, rows of a table as options
+passwords, backup_lock          ways to pass a password; the common options of the two locks of a backup
+output, text, color, progress   output of rows, results and errors; layouts; colour; progress of a start
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import NoReturn
 
 INTERRUPTED = 130
-_OBJECTS = 50_000  # what is loaded is no garbage: to look for some took a tenth of a short command
+_OBJECTS = 50_000  # loaded modules are not garbage, but collecting them took a tenth of a short command
 TRACEBACK_VARIABLE = "RPLCTL_TRACEBACK"
 
 
@@ -32,7 +32,9 @@ def main() -> NoReturn:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """One command line to its exit code; messages go to stderr. Ctrl-C ends it quietly, also while it is loaded."""
+    """Run one command line and return its exit code. Messages go to stderr. Ctrl-C ends it quietly, even while it is
+    loaded.
+    """
     try:
         from rplctl.cli.app import run as run_app
 
@@ -44,7 +46,8 @@ def run(arguments: Sequence[str]) -> int:
 def open_standard_files() -> None:
     """Open /dev/null for each of standard input, output and error that is closed.
 
-    Else the next file that is opened, a database for one, would take its number and get what is written there.
+    Otherwise the next file that is opened, such as a database, would get its number, and output would be written into
+    it.
     """
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         try:
@@ -60,11 +63,14 @@ def open_standard_files() -> None:
 
 
 def _unexpected(kind: type[BaseException], value: BaseException, trace: TracebackType | None) -> None:
-    """A bug of ours: one line, the traceback only when asked for (it may show what the operator typed)."""
+    """Report a bug of rplctl in one line. The traceback is printed only on request, because it may show the operator's
+    input.
+    """
     if os.environ.get(TRACEBACK_VARIABLE):
         import traceback
 
         traceback.print_exception(kind, value, trace)
     sys.stderr.write(
-        f"ERROR: unexpected {kind.__name__} in rplctl: this is a bug\nhint: {TRACEBACK_VARIABLE}=1 shows where\n"
+        f"ERROR: unexpected {kind.__name__} in rplctl: this is a bug\n"
+        f"hint: to see the traceback, set {TRACEBACK_VARIABLE}=1\n"
     )

@@ -1,12 +1,12 @@
-"""The Typer app: global options, every verb with its aliases.
+"""The Typer app: the global options, and every verb with its aliases.
 
-`GROUPS` is the one list of commands, by task. `VERBS` maps each command to its aliases. Aliases are hidden and work
-alike. `rplctl show-status` is `show_status` in show_status.py here, which calls `show_status` in
+`GROUPS` is the only list of commands, by task. `VERBS` maps each command to its aliases. Aliases are hidden and work
+in the same way. `rplctl show-status` is `show_status` in show_status.py of this package, which calls `show_status` in
 rplctl/command/show_status.py.
 
-How verbs are lazy: a command line that names its verb imports that verb's file only; help, completion and mistakes
-import them all. A verb's function imports its command when it runs, and what a TAB is offered is imported when a shell
-asks for it (tests/house/test_imports.py): so help, and the status of a FILE repository, load neither Spark nor
+Verbs are loaded lazily. A command line with a verb imports only the file of that verb; help, completion and invalid
+command lines import all of them. A verb's function imports its command when it runs, and completion is imported when a
+shell asks for it (tests/house/test_imports.py). So help, and the status of a FILE repository, load neither Spark nor
 SQLAlchemy nor Numba (design D16).
 """
 
@@ -46,7 +46,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "lock-instance": ("lock-instance-for-backup",),
     "lock-tables": ("flush-tables-with-read-lock",),
 }
-GROUPS: dict[str, tuple[str, ...]] = {  # by the task of an operator, as --help and rplctl(1) list the verbs
+GROUPS: dict[str, tuple[str, ...]] = {  # by the operator's task, in the order of --help and rplctl(1)
     "Set up": ("init", "change-master", "change-filter", "clone", "load-schema", "rename-channel", "change-target"),
     "Run": ("start", "stop", "wait", "skip", "reset"),
     "Look": ("show-status", "show-channels", "show-clone", "show-changes", "history", "top"),
@@ -64,13 +64,13 @@ GROUPS: dict[str, tuple[str, ...]] = {  # by the task of an operator, as --help 
 VERBS: dict[str, tuple[str, ...]] = {name: ALIASES.get(name, ()) for names in GROUPS.values() for name in names}
 HELP = ("-h", "--help")
 VERSION = "--version"
-TAB = "_RPLCTL_COMPLETE"  # in the environment when a shell asks through Typer
-_USAGE_ERROR: Any = typer.BadParameter.__bases__[0]  # of every mistake in a command line
-BROKEN_PIPE = 141  # as a shell reports SIGPIPE
+TAB = "_RPLCTL_COMPLETE"  # set in the environment when a shell asks Typer for completions
+_USAGE_ERROR: Any = typer.BadParameter.__bases__[0]  # the base class of all errors of a command line
+BROKEN_PIPE = 141  # the exit code with which a shell reports SIGPIPE
 
 
 def run(arguments: Sequence[str]) -> int:
-    """One command line to its exit code; messages go to stderr. Raises KeyboardInterrupt."""
+    """Run one command line and return its exit code. Messages go to stderr. Raises KeyboardInterrupt."""
     as_json = asks_for_json(arguments)
     with one_deadline(), reporting(as_json=as_json, quiet=not {"-q", "--quiet"}.isdisjoint(arguments)):
         return _run(arguments, as_json=as_json)
@@ -85,7 +85,7 @@ def _run(arguments: Sequence[str], *, as_json: bool) -> int:
         code = command(args=hoisted, prog_name="rplctl", standalone_mode=not as_json)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
-    except _USAGE_ERROR as error:  # Typer's own, which it prints itself but with JSON
+    except _USAGE_ERROR as error:  # an error of Typer, which prints it itself except with JSON
         report(UsageError(error.format_message(), hint=_help_hint(hoisted)))
         return UsageError.exit_code
     except RplError as error:
@@ -94,7 +94,7 @@ def _run(arguments: Sequence[str], *, as_json: bool) -> int:
         report(error)
         return error.exit_code
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains once more at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # otherwise Python reports the pipe at exit
         return BROKEN_PIPE
     except OSError as error:
         report(file_error(error))
@@ -111,7 +111,7 @@ def _help_hint(hoisted: Sequence[str]) -> str:
 
 
 def command_for(arguments: Sequence[str]) -> Any:
-    """The program as a command that can be called with these (hoisted) arguments."""
+    """Return the program as a command that can be called with these (hoisted) arguments."""
     return _program(_verbs_of(arguments))
 
 
@@ -155,11 +155,11 @@ def _built(verbs: Iterable[str]) -> Any:
     return command
 
 
-_program = cache(_built)  # for who runs more than one line in a process: options are slower to build than to use
+_program = cache(_built)  # building the options is slow, and a process may run several command lines
 
 
 def _completing() -> Any:
-    """The command of the line that is being typed, with the values that its options are offered."""
+    """Return the command of the line that is being typed, with the values to offer for its options."""
     from rplctl.cli.completion import offer_values, words
 
     command = _built(_verbs_of(words()))
@@ -168,7 +168,7 @@ def _completing() -> Any:
 
 
 def verb_of(arguments: Sequence[str]) -> str:
-    """The first word that is no global option; '' when there is none, or help is asked for before it."""
+    """Return the first word that is not a global option; '' if there is none, or if help is requested before it."""
     words = iter(arguments)
     for word in words:
         if word in HELP:
@@ -187,7 +187,7 @@ def function_of(verb: str) -> Callable[..., None]:
 
 
 def _as_typer_calls_it(verb: Callable[..., None]) -> Callable[..., None]:
-    """The verb, with a context in the place of the options of every command, which it holds."""
+    """Return the verb as a function whose first parameter is Typer's context, which holds the global options."""
 
     def call(context: typer.Context, **given: Any) -> None:
         verb(context.obj, **given)

@@ -1,4 +1,4 @@
-"""`backup`: the instance's files, all of one moment."""
+"""Options and output of `backup`."""
 
 from __future__ import annotations
 
@@ -33,6 +33,8 @@ def backup(
     text = f"{many(result.files, 'file')}, {result.size} bytes in {result.folder}; relay logs up to {where or 'none'}"
     say(options, text, result)
     if result.needs_dump and not options.quiet:
-        sys.stderr.write("Note: the target's data are not in it: dump them and rplctl's own tables (man rplctl)\n")
+        sys.stderr.write(
+            "Note: the backup does not include the target's data: dump them and rplctl's tables (man rplctl)\n"
+        )
     if options.verbose:
         sys.stderr.write(f"held {result.held_s * 1000:.1f} ms\n")

@@ -1,4 +1,4 @@
-"""Options and output that both locks of a backup share. A command or a process of its own holds the lock."""
+"""Options and output that both locks of a backup share. A command or a separate process holds the lock."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def lock(options: Globals, chosen: BackupLock, command: list[str] | None, wait: 
     wait_s = seconds(wait, "--wait") or 0.0
     if command:
         if timeout is not None:
-            raise UsageError("--timeout goes with no COMMAND: the lock is held as long as it runs")
+            raise UsageError("--timeout cannot be used with COMMAND: the lock is held while the command runs")
         return end(run_under_lock(options.config(), chosen, wait_s, command))
     held = lock_detached(options.config(), chosen, wait_s, seconds(timeout, "--timeout") or HOLDER_TIMEOUT_S)
-    text = f"held by process {held.pid} for {held.timeout_s:g} s at most; rplctl unlock-{held.kind} ends it"
+    text = f"held by process {held.pid} for {held.timeout_s:g} s at most; to end it, run: rplctl unlock-{held.kind}"
     say(options, text, held)
 
 

@@ -1,4 +1,4 @@
-"""`change-filter`. Its options are those of the option table that hold a list of rules."""
+"""Options and output of `change-filter`: the rows of the option table that hold a list of rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`change-master`. Its options are the rows of `CHANGE_OPTIONS`: Typer gets them as the function's signature."""
+"""Options and output of `change-master`. `takes` turns the rows of `CHANGE_OPTIONS` into the function's signature."""
 
 from __future__ import annotations
 
@@ -49,20 +49,20 @@ def change_master(options: Globals, channel: str | None, dry_run: bool, yes: boo
         f"Password of {user or 'the replication account'}{f'@{host}' if host else ''}: ",
     )
     if not (texts or sources.is_given):
-        raise UsageError("change-master needs something to change", hint="rplctl change-master --help")
+        raise UsageError("change-master requires an option to change", hint="rplctl change-master --help")
     check_channel_name(channel or "")
-    # without an option of its own the password is looked up only when an account is named
+    # without a password option, the password is looked up only if the command names an account
     is_wanted = not sources.reference and (sources.is_given or "master_user" in texts)
     password = find_password(sources, user) if is_wanted else None
     changes = parse_changes(texts, password, sources.reference or None)
-    name = one_channel(options.config(), channel)  # the default one unless several exist (3079)
+    name = one_channel(options.config(), channel)  # the default channel unless several exist (3079)
     asks = not (dry_run or yes) and not _POSITIONS.isdisjoint(texts)
     if asks and run(options.config(name), name, changes, dry_run=True).repeats:
-        question = "the new position is before the executed one: what was applied since would be applied again."
+        question = "the new position is before the executed position: transactions would be applied again."
         confirm(f"Channel '{name}': {question}", yes=yes)
     result = run(options.config(name), name, changes, dry_run=dry_run)
     where = result.master_info.master_binlog_dir or f"{result.master_info.host}:{result.master_info.port}"
-    begins = "where its GTIDs lead" if result.master_info.uses_gtid else "the first binary log"
+    begins = "at the position of its GTIDs" if result.master_info.uses_gtid else "the first binary log"
     text = f"channel '{name}' reads from {where}, {result.master_info.read_position.or_else(begins)}"
     purge = "; relay logs are removed" if result.purges_relay_logs and not result.created else ""
     say(options, f"{'would change: ' if dry_run else ''}{text}{purge}", result)

@@ -1,4 +1,4 @@
-"""`change-target`: the URL, and the password of the target there."""
+"""Options and output of `change-target`: the URL and the password of the new target."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`check`: a verdict in the form of monitoring plugins; its exit code is the verdict."""
+"""Options and output of `check`: a verdict in the format of monitoring plugins, which is also the exit code."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rplctl.errors import RplError, TargetError, UsageError, as_rpl_error
 if TYPE_CHECKING:
     from rplctl.command.check.verb import Verdict
 
-_MOST_NAMED: Final = 5  # channels that are in order
+_MOST_NAMED: Final = 5  # with more channels, those that are OK are only counted
 
 
 def check(
@@ -50,7 +50,7 @@ def check(
     from rplctl.command.check.verb import UNKNOWN, WORDS, Scope, Verdict, check_each, limits_of, worst, worst_first
 
     if offline and online:
-        raise UsageError("--offline and --online exclude each other")
+        raise UsageError("--offline and --online are mutually exclusive")
     scope = Scope.OFFLINE if offline else Scope.ONLINE if online else Scope.LOCAL
     try:
         low, high = (
@@ -65,7 +65,7 @@ def check(
             verdicts = check_each(channels, found, scope, deadline)
     except UsageError:
         raise
-    except (RplError, OSError) as error:  # its exit code is a verdict: 1 would be a warning
+    except (RplError, OSError) as error:  # the exit code is a verdict, so the error's own code 1 would mean WARNING
         if options.format != "json":
             write(_laid_out(options, f"RPLCTL UNKNOWN - {as_rpl_error(error).message}", "UNKNOWN"))
             return end(UNKNOWN)
@@ -95,7 +95,7 @@ def check(
 
 
 def _laid_out(options: Globals, line: str, level: str) -> str:
-    """Fold the text to the terminal's width, with the level in colour; a monitoring system gets one line."""
+    """Fold the text to the terminal's width and colour the level. A monitoring system gets one line."""
     line = clean(line)
     if options.is_terminal:
         width = get_terminal_size().columns
@@ -104,7 +104,9 @@ def _laid_out(options: Globals, line: str, level: str) -> str:
 
 
 def _details(verdicts: Sequence[Verdict]) -> str:
-    """The worst first; of many, those in order are counted only: who is woken looks for the others."""
+    """Return the texts of the channels, the worst first. If there are many channels, those that are OK are only
+    counted.
+    """
     counted = [v for v in verdicts if not v.level] if len(verdicts) > _MOST_NAMED else []
     lines = [f"'{v.channel}' {v.text}" if len(verdicts) > 1 or v.channel else v.text for v in verdicts]
     shown = lines[: len(lines) - len(counted)]

@@ -1,4 +1,4 @@
-"""`clone`: a living source becomes a replica with one command."""
+"""Options and output of `clone`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rplctl.errors import UsageError
 if TYPE_CHECKING:
     from rplctl.command.clone import CloneResult
 
-_MOST_THREADS = 8  # an engine has 15 connections
+_MOST_THREADS = 8  # an SQLAlchemy engine has 15 connections
 
 
 def clone(
@@ -60,7 +60,7 @@ def clone(
     if cancel:
         limits = (max_load, max_rate, load_threads, read_from, max_history, lag_of, max_lag)
         if databases or tables or replace or any(given is not None for given in limits):
-            raise UsageError("--cancel takes back all that is not done, and takes no other option")
+            raise UsageError("--cancel cannot be used with options that choose tables or set limits")
         return _cancel(options, name, config, dry_run=dry_run, yes=yes)
     choice = Choice.of(databases, tables, replace=replace)
     if replace and not dry_run:
@@ -82,22 +82,25 @@ def _cancel(options: Globals, name: str, config: Config, *, dry_run: bool, yes: 
     from rplctl.command.cloning.cancel import cancel
 
     if not dry_run:
-        confirm("Tables whose copy is not done are dropped, and their events stay left out.", yes=yes)
+        confirm("Tables whose copy is not complete are dropped and not replicated.", yes=yes)
     result = cancel(config, name, dry_run=dry_run)
     would = "would be " if dry_run else ""
     text = (
-        f"channel '{name}': {many(len(result.taken_back), 'table')} {would}taken back, {result.kept} copied ones stay"
+        f"channel '{name}': the copy of {many(len(result.taken_back), 'table')} {would}cancelled, "
+        f"{result.kept} copied tables are kept"
     )
     if result.taken_back:
         text += (
-            "; events of those taken back stay left out until rplctl clone copies them (rplctl change-filter leaves "
-            "them out for good); to continue, run: rplctl start"
+            "; the cancelled tables are not replicated until rplctl clone copies them (to exclude them permanently, "
+            "use rplctl change-filter); to continue, run: rplctl start"
         )
     say(options, text, result)
 
 
 def _list(options: Globals, result: CloneResult) -> None:
-    """On a terminal the statements follow the table, where they can be marked and pasted."""
+    """List the tables of a dry run. On a terminal, the GRANT statements follow the table, so that they can be
+    copied.
+    """
     from rplctl.command.clone import TableToClone
 
     columns, rows = list(TableToClone.__dataclass_fields__), [asdict(table) for table in result.listed]
@@ -122,5 +125,5 @@ def _rate(given: str | None) -> float | None:
     if given is None:
         return None
     if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,3})?", given):
-        raise UsageError(f"--max-rate {given}: write MB a second, like 20 or 0.5; 0 is no limit")
+        raise UsageError(f"--max-rate {given}: the rate must be in MB per second, like 20 or 0.5; 0 is no limit")
     return float(given)

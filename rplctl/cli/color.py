@@ -1,8 +1,8 @@
-"""The choice of colour: one answer for tables, progress and errors.
+"""Decide whether tables, progress and errors use colour.
 
-First that is given: --color always|never, NO_COLOR (not empty: never), FORCE_COLOR (not empty, not 0: always),
-TERM=dumb (never), else colour on a terminal. What a script reads from a pipe is the same either way, unless it asks for
-a table.
+The first of these that is set decides: --color always|never, NO_COLOR (not empty: never), FORCE_COLOR (neither empty
+nor 0: always), TERM=dumb (never). Otherwise there is colour on a terminal. Colour never changes the output in a pipe,
+except for a table.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def choose(color: str) -> None:
 
 
 def is_dumb() -> bool:
-    """A terminal that cannot move its cursor: nothing live, no table that is drawn."""
+    """True for a terminal that cannot move its cursor, on which no live output and no drawn table is possible."""
     return os.environ.get("TERM") == "dumb"
 
 
@@ -39,10 +39,10 @@ _LEVELS = {"OK": "\x1b[32m", "WARNING": "\x1b[33m", "CRITICAL": _ERROR, "UNKNOWN
 
 
 def as_level(word: str, stream: TextIO) -> str:
-    """The word of a verdict."""
+    """Return the word of a verdict, with colour if the stream has colour."""
     return f"{_LEVELS[word]}{word}{_PLAIN}" if has_color(stream) else word
 
 
 def as_error(text: str, stream: TextIO) -> str:
-    """The word that an error begins with."""
+    """Return the first word of an error, with colour if the stream has colour."""
     return f"{_ERROR}{text}{_PLAIN}" if has_color(stream) else text

@@ -1,9 +1,8 @@
-"""Values that a shell offers on TAB: names of channels and relay logs, values of options. The shell itself names files.
+"""The values that a shell offers on TAB: names of channels and relay logs, and values of options.
 
-Typer asks through `_RPLCTL_COMPLETE` (app.TAB). Invariant: an answer comes from names in the instance folder alone; no
-database, no lock, nothing heavy is loaded (design D16), and a folder that cannot be read offers nothing. Options of
-every command are offered behind the verb, too. Where nothing is offered, the shells name files: that is right for FILE
-and DIR.
+Typer uses `_RPLCTL_COMPLETE` (app.TAB). Invariant: the values come only from file names in the instance folder. No
+database, lock or large module is used (design D16), and for an unreadable folder there are no values. The options of
+every command are also offered after the verb. Without such values, the shell offers file names, as for FILE and DIR.
 """
 
 from __future__ import annotations
@@ -28,7 +27,9 @@ _CRASH_NAMES = {"points": sorted(failpoint.CRASH_POINTS), "mode": [*MODES, "-"],
 
 
 def words() -> list[str]:
-    """The command line that is being typed, without the program's name and the word at the cursor."""
+    """Return the words of the command line that is being typed, without the program's name and the word at
+    the cursor.
+    """
     line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")
     try:
         found = shlex.split(line)
@@ -40,7 +41,7 @@ def words() -> list[str]:
 
 
 def offer_values(command: Any) -> None:
-    """Give every parameter that has known values its completer; verbs get the options of every command."""
+    """Set the completer of every parameter with known values, and add the options of every command to each verb."""
     everywhere = [p for p in command.params if p.name not in ("version", "install_completion", "show_completion")]
     for verb, child in command.commands.items():
         known = {flag for parameter in child.params for flag in getattr(parameter, "opts", ())}
@@ -74,7 +75,9 @@ def _source_of(parameter: Any, verb: str) -> Callable[[Any], Iterable[str]] | No
 
 
 def _matching(values: Iterable[str], incomplete: str) -> list[str]:
-    """Those that begin so, case ignored; of a list, what its last member begins with."""
+    """Return the values that begin with the text, without regard to case. In a list, only the last member is
+    completed.
+    """
     before, comma, last = incomplete.rpartition(",")
     found = [value for value in values if value.lower().startswith(last.lower())]
     return [f"{before}{comma}{value}" for value in found]
@@ -91,7 +94,7 @@ def _datadir(context: Any) -> Path:
 
 
 def _channels(context: Any) -> list[str]:
-    """Channels with an info file or a run folder: what can be known without a database."""
+    """Return the channels with an info file or a run folder, which are known without a database."""
     try:
         folder = _datadir(context)
         found = [path.stem.removeprefix("master-") for path in folder.glob("master-*.info")]
@@ -103,7 +106,7 @@ def _channels(context: Any) -> list[str]:
         try:
             names.add(decode_channel_name(encoded))
         except (ValueError, OverflowError):
-            continue  # not made by us
+            continue  # not a file of rplctl
     return sorted(names)
 
 

@@ -1,4 +1,4 @@
-"""`crash-test`: the crash points are passed, not only claimed to be safe."""
+"""Options and output of `crash-test`."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ def crash_test(
 
     if clone:
         if target or target_password_file or mode or kinds:
-            raise UsageError("--clone copies into SQLite files of its own, and takes --points and --channel only")
+            raise UsageError("--clone can be used only with --points and --channel: it copies into new SQLite files")
         name, config = the_channel(options, channel)
         lines = clone_crash_test(config, name, clone, _words(points))
     else:
         if has_password(target):
-            text = "a password in --target would be seen in the process list"
-            raise UsageError(text, hint="--target-password-file FILE")
+            text = "a password in --target would be visible in the process list"
+            raise UsageError(text, hint="remove the password from the URL and add --target-password-file FILE")
         password = f"file:{target_password_file.resolve()}" if target_password_file else ""
         lines = run(target, password, points=_words(points), modes=_words(mode), kinds=_words(kinds))
     show_records(options, lines, CrashLine)

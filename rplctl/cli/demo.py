@@ -1,4 +1,4 @@
-"""`demo`: a whole replication in one command, on recorded binary logs."""
+"""Options and output of `demo`."""
 
 from __future__ import annotations
 

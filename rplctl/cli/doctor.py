@@ -1,4 +1,4 @@
-"""`doctor`: what is there and what is missing, one line each."""
+"""Options and output of `doctor`: one line for each check."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def doctor(options: Globals, channel: str | None = CHANNEL) -> None:
         check_channel_name(channel)
     try:
         findings = run(options.config(channel or ""), None if channel is None else [channel], options.config)
-    except (RplError, OSError) as error:  # options that cannot be read
+    except (RplError, OSError) as error:  # the options cannot be read
         findings = [DoctorLine("options", FAIL, as_rpl_error(error).message, as_rpl_error(error).hint)]
     show_records(options, findings, DoctorLine)
     results = {finding.Result for finding in findings}

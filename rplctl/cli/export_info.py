@@ -1,4 +1,4 @@
-"""`export-info`: move a replica back to a server."""
+"""Options and output of `export-info`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`flush-relay-logs`: the receiver begins a new file."""
+"""Options and output of `flush-relay-logs`."""
 
 from __future__ import annotations
 

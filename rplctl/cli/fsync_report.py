@@ -1,4 +1,4 @@
-"""`fsync-report`: the fsyncs of a position are counted, not only claimed."""
+"""Options and output of `fsync-report`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options that every command has: instance folder, option file, output format; before or after the verb."""
+"""The options of every command, before or after the verb: instance folder, option file, output format."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from rplctl.command.instance.compiled_code import choose_folder
 from rplctl.config import Config, default_datadir, load_config
 from rplctl.errors import UsageError
 
-LOG_FORMATS = ("seed", "mysql8")  # of --format behind log-status: not a layout but names
+LOG_FORMATS = ("seed", "mysql8")  # values of --format after log-status: names of columns, not layouts
 FORMATS = ("table", "vertical", "tsv", "json")
 COLORS = ("auto", "always", "never")
 _OTHER_DASHES = "\u2010\u2011\u2012\u2013\u2014\u2212"
-GLOBAL_FLAGS = {  # → takes a value
+GLOBAL_FLAGS = {  # flag → True if it has a value
     **dict.fromkeys(("--datadir", "--config", "--format", "-f", "--color"), True),
     **dict.fromkeys(("--json", "--vertical", "-E", "--quiet", "-q", "--verbose", "-v"), False),
 }
@@ -27,13 +27,15 @@ GLOBAL_FLAGS = {  # → takes a value
 class Globals:
     datadir: Path
     config_file: Path | None = None
-    format: str = ""  # '' = by terminal or pipe
+    format: str = ""  # '': the default for a terminal or a pipe
     quiet: bool = False
     verbose: bool = False
     color: str = "auto"
 
     def config(self, channel: str = "") -> Config:
-        """The options of the channel that the command is at work with from here on (`channel_at_work`)."""
+        """Return the options of the channel, and make it the channel of this command from now on
+        (`channel_at_work`).
+        """
         _at_work.set(channel)
         return load_config(self.datadir, channel, config_file=self.config_file)
 
@@ -46,12 +48,12 @@ _at_work: ContextVar[str] = ContextVar("_at_work", default="")
 
 
 def channel_at_work() -> str:
-    """Where an error does not name its channel, the hint is for this one."""
+    """Return the command's present channel, for hints of errors that do not name their channel."""
     return _at_work.get()
 
 
 def leave_channel() -> None:
-    """Another command line begins."""
+    """Reset the present channel, because another command line begins."""
     _at_work.set("")
 
 
@@ -62,7 +64,7 @@ def make_globals(
     for value, choices, flag in ((format, FORMATS, "--format"), (color, COLORS, "--color")):
         if value and value not in choices:
             also = f"; log-status also takes {', '.join(LOG_FORMATS)}" if flag == "--format" else ""
-            raise UsageError(f"{flag} {value}: write one of {', '.join(choices)}{also}")
+            raise UsageError(f"{flag} {value}: the value must be one of {', '.join(choices)}{also}")
     choose(color)
     folder = (datadir or default_datadir(config_file)).expanduser().absolute()
     choose_folder(folder)
@@ -78,10 +80,10 @@ def asks_for_json(arguments: Sequence[str]) -> bool:
 
 
 def hoist(arguments: Sequence[str]) -> list[str]:
-    """The same command line with the options of every command first: `show-status --json` = `--json show-status`."""
+    """Move the options of every command to the front: `show-status --json` becomes `--json show-status`."""
     for word in arguments:
-        if not word.isascii() and any(0xD800 <= ord(c) < 0xE000 for c in word):  # as Python hands over other bytes
-            raise UsageError(f"'{word}' is not UTF-8", hint="see `locale`; names and files of ours are UTF-8")
+        if not word.isascii() and any(0xD800 <= ord(c) < 0xE000 for c in word):  # Python's form of invalid bytes
+            raise UsageError(f"'{word}' is not UTF-8", hint="use a UTF-8 locale; the command `locale` shows yours")
     front: list[str] = []
     rest: list[str] = []
     words = iter(arguments)
@@ -91,8 +93,8 @@ def hoist(arguments: Sequence[str]) -> list[str]:
             break
         if word[:1] in _OTHER_DASHES and word:
             raise UsageError(
-                f"'{word}' begins with a dash that is not the ASCII -, as texts and web pages have it",
-                hint="type the options again; a file of that name goes behind --",
+                f"'{word}' begins with a dash that is not the ASCII -, as in texts and web pages",
+                hint="type the options again, or write -- before a file of that name",
             )
         flag, equals, value = word.partition("=")
         if flag not in GLOBAL_FLAGS or (equals and not flag.startswith("--")):

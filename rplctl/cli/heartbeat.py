@@ -1,4 +1,4 @@
-"""`heartbeat`: once, again and again, or as the writer; options are pt-heartbeat's."""
+"""Options and output of `heartbeat`, which are those of pt-heartbeat."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def heartbeat(
 
     pause, limit = seconds(interval, "--interval") or 1.0, seconds(run_time, "--run-time")
     if update and monitor or create_table and not update:
-        raise UsageError("--update writes and --monitor reads; --create-table goes with --update")
+        raise UsageError("--update and --monitor are mutually exclusive, and --create-table requires --update")
     beat = _beats(pause, limit)
     if update:
         name, config = the_channel(options, channel)
@@ -69,7 +69,9 @@ def _line(row: dict[str, Any]) -> str:
 
 
 def _beats(pause: float, limit: float | None) -> Callable[[], bool]:
-    """Waits for the next full interval, as pt-heartbeat does; False when it is over, by time or SIGTERM."""
+    """Return a function that waits for the next full interval, like pt-heartbeat. It returns False after the time limit
+    or SIGTERM.
+    """
     ended = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: ended.set())
     until = None if limit is None else time.monotonic() + limit

@@ -1,4 +1,4 @@
-"""`history`: the last events, of one channel or of all."""
+"""Options and output of `history`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def history(
     from rplctl.command.history import history as run
 
     if last < 0:
-        raise UsageError(f"--last {last}: a number of events, 0 for all")
+        raise UsageError(f"--last {last}: the number of events must not be negative")
     if channel is not None:
         names_of(options, channel)
     events = run(options.config(), channel, last, seconds(since, "--since"))
@@ -33,7 +33,7 @@ def history(
 
 
 def _line(event: Event) -> str:
-    """Return one line with the most important words first; the end may be cut."""
+    """Return one line with the most important words first, because its end may be cut."""
     where = "instance" if event.Channel_Name is None else f"'{event.Channel_Name}'"
     what = f"{event.Thread} {event.Event}".strip() + (f" {event.Errno}" if event.Errno else "")
     at = f" at {event.Position}" if event.Position else ""

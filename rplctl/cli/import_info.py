@@ -1,4 +1,4 @@
-"""`import-info`: move a replica here from a server or another tool."""
+"""Options and output of `import-info`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def import_info(
     places |= {"maxwell": maxwell, "debezium": debezium, "canal": canal, "tungsten": tungsten}
     given = [(kind, path) for kind, path in places.items() if path is not None]
     if len(given) != 1:
-        raise UsageError("give one thing to import: DIR, or one of the FILE options", hint="rplctl import-info --help")
+        raise UsageError("import-info requires DIR or exactly one FILE option", hint="rplctl import-info --help")
     check_channel_name(channel or "")
     name, config = the_channel(options, channel)
     if not dry_run and is_configured(config, name):

@@ -1,4 +1,4 @@
-"""`init`. Its options are all of the option table, but for the password of the target."""
+"""Options and output of `init`: all rows of the option table except the password of the target."""
 
 from __future__ import annotations
 
@@ -45,5 +45,5 @@ def init(options: Globals, **given: Any) -> None:
         result = replace(result, units=units.written, next_commands=units.next_commands)
     say(options, f"instance folder {result.datadir}, target {result.target}", result)
     if result.next_commands and not options.quiet and options.format != "json":
-        what = f"{units.folder}: {', '.join(units.written) or 'all units are as they should be'}"
+        what = f"{units.folder}: {', '.join(units.written) or 'all units are up to date'}"
         write("\n".join((what, "next:", *(f"  {command}" for command in units.next_commands), "")))

@@ -1,4 +1,4 @@
-"""`load-schema`: a channel is told the definitions of its tables."""
+"""Options and output of `load-schema`."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def load_schema(
     text = f"channel '{name}': {known}"
     if result.empty and not options.quiet:
         sys.stderr.write(
-            f"Note: {many(len(result.empty), 'table')} made empty: the rows that the source had by {result.position} "
-            f"are not there ({', '.join(result.empty)}); copy them (INITIAL COPY in rplctl(1)), then "
+            f"Note: {many(len(result.empty), 'table')} created empty: the source's rows before {result.position} are "
+            f"missing ({', '.join(result.empty)}); copy the rows (INITIAL COPY in rplctl(1)), then run: "
             "rplctl load-schema --rows-loaded all\n"
         )
     say(options, text, result)

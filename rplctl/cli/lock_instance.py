@@ -1,4 +1,4 @@
-"""`lock-instance`: LOCK INSTANCE FOR BACKUP."""
+"""Options of `lock-instance` (LOCK INSTANCE FOR BACKUP)."""
 
 from __future__ import annotations
 

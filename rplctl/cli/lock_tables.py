@@ -1,4 +1,4 @@
-"""`lock-tables`: FLUSH TABLES WITH READ LOCK."""
+"""Options of `lock-tables` (FLUSH TABLES WITH READ LOCK)."""
 
 from __future__ import annotations
 

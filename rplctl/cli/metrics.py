@@ -1,4 +1,4 @@
-"""`metrics`: for Prometheus, on standard output or in a file that node_exporter reads."""
+"""Options and output of `metrics`: on standard output, or in a file for node_exporter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options: how a verb names one, those that several verbs have, rows of option tables as a verb's parameters."""
+"""Declare options: those of a verb, those of several verbs, and the rows of option tables as a verb's parameters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rplctl.errors import RplError, TargetError, UsageError, as_rpl_error
 
 T = TypeVar("T")
 Verb = Callable[..., None]
-Flags = str | tuple[str, ...]  # of one option
+Flags = str | tuple[str, ...]  # the flags of one option
 
 
 def option(flags: Flags, metavar: str, help: str, default: Any = None) -> Any:
@@ -52,11 +52,11 @@ ONLY_APPLIER = switch(("--applier", "--sql-thread"), "Act on the applier (SQL th
 
 
 def names_of(options: Globals, given: str | Sequence[str] | None, *, every: bool = False) -> list[str]:
-    """The channels that a command without `--channel` means: all of them, the default one when there is none. `every`:
-    `--all` was given. Raises UsageError.
+    """Return the channels of a command: the given ones, else all channels, else the default channel. `every`: `--all`
+    was given. Raises UsageError.
     """
     if every and (given or isinstance(given, str)):
-        raise UsageError("--all and --channel exclude each other", hint="leave one of them out")
+        raise UsageError("--all and --channel are mutually exclusive", hint="remove one of them")
     if not given and not isinstance(given, str):
         return known_channels(options.config(), lambda note: say_notes(options, [note])) or [""]
     names = [given] if isinstance(given, str) else list(dict.fromkeys(given))
@@ -66,9 +66,11 @@ def names_of(options: Globals, given: str | Sequence[str] | None, *, every: bool
 
 
 def members(options: Globals, group: str, given: Sequence[str] | None, *, every: bool) -> list[str]:
-    """The channels whose channel_group it is. Raises UsageError where there is none, or others are named, too."""
+    """Return the channels with this channel_group. Raises UsageError if there are none, or if --channel or --all is
+    given.
+    """
     if given or every:
-        raise UsageError("--group excludes --channel and --all", hint="leave one of them out")
+        raise UsageError("--group cannot be used with --channel or --all", hint="remove one of them")
     found = [name for name in names_of(options, None) if options.config(name).channel_group == group]
     if not found:
         raise UsageError(f"no channel has channel_group = '{group}'", hint="man 5 rplctl.toml")
@@ -83,8 +85,8 @@ def each_channel(options: Globals, given: str | None) -> list[tuple[str, Config]
 def for_each(
     options: Globals, given: str | Sequence[str] | None, work: Callable[[str, Config], None], *, every: bool = False
 ) -> int:
-    """`work` for each channel that a command without `--channel` means; those behind one that fails, too. Its error is
-    told, and the first one's exit code returned, 0 without one. `every`: `--all` was given.
+    """Run `work` for each channel of `names_of`, even after an error of a channel. Each error is reported. Return the
+    exit code of the first error, or 0. `every`: `--all` was given.
     """
     names = names_of(options, given, every=every)
     failed = 0
@@ -101,18 +103,18 @@ def for_each(
 
 
 def in_time(question: Callable[[], T]) -> T:
-    """Ask targets for a command that only looks. Raises TargetError if one does not answer in time."""
+    """Run queries to targets for a command that only reads. Raises TargetError if a target does not answer in time."""
     return Deadline().ask("the target", TargetError, question)
 
 
 def end(exit_code: int) -> None:
-    """Another exit code than 0 ends the verb here."""
+    """End the verb with this exit code, unless the code is 0."""
     if exit_code:
         raise typer.Exit(exit_code)
 
 
 def the_channel(options: Globals, given: str | None) -> tuple[str, Config]:
-    """The one channel a command means. Raises UsageError 3076, 3079."""
+    """Return the only channel that the command means, and its options. Raises UsageError 3076, 3079."""
     if given is not None:
         check_channel_name(given)
     name = one_channel(options.config(given or ""), given)
@@ -120,13 +122,13 @@ def the_channel(options: Globals, given: str | None) -> tuple[str, Config]:
 
 
 def roles_of(receiver: bool, applier: bool) -> tuple[str, ...]:
-    """--receiver and --applier; neither is both."""
+    """Return the roles of --receiver and --applier; without these options, both roles."""
     chosen = tuple(role for role, given in ((RECEIVER, receiver), (APPLIER, applier)) if given)
     return chosen or ROLES
 
 
 def seconds(text: str | None, flag: str) -> float | None:
-    """`50`, `1.5`, `2m`, `7d` → seconds. Raises UsageError."""
+    """Return the seconds of a text such as `50`, `1.5`, `2m` or `7d`. Raises UsageError."""
     if text is None:
         return None
     factor = {"s": 1, "m": 60, "h": 3600, "d": 86400}.get(text[-1:], 0)
@@ -136,19 +138,21 @@ def seconds(text: str | None, flag: str) -> float | None:
     except ValueError:
         value = -1.0
     if not 0 <= value < 1e9:
-        raise UsageError(f"{flag} {text}: write a number of seconds, like 50 or 2m")
+        raise UsageError(f"{flag} {text}: the value must be a number of seconds, like 50 or 2m")
     return value
 
 
 def number(text: str, flag: str, least: int, most: int) -> int:
-    """Return the number in a text. Raises UsageError."""
+    """Return the number in a text. Raises UsageError if it is not a number within the limits."""
     if not re.fullmatch(r"[0-9]{1,7}", text) or not least <= int(text) <= most:
-        raise UsageError(f"{flag} {text}: write a number from {least} to {most}")
+        raise UsageError(f"{flag} {text}: the value must be a number from {least} to {most}")
     return int(text)
 
 
 def takes(*parameters: Parameter) -> Callable[[Verb], Verb]:
-    """The function, of the options of every command and keywords, takes these and no others."""
+    """Decorate a function that takes the options of every command and keywords, so that Typer sees exactly these
+    parameters.
+    """
 
     def decorate(function: Verb) -> Verb:
         options = Parameter("options", Parameter.POSITIONAL_OR_KEYWORD)
@@ -159,12 +163,12 @@ def takes(*parameters: Parameter) -> Callable[[Verb], Verb]:
 
 
 def parameter(name: str, kind: Any, given: Any) -> Parameter:
-    """`given`: an option or a switch."""
+    """Return a parameter of a verb. `given`: its option or switch."""
     return Parameter(name, Parameter.KEYWORD_ONLY, default=given, annotation=kind)
 
 
 def option_parameter(o: Option) -> Parameter:
-    """The parameter of a row of the option table; a list may be given several times."""
+    """Return the parameter for a row of the option table. A list may be given several times."""
     flags = tuple(f"--{name.replace('_', '-')}" for name in (o.name, o.old_name) if name)
     kind = list[str] | None if o.holds else str | None
     known = str(o.default).lower() if isinstance(o.default, bool) else str(o.default)

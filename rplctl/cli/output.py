@@ -1,7 +1,7 @@
-"""Results to stdout, everything else to stderr, in the format asked for or the one that fits: terminal or pipe.
+"""Print results to stdout and everything else to stderr. Without --format, the output depends on terminal or pipe.
 
-terminal   lists as a table, show-status of one channel vertical; prose is folded, and what is too wide even so is
-           shown vertical
+terminal   lists as a table, show-status of one channel in the vertical layout. Prose is folded; a table that is still
+           too wide is shown in the vertical layout
 pipe       show-status in the `\\G` layout, lists as TSV; never wrapped, never truncated
 json       the same everywhere: a list of objects, keyed by column
 """
@@ -24,7 +24,7 @@ from rplctl.position import BinlogPosition
 
 
 def write(text: str) -> None:
-    """All of it at once, so that a closed pipe is noticed here and quietly (cli.run)."""
+    """Write the whole text at once, so that a closed pipe is detected here (cli.run handles it)."""
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure:
         reconfigure(errors="backslashreplace")
@@ -33,7 +33,7 @@ def write(text: str) -> None:
 
 
 def show_rows(options: Globals, columns: Sequence[str], rows: Sequence[Row], *, prefer_vertical: bool = False) -> None:
-    """A list of records. `prefer_vertical`: the layout of show-status."""
+    """Print a list of records. `prefer_vertical`: use the layout of show-status."""
     chosen = options.format or ("table" if options.is_terminal else "vertical" if prefer_vertical else "tsv")
     if chosen == "json":
         write(to_json(list(rows)))
@@ -50,15 +50,15 @@ def show_rows(options: Globals, columns: Sequence[str], rows: Sequence[Row], *, 
 
 
 def show_records(options: Globals, records: Sequence[Any], kind: type[Any], **rest: Any) -> None:
-    """Dataclasses whose field names are the columns."""
+    """Print dataclasses whose field names are the column names."""
     rows = [asdict(record) for record in records]
-    if options.format == "json":  # what recover and switch-repo called so before every verb said Channel_Name
+    if options.format == "json":  # recover and switch-repo used Channel_name before all verbs used Channel_Name
         rows = [row | ({"Channel_Name": row["Channel_name"]} if "Channel_name" in row else {}) for row in rows]
     show_rows(options, tuple(kind.__dataclass_fields__), rows, **rest)
 
 
 def _terminal_table(options: Globals, columns: Sequence[str], rows: Sequence[Row]) -> None:
-    """Fitted to the terminal; as wide as it needs when it was asked for by `-f table`."""
+    """Print a table that fits the terminal, or has its full width if `-f table` was given."""
     from rich import box
     from rich.cells import cell_len
     from rich.console import Console
@@ -72,7 +72,7 @@ def _terminal_table(options: Globals, columns: Sequence[str], rows: Sequence[Row
         markup=False,
         highlight=False,
         emoji=False,
-        no_color=False,  # has_color has looked at the environment
+        no_color=False,  # has_color has already read the environment
         force_terminal=has_color(sys.stdout) or None,
         color_system="standard" if has_color(sys.stdout) else None,
         width=None if fits else sum(widths.values()) + gaps,
@@ -92,9 +92,9 @@ def _terminal_table(options: Globals, columns: Sequence[str], rows: Sequence[Row
     sys.stdout.flush()
 
 
-# may be folded, on a terminal only
+# columns that may be folded, on a terminal only
 _PROSE = frozenset({"Detail", "Hint", "Notes", "Steps", "Info", "Last_Error", "Note"})
-_PROSE_WIDTH = 20  # but not below this
+_PROSE_WIDTH = 20  # the minimum width of a folded column
 
 
 def _least(name: str, width: int) -> int:
@@ -112,7 +112,7 @@ def _style(column: str, value: object) -> str:
 
 
 def many(count: int, thing: str) -> str:
-    """`1 relay log`, `2 relay logs`."""
+    """Return a count with its noun, such as `1 relay log` or `2 relay logs`."""
     return f"{count} {thing}{'' if count == 1 else 's'}"
 
 
@@ -121,8 +121,8 @@ _gathered: list[Any] | None = None
 
 @contextmanager
 def one_list(options: Globals) -> Iterator[None]:
-    """Print all JSON results of the block as one list at its end, because a command prints one line. Without results,
-    nothing is printed.
+    """Print all JSON results of the block as one list at its end, because a command prints one JSON document. Without
+    results, nothing is printed.
     """
     global _gathered
     if options.format != "json" or _gathered is not None:
@@ -138,9 +138,9 @@ def one_list(options: Globals) -> Iterator[None]:
 
 
 def row_of(result: Any) -> dict[str, object]:
-    """The columns of a command's result. A column is called as its field, each word with a capital, or as the field's
-    metadata says ("column"; '' = it is none; of a record or a mapping inside: attribute or key → column); `channel` is
-    Channel_Name, and notes are told elsewhere.
+    """Return the columns of a command's result. The name of a column is that of its field, with capitalized words, or
+    the field's metadata "column": a name, '' for no column, or a mapping attribute or key → column for a record or a
+    mapping. The field `channel` is Channel_Name; notes are printed separately.
     """
     row: dict[str, object] = {}
     for known in fields(result):
@@ -160,8 +160,8 @@ _USUAL = {"channel": "Channel_Name", "notes": ""}
 
 
 def say(options: Globals, text: str, result: Any, *steps: str) -> None:
-    """Print the result of a command that changes something: its notes, then one line. With json the whole result is
-    printed. The steps of a dry run are lines of their own.
+    """Print the result of a command that changes something: its notes, then one line. With json, the whole result is
+    printed. The steps of a dry run are separate lines.
     """
     say_notes(options, getattr(result, "notes", ()))
     if options.format == "json":
@@ -172,7 +172,7 @@ def say(options: Globals, text: str, result: Any, *steps: str) -> None:
 
 
 def say_notes(options: Globals, notes: Iterable[Note]) -> None:
-    """Warnings and notes in MySQL's words, on stderr."""
+    """Print warnings and notes on stderr, in MySQL's format."""
     if options.quiet:
         return
     for note in notes:
@@ -181,7 +181,7 @@ def say_notes(options: Globals, notes: Iterable[Note]) -> None:
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Ask on a terminal; elsewhere `--yes` must be given. Raises UsageError."""
+    """Ask for confirmation on a terminal. Elsewhere `--yes` is required. Raises UsageError."""
     if yes:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
@@ -189,19 +189,19 @@ def confirm(question: str, *, yes: bool) -> None:
     sys.stderr.write(f"{clean(question)} [y/N] ")
     sys.stderr.flush()
     answer = sys.stdin.readline()
-    if not answer:  # Ctrl-D ends no line
+    if not answer:  # Ctrl-D does not end the line
         sys.stderr.write("\n")
     if answer.strip().lower() not in ("y", "yes"):
-        raise UsageError("not confirmed: nothing was changed")
+        raise UsageError("the command was not confirmed, and nothing was changed")
 
 
 @dataclass(slots=True)
 class _Reporting:
-    """How errors of this command line are shown."""
+    """The way in which errors of this command line are shown."""
 
     as_json: bool = False
     quiet: bool = False
-    is_under_way: bool = False  # a command line, which has a channel that it is at work with
+    is_under_way: bool = False  # True while a command line runs, so that `channel_at_work` is valid
 
 
 _reporting = _Reporting()
@@ -209,7 +209,9 @@ _reporting = _Reporting()
 
 @contextmanager
 def reporting(*, as_json: bool, quiet: bool) -> Iterator[None]:
-    """Report errors of the block this way. `quiet` leaves out a lock of another process, so that cron sends no mail."""
+    """Set how errors of the block are reported. `quiet` does not report a lock of another process, so that cron sends
+    no mail.
+    """
     leave_channel()
     _reporting.as_json, _reporting.quiet, _reporting.is_under_way = as_json, quiet, True
     try:
@@ -219,7 +221,9 @@ def reporting(*, as_json: bool, quiet: bool) -> Iterator[None]:
 
 
 def report(error: RplError, channel: str | None = None) -> None:
-    """`channel` when several were meant. With JSON the error is one object in one line."""
+    """Print the error. `channel`: set if the command has several channels. With JSON the error is one object in one
+    line.
+    """
     if _reporting.quiet and isinstance(error, LockBusy):
         return
     whose = channel if channel is not None else error.channel
@@ -245,5 +249,5 @@ def report(error: RplError, channel: str | None = None) -> None:
     if error.position:
         lines.append(f"position: {error.position}")
     if hint:
-        lines += f"hint: {hint}".replace("\n", "\n      ").split("\n")  # ways out to choose from, a line each
+        lines += f"hint: {hint}".replace("\n", "\n      ").split("\n")  # one line for each alternative
     sys.stderr.write(head + "".join(clean(shortened(line)) + "\n" for line in lines))

@@ -1,7 +1,8 @@
-"""Texts and lists of them, whole numbers, paths and switches without pydantic.
+"""Convert texts, lists of texts, whole numbers, paths and switches without pydantic.
 
-Typer converts every value through pydantic, whose import alone takes half of what `show-status` may take (design D16).
-Our options need none of it. Where a Typer has other insides than those used here, its own conversion stays in force.
+Typer converts every value through pydantic, whose import alone takes half of the time limit of `show-status` (design
+D16). rplctl's options do not need pydantic. If the internals of the installed Typer differ from those used here, its
+own conversion is used.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from rplctl.cli.text import clean, shortened
 
 
 class PlainValue:
-    """Takes the place of Typer's converter of one parameter."""
+    """A replacement for Typer's converter of one parameter."""
 
     def __init__(self, convert: Callable[[Any], Any], wanted: str) -> None:
         self._convert = convert
@@ -34,9 +35,9 @@ class PlainValue:
 
 
 def _whole_number(text: str | int) -> int:
-    """Digits as a keyboard has them: int() also takes those of every other script, and underscores."""
+    """Return the number of ASCII digits. int() would also accept the digits of other scripts, and underscores."""
     if isinstance(text, int):
-        return text  # a default
+        return text  # a default value
     value = int(text) if re.fullmatch(r"[-+]?[0-9]{1,19}", text) else _LARGEST + 1
     if abs(value) > _LARGEST:
         raise ValueError(text)
@@ -54,7 +55,7 @@ _PLAIN = {
 
 
 def use_plain_values(command: Any) -> None:
-    """Convert every parameter of a command, its help option included, and of its subcommands."""
+    """Use these conversions for every parameter of a command and its subcommands, including the help option."""
     all_parameters = command.get_params
 
     def get_params(context: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Progress of `--until-synced` on stderr: a live line on a terminal, else one line every 30 seconds."""
+"""Show the progress of `--until-synced` on stderr: a live line on a terminal, else one line every 30 seconds."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Report = Callable[[BinlogPosition, BinlogPosition], None]
 
 @contextmanager
 def progress_unless(silent: bool) -> Iterator[Report | None]:
-    """Something to call with (executed, wanted); None when nothing is to be shown."""
+    """Yield a function to call with (executed, wanted), or None if no progress is shown."""
     if silent:
         yield None
     elif sys.stderr.isatty() and not is_dumb():
         with _live(has_bar=True) as update:
 
             def report(executed: BinlogPosition, wanted: BinlogPosition) -> None:
-                # a fraction is honest only within one log: the sizes of those between are not known
+                # a fraction is known only within one log, because the sizes of logs in between are unknown
                 same = executed.log_name == wanted.log_name
                 done, total = (executed.log_pos, wanted.log_pos) if same else (0, None)
                 update(description=_text(executed, wanted), total=total, completed=done)
@@ -53,7 +53,7 @@ def _lines() -> Report:
 
 @contextmanager
 def live_text(*, silent: bool) -> Iterator[Callable[[str], None] | None]:
-    """Shows a text in place of the one before; None where stderr is no terminal."""
+    """Yield a function that replaces the displayed text, or None if stderr is not a terminal."""
     if silent or not sys.stderr.isatty() or is_dumb():
         yield None
         return

@@ -1,4 +1,4 @@
-"""`purge-binary-logs`: old binary logs go, by name or by age."""
+"""Options and output of `purge-binary-logs`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`purge-relay-logs`: applied relay logs go."""
+"""Options and output of `purge-relay-logs`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`recover`: the repair that every start does, by hand."""
+"""Options and output of `recover`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`repair`: what differs is repaired."""
+"""Options and output of `repair`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def repair(
         notes += [Note(text) for row in rows for text in row.pop("Statements")]
     show_rows(options, columns, rows)
     if result.undo is not None:
-        notes.append(Note(f"what it was is in {result.undo}: its files take it back, in the order of their names"))
+        notes.append(Note(f"to undo the repair, execute the files in {result.undo} in the order of their names"))
     say_notes(options, notes)
     if not result.is_whole:
         end(1)

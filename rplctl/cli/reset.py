@@ -1,4 +1,4 @@
-"""`reset`: asks before a position is forgotten."""
+"""Options and output of `reset`, which asks for confirmation before it removes a position."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def reset(
     def reset_one(name: str, config: Config) -> None:
         if not dry_run:
             what = "its connection settings and position are" if everything else "its position is"
-            confirm(f"Channel '{name}' is reset: {what} forgotten.", yes=yes)
+            confirm(f"Channel '{name}' is reset: {what} removed.", yes=yes)
         result = run(config, name, everything=everything, forget_gtids=forget_gtids, dry_run=dry_run)
         would = "would be " if dry_run else ""
         text = f"channel '{name}' {would}reset, {many(len(result.removed_relay_logs), 'relay log')} {would}removed"

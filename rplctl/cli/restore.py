@@ -1,4 +1,4 @@
-"""`restore`: an instance folder from a backup."""
+"""Options and output of `restore`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`serve`: until Ctrl-C or SIGTERM."""
+"""Options and output of `serve`, which runs until Ctrl-C or SIGTERM."""
 
 from __future__ import annotations
 
@@ -37,16 +37,22 @@ def serve(
     from rplctl.command.watching.watch import Watch
     from rplctl.front.server import MysqlRequest, MysqlServer
 
-    each_channel(options, channel)  # what is mistyped is told before anything is begun
+    each_channel(options, channel)  # report a mistyped name before anything starts
     refuse_missing_folder(options.config())
     token = read_secret_file(token_file) if token_file else ""
     if listen and not token and not is_local(listen):
         say_notes(
-            options, [Note(f"whoever reaches {listen} reads the state of the channels: --token-file asks for a token")]
+            options,
+            [
+                Note(
+                    f"everyone who can reach {listen} can read the state of the channels; to require a token, add "
+                    "--token-file FILE"
+                )
+            ],
         )
     if not (listen or mysql or mysql_socket):
-        raise UsageError("serve needs an address", hint="rplctl serve --mysql 127.0.0.1:3307")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # before anybody knows that we serve
+        raise UsageError("serve requires an address", hint="rplctl serve --mysql 127.0.0.1:3307")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # before the first client can connect
     with ExitStack() as open_servers:
         if mysql or mysql_socket:
             request = MysqlRequest(

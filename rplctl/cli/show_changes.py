@@ -1,4 +1,4 @@
-"""`show-changes`: what happened to a table or a row."""
+"""Options and output of `show-changes`."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def show_changes(
     from rplctl.command.show_changes import ShownChange, show_changes as run
 
     if not table:
-        raise UsageError("--table DB.TABLE says whose changes are wanted")
+        raise UsageError("show-changes requires --table DB.TABLE")
     wanted = {}
     for part in filter(None, key.split(",")):
         name, sign, value = part.partition("=")
         if not sign:
-            raise UsageError(f"--key {part}: write COLUMN=VALUE")
+            raise UsageError(f"--key {part}: the condition must be COLUMN=VALUE")
         wanted[name.strip()] = value
     most = number(limit, "--limit", 0, 10**9) if limit else None
     name, config = the_channel(options, channel)
@@ -54,7 +54,9 @@ def show_changes(
 
 
 def _change(change: ShownChange) -> str:
-    """An update shows only what changed, behind a first column that did not: the key, mostly."""
+    """Return the text of a change. An update shows only the changed columns, after the first column if it is unchanged,
+    which is usually the key.
+    """
     before, after = change.Before, change.After
     if before is None or after is None:
         row = after or before

@@ -1,4 +1,4 @@
-"""`show-channels`: one line for each configured channel."""
+"""Options and output of `show-channels`."""
 
 from __future__ import annotations
 

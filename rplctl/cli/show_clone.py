@@ -1,4 +1,4 @@
-"""`show-clone`: how far the copy of the source's tables is."""
+"""Options and output of `show-clone`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`show-relaylog-events`: what is in a relay log."""
+"""Options and output of `show-relaylog-events`."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def show_relaylog_events(
     from rplctl.command.show_relaylog_events import RelayLogEvent, show_relaylog_events as run
 
     if limit is not None and limit < 0:
-        raise UsageError("--limit: write a number of events")
+        raise UsageError(f"--limit {limit}: the number of events must not be negative")
     if position < 0:
-        raise UsageError(f"--from {position}: write a position, 4 or more")
+        raise UsageError(f"--from {position}: the position must be 4 or more")
     name, config = the_channel(options, channel)
     show_records(options, list(run(config, name, log, position, limit)), RelayLogEvent)

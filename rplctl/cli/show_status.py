@@ -1,6 +1,6 @@
-"""`show-status`: the state of each channel, once or again and again.
+"""Options and output of `show-status`: the state of each channel, once or repeatedly.
 
-It speaks in the worklogs' words, or in MySQL's since 8.0.22: master → source, slave → replica.
+The column names are those of the worklogs, or those of MySQL since 8.0.22: master → source, slave → replica.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ def show_status(
 ) -> None:
     """Show the state of each channel (SHOW SLAVE STATUS)."""
     if terminology not in ("master", "source"):
-        raise UsageError(f"--terminology {terminology}: write master or source")
+        raise UsageError(f"--terminology {terminology}: the value must be master or source")
     interval = seconds(watch, "--watch")
     while True:
         look = partial(_status_rows, options, channel, terminology, every=every)
         try:
             rows, columns, failed = in_time(look)
         except NotConfigured:
-            if options.format == "json":  # standard output is a document, whatever the exit code says
+            if options.format == "json":  # standard output must be a JSON document even after an error
                 write("[]\n")
             raise
         if field is not None:
@@ -64,7 +64,7 @@ def show_status(
 def _status_rows(
     options: Globals, channel: str | None, terminology: str, *, every: bool
 ) -> tuple[list[dict[str, object]], tuple[str, ...], int]:
-    """(rows, columns to show, exit code of the first channel whose records cannot be read)."""
+    """Return (rows, columns to show, exit code of the first channel whose records cannot be read)."""
     from rplctl.command.show_status import COLUMNS, SOURCE_COLUMNS, WORKLOG_COLUMNS, show_status as run
 
     rows: list[dict[str, object]] = []
@@ -83,7 +83,7 @@ def _status_rows(
 
 
 def _brief(row: dict[str, object], terminology: str) -> str:
-    """How it goes, how far it is, and what is wrong or being done."""
+    """Return a few lines: the state of the threads, the positions, the errors or the present work, and hints."""
     names = (
         ("Slave_IO_Running", "Slave_SQL_Running", "Seconds_Behind_Master", "Master_Log_File", "Read_Master_Log_Pos",
          "Relay_Master_Log_File", "Exec_Master_Log_Pos", "Slave_IO_State", "Slave_SQL_Running_State")
@@ -116,6 +116,6 @@ def _show_field(rows: list[dict[str, object]], field: str) -> None:
         import difflib
 
         close = difflib.get_close_matches(field.lower(), names, n=1)
-        hint = f"did you mean {names[close[0]]}?" if close else "rplctl show-status lists the columns"
-        raise UsageError(f"--field {field}: no such column", hint=hint)
+        hint = f"did you mean {names[close[0]]}?" if close else "To list the columns, run: rplctl show-status --verbose"
+        raise UsageError(f"--field {field}: there is no such column", hint=hint)
     write("".join(shown(row[names[field.lower()]]) + "\n" for row in rows))

@@ -1,4 +1,4 @@
-"""`skip`: asks before a transaction is passed over that will never be applied."""
+"""Options and output of `skip`, which asks for confirmation, because a skipped transaction is never applied."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def skip(
     from rplctl.command.skip import skip as run
 
     if (number is not None) + (count is not None) + bool(gtid) > 1:
-        raise UsageError("give a number of transactions or GTIDs, and either once")
+        raise UsageError("N, --count and --gtid are mutually exclusive")
     wanted = None if gtid else next((n for n in (number, count) if n is not None), 1)
     name, config = _channel_to_skip(options, channel, wanted)
     if wanted != 0 and not dry_run:
-        asked = run(config, name, wanted, gtid, dry_run=True)  # refuses what cannot be before anybody is asked
+        asked = run(config, name, wanted, gtid, dry_run=True)  # refuses an invalid request before the confirmation
         if not yes and options.format != "json":
             write("".join(f"{clean(_shown(one))}\n" for one in asked.transactions))
         what = f"The transaction {gtid}" if gtid else many(wanted or 0, "transaction")
@@ -58,7 +58,9 @@ def _shown(one: SkippedTransaction) -> str:
 
 
 def _channel_to_skip(options: Globals, given: str | None, count: int | None) -> tuple[str, Config]:
-    """Raises UsageError 3086 where the server would not know which thread the counter is for, else 3079."""
+    """Return the channel and its options. Raises UsageError 3079, or 3086 for a counter: like a server, rplctl would
+    not know its thread.
+    """
     try:
         return the_channel(options, given)
     except UsageError as error:

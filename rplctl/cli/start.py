@@ -1,4 +1,4 @@
-"""`start`: one channel or several, one after the other or in one process."""
+"""Options and output of `start`, for one or several channels, one after the other or in shared processes."""
 
 from __future__ import annotations
 
@@ -122,7 +122,9 @@ def start(
 
 
 class Turns:
-    """Channels that are synced one after the other: a signal ends all of it, and --max-time is for all together."""
+    """The turns of channels that start one after the other. A signal ends all of them, and --max-time is their total
+    time.
+    """
 
     def __init__(self, request: StartRequest) -> None:
         self._request = request
@@ -130,20 +132,22 @@ class Turns:
         self._deadline = None if request.max_time_s is None else time.monotonic() + request.max_time_s
 
     def of(self, name: str) -> StartRequest:
-        """The request with the time that is left. Raises StoppedEarly, WaitTimeout."""
-        hint = "rplctl start does what is left"
+        """Return the request with the remaining time. Raises StoppedEarly, WaitTimeout."""
+        hint = "To start the remaining channels, run: rplctl start"
         if self._is_over:
-            raise StoppedEarly(f"channel '{name}' was not started: a signal came before", channel=name, hint=hint)
+            raise StoppedEarly(f"channel '{name}' was not started because of a signal", channel=name, hint=hint)
         if self._deadline is None:
             return self._request
         left = self._deadline - time.monotonic()
         if left <= 0 < (self._request.max_time_s or 0):
-            raise WaitTimeout(f"channel '{name}' was not started: --max-time was over", channel=name, hint=hint)
+            raise WaitTimeout(f"channel '{name}' was not started before the end of --max-time", channel=name, hint=hint)
         return replace(self._request, max_time_s=max(0.0, left))
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """A signal is kept for the channels to come; Ctrl-C, which ends all, tells how far this one came."""
+        """Remember a SIGTERM for the remaining channels. Ctrl-C ends all of them, and reports how far this channel
+        came.
+        """
         try:
             yield
         except StoppedEarly as error:

@@ -1,4 +1,4 @@
-"""`stop`: a channel whose process serves others is stopped once those have ended."""
+"""Options and output of `stop`. A channel whose process also serves others is retried after they have stopped."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def stop(
     limit = seconds(timeout, "--timeout") or 0.0
     if group:
         channel = members(options, group, channel, every=every)
-    left: list[str] = []  # in a process that others keep alive: again once those have ended
+    left: list[str] = []  # channels in a process that also serves others: retried after these have stopped
 
     def stop_one(name: str, config: Config) -> None:
         patience = limit if name not in left else 0.0

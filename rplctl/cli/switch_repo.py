@@ -1,4 +1,4 @@
-"""`switch-repo`: the records move between files and tables."""
+"""Options and output of `switch-repo`."""
 
 from __future__ import annotations
 

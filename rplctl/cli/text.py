@@ -1,4 +1,4 @@
-"""Text for people and pipes: nothing that a source or a file name holds may move the cursor, wrap or end a line."""
+"""Format text for people and pipes. Text from a source or a file name can neither move the cursor nor end a line."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ _NAMED = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\0": "\\0"}
 
 
 def clean(text: str) -> str:
-    """Control characters (also C1, line separators and direction marks) as escapes."""
+    """Return the text with control characters (including C1, line separators and direction marks) as escapes."""
     return text if text.isprintable() else "".join(c if c.isprintable() else _escaped(c) for c in text)
 
 
-_LONGEST_WORD = 1024  # characters: no name that can be meant is longer, but a path may come near
+_LONGEST_WORD = 1024  # characters; no valid name is longer, but a path may be nearly as long
 
 
 def shortened(text: str) -> str:
-    """A long word that was pasted by mistake is cut: its beginning says which it was."""
+    """Return the text with very long words cut, such as a word pasted by mistake. Its beginning identifies the word."""
     if len(text) <= _LONGEST_WORD:
         return text
     return re.sub(rf"\S{{{_LONGEST_WORD},}}", lambda word: f"{word[0][:80]}… ({len(word[0])} characters)", text)
 
 
 def fitted(text: str, width: int) -> str:
-    """One line of so many columns at most."""
+    """Return the text as one line of at most `width` columns."""
     from rich.cells import set_cell_size
 
     text = clean(text)
@@ -42,7 +42,7 @@ def _escaped(character: str) -> str:
 
 
 def shown(value: object) -> str:
-    """A value as the mysql client shows it."""
+    """Return a value in the format of the mysql client."""
     if value is None:
         return "NULL"
     if isinstance(value, bool):
@@ -51,7 +51,7 @@ def shown(value: object) -> str:
 
 
 def vertical(rows: Sequence[Row]) -> str:
-    """The mysql client's `\\G` layout."""
+    """Return the rows in the mysql client's `\\G` layout."""
     lines = []
     for number, row in enumerate(rows, 1):
         width = max(map(len, row), default=0)
@@ -61,7 +61,7 @@ def vertical(rows: Sequence[Row]) -> str:
 
 
 def tsv(columns: Sequence[str], rows: Sequence[Row]) -> str:
-    """The mysql client's batch layout: a header line, tabs, backslash escapes."""
+    """Return the rows in the mysql client's batch layout: a header line, tabs, backslash escapes."""
     lines = ["\t".join(columns)]
     lines += ["\t".join(_tsv_cell(row[name]) for name in columns) for row in rows]
     return "".join(line + "\n" for line in lines)
@@ -72,7 +72,7 @@ def _tsv_cell(value: object) -> str:
 
 
 def ascii_table(columns: Sequence[str], rows: Sequence[Row]) -> str:
-    """The mysql client's table layout, as wide as it needs."""
+    """Return the rows in the mysql client's table layout, with full column widths."""
     cells = [[shown(row[name]) for name in columns] for row in rows]
     widths = [
         max(len(name), *(len(line[i]) for line in cells)) if cells else len(name) for i, name in enumerate(columns)
@@ -93,12 +93,12 @@ def _is_number(value: object) -> bool:
 
 
 def to_json(value: object) -> str:
-    """One line per call, ASCII only: safe in any locale and on any terminal."""
+    """Return the value as one line of ASCII JSON, which is safe in any locale and on any terminal."""
     return json.dumps(value, ensure_ascii=True) + "\n"
 
 
 def short(number: float, unit: str = "") -> str:
-    """`84 MB`, `0.7 M rows`: by thousands, with two digits at least."""
+    """Format a number with a decimal prefix and at least two digits, such as `84 MB` or `0.7 M rows`."""
     for factor, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if number >= factor * 0.5:
             value = number / factor

@@ -1,4 +1,4 @@
-"""`top`: all channels on the whole terminal until q or Ctrl-C; elsewhere one picture of them."""
+"""Options and output of `top`: all channels on the whole terminal until q or Ctrl-C. In a pipe, print them once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rplctl.command.watching.watch import Moment
 
 _KEYS = {"s": "state", "l": "lag", "r": "rows", "b": "relay log", "n": "name"}
-_STYLES = {"running": "green", "connecting": "yellow", "stopped": "yellow"}  # the others are bad
+_STYLES = {"running": "green", "connecting": "yellow", "stopped": "yellow"}  # other states are red
 _LEVELS = ("green", "yellow", "bold red", "bold red")
 _BARS = "▁▂▃▄▅▆▇█"
 _SPARK = 10  # characters
@@ -50,8 +50,8 @@ def top(
 
     pause = seconds(interval, "--interval") or 0.1
     if sort not in ORDERS:
-        raise UsageError(f"--sort {sort}: write one of {', '.join(ORDERS)}")
-    each_channel(options, channel)  # what is mistyped is told before the terminal is taken
+        raise UsageError(f"--sort {sort}: the order must be one of {', '.join(ORDERS)}")
+    each_channel(options, channel)  # report a mistyped name before the terminal is used
     color = has_color(sys.stdout)
     console = Console(markup=False, highlight=False, emoji=False, force_terminal=color or None, no_color=not color)
     watch = Watch(lambda: each_channel(options, channel), checks=True)
@@ -88,11 +88,11 @@ def _row(line: Line) -> dict[str, object]:
 
 @contextmanager
 def _keys() -> Iterator[None]:
-    """Each key is read as it is pressed and not shown; the terminal is as it was behind the block."""
+    """Read single keys without echo within the block, then restore the terminal."""
     before = termios.tcgetattr(sys.stdin)
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGTSTP)}
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    signal.signal(signal.SIGTSTP, signal.SIG_IGN)  # a shell under the picture could not be read
+    signal.signal(signal.SIGTSTP, signal.SIG_IGN)  # a suspended `top` would hide the shell's output
     try:
         tty.setcbreak(sys.stdin)
         yield
@@ -103,7 +103,7 @@ def _keys() -> Iterator[None]:
 
 
 def _key(patience: float) -> str:
-    """The key that was pressed; '' for none, and for those that send more than one character."""
+    """Return the pressed key; '' for no key, and for keys that send more than one character."""
     if not select.select([sys.stdin], [], [], patience)[0]:
         return ""
     pressed = os.read(sys.stdin.fileno(), 64).decode(errors="replace")
@@ -111,7 +111,7 @@ def _key(patience: float) -> str:
 
 
 def picture(moment: Moment, sort: str, console: Console, height: int | None) -> RenderableType:
-    """Return the picture of as many channels as fit; without `height`, of all channels."""
+    """Return the display of as many channels as fit into `height` lines; None: of all channels."""
     from rich.console import Group
     from rich.text import Text
 
@@ -147,7 +147,7 @@ def _fitting(found: Sequence[Line], room: int | None) -> Sequence[Line]:
 
 
 def _rows(found: Sequence[Line], width: int) -> Iterator[RenderableType]:
-    """A heading, and for each channel its line, with a second one where something is wrong."""
+    """Yield a heading, and one line for each channel, followed by a second line if there is an incident."""
     from rich.cells import set_cell_size
     from rich.text import Text
 
@@ -182,7 +182,9 @@ def _cell(value: str, title: str, size: int) -> str:
 
 
 def spark(values: Sequence[int | None]) -> str:
-    """The last values in so many characters, each the highest of its part; a blank where none was known."""
+    """Return a bar chart of the values with a fixed number of characters, each for the highest value of its part; a
+    blank if no value is known.
+    """
     parts = [values[len(values) * at // _SPARK : len(values) * (at + 1) // _SPARK] for at in range(_SPARK)]
     known = [[value for value in part if value is not None] for part in parts]
     most = max((value for part in known for value in part), default=0)

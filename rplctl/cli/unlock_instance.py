@@ -1,4 +1,4 @@
-"""Options of `unlock-instance`, which is UNLOCK INSTANCE."""
+"""Options and output of `unlock-instance` (UNLOCK INSTANCE)."""
 
 from __future__ import annotations
 

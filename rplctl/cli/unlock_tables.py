@@ -1,4 +1,4 @@
-"""Options of `unlock-tables`, which is UNLOCK TABLES."""
+"""Options and output of `unlock-tables` (UNLOCK TABLES)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`verify`: is the copy right?"""
+"""Options and output of `verify`."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def verify(
     name, config = the_channel(options, channel)
     count = number(show, "--show", 0, 10**6)
     if at and offline_source is None:
-        raise UsageError("--at is of --offline-source")
+        raise UsageError("--at requires --offline-source")
     request = VerifyRequest(
         Choice.of(databases, tables, replace=False),
         number(threads, "--threads", 1, _MOST_THREADS),
@@ -86,7 +86,7 @@ def verify(
         notes = [Note(clean(text)) for text in shown]
         notes += [Note(clean(f"{t.database}.{t.table}: {text}")) for t in result.totals for text in t.drift]
         if result.resumed:
-            notes.append(Note(f"{many(result.resumed, 'table')} had been compared before it was interrupted"))
+            notes.append(Note(f"{many(result.resumed, 'table')} were compared before the interruption"))
         notes.append(Note(f"Compared {many(len(result.compared), 'table')} and {many(result.rows, 'row')}."))
         say_notes(options, [*notes, Note(f"the report is {result.path}")])
     if not result.is_equal:
@@ -95,7 +95,7 @@ def verify(
 
 @contextmanager
 def _saying(*, silent: bool) -> Iterator[Callable[[VerifyProgress], None]]:
-    """On a terminal one line that lives, else one for each table, on stderr."""
+    """Show the progress on stderr: a live line on a terminal, else one line for each table."""
     begun = time.monotonic()
     with live_text(silent=silent) as show:
 

@@ -1,4 +1,4 @@
-"""`wait`: return once a channel is in a state or past a position."""
+"""Options and output of `wait`, which returns when a channel has reached a state or a position."""
 
 from __future__ import annotations
 

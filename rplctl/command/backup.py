@@ -1,20 +1,21 @@
-"""`backup DIR`: a copy of a running instance from which `restore` and `start` go on (WL#9452).
+"""`backup DIR`: copy a running instance into a folder from which `restore` and `start` continue (WL#9452).
 
-    DIR/backup.json                      what is here, with sizes and digests; written last: without it DIR is no backup
-    DIR/rplctl.toml, rplctl.key, …       as they are
-    DIR/master*.info                     MasterInfo as it was flushed with the relay coordinates collected
-    DIR/relay-bin*.NNNNNN, *.index       relay logs, the last one cut at those coordinates
-    DIR/LOG_BIN.NNNNNN, *.index          the binary log; in binary-log/ when log_bin names a place outside of the
-                                         instance, which backup.json keeps: `restore` puts it back there
-    DIR/target.db, target-CHAN.db        SQLite targets, each a snapshot of the same moment; the second is of a channel
-                                         with a target of its own
-    DIR/relay-log*.info                  RelayLogInfo at the position that this snapshot says it is at
-    DIR/run/CHAN/…                       what unfinished commands left for the next start
+    DIR/backup.json                      the files with sizes and digests; it is written last: a DIR without it is not a
+                                         backup
+    DIR/rplctl.toml, rplctl.key, …       unchanged copies
+    DIR/master*.info                     MasterInfo as flushed with the collected relay coordinates
+    DIR/relay-bin*.NNNNNN, *.index       relay logs; the last one ends at those coordinates
+    DIR/LOG_BIN.NNNNNN, *.index          the binary log. If log_bin names a folder outside of the instance, the copy is
+                                         in binary-log/; backup.json holds the folder, and `restore` writes to it
+    DIR/target.db, target-CHAN.db        SQLite targets, snapshots of the same moment; the second one is that of a
+                                         channel with a target of its own
+    DIR/relay-log*.info                  RelayLogInfo at the position in this snapshot
+    DIR/run/CHAN/…                       files that unfinished commands left for the next start
 
-A TABLE repository is in the target. Data of a server are for its own tools; then the coordinates are printed.
-Invariant: the position in DIR is never ahead of the data in DIR. Nothing is stopped: the locks of the collection are
-held for milliseconds, the backup lock keeps files from being purged and commands from changing them while we copy.
-All files are 0600: they hold data, perhaps passwords, and the key that the stored passwords are encrypted with.
+A TABLE repository is in the target. The tools of a server copy the server's data; then rplctl prints the coordinates.
+Invariant: the data in DIR contain every transaction up to the position in DIR. No thread is stopped: the locks of the
+collection are held for milliseconds, and the backup lock prevents purging and changes of files during the copy.
+All files have mode 0600: they hold data, perhaps passwords, and the key with which stored passwords are encrypted.
 """
 
 from __future__ import annotations
@@ -49,10 +50,10 @@ from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO
 from rplctl.secret import KEY_FILE
 from rplctl.target import open_engine
 
-TARGET_FILE = "target.db"  # of the default channel
+TARGET_FILE = "target.db"  # the target of the default channel
 OUTSIDE = "binary-log"  # folder for binary logs that are not in the instance folder
 _INSTANCE_FILES = (INSTANCE_FILE, INSTANCE_ID_FILE, KEY_FILE, HISTORY)
-_RUN_FILES = ("skip_counter", "change_master.pending", "switch-*.json")  # the next start finishes what they say
+_RUN_FILES = ("skip_counter", "change_master.pending", "switch-*.json")  # the next start finishes these commands
 _PIECE = 4 << 20
 
 
@@ -69,7 +70,7 @@ class BackupResult:
 
 
 def backup(config: Configs, folder: Path, *, with_key: bool = True) -> BackupResult:
-    """Copy the instance into an empty or new folder. Raises UsageError, LockBusy 1205, what log-status raises."""
+    """Copy the instance into an empty or new folder. Raises UsageError, LockBusy 1205, and the errors of log-status."""
     options = config("")
     if not options.datadir.is_dir():
         raise not_configured(Channel("", options.datadir))
@@ -93,7 +94,7 @@ def backup(config: Configs, folder: Path, *, with_key: bool = True) -> BackupRes
     without = [log.name for log in collected.channels if log.name not in file_of]
     if not collected.channels and not has_target:
         without = [""]
-    # a SQLite file that is not there yet is no data
+    # a SQLite file that does not exist yet holds no data
     needs_dump = any(sqlite_file(config(name)) is None for name in without)
     manifest = {
         "version": MANIFEST_VERSION,
@@ -114,7 +115,7 @@ def backup(config: Configs, folder: Path, *, with_key: bool = True) -> BackupRes
 
 
 def _snapshots(logs: list[TargetLog], folder: Path) -> dict[str, tuple[str, ...]]:
-    """File in the backup → the channels that apply to it, of each target that is a SQLite file."""
+    """Copy each target that is a SQLite file. Return its file in the backup → the channels that apply to it."""
     found = {}
     for target in logs:
         name = TARGET_FILE if target.is_default else f"target{Channel(target.channels[0], folder).suffix}.db"
@@ -123,14 +124,16 @@ def _snapshots(logs: list[TargetLog], folder: Path) -> dict[str, tuple[str, ...]
     return found
 
 
-def refuse_filled(folder: Path, hint: str = "name a folder that is not there yet") -> None:
-    """Raises UsageError for anything but a new or an empty folder."""
+def refuse_filled(folder: Path, hint: str = "name a folder that does not exist yet") -> None:
+    """Raise UsageError unless the folder is new or empty."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder} is not an empty folder", hint=hint)
 
 
 def _refuse_moving(config: Configs, channels: list[ChannelLog]) -> None:
-    """A FILE and a server's own dump belong together only when no applier moves in between. Raises UsageError."""
+    """Raise UsageError if the applier of such a channel runs and its RelayLogInfo is a FILE: a server's own dump would
+    not match the position in the FILE.
+    """
     datadir = config("").datadir
     for log in channels:
         options, channel = config(log.name), Channel(log.name, datadir)
@@ -143,12 +146,16 @@ def _refuse_moving(config: Configs, channels: list[ChannelLog]) -> None:
                         f"RelayLogInfo of channel '{log.name}' is a FILE and its applier runs: a dump of the target "
                         "would not be of the same moment",
                         channel=log.name,
-                        hint="rplctl lock-tables -- sh -c 'rplctl backup DIR && DUMP-THE-TARGET'",
+                        hint="To stop all writes meanwhile, run: "
+                        "rplctl lock-tables -- sh -c 'rplctl backup DIR && DUMP-THE-TARGET'",
                     )
 
 
 def _copy_channel(config: Config, log: ChannelLog, folder: Path, target: Path | None) -> dict[str, str]:
-    """Folder of the backup → place outside of the instance that it stands for. `target`: the channel's snapshot."""
+    """Copy the files of one channel. Return folder of the backup → folder outside of the instance that it replaces.
+
+    `target`: the snapshot of the channel's target, or None.
+    """
     here, there = Channel(log.name, config.datadir), Channel(log.name, folder)
     for name in log.relay_logs:
         is_last = name == log.relay_log_file
@@ -173,7 +180,7 @@ def _copy_channel(config: Config, log: ChannelLog, folder: Path, target: Path | 
 
 
 def _copy_binary_logs(config: Config, log: ChannelLog, here: Channel, folder: Path) -> dict[str, str]:
-    """Copy the binary logs as they were collected, the last one up to its position then. Raises RplError."""
+    """Copy the binary logs that were collected, the last one up to the collected position. Raises RplError."""
     files = binary_log_files(config, here)
     if files is None or not log.binary_logs:
         return {}
@@ -189,7 +196,9 @@ def _copy_binary_logs(config: Config, log: ChannelLog, here: Channel, folder: Pa
 
 
 def _at_snapshot(info: RelayLogInfo, target: Path) -> RelayLogInfo:
-    """The record at the snapshot's marker. When that was left in step, no applier has run since: the file counts."""
+    """Return the record at the position of the snapshot's marker. If the marker is marked as being in step with the
+    file, no applier has run since, and the record is returned unchanged.
+    """
     from sqlalchemy import inspect
 
     from rplctl.commit.marker import read_marker
@@ -206,7 +215,9 @@ def _at_snapshot(info: RelayLogInfo, target: Path) -> RelayLogInfo:
 
 
 def _copy(source: Path, destination: Path, size: int | None = None) -> bool:
-    """Up to `size` bytes, durable later (`_described`); less when the file is shorter. False when there is no file."""
+    """Copy at most `size` bytes, fewer if the file is shorter. `_described` makes the copy durable later. False if
+    there is no file.
+    """
     try:
         reader = open_plain(source, follow=False)
     except FileNotFoundError:
@@ -221,8 +232,8 @@ def _copy(source: Path, destination: Path, size: int | None = None) -> bool:
 
 
 def _described(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(relative name, size and SHA-256) of every file, each made durable."""
-    for path in folder.glob(".*.synced"):  # second names of what was just written (repository/file.py)
+    """Yield (relative name, size and SHA-256) of every file, and make each file durable."""
+    for path in folder.glob(".*.synced"):  # second names of the files just written (repository/file.py)
         path.unlink()
     for path in sorted(folder.rglob("*")):
         if path.is_file():

@@ -1,7 +1,7 @@
-"""`change-filter`: CHANGE REPLICATION FILTER: which databases and tables one channel applies.
+"""`change-filter`: CHANGE REPLICATION FILTER, the rules for the databases and tables that one channel applies.
 
-A rule list that is given replaces the one before as a whole, '' clears it; lists that are not given stay. Stored in the
-channel's section of the instance's rplctl.toml; the applier reads it when it starts, so it must not be running.
+A new rule list replaces the old list completely, and '' clears it. Lists that are not named are unchanged. The rules
+are in the channel's section of the instance's rplctl.toml. The applier reads them when it starts, so it must not run.
 """
 
 from __future__ import annotations
@@ -21,14 +21,16 @@ FILTERS = tuple(name for name, o in OPTIONS.items() if o.is_filter)
 @dataclass(frozen=True, slots=True)
 class FilterResult:
     channel: str
-    filters: dict[str, str] = field(metadata={"column": {name: name for name in FILTERS}})  # from now on
+    filters: dict[str, str] = field(metadata={"column": {name: name for name in FILTERS}})  # after the change
     dry_run: bool
 
 
 def change_filter(
     config: Config, channel_name: str, rules: Mapping[str, object], *, dry_run: bool = False
 ) -> FilterResult:
-    """`rules` by option name. Raises ConfigError (3067: a pattern without a dot), NotConfigured, UsageError 3085."""
+    """Set the rule lists `rules`, by option name. Raises ConfigError (3067: a pattern without a dot), NotConfigured,
+    UsageError 3085.
+    """
     if not rules:
         raise UsageError("change-filter needs a rule list to change", hint="rplctl change-filter --help")
     given = {name: check_value(name, value, "command line") for name, value in rules.items()}

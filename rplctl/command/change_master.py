@@ -1,16 +1,17 @@
-"""CHANGE MASTER TO: set where a channel reads from and how it connects (MySQL's order of checks).
+"""CHANGE MASTER TO: set the source of a channel, its position and its connection (with MySQL's order of checks).
 
     1. channel name                        3076
     2. running threads                     3081, 3021, 3085
     3. values and their dependencies       1210 … 1776
     4. stored records                      1201, 1872, REQ-6
-    5. relay logs purged (both threads stopped, and what is given says that they are of no use:
+    5. relay logs purged (if both threads are stopped and the changes make the logs useless:
        channel/change_plan.py), both records flushed, journal
 
-Neither 3075 nor 3078 is raised, here or by a server: MySQL 9 lets two channels read one host and port, too, and what
-stops a channel from being removed has an error of its own (3081, 1205, the system's).
+Neither rplctl nor a server raises 3075 or 3078. MySQL 9, too, lets two channels read one host and port. The reasons
+that prevent the removal of a channel have errors of their own (3081, 1205, or an error of the operating system).
 
-Invariant: the records change as one (channel/change_store.py); that of a running thread stays, it moves while we look.
+Invariant: both records change together (channel/change_store.py). The record of a running thread is not written,
+because the thread changes it at the same time.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _POSITION = ("master_log_file", "master_log_pos")
 
 
 def change_master(config: Config, channel_name: str, changes: MasterChanges, *, dry_run: bool = False) -> ChangeResult:
-    """Raises UsageError, RplError with MySQL's numbers, ConfigError, TargetError."""
+    """Carry out CHANGE MASTER TO. Raises UsageError, RplError with MySQL's numbers, ConfigError, TargetError."""
     check_channel_name(channel_name)
     changes = without_zeros(changes)
     with administer(config, channel_name, makes=True, dry_run=dry_run) as repositories:
@@ -71,20 +72,20 @@ def change_master(config: Config, channel_name: str, changes: MasterChanges, *, 
                 relay = repositories.relay_log_info.read()
         except TargetError as error:
             stays = (_applier_stays(changes, master, error, channel_name),)
-            threads |= {APPLIER: 0}  # as if it ran: its record and its relay logs stay as they are
+            threads |= {APPLIER: 0}  # as if the applier ran: its record and its relay logs are unchanged
         relay = _as_the_operator_says(repositories, changes, relay)
         plan.check_way(changes, master, relay)
         purges = not threads and plan.purges_relay_logs(changes, master)
         executed = _executed(channel, relay, by_gtid=master.uses_gtid) if purges else relay.exec_position
-        stored = replace(changes, password=None) if dry_run else changes  # the key of passwords may not be there yet
+        stored = replace(changes, password=None) if dry_run else changes  # the key of passwords may not exist yet
         new_master = plan.new_master_info(config, stored, master, executed, purges)
         notes = [
             *plan.change_notes(config, changes, master, new_master),
             *plan.position_notes(changes, master, relay, purges),
         ]
         if stands and not purges and relay.master_log_name:
-            begun = f"MasterInfo was gone and RelayLogInfo was not: the channel continues from {relay.exec_position}. "
-            notes.append(Note(f"{begun}If this is another source: add --master-log-file and --master-log-pos"))
+            begun = f"Only RelayLogInfo existed: the channel continues from {relay.exec_position}. "
+            notes.append(Note(f"{begun}For another source, add --master-log-file and --master-log-pos."))
         result = ChangeResult(
             channel_name,
             master,
@@ -103,7 +104,9 @@ def change_master(config: Config, channel_name: str, changes: MasterChanges, *, 
 
 
 def _as_the_operator_says(repositories: Repositories, changes: MasterChanges, relay: RelayLogInfo) -> RelayLogInfo:
-    """In a target that is lost a position that is given needs no marker until something is committed (design D29)."""
+    """Return the record without `left_at` if the operator names a position and the target is lost. Then the position
+    needs no marker until a transaction is committed (design D29).
+    """
     is_given = plan.names_position(changes) or changes.relay_log_pos is not None
     if not relay.left_at or not is_given or APPLIER in running(repositories.channel):
         return relay
@@ -113,7 +116,9 @@ def _as_the_operator_says(repositories: Repositories, changes: MasterChanges, re
 def _lost(
     repositories: Repositories, changes: MasterChanges, master: MasterInfo, *, dry_run: bool
 ) -> RelayLogInfo | None:
-    """RelayLogInfo is gone: the marker's in its place. Raises RplError 1201 without one, unless a place is named."""
+    """Return RelayLogInfo from the marker, because the record is lost. Raises RplError 1201 if there is no marker
+    either and the changes name neither a position nor another source.
+    """
     found = made_again(repositories, master, dry_run=dry_run)
     if found is None and not (plan.names_position(changes) or plan.names_other_source(changes, master)):
         raise lost_record(repositories, master)
@@ -121,7 +126,9 @@ def _lost(
 
 
 def _executed(channel: Channel, relay: RelayLogInfo, *, by_gtid: bool) -> BinlogPosition:
-    """Up to where the source's log is applied; where fetching once began when nothing is."""
+    """Return the position up to which the source's log is applied. If nothing is applied, return the position at which
+    fetching began.
+    """
     index = RelayLogIndex(channel)
     begun = None
     if not relay.master_log_name and (fetched := index.names()):
@@ -132,20 +139,22 @@ def _executed(channel: Channel, relay: RelayLogInfo, *, by_gtid: bool) -> Binlog
 
 
 def _applier_stays(changes: MasterChanges, master: MasterInfo, error: TargetError, channel: str) -> Note:
-    """Without the target the receiver may be sent elsewhere, as under a running applier. Raises TargetError when the
-    applier's position would move: only the target knows up to where its rows go.
+    """Return the note that the applier continues in the present relay logs, because the target does not answer: as
+    under a running applier, only the receiver changes its source. Raises TargetError if the changes move the applier's
+    position, because only the target knows the position of its rows.
     """
     moved = [row.name for row in changes.given() if row.concerns != RECEIVE or row.name in _POSITION]
     is_other = plan.names_other_source(changes, master)
     if not error.transient or moved or (is_other and not master.uses_gtid):
         what = ", ".join(name.upper() for name in moved) or "another source without GTIDs"
         raise TargetError(
-            f"{error.message.rstrip('.')}: only the target knows its position, and {what} moves the applier",
+            f"{error.message.rstrip('.')}: {what} moves the applier, and only the target knows the applier's position",
             errno=error.errno,
-            hint="when the target is there again; without it: connection options, or with GTIDs another source",
+            hint="run the command again when the target answers; without the target, only connection options "
+            "and, with GTIDs, another source can be set",
         ) from None
     return Note(
-        f"the target cannot be asked ({error.message}): rplctl keeps the relay logs, and the applier continues in them"
+        f"The target does not answer ({error.message}). rplctl keeps the relay logs, and the applier continues in them."
     )
 
 

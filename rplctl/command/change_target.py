@@ -1,8 +1,8 @@
-"""`change-target`: the target was moved to another place; the channels that write to it follow.
+"""`change-target`: let channels write to their target at another address, after the target was moved there.
 
-Invariant: the options name the new target only after it was seen to hold what belongs to each of these channels: rows
-of this instance and of the channel's source, at the recorded position or a later one. One atomic write of rplctl.toml
-is all that changes, so a kill leaves the old target or the new one.
+Invariant: the options name the new target only after a check of each of these channels: the target holds rows of this
+instance and of the channel's source, at the recorded position or a later one. The only change is one atomic write of
+rplctl.toml, so after a kill the options name the old target or the new one.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _AGAIN = "rplctl change-target URL"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeTargetResult:
-    """`channels`: those that write to the new target, each with its position there."""
+    """The result of change-target. `channels`: the channels that use the new target → their positions in it."""
 
     target: str = field(metadata={"column": "Target"})
     previous: str = field(metadata={"column": "Previous_Target"})
@@ -66,11 +66,13 @@ class ChangeTargetResult:
 def change_target(
     config: Config, url: str, channel_name: str | None = None, password: str | None = None, *, dry_run: bool = False
 ) -> ChangeTargetResult:
-    """`channel_name`: of one channel's own section alone. Raises UsageError 3081 while a thread runs, TargetError where
-    the new target is away, lacks what belongs to a channel, or is behind it.
+    """Set the URL of the target. `channel_name`: change only this channel's own section.
+
+    Raises UsageError 3081 if a thread runs, TargetError if the new target does not answer, lacks the rows of a channel,
+    or is older than the recorded position.
     """
     datadir = config.datadir
-    config = load_config(datadir, channel_name, config_file=config.config_file)  # None: of channels without a section
+    config = load_config(datadir, channel_name, config_file=config.config_file)  # None: channels without a section
     if not datadir.exists():
         raise not_configured(Channel(channel_name or "", datadir))
     given: dict[str, Value] = from_root({"target": url})
@@ -78,7 +80,7 @@ def change_target(
     if password is not None:
         given["target_password"] = protect(password, datadir, makes_key=not dry_run)
     elif authority(str(given["target"])) != authority(config.target):
-        given["target_password"] = ""  # it is another server's: it is not sent to this one
+        given["target_password"] = ""  # the stored password is for another server and is not sent to this one
     with one_engine(), ExitStack() as held:
         held.enter_context(files_may_change(datadir))
         held.enter_context(channels_stay(datadir))
@@ -104,35 +106,34 @@ def change_target(
 
 
 def _moved(config: Config, name: str | None, given: dict[str, Value]) -> Config:
-    """The channel's options as they will be."""
+    """Return the channel's options after the change."""
     return load_config(config.datadir, name, given, config_file=config.config_file)
 
 
 def _refuse(config: Config, given: dict[str, Value], channel_name: str | None) -> None:
-    """Refuse changes that can be judged without a look at a target. Raises UsageError."""
-    hint = (
-        "a lake is written from its first change on: rplctl reset --forget-gtids --yes, then rplctl init --target URL"
-    )
+    """Raise UsageError for changes that are invalid whatever the targets hold."""
+    hint = "To write a new lake from the first change, run: rplctl reset --forget-gtids --yes; rplctl init --target URL"
     refuse_lake(config, hint)
     refuse_lake(replace(config, target=str(given["target"])), hint)
     if is_same_target(config.target, str(given["target"])):
-        raise UsageError(f"{url_without_password(config.target_place)} is the target already", hint="rplctl check")
+        raise UsageError(f"{url_without_password(config.target_place)} is already the target", hint="rplctl check")
     old, new = (target_kind(place) for place in (config.target_place, str(given["target"])))
     if old != new:
-        text = f"the target is moved to a database of its own kind only: it is {old}, and not {new}"
-        raise UsageError(
-            text, hint="for another kind: rplctl reset --all --yes, rplctl init --target URL, rplctl clone"
-        )
+        text = f"change-target cannot change the kind of the target from {old} to {new}"
+        hint = "To use another kind, run: rplctl reset --all --yes; rplctl init --target URL; rplctl clone"
+        raise UsageError(text, hint=hint)
     path = config.datadir / INSTANCE_FILE
     common, section = read_options(path, channel_name or "") if path.exists() else ({}, {})
     stored = common if channel_name is None else {**common, **section}
     if OPTIONS["target"].environment in os.environ or stored.get("target", "") != config.target:
-        text = f"{path} is not what names the target: the environment or another option file does"
-        raise UsageError(text, hint="change it there: man 5 rplctl.toml")
+        text = f"the environment or another option file names the target, not {path}"
+        raise UsageError(text, hint="change the target there; man 5 rplctl.toml lists the option files")
 
 
 def _channels(config: Config, given: dict[str, Value]) -> list[str]:
-    """Every channel without a target of its own, also one whose records are rows of the new target only."""
+    """Return every channel without a target of its own, including channels whose records exist only as rows of the new
+    target.
+    """
     moved = replace(config, target=str(given["target"]), target_password=str(given.get("target_password", "")))
     names = {name.casefold(): name for name in channels_of_folder(config.datadir)}
     names |= {name.casefold(): name for name in find_channels(moved, engine_of).names}
@@ -142,7 +143,9 @@ def _channels(config: Config, given: dict[str, Value]) -> list[str]:
 
 
 def _position_there(moved: Config, name: str) -> BinlogPosition:
-    """The channel's position in the new target. Raises TargetError where it is behind, or not the channel's."""
+    """Return the channel's position in the new target. Raises TargetError if it is older than the recorded position, or
+    if the rows do not belong to the channel.
+    """
     repositories = open_repositories(moved, name)
     shown = url_without_password(moved.target_place)
     belonging = belonging_of(moved, repositories.channel, repositories.engine)
@@ -154,12 +157,15 @@ def _position_there(moved: Config, name: str) -> BinlogPosition:
     if there is None:
         if not is_owned(moved, repositories.channel, repositories.engine):  # nothing was applied yet
             return recorded.exec_position
-        text = f"{shown} holds no position of channel '{name}', for commit_mode=xa keeps it elsewhere"
-        hint = "with the old target: rplctl init --commit-mode auto, then rplctl start --until-synced; then move it"
+        text = f"{shown} holds no position of channel '{name}', because commit_mode=xa stores it in a file"
+        hint = (
+            "To store the position in the old target before it is moved, run: "
+            "rplctl init --commit-mode auto; rplctl start --until-synced"
+        )
         raise TargetError(text, channel=name, hint=hint)
     if _is_behind(there, recorded):
         raise TargetError(
-            f"{shown} is an older copy: it is at {_text(there)}, and channel '{name}' is at {_text(recorded)}",
+            f"{shown} is an older copy: its position is {_text(there)}, that of channel '{name}' is {_text(recorded)}",
             channel=name,
             position=str(recorded.exec_position),
             hint=f"copy the target again while the channel is stopped, then {_AGAIN}",
@@ -175,7 +181,7 @@ def _why(belonging: Belonging, shown: str, name: str) -> str:
 
 
 def _recorded(repositories: Repositories) -> RelayLogInfo:
-    """Where the channel is, by what is stored outside of the target."""
+    """Return the channel's position according to the records outside of the target."""
     if repositories.relay_log_info.kind is RepositoryKind.FILE:
         return repositories.relay()
     said = read_status(repositories.channel.status_path(APPLIER))

@@ -1,9 +1,9 @@
-"""`clone`: tables of a living source are copied, and the channel goes on from there.
+"""`clone`: copy tables of a running source, and let the channel continue from the copy.
 
-Here it is only said which: the ledger in the target names them, the receiver's process reads them (clone/cloner.py),
-the applier loads them (applier/apply/clone_load.py), and leaves out the events of each until its rows are there; one
-that runs is told to look (clone/throttle.py). A channel that has not begun begins at the source's end. Invariant: a
-table that the target has is not touched but by `replace`.
+This module only chooses the tables and writes them to the clone state in the target. The receiver's process reads the
+rows (clone/cloner.py). The applier loads them (applier/apply/clone_load.py), and skips the events of a table until its
+rows are loaded; a running applier is notified (clone/throttle.py). A channel without a position begins at the source's
+end. Invariant: only `replace` changes a table that already exists in the target.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ __all__ = ["Choice", "CloneRequest", "CloneResult", "TableToClone", "clone"]
 
 @dataclass(frozen=True, slots=True)
 class CloneRequest:
-    """`max_load` and what follows: as in clone.throttle.Limits; None leaves them."""
+    """The parameters of clone. `max_load` and the later fields: see clone.throttle.Limits; None: unchanged."""
 
     choice: Choice = field(default_factory=Choice)
     max_load: int | None = None
@@ -86,11 +86,11 @@ class CloneRequest:
 
 @dataclass(frozen=True, slots=True)
 class CloneResult:
-    """`refusal`: of a dry run, what it would end with."""
+    """The result of clone. `refusal`: the error that the command would raise without --dry-run."""
 
     channel: str
     listed: tuple[TableToClone, ...] = field(metadata={"column": ""})
-    tables: int  # how many are copied
+    tables: int  # the number of tables that are copied
     position: BinlogPosition
     dry_run: bool
     refusal: RplError | None = field(default=None, metadata={"column": ""})
@@ -99,11 +99,16 @@ class CloneResult:
 
 @one_engine()
 def clone(config: Config, channel_name: str, request: CloneRequest | None = None) -> CloneResult:
-    """Raises UsageError, 3081 where a channel that has not begun runs; SourceError, TargetError."""
+    """Start the copy of tables. Raises UsageError, 3081 if a channel without a position runs; SourceError,
+    TargetError.
+    """
     request = request or CloneRequest()
     if request.dry_run:
         refuse_pending_rename(config, channel_name)
-    refuse_lake(config, "rplctl change-master --master-log-file FILE --master-log-pos POS, and start: it begins there")
+    refuse_lake(
+        config,
+        "To begin at a position, run: rplctl change-master --master-log-file FILE --master-log-pos POS; rplctl start",
+    )
     refuse_silent_peers(config, channel_name)
     with watched_peers(config, channel_name), administer(config, channel_name) as repositories:
         config, channel = repositories.config, repositories.channel
@@ -114,22 +119,22 @@ def clone(config: Config, channel_name: str, request: CloneRequest | None = None
             refuse_while_running(channel)
         _refuse(config, master)
         if request.choice.replace and not request.choice.is_made and not is_new:
-            text = "--replace needs the tables that it may drop, as the channel has a position"
-            raise UsageError(text, hint="add --tables or --databases")
+            text = "--replace requires --tables or --databases if the channel has a position"
+            raise UsageError(text, hint="name the tables that clone may drop: add --tables or --databases")
         if not is_new:
             _refuse_purged(config, channel, Stored(master, relay))
         try:
             plan = make_plan(repositories, master, request.choice, is_new=is_new)
         except SourceError as error:
-            error.hint = error.hint or "rplctl doctor shows what of the source does not work; then rplctl clone"
+            error.hint = error.hint or "To find the problem of the source, run: rplctl doctor"
             raise
         read_from = read_limits(channel).read_from if request.read_from is None else request.read_from
         if read_from:
             refuse_copy(config, master, read_from)
             others = (name for name in plan.models if plan.source.facts[name].engine.lower() != SNAPSHOT_ENGINE)
             if found := ".".join(next(others, ())):
-                text = f"on a replica only InnoDB shows which place of the source's log it has, and not {found}"
-                raise UsageError(text, hint=f"{READ_SOURCE}; or --tables names the others")
+                text = f"a replica shows the source's position only for InnoDB tables, and {found} is not InnoDB"
+                raise UsageError(text, hint=f"{READ_SOURCE}; or name only InnoDB tables in --tables")
         _refuse_unseen(config, master, request)
     position = plan.source.end if is_new and plan.source.end else relay.exec_position
     notes = (*(() if read_from else _wishes(plan)), *_not_copied(plan, is_listed=request.dry_run),
@@ -161,36 +166,42 @@ def _wishes(plan: ClonePlan) -> tuple[Note, ...]:
     if not plan.source.wished or not plan.models:
         return ()
     text = (
-        "ALTER and DROP of a table on the source wait until it is read, with those that are begun with it, and queries"
-        f" of that table wait behind them; this right lets them pass: {plan.source.wished}"
+        "On the source, ALTER and DROP of a table wait until this table and the tables copied with it are read, and "
+        f"later queries of the table wait, too. With this privilege they do not wait: {plan.source.wished}"
     )
     return (Note(text),)
 
 
 def _not_copied(plan: ClonePlan, *, is_listed: bool) -> Iterator[Note]:
-    """Yield the views, triggers and other objects that no copy has: by name, or their numbers alone."""
+    """Yield a note about the views, triggers and other objects that clone does not copy: their names or numbers."""
     if plan.source.objects and not is_listed:
-        text = f"clone copies tables, and not {in_words(plan.source.objects)}: rplctl clone --dry-run names them"
+        text = f"clone does not copy {in_words(plan.source.objects)}; to list them, run: rplctl clone --dry-run"
         yield Note(text)
         return
     for kind, objects in groupby(plan.source.objects, lambda each: each[0]):
         names = [f"{database}.{name}" for _, database, name in objects]
-        yield Note(f"clone copies tables, and not {in_words((kind, '', name) for name in names)}: {', '.join(names)}")
+        yield Note(f"clone does not copy {in_words((kind, '', name) for name in names)}: {', '.join(names)}")
 
 
 def _foreign_keys(config: Config, plan: ClonePlan) -> Iterator[Note]:
-    """Yield the grant without which the copy of a child may meet a parent that is not copied yet (error 1452)."""
+    """Yield a note with the missing grant. Without it, the copy of a child table may fail because the parent table is
+    not copied yet (error 1452).
+    """
     if not any(model.foreign_keys for model in plan.models.values()):
         return
     with closing(open_target(config.target_url)) as target, mapped_errors(target.kind):
         with target.engine.connect() as connection:
             grant = dialect_of(target.kind).foreign_key_grant(connection)
     if grant:
-        yield Note(f"tables have foreign keys, and the target's account may not let them rest (error 1452): {grant}")
+        yield Note(
+            f"tables have foreign keys, and the target's account may not disable them (error 1452); run: {grant}"
+        )
 
 
 def _note_objects(config: Config, channel: Channel, plan: ClonePlan) -> str:
-    """Record what a target that cannot execute the source's DDL will never have; return the words for the history."""
+    """Record the objects that the target will lack because it cannot execute the source's DDL. Return the text for the
+    history.
+    """
     objects = plan.source.objects
     if not objects or dialect_of(target_kind(config.target_url)).executes_statements:
         return ""
@@ -199,20 +210,20 @@ def _note_objects(config: Config, channel: Channel, plan: ClonePlan) -> str:
 
 
 def _brought_up(config: Config, channel: Channel) -> tuple[Note, ...]:
-    """Both threads where none runs: what an operator has stopped alone stays so, and is told."""
+    """Start both threads if neither runs. If the operator has stopped one thread, return a note about it."""
     threads = running(channel)
     if not threads:
         start(config, channel.name, StartRequest())
         return ()
     missing = [role for role in ROLES if role not in threads]
-    return tuple(Note(f"the {role} does not run, and the copy waits for it: rplctl start --{role}") for role in missing)
+    return tuple(Note(f"the copy waits for the {role}; to start it, run: rplctl start --{role}") for role in missing)
 
 
 def _refuse(config: Config, master: MasterInfo) -> None:
     if master.master_binlog_dir:
         raise UsageError("a folder of binary logs has no tables to copy", hint=DUMP)
     if config.log_bin:
-        raise UsageError("log_bin is on, and copied rows would not be in that log", hint=DUMP)
+        raise UsageError("clone is not supported with log_bin: the binary log would lack the copied rows", hint=DUMP)
     if master.uses_gtid and (master.ignored_server_ids or master.do_domain_ids or master.ignore_domain_ids):
         raise UsageError(
             "clone needs every GTID: this channel ignores some servers or domains, so it never reaches the copy",
@@ -221,21 +232,21 @@ def _refuse(config: Config, master: MasterInfo) -> None:
 
 
 def _refuse_purged(config: Config, channel: Channel, stored: Stored) -> None:
-    """The copy of a channel that has begun waits for what comes next. Raises SourceError where the source has purged
-    that.
+    """Raise SourceError if the source has purged the events that the channel needs next. The copy of a channel with a
+    position would wait for them.
     """
     findings = check_source(config, channel, stored)
     if purged := next((finding for finding in findings if finding.code == "source_purged"), None):
         raise SourceError(
-            f"{purged.text}; a copy would wait for it",
+            f"{purged.text}; a copy would wait for these events",
             errno=er.MASTER_FATAL_ERROR_READING_BINLOG,
             channel=channel.name,
-            hint=f"to copy all that the channel has, run: {COPY_AGAIN}",
+            hint=f"To copy all tables of the channel again, run: {COPY_AGAIN}",
         )
 
 
 def _refuse_unseen(config: Config, master: MasterInfo, request: CloneRequest) -> None:
-    """Refuse to wait for a value that cannot be read. Raises UsageError, SourceError."""
+    """Raise UsageError or SourceError if a value that the copy would wait for cannot be read."""
     password = reveal(master.user_password, config.datadir)
     if request.max_history:
         with survey(master, password, config) as query:
@@ -245,7 +256,9 @@ def _refuse_unseen(config: Config, master: MasterInfo, request: CloneRequest) ->
 
 
 def _begin(config: Config, channel_name: str, position: BinlogPosition, gtids: str) -> None:
-    """The channel at the source's end. By GTID its position is stored, too: without GTIDs again it would lead on."""
+    """Set the channel's position to the source's end. With GTIDs the log position is stored, too, so that the channel
+    can continue if GTIDs are turned off.
+    """
     with administer(config, channel_name) as repositories:
         master, relay = stored_records(repositories, dry_run=False)
         if master.uses_gtid:
@@ -287,7 +300,9 @@ def _store_models(
     sequences: dict[TableName, TableModel],
     databases: dict[str, DatabaseModel],
 ) -> None:
-    """Those of tables come with their first rows. Raises UsageError 3081: an applier has its models in memory."""
+    """Store the definitions of sequences and databases; those of tables come with their first rows. Raises UsageError
+    3081 if an applier runs, because it has its definitions in memory.
+    """
     known = load_models(connection, channel.name, position).tables
     new = {name: model for name, model in sequences.items() if name not in known}
     if new:
@@ -305,7 +320,7 @@ def _rows(connection: Connection, channel: str, plan: ClonePlan, rules: Replicat
             table_groups({name: model for name, model in plan.models.items() if name not in alone}),
             lambda name: facts[name].bytes,
         ),
-        *([name] for name in sorted(alone)),  # the sooner each rests
+        *([name] for name in sorted(alone)),  # a group of its own, so that the lock on each ends sooner
     ]
     return [
         ClonedTable(
@@ -320,7 +335,9 @@ def _rows(connection: Connection, channel: str, plan: ClonePlan, rules: Replicat
 def _create_sequences(
     made_by: dict[TableName, str], rules: ReplicationFilter, wanted: Container[TableName]
 ) -> Iterator[Sql]:
-    """Their values come with the next event of each. Raises RplError for a text that is more than CREATE SEQUENCE."""
+    """Yield the CREATE SEQUENCE statements. The next event of each sequence sets its value. Raises RplError if the
+    source's text is more than a CREATE SEQUENCE.
+    """
     for (database, name), text in made_by.items():
         if ((ours := rules.rewritten(database)), name) in wanted:
             yield written("USE {}", quote(ours))

@@ -1,18 +1,18 @@
-"""`crash-test`: every crash point killed on a scratch instance, what is left compared with what must be.
+"""`crash-test`: kill rplctl at every crash point on a scratch instance, and compare the state with the expected one.
 
-WL#3970's test matrix. A recorded log is received and applied; the receiver, the applier or a command is killed at the
-point and started again. What the source held at each position is recorded beside the log: it is the source's word that
-decides.
+This is the test matrix of WL#3970. A recorded log is received and applied. The receiver, the applier or a command is
+killed at the crash point and started again. The rows that the source held at each position are recorded with the log,
+so the expected rows come from the source.
 
-    rolled back     the position is where it was, and so are the rows: the transaction is applied again
-    committed       position and rows are behind the transaction, also where recovery carried that out
-    decided         the rows are behind the transaction and the position is before it: the restart finds by the note in
-                    the target what of it is there, and goes on
+    rolled back     position and rows are as before the transaction, which is applied again
+    committed       position and rows are those after the transaction, including cases that recovery committed
+    decided         the rows are those after the transaction, the position is before it: the restart finds by the note
+                    in the target which part of the transaction is committed, and continues
     fetched once    the relay log holds every transaction of the source once, byte for byte
-    finished        the purge or switch is carried out; `undone`: the switch is as if it had never begun
+    finished        the purge or switch is complete; `undone`: the state is as if the switch had never begun
 
-Afterwards every case goes on to the end of its log, where rows and position must be the source's, and nothing may be
-left over (temporary files, prepared transactions).
+Afterwards every case runs to the end of its log. There rows and position must equal the source's, and no temporary
+files or prepared transactions may exist.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from rplctl.target.registry import DEFAULT_KIND, target_kind
 
 @dataclass(frozen=True, slots=True)
 class CrashLine:
-    """Field names are columns."""
+    """One row of the result. The field names are the column names."""
 
     Crash_point: str
     Commit_mode: str
@@ -62,16 +62,17 @@ def crash_test(
     modes: Sequence[str] = (),
     kinds: Sequence[str] = (),
 ) -> list[CrashLine]:
-    """Walk all cases, or those named; a target must not hold the scratch database yet.
+    """Run all cases, or the selected ones. The target must not have the scratch database yet.
 
-    `target`: its URL; '' is a SQLite file. `target_password` as in Config. Raises UsageError, TargetError, RplError.
+    `target`: its URL; '' is a SQLite file. `target_password`: see Config. Raises UsageError, TargetError, RplError.
     """
     kind = target_kind(target or DEFAULT_KIND)
     cases = [case for case in all_cases(kind) if is_wanted(case, points, modes, kinds)]
     check_names(points, modes, kinds)
     if not cases:
-        raise UsageError(f"no such case on a target of kind {kind}", hint="rplctl crash-test without options walks all")
-    interrupted = signals_to(signal.default_int_handler, *INTERRUPTIONS)  # after SIGTERM, too, nothing is left
+        hint = "To run all cases, run: rplctl crash-test"
+        raise UsageError(f"there is no such case on a target of kind {kind}", hint=hint)
+    interrupted = signals_to(signal.default_int_handler, *INTERRUPTIONS)  # so that SIGTERM, too, removes the scratch
     with interrupted, tempfile.TemporaryDirectory(prefix="rplctl-crash-") as name:
         walk = Walk(Path(name), target if kind != DEFAULT_KIND else "", target_password)
         lines = []
@@ -83,7 +84,7 @@ def crash_test(
                 shown = kind if case.mode != "-" else "-"
                 lines.append(CrashLine(case.point, case.mode, case.kind, shown, case.expected, seen, result))
         except KeyboardInterrupt:
-            for number in INTERRUPTIONS:  # once is enough
+            for number in INTERRUPTIONS:  # a second signal must not interrupt the cleanup
                 signal.signal(number, signal.SIG_IGN)
             raise
         finally:
@@ -92,14 +93,15 @@ def crash_test(
 
 
 def clone_crash_test(config: Config, channel_name: str, tables: str, points: Sequence[str] = ()) -> list[CrashLine]:
-    """Copy tables of the channel's source into scratch targets, killed at each point of a copy, or at those named.
+    """Copy tables of the channel's source into scratch targets, and kill each copy at a point of `points`, or at all
+    points.
 
-    Raises UsageError, NotConfigured; what fails at one point is in its line.
+    Raises UsageError, NotConfigured. A failure at one point is reported in the line of that point.
     """
     from rplctl.command.selftest.clone_walk import COPIED, POINTS, walk_clone
 
     if unknown := [point for point in points if point not in POINTS]:
-        raise UsageError(f"a copy does not pass {unknown[0]}", hint=f"--points is one of {', '.join(POINTS)}")
+        raise UsageError(f"a copy has no crash point '{unknown[0]}'", hint=f"use one of these: {', '.join(POINTS)}")
     with (
         signals_to(signal.default_int_handler, *INTERRUPTIONS),
         tempfile.TemporaryDirectory(prefix="rplctl-crash-") as name,
@@ -111,7 +113,9 @@ def clone_crash_test(config: Config, channel_name: str, tables: str, points: Seq
 
 
 def arm(config: Config, channel_name: str, text: str) -> ArmResult:
-    """Kill a running thread of the channel at its next pass of a point; '' takes it back. Raises ConfigError."""
+    """Kill a running thread of the channel when it next reaches the crash point; '' cancels this. Raises
+    ConfigError.
+    """
     failpoint.parse_failpoints(text)
     with administer(config, channel_name) as repositories:
         channel = repositories.channel

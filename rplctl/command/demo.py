@@ -1,4 +1,4 @@
-"""`demo`: init, change-master, start --until-synced on recorded binary logs, then compare with what the source had."""
+"""`demo`: run init, change-master and start --until-synced on recorded binary logs, then compare with the source."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ from rplctl.errors import RplError, UsageError
 
 @dataclass(frozen=True, slots=True)
 class DemoTable:
-    """Field names are columns; checksums are the first 12 digits of SHA-256 over all rows in key order."""
+    """The comparison of one table. The field names are the column names. Checksums are the first 12 digits of SHA-256
+    over all rows in key order.
+    """
 
     Table: str
     Source_Rows: int
@@ -48,11 +50,11 @@ class DemoResult:
 
 
 def demo(folder: Path | None, progress: Progress | None = None) -> DemoResult:
-    """Raises UsageError when the folder is not empty, and whatever replication raises."""
+    """Run the demo in a new folder. Raises UsageError if the folder is not empty, and all errors of replication."""
     datadir = Path(tempfile.mkdtemp(prefix="rplctl-demo-")) if folder is None else folder.absolute()
     if datadir.exists() and any(datadir.iterdir()):
         raise UsageError(
-            f"{datadir} is not empty", hint="name a new folder, or none for one under the temporary folder"
+            f"{datadir} is not empty", hint="name a new folder, or no folder for one under the temporary folder"
         )
     init(datadir, {})
     config = load_config(datadir)

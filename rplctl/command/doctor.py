@@ -1,13 +1,14 @@
-"""`doctor`: is everything there that replication needs? Looks, changes nothing, starts neither Spark nor a thread.
+"""`doctor`: check that everything replication needs is in place. It changes nothing and starts neither Spark nor a
+thread.
 
-Invariant: what `check` finds in a channel is found here, too, with its repair (design D22).
+Invariant: doctor reports each finding of `check` about a channel, too, with its repair (design D22).
 
-What a power cut takes is told by what the target says of itself (design D3, WL#5125). Rows and position are in one
-transaction of the target but for commit mode `xa`, so a target that loses its last commits loses both: the channel goes
-on from the older position, and fetches what is missing while the source has it. In mode `xa` the position is durable on
-our side when the target says that it has committed: what it loses then is missing for good. A target that may be
-damaged, not only older, is named as such. Settings are read on a connection of its own, as the server has them for
-everybody; PostgreSQL's synchronous_commit does not count: our sessions turn it on. SQLite's are ours.
+The target's settings show what a power cut can lose (design D3, WL#5125). Except in commit mode `xa`, rows and position
+are in one transaction of the target. A target that loses its last commits loses both: the channel continues from the
+older position and fetches the lost transactions again, if the source still has them. In mode `xa` the position is
+durable in a file as soon as the target reports the commit: rows that the target loses then are lost. A target that a
+power cut may damage is reported as such. The settings are read on a new connection, which has the server's defaults.
+PostgreSQL's synchronous_commit is ignored, because rplctl's sessions turn it on. rplctl itself sets SQLite's settings.
 """
 
 from __future__ import annotations
@@ -66,23 +67,23 @@ if TYPE_CHECKING:
 __all__ = ["FAIL", "OK", "WARN", "DoctorLine", "doctor"]
 
 MIN_FREE_BYTES = 1 << 30
-TWO_PHASES = "two phases"  # of a commit
-LAG_WARNING_S, LAG_CRITICAL_S = 60, 300  # as `check` has them without an option
+TWO_PHASES = "two phases"  # the check of two-phase commit
+LAG_WARNING_S, LAG_CRITICAL_S = 60, 300  # the defaults of `check`
 _RESULTS = {"never_started": OK, "receiver_stopped": WARN, "applier_stopped": WARN}
-_LADDER = {  # source.snapshot's steps → why
-    "exact": "the server names the position of a consistent snapshot",
-    "GTID window": "it has GTIDs and names no position of a snapshot, which shows a window of the log",
-    "share lock": "it has no GTIDs and names no position of a snapshot: a row of a table's last change is share-locked",
+_LADDER = {  # snapshot method of source.snapshot → its reason
+    "exact": "the server reports the position of a consistent snapshot",
+    "GTID window": "the server has GTIDs, but reports only a range of positions for a snapshot",
+    "share lock": "the server has no GTIDs and reports no position of a snapshot, so a changed row is share-locked",
 }
-_VARIABLES = ("%bin%", "server\\_id", "lower\\_case\\_table%", "version")  # of a source
-_LOGS_NO_GENERATED = "11.8.9-MariaDB"  # with an UPDATE, whatever binlog_row_image is
+_VARIABLES = ("%bin%", "server\\_id", "lower\\_case\\_table%", "version")  # patterns for the variables of a source
+_LOGS_NO_GENERATED = "11.8.9-MariaDB"  # its UPDATE events lack generated columns, whatever binlog_row_image is
 _GENERATED = written("""
 SELECT DISTINCT TABLE_SCHEMA, TABLE_NAME FROM information_schema.COLUMNS
 WHERE GENERATION_EXPRESSION <> '' AND TABLE_SCHEMA NOT IN ('mysql', 'sys', 'performance_schema') ORDER BY 1, 2
 """)
-_SPARK = {  # option spark → what it costs, or gives up
+_SPARK = {  # option spark → its effect
     "always": "Spark decodes all rows; each start takes some seconds of CPU time, and Java stays in memory",
-    "auto": "the applier decodes batches of up to 4 MB of log, and all until Spark runs, in its own process",
+    "auto": "the applier itself decodes batches of up to 4 MB of log, and all batches until Spark runs",
 }
 _MODULES = ("pyspark", "numba", "sqlalchemy", "alembic", "pymysql", "psycopg", "zstandard", "cryptography")
 
@@ -90,8 +91,9 @@ _MODULES = ("pyspark", "numba", "sqlalchemy", "alembic", "pymysql", "psycopg", "
 def doctor(
     config: Config, channel_names: list[str] | None = None, config_of: Callable[[str], Config] | None = None
 ) -> list[DoctorLine]:
-    """Every check, in order; never raises an RplError: a check that fails says so. `config_of` gives a channel's own
-    options, without it they are those of `config`.
+    """Return the result of every check, in order. A check that fails is a line with its error, never an RplError.
+
+    `config_of`: returns a channel's own options; without it all channels have those of `config`.
     """
     options_of, deadline = config_of or (lambda _: config), Deadline()
     findings = [
@@ -118,7 +120,9 @@ def doctor(
 
 
 def _doctored(config: Config, name: str, deadline: Deadline) -> list[DoctorLine]:
-    """One channel, and what `check` finds there. The source is asked by `check`, too, when it answers at all."""
+    """Return the lines of one channel, including the findings of `check`. If the source does not answer, `check` does
+    not access it again.
+    """
     what = f"channel '{name}'"
     seen = _in_time(deadline, f"the source of {what}, or its target,", what, lambda: _channel(config, name))
     is_there = all(finding.Result != FAIL for finding in seen)
@@ -131,7 +135,7 @@ def _doctored(config: Config, name: str, deadline: Deadline) -> list[DoctorLine]
 
 
 def _result(finding: Finding) -> str:
-    """A channel that nobody started yet, or that was stopped in an orderly way, lacks nothing."""
+    """Return the result of a finding. A channel that was never started is OK; a stopped thread is a warning at most."""
     if finding.code in _RESULTS:
         return _RESULTS[finding.code]
     return (OK, WARN, FAIL)[finding.level]
@@ -142,11 +146,11 @@ def _shown(config: Config) -> str:
 
 
 def _in_time(deadline: Deadline, peer: str, check: str, run: Callable[[], Iterator[DoctorLine]]) -> list[DoctorLine]:
-    """Run a check as `_guarded` does, within the rest of the time for all servers."""
+    """Run a check like `_guarded`, within the remaining time of the deadline for all servers."""
     try:
         return deadline.ask(peer, TargetError, lambda: _guarded(check, run))
     except TargetError as late:
-        return [DoctorLine(check, FAIL, late.message, "check that the server runs: a stopped one does not answer")]
+        return [DoctorLine(check, FAIL, late.message, "check that the server runs and that this machine reaches it")]
 
 
 def _guarded(check: str, run: Callable[[], Iterator[DoctorLine]]) -> list[DoctorLine]:
@@ -179,7 +183,7 @@ def _datadir(datadir: Path) -> Iterator[DoctorLine]:
         yield DoctorLine("datadir", FAIL, f"{datadir} does not exist", "rplctl init")
         return
     if not os.access(datadir, os.R_OK | os.W_OK | os.X_OK):
-        yield DoctorLine("datadir", FAIL, f"{datadir}: no right to write", f"chown {os.geteuid()} {datadir}")
+        yield DoctorLine("datadir", FAIL, f"{datadir} is not writable", f"chown {os.geteuid()} {datadir}")
         return
     mode = datadir.stat().st_mode & 0o777
     result = WARN if mode & 0o077 else OK
@@ -194,8 +198,8 @@ def _compiled_code(datadir: Path) -> DoctorLine:
     folder = cache_folder()
     if folder is not None:
         return DoctorLine("compiled code", OK, f"kept in {folder}")
-    hint = f"make {datadir} a folder that you alone can write to, or set NUMBA_CACHE_DIR to one"
-    return DoctorLine("compiled code", WARN, "stored nowhere: each process compiles for some seconds", hint)
+    hint = f"remove the write permission of others on {datadir}, or set NUMBA_CACHE_DIR to a folder of your own"
+    return DoctorLine("compiled code", WARN, "not cached: each process compiles for some seconds", hint)
 
 
 def _secrets(datadir: Path) -> Iterator[DoctorLine]:
@@ -216,15 +220,15 @@ def _target(config: Config, channels: list[str]) -> Iterator[DoctorLine]:
             yield DoctorLine("target", FAIL, lost.message, in_one_line(lost.hint))
             return
     file = Path(config.target_url.removeprefix("sqlite:///"))
-    if config.target_url.startswith("sqlite:///") and not file.exists():  # asking it would make it
+    if config.target_url.startswith("sqlite:///") and not file.exists():  # a query would create the file
         is_possible = file.parent.is_dir()
-        where = "the first start makes it" if is_possible else f"there is no folder {file.parent}"
+        where = "the first start creates it" if is_possible else f"there is no folder {file.parent}"
         result, hint = (OK, "") if is_possible else (FAIL, "rplctl init")
         yield DoctorLine("target", result, f"{shown}: {where}", hint)
         yield from two_phases()
         return
     if dialect_of(engine.dialect.name).is_missing(engine):
-        yield DoctorLine("target", OK, f"{shown}: the first start makes it")
+        yield DoctorLine("target", OK, f"{shown}: the first start creates it")
         yield from two_phases()
         return
     try:
@@ -250,7 +254,9 @@ def _beside(config: Config) -> Iterator[DoctorLine]:
 
 
 def _is_our_applier(config: Config, error: TargetError) -> bool:
-    """True if the process in the error is an applier of this instance; it has the target's file open alone."""
+    """True if the process in the error is an applier of this instance. Only one process can open the file of such a
+    target.
+    """
     if not dialect_of(target_kind(config.target_place)).is_held or error.errno != er.LOCK_WAIT_TIMEOUT:
         return False
     pids = (running(Channel(name, config.datadir)).get(APPLIER) for name in known_channels(config))
@@ -258,22 +264,24 @@ def _is_our_applier(config: Config, error: TargetError) -> bool:
 
 
 def _protection(connection: Connection, dialect: Dialect) -> Iterator[DoctorLine]:
-    """Check that an impostor in the place of a remote target would be noticed."""
+    """Check that the connection to a remote target would detect an impostor."""
     found = dialect.protection(connection)
     if found is None:
         return
     known = "and its certificate is checked" if found.verified else "but its certificate is not checked"
-    detail = f"encrypted, {known}" if found.encrypted else "not encrypted, and nothing tells who answers"
+    detail = f"encrypted, {known}" if found.encrypted else "not encrypted, and the server's identity is not checked"
     is_exposed = found.is_remote and not found.verified
-    hint = f"rplctl init --target with ?{dialect.verified_by} behind the address" if is_exposed else ""
+    hint = f"run rplctl init --target with ?{dialect.verified_by} after the address" if is_exposed else ""
     where = "" if found.is_remote else "on this machine; "
     yield DoctorLine("target connection", WARN if is_exposed else OK, where + detail, hint)
 
 
 def _power_cut(connection: Connection, config: Config) -> Iterator[DoctorLine]:
-    """One finding for each setting that lets a power cut take something; else one that says that none does."""
-    together = "rows and position together: they are fetched and applied again"
-    separate = "rows without their position (commit_mode=xa): they are missing then"
+    """Yield one finding for each setting with which a power cut can lose something, or one finding that no setting
+    does.
+    """
+    together = "rows and position together: the rows are fetched and applied again"
+    separate = "rows without their position (commit_mode=xa): these rows are lost"
     lost = separate if config.commit_mode == "xa" else together
     found = list(dialect_of(connection.dialect.name).power_cut(connection, lost))
     yield from found or [DoctorLine(POWER_CUT, OK, "takes no committed row from the target, nor its position")]
@@ -284,12 +292,12 @@ def _power_cut(connection: Connection, config: Config) -> Iterator[DoctorLine]:
 
 
 def _two_phases(config: Config, engine: Engine) -> Iterator[DoctorLine]:
-    """Check that the target can prepare a transaction, if an option needs that."""
+    """Check that the target can prepare transactions, if an option needs this."""
     if wants_two_phases(config):
         weaknesses = two_phases_for(config, engine)
         yield from (DoctorLine(TWO_PHASES, WARN, text) for text in weaknesses)
         if not weaknesses:
-            yield DoctorLine(TWO_PHASES, OK, "the target keeps what it prepares")
+            yield DoctorLine(TWO_PHASES, OK, "the target keeps prepared transactions")
 
 
 def _channels(config: Config, wanted: list[str] | None, names: list[str]) -> Iterator[DoctorLine]:
@@ -297,7 +305,7 @@ def _channels(config: Config, wanted: list[str] | None, names: list[str]) -> Ite
     kinds = f"MasterInfo {config.master_info_repository}, RelayLogInfo {config.relay_log_info_repository}"
     yield DoctorLine("repositories", OK, kinds)
     if not names and Channel("", config.datadir).relay_log_info_path.exists():
-        names.append("")  # its MasterInfo is lost
+        names.append("")  # the default channel, whose MasterInfo is lost
     if not names:
         yield DoctorLine("channels", WARN, "none is configured", "rplctl change-master --master-host HOST …")
 
@@ -317,7 +325,7 @@ def _channel(config: Config, name: str) -> Iterator[DoctorLine]:
 
 
 def _binary_log(config: Config, name: str, check: str) -> Iterator[DoctorLine]:
-    """Nothing without one. Raises ConfigError, BinlogFormatError."""
+    """Check the channel's binary log. Without log_bin there is no line. Raises ConfigError, BinlogFormatError."""
     files = binary_log_files(config, Channel(name, config.datadir))
     if files is None:
         return
@@ -358,13 +366,16 @@ def _source(config: Config, master: MasterInfo, check: str) -> Iterator[DoctorLi
     if zone is not None:
         yield from _guarded(f"{check} time zone", lambda: _time_zones(config, zone, f"{check} time zone"))
     if tables:
-        text = f"UPDATEs of {_LOGS_NO_GENERATED} log no generated column: {len(tables)} tables, {tables[0]} first"
-        hint = "all but sums of whole numbers stop the channel: man rplctl-types; rplctl change-filter leaves them out"
+        text = f"UPDATE events of {_LOGS_NO_GENERATED} lack generated columns: {len(tables)} tables, {tables[0]} first"
+        hint = (
+            "rplctl computes only sums of whole numbers (man rplctl-types). "
+            "To leave the tables out, run: rplctl change-filter --replicate-ignore-table DB.TABLE"
+        )
         yield DoctorLine(check, WARN, text, hint)
 
 
 def _time_zones(config: Config, zone: SystemZone, check: str) -> Iterator[DoctorLine]:
-    """Check that a target can execute the source's statements in the source's time zone SYSTEM."""
+    """Check that the target can execute the source's statements in the source's time zone SYSTEM."""
     engine = engine_of(config)()
     try:
         with mapped_errors(engine.dialect.name), engine.connect() as connection:
@@ -376,19 +387,19 @@ def _time_zones(config: Config, zone: SystemZone, check: str) -> Iterator[Doctor
     elif word:
         yield DoctorLine(check, OK, f"SYSTEM differs: statements that depend on it are executed in the zone '{word}'")
     else:
-        detail = "the target does not know the source's time zone SYSTEM: DDL that converts stored times stops (1846)"
+        detail = "the target lacks the source's time zone SYSTEM: DDL that converts stored times fails (1846)"
         yield DoctorLine(check, WARN, detail, LOAD_ZONES)
 
 
 def judge_source(
     variables: dict[str, str], server_id: int, check: str, lower_case_table_names: int = 0
 ) -> Iterator[DoctorLine]:
-    """Judge the source's variables for a replica that applies rows."""
+    """Check the source's variables for a replica that applies rows."""
     if variables.get("log_bin") != "ON":
         yield DoctorLine(
-            check, FAIL, "log_bin is OFF: it writes no binary log", "set log_bin on the source and restart it"
+            check, FAIL, "log_bin is OFF: the source writes no binary log", "set log_bin on the source and restart it"
         )
-    binlog_format = variables.get("binlog_format", "ROW")  # gone in servers that know ROW only
+    binlog_format = variables.get("binlog_format", "ROW")  # servers that support only ROW lack the variable
     if binlog_format != "ROW":
         yield DoctorLine(check, WARN, f"binlog_format is {binlog_format}", "set binlog_format=ROW on the source (D11)")
     image = variables.get("binlog_row_image", "FULL")
@@ -396,7 +407,8 @@ def judge_source(
     if variables.get("binlog_checksum", "CRC32") != "CRC32":
         yield DoctorLine(check, WARN, "binlog_checksum is NONE", "set binlog_checksum=CRC32 on the source")
     if server_id and variables.get("server_id") == str(server_id):
-        yield DoctorLine(check, FAIL, f"server_id {server_id} is also ours", "rplctl init --server-id N")
+        text = f"server_id {server_id} is also the server_id of this instance"
+        yield DoctorLine(check, FAIL, text, "rplctl init --server-id N")
     names = variables.get("lower_case_table_names", "0")
     if (names != "0") != bool(lower_case_table_names):
         text = f"lower_case_table_names is {names}, here it is {lower_case_table_names}"

@@ -1,10 +1,11 @@
-"""`export-info`: write a channel's position and connection as a server's own files, so that it can go on there.
+"""`export-info`: write a channel's position and connection as a server's own files, so that the server can continue.
 
     master.info, relay-log.info       byte for byte as that server writes them (exchange/servers.py)
-    change-master.sql                 the same for a server that runs, or keeps no files (MySQL ≥ 8.4)
+    change-master.sql                 the same settings for a running server, or one without files (MySQL ≥ 8.4)
 
-All three hold the password in clear text, as the server's do, and are created 0600. The read position is the
-executed one: our relay logs stay here. Invariant: nothing of ours changes, but a FILE behind its marker catches up.
+All three files hold the password in clear text, as on a server, and have mode 0600. The read position is the executed
+position, because the relay logs are not exported. Invariant: the channel does not change, except that a FILE that is
+older than its marker is updated.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from rplctl.repository.exchange.statement import change_master_statement
 from rplctl.secret import reveal
 
 STATEMENT = "change-master.sql"
-CONNECTIONS = "multi-master.info"  # MariaDB: one name a line
+CONNECTIONS = "multi-master.info"  # of MariaDB, with one connection name per line
 FIRST_RELAY_LOG = "relay-bin.000001"
 
 
@@ -49,10 +50,12 @@ class ExportResult:
 
 
 def export_info(config: Config, channel_name: str, destination: Destination, *, dry_run: bool = False) -> ExportResult:
-    """Raises UsageError (3081: threads run; files are there already), NotConfigured, ConfigError (password)."""
+    """Write the files. Raises UsageError (3081: threads run; the files exist already), NotConfigured, ConfigError
+    (password).
+    """
     server, folder = destination.server, destination.folder
     if server not in set(Server):
-        raise UsageError(f"--server {server}: write one of {', '.join(Server)}")
+        raise UsageError(f"--server {server}: the server must be one of {', '.join(Server)}")
     with administer(config, channel_name, dry_run=dry_run) as repositories:
         config, channel = repositories.config, repositories.channel
         repositories, finished = after_pending_change(repositories, dry_run=dry_run)
@@ -60,7 +63,7 @@ def export_info(config: Config, channel_name: str, destination: Destination, *, 
         master = repositories.master()
         if master.master_binlog_dir:
             raise UsageError(
-                f"channel '{channel_name}' reads the folder {master.master_binlog_dir}: no server can do that"
+                f"channel '{channel_name}' reads the folder {master.master_binlog_dir}, which no server can do"
             )
         repositories.refuse_unfit_target()
         resolve_position(repositories, dry_run=dry_run)  # design D3: the newer position is exported
@@ -95,13 +98,13 @@ def _contents(
     contents[STATEMENT] = change_master_statement(master, relay, server).encode()
     if named:
         contents[CONNECTIONS] = _connections(folder / CONNECTIONS, channel.name)
-    notes = [Note(f"{name} has no place in {server} and is left out") for name in files.lost]
-    text = "start the server once with relay_log_recovery=ON: its old relay logs do not belong to these files; "
+    notes = [Note(f"{name} is not supported by {server} and is left out") for name in files.lost]
+    text = "start the server once with relay_log_recovery=ON, because its old relay logs do not belong to these files, "
     notes.append(Note(f"{text}or execute {STATEMENT}"))
     if channel.name and not is_mariadb:
-        notes.append(Note(f"{server} keeps named channels in tables: execute {STATEMENT}"))
+        notes.append(Note(f"{server} stores named channels in tables: execute {STATEMENT}"))
     if relay.gtid_executed and (master.using_gtid or master.enabled_auto_position):
-        notes.append(Note(f"GTIDs are no part of these files; {STATEMENT} shows how to set {relay.gtid_executed}"))
+        notes.append(Note(f"the files do not contain GTIDs; {STATEMENT} shows how to set {relay.gtid_executed}"))
     return contents, tuple(notes)
 
 

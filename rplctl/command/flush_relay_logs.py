@@ -17,7 +17,7 @@ class FlushResult:
 
 
 def flush_relay_logs(config: Config, channel_name: str) -> FlushResult:
-    """FLUSH RELAY LOGS: the running receiver begins a new file (SIGHUP); does nothing without one."""
+    """Make the running receiver begin a new relay log file (SIGHUP). Do nothing if no receiver runs."""
     import signal
 
     repositories = open_repositories(config, channel_name)

@@ -1,19 +1,19 @@
-"""`fsync-report`: WL#5125's analysis, counted. How many fsyncs does a crash-safe position add to a transaction?
+"""`fsync-report`: count the fsyncs that a crash-safe position adds to a transaction (the analysis of WL#5125).
 
-The same small transaction is committed N times without a position and then in each variant; the difference per
-transaction is what the position costs. Files of ours are counted by durable.py; SQLite, an engine inside this process,
-by strace of a child process; MySQL, MariaDB and PostgreSQL by their own counter. Invariant: what is made on a target
-is removed.
+The same small transaction is committed N times without a position, and then N times in each variant. The difference per
+transaction is the cost of the position. durable.py counts the fsyncs of rplctl's files. SQLite runs inside this
+process, so strace counts its fsyncs in a child process. MySQL, MariaDB and PostgreSQL have counters of their own.
+Invariant: every object that is created on a target is removed.
 
-    variant 1                         RelayLogInfo FILE, commit_mode=xa, in the binary log alone      2 (WL#5125)
+    variant 1                         RelayLogInfo FILE, commit_mode=xa, only in the binary log       2 (WL#5125)
                                       (prepared_position=binlog): 1 for the engine's prepare, 1 for the log
     variant 2                         RelayLogInfo FILE, commit_mode=xa                               3 (WL#5125)
                                       1 for the engine's prepare, 2 for the `prepared:` line; the shadow-page file
                                       takes 3: page, header, pointer
-    variant 3                         as variant 2, with the binary log                               4 (WL#5125)
+    variant 3                         variant 2 with the binary log                                   4 (WL#5125)
     variant 4                         RelayLogInfo TABLE, same engine as the data                     0 (WL#5125)
     variant 5                         RelayLogInfo TABLE in Aria, commit_mode=xa, MariaDB only        2 (WL#5125)
-    marker, sync_relay_log_info = N   RelayLogInfo FILE: marker row with the data, the file follows   0; 2 every N
+    marker, sync_relay_log_info = N   RelayLogInfo FILE: marker row with the data, file written later 0; 2 every N
 """
 
 from __future__ import annotations
@@ -52,19 +52,19 @@ CHANNEL = "fsync-report"
 TABLE = "rplctl_fsync_probe"
 BASELINE = "data"
 _POSITIONS = written("rplctl.slave_relay_log_info")
-_MARK = "getpriority"  # a harmless system call that nothing else makes: begin and end of what strace shall count
+_MARK = "getpriority"  # a harmless system call that nothing else uses: it marks the range that strace counts
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    number: str  # of WL#5125, '-' for ours
+    number: str  # of WL#5125; '-': a variant of rplctl
     name: str
     kind: str  # relay_log_info_repository
     sync_period: int
     expected: float  # extra fsyncs per transaction
     commit_mode: str = "auto"
     prepared_position: str = "line"
-    engine: str = ""  # of the repository's table, when it is to be another than the data's
+    engine: str = ""  # of the repository's table; '': the engine of the data
     log_bin: str = ""
 
 
@@ -82,7 +82,7 @@ VARIANTS = (
 
 @dataclass(frozen=True, slots=True)
 class FsyncLine:
-    """Field names are columns. Counted is None where it could not be counted; Note says why."""
+    """One row of the report. The field names are the column names. If Counted is None, Note gives the reason."""
 
     Variant: str
     Positions: str
@@ -93,12 +93,12 @@ class FsyncLine:
 
 
 def fsync_report(config: Config, transactions: int = 50, *, on_target: bool = False) -> list[FsyncLine]:
-    """Measure on a SQLite file of its own, or on the configured target. Raises UsageError, TargetError."""
+    """Measure on a new SQLite file, or on the configured target. Raises UsageError, TargetError."""
     if not 1 <= transactions <= 10_000:
-        raise UsageError(f"--transactions {transactions}: write 1 to 10000")
+        raise UsageError(f"--transactions {transactions}: the number must be 1 to 10000")
     is_file = not on_target or dialect_of(target_kind(config.target_place)).is_one_file
     with tempfile.TemporaryDirectory(prefix="rplctl-fsync-") as name:
-        scratch = Config(Path(name), target="" if is_file else config.target_url)  # its password: in memory only
+        scratch = Config(Path(name), target="" if is_file else config.target_url)  # the password stays in memory
         return _measured(scratch, transactions, _with_strace if is_file else _with_engine_counter)
 
 
@@ -119,14 +119,14 @@ def _measured(config: Config, transactions: int, measure: Measure) -> list[Fsync
             continue
         note, more = f"{base:.1f} without a position", 0
         if variant.commit_mode == "xa" and _prepares_twice(config):
-            note, more = f"{note}; MySQL syncs its log twice in XA PREPARE, the worklog counts one", 1
+            note, more = f"{note}; MySQL syncs its log twice in XA PREPARE, the worklog expects one sync", 1
         result = "OK" if abs(extra - more - variant.expected) <= 0.2 else "FAIL"
         lines.append(FsyncLine(variant.number, variant.name, variant.expected, extra + 0.0, result, note))
     return lines
 
 
 def _prepares_twice(config: Config) -> bool:
-    """Measured on MySQL 9.7; MariaDB and PostgreSQL sync once."""
+    """True for MySQL, which syncs twice in XA PREPARE (measured on 9.7). MariaDB and PostgreSQL sync once."""
     if not dialect_of(target_kind(config.target_place)).executes_statements:
         return False
     engine = open_engine(config.target_url)
@@ -138,12 +138,12 @@ def _prepares_twice(config: Config) -> bool:
 
 
 def _with_strace(config: Config, variant: str, transactions: int) -> float:
-    """fsyncs between the two marks of a child process, ours and SQLite's alike."""
+    """Return the number of fsyncs between the two marks of a child process, by rplctl and by SQLite."""
     strace = shutil.which("strace")
     if strace is None:
         raise RplError("not counted: strace is not installed")
     if variant != BASELINE and VARIANTS[int(variant)].commit_mode == "xa":
-        raise RplError("not counted: SQLite cannot prepare a transaction; --on-target counts on a server")
+        raise RplError("not counted: SQLite cannot prepare a transaction; use --on-target to count on a server")
     folder = config.datadir / f"v{variant}"
     folder.mkdir()
     output = folder / "strace"
@@ -159,7 +159,7 @@ def _with_strace(config: Config, variant: str, transactions: int) -> float:
 
 
 def _with_engine_counter(config: Config, variant: str, transactions: int) -> float:
-    """The engine's own counter and ours, in this process."""
+    """Return the number of fsyncs by the engine's own counter and rplctl's, in this process."""
     run = _Run(replace(config, datadir=config.datadir / f"v{variant}"), variant)
     count = dialect_of(run.target.kind).log_syncs
     try:
@@ -172,7 +172,7 @@ def _with_engine_counter(config: Config, variant: str, transactions: int) -> flo
 
 
 def probe(folder: str, variant: str, transactions: int) -> None:
-    """Run the work of the traced child."""
+    """Run the transactions of the traced child process, with a mark before and after them."""
     run = _Run(Config(Path(folder)), variant)
     run.commit(3)  # open everything before the count begins
     os.getpriority(os.PRIO_PROCESS, 0)
@@ -181,7 +181,9 @@ def probe(folder: str, variant: str, transactions: int) -> None:
 
 
 def _logged_insert() -> LoggedEvents:
-    """Return the binary log's part of a transaction: the events themselves cost no fsync, but their record does."""
+    """Return the part of a transaction in the binary log. The events themselves need no fsync, but their position
+    record does.
+    """
     from rplctl.applied_log.binary_log import LoggedEvents, no_events
     from rplctl.event.format_description import build_format_description, parse_format_description
 
@@ -190,13 +192,13 @@ def _logged_insert() -> LoggedEvents:
 
 
 class _Run:
-    """A target, a table of numbers, and the ledger of the variant (None: data alone)."""
+    """A target, a table of numbers, and the position store of the variant (None: only data)."""
 
     def __init__(self, config: Config, variant: str) -> None:
         from rplctl.own_tables.tables import create_own_tables
 
         private_folder(config.datadir)
-        one = made_instance_id(config.datadir.parent)  # the target takes all variants for one instance (D29)
+        one = made_instance_id(config.datadir.parent)  # the target must see all variants as one instance (D29)
         replace_file(config.datadir / INSTANCE_ID_FILE, f"{one}\n".encode())
         self.target: Target = open_target(config.target_url)
         create_own_tables(self.target.engine)
@@ -237,13 +239,13 @@ class _Run:
         self.store.open()
 
     def _move_table(self, engine: str) -> None:
-        """The repository's table into another engine, while it is empty; `remove` moves it back."""
+        """Change the engine of the empty repository table. `remove` restores the old engine."""
 
         if not getattr(self.target.engine.dialect, "is_mariadb", False):
             raise RplError(f"not counted: {engine} is an engine of MariaDB")
         with self.target.engine.begin() as connection:
             if ask(connection, written("SELECT COUNT(*) FROM {}", _POSITIONS)).scalar():
-                raise RplError(f"not counted: {_POSITIONS} is in use and stays in its engine")
+                raise RplError(f"not counted: {_POSITIONS} is not empty, so its engine cannot be changed")
             self.engine_before = dialect_of(self.target.kind).engine_of(connection, "slave_relay_log_info")
             ask(connection, written("ALTER TABLE {} ENGINE={}", _POSITIONS, word(engine)))
 

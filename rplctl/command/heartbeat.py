@@ -1,10 +1,10 @@
-"""`heartbeat`: pt-heartbeat's part. It writes the time into a row at the source, and tells how far behind a channel is.
+"""`heartbeat`: write the time into a row at the source, as pt-heartbeat does, and report the lag of a channel.
 
-    update    the row is replicated like any other: in the target it is as old as the channel is behind
-    check     with such a row, of rplctl or of a pt-heartbeat that runs already, its age; without one the source is
-              asked for its clock and its log's end, which needs no right but to look
+    update    write the row, which is replicated like any other row: its age in the target is the channel's lag
+    check     report the age of such a row, written by rplctl or by a pt-heartbeat. Without a row, ask the source for
+              its clock and the end of its log, which needs only privileges to read
 
-Invariant: times are the source's, UTC, told by itself: a difference of the clocks is measured, taken off and shown.
+Invariant: times are those of the source's clock in UTC. The difference of the clocks is measured, subtracted and shown.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ _CHANGED = written(
 )
 _NULLS = (written("NULL"), written("NULL"))
 _NOT_ALLOWED = (er.DBACCESS_DENIED_ERROR, er.TABLEACCESS_DENIED_ERROR)
-_CONNECTION = range(2000, 2100)  # the client's own numbers: nobody answered
+_CONNECTION = range(2000, 2100)  # error numbers of the client: no server answered
 
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """One channel at one moment. Seconds; positions FILE:POS, '' where there is none."""
+    """The lag of one channel at one moment. Times are in seconds, positions are FILE:POS or ''."""
 
     Channel_Name: str
     True_Lag: float | None
     True_Lag_From: str  # heartbeat | source | ''
-    Server_Id: int  # who wrote the row; 0 without one
+    Server_Id: int  # of the server on which the row was written; 0 without a row
     Clock_Skew: float | None
     Clock_Skew_Error: float | None
     Source_End: str
@@ -59,7 +59,7 @@ class Heartbeat:
 
 @one_engine()
 def heartbeat(config: Config, name: str) -> Heartbeat:
-    """Ask the source now. Raises SourceError; UsageError for a channel that reads a folder."""
+    """Return the lag of the channel, after asking the source. Raises SourceError, UsageError for a folder of logs."""
     from rplctl.source.keeps import look
 
     info = _info(config, name)
@@ -79,7 +79,7 @@ def heartbeat(config: Config, name: str) -> Heartbeat:
         lag, how = there - beats[server], "heartbeat"
     elif applied.log_name and not applied.is_before(kept.end):
         lag, how = 0.0, "source"
-    elif last:  # at most: the source may have been silent meanwhile
+    elif last:  # an upper limit, because the source may have had no transactions since
         lag, how = there - (threads.applier.status.last_event_timestamp or last), "source"
     return Heartbeat(
         name,
@@ -95,8 +95,8 @@ def heartbeat(config: Config, name: str) -> Heartbeat:
 
 
 def update(config: Config, name: str, *, creates: bool, beat: Callable[[], bool]) -> None:
-    """Write the row, again and again until `beat`, which waits between two, says that it is over. A source that goes
-    away is waited for once a row was written. Raises SourceError 1044, 1142, 1146, UsageError.
+    """Write the row until `beat` returns False; `beat` waits between two writes. If the source goes away after the
+    first row, wait for it. Raises SourceError 1044, 1142, 1146, UsageError.
     """
     info, rows_written = _info(config, name), 0
 
@@ -130,16 +130,16 @@ def _write(info: MasterInfo, config: Config, *, creates: bool, beat: Callable[[]
 
 
 def _row(ask: Query) -> Iterator[Sql]:
-    """Values of the columns, as they stand in a statement. The time is asked for last: it is what is measured."""
+    """Yield the values of the columns as SQL. The time is read last, because the lag is measured from it."""
     end = _end(ask)
     moment, server = ask(written("SELECT DATE_FORMAT(UTC_TIMESTAMP(6), '%Y-%m-%dT%H:%i:%s.%f'), @@GLOBAL.server_id"))[0]
     yield from (text_literal(str(moment)), written("{}", int(server)))
     yield from (text_literal(end.log_name), written("{}", end.log_pos)) if end else _NULLS
-    yield from _NULLS  # of a source that is a replica itself: pt-heartbeat's readers take them for what they are
+    yield from _NULLS  # columns of a source that is itself a replica; pt-heartbeat's readers accept NULL
 
 
 def _end(ask: Query) -> BinlogPosition | None:
-    """None where the account may not see it."""
+    """Return the end of the source's log, or None if the account may not read it."""
     from rplctl.source.survey import log_end
 
     try:
@@ -157,11 +157,13 @@ def _place(config: Config) -> tuple[Sql, Sql]:
 
 def _with_way_out(error: SourceError, config: Config, info: MasterInfo) -> SourceError:
     database, table = _place(config)
-    hint = f"GRANT CREATE, INSERT, UPDATE ON {database}.* TO '{info.user_name}'@... at the source"
+    hint = f"On the source, run: GRANT CREATE, INSERT, UPDATE ON {database}.* TO '{info.user_name}'@..."
     if error.errno in (er.NO_SUCH_TABLE, er.BAD_DB_ERROR):
         hint = "rplctl heartbeat --update --create-table"
     elif error.errno == er.SPECIFIC_ACCESS_DENIED_ERROR:
-        hint = "GRANT REPLICATION CLIENT ON *.* to the replication account (MariaDB: BINLOG MONITOR)"
+        hint = (
+            f"On the source, run: GRANT REPLICATION CLIENT ON *.* TO '{info.user_name}'@... (MariaDB: BINLOG MONITOR)"
+        )
     elif error.errno not in _NOT_ALLOWED:
         hint = error.hint or "rplctl doctor"
     return SourceError(error.message, errno=error.errno, hint=hint, transient=error.transient)
@@ -172,6 +174,6 @@ def _info(config: Config, name: str) -> MasterInfo:
     if info.master_binlog_dir:
         raise UsageError(
             f"channel '{name}' reads a folder of binary logs, which has no clock",
-            hint="rplctl show-status --verbose has Last_Applied_Timestamp, which tells how old the rows are",
+            hint="To see how old the rows are, run: rplctl show-status --field Last_Applied_Timestamp",
         )
     return info

@@ -1,4 +1,4 @@
-"""`history`: what became of the channels, and who did it (rplctl/history.py writes it)."""
+"""`history`: list the events of the channels, and who caused them (rplctl/history.py writes them)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from rplctl.history import Event, read_history, stamp
 
 
 def history(config: Config, channel: str | None = None, last: int = 0, since_s: float | None = None) -> list[Event]:
-    """The oldest first. `channel`: None is every one and the instance. `last`: so many, 0 all. `since_s`: seconds ago.
-    Raises UnfitFile, RplError for a file that the system refuses.
+    """Return the events, oldest first. `channel`: None for all channels and the instance. `last`: the number of newest
+    events, 0 for all. `since_s`: only the events of the last `since_s` seconds.
+
+    Raises UnfitFile, RplError if the operating system refuses access to the file.
     """
     name = None if channel is None else channel.lower()
     since = "" if since_s is None else stamp(time.time() - since_s)

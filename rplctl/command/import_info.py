@@ -1,9 +1,9 @@
-"""`import-info`: take over a position, and where there is one the connection, from another replica or tool.
+"""`import-info`: take over a position, and a connection if there is one, from another replica or tool.
 
-A server's files (or rows) configure a channel as CHANGE MASTER would: settings, password (protected from here on),
-executed position. Its relay logs are not taken over: the receiver fetches again from what was executed (WL#2775
-REQ-4). A tool's position moves a channel that is configured already. Invariant: both records or neither, as in
-change_master.py.
+The files (or rows) of a server configure a channel like CHANGE MASTER: settings, executed position and password, which
+is stored protected. Its relay logs are not taken over: the receiver fetches again from the executed position (WL#2775
+REQ-4). The position of a tool moves a channel that is already configured. Invariant: both records change or neither, as
+in change_master.py.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _PLACE = ("host", "port", "master_log_name", "master_log_pos")
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """`gtids`: those applied so far, for a channel that goes by GTID."""
+    """The files to import. `gtids`: the GTIDs applied so far, for a channel that uses GTIDs."""
 
     kind: str  # one of KINDS
     path: Path
@@ -56,7 +56,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The content of the files; `is_connection`: with settings, not the position alone."""
+    """The content of the files. `is_connection`: True if they hold settings, not only a position."""
 
     master: MasterInfo
     relay: RelayLogInfo
@@ -77,7 +77,9 @@ class ImportResult:
 
 
 def import_info(config: Config, channel_name: str, origin: Origin, *, dry_run: bool = False) -> ImportResult:
-    """Raises UsageError (1201, 1872: which file and line; 3081: threads run), RplError when a file cannot be read."""
+    """Import the position and the connection. Raises UsageError (1201, 1872: names file and line; 3081: threads run),
+    RplError if a file cannot be read.
+    """
     kind, path = origin.kind, origin.path
     check_channel_name(channel_name)
     with administer(config, channel_name, makes=True, dry_run=dry_run) as repositories:
@@ -88,7 +90,7 @@ def import_info(config: Config, channel_name: str, origin: Origin, *, dry_run: b
         created = not repositories.master_info.exists()
         if created and not found.is_connection:
             raise UsageError(
-                f"{kind} knows the position only: channel '{channel_name}' must be configured first",
+                f"{kind} has only the position: channel '{channel_name}' must be configured first",
                 hint="rplctl change-master --master-host HOST --master-user USER --ask-password",
             )
         resolve_position(repositories, dry_run=dry_run)
@@ -100,7 +102,7 @@ def import_info(config: Config, channel_name: str, origin: Origin, *, dry_run: b
         )
         notes = (*finished, *found.notes, *gtid_notes, *ignored)
         has_password = new_master.has_password
-        if found.is_connection:  # a dry run stores none, and makes no key
+        if found.is_connection:  # a dry run stores no password and creates no key
             safe = "" if dry_run else protect(new_master.user_password, config.datadir)
             new_master = replace(new_master, user_password=safe)
         if not dry_run:
@@ -110,7 +112,7 @@ def import_info(config: Config, channel_name: str, origin: Origin, *, dry_run: b
 
 
 def is_configured(config: Config, channel_name: str) -> bool:
-    """True if an import would overwrite a channel's settings, so that the command line asks first."""
+    """True if an import would overwrite a channel's settings. The command line then asks for confirmation."""
     return open_repositories(config, channel_name).master_info.exists()
 
 
@@ -127,13 +129,13 @@ def _read(kind: str, path: Path, channel: Channel) -> _Found:
 
 
 def _read_folder(folder: Path, channel: Channel) -> _Found:
-    """The channel's own files in a server's data folder, else those of its default channel."""
+    """Read the channel's own files in a server's data folder, else those of its default channel."""
     names = [(channel.master_info_path.name, channel.relay_log_info_path.name), ("master.info", "relay-log.info")]
     present = [pair for pair in names if (folder / pair[0]).exists()]
     if not folder.is_dir() or not present:
         raise UsageError(
             f"{folder} holds no {names[0][0]}",
-            hint="name the server's data folder; servers that keep tables instead: import-info --mysql-tables FILE",
+            hint="name the server's data folder; for a server that stores its positions in tables, use --mysql-tables",
         )
     master_path, relay_path = (folder / name for name in present[0])
     master, relay = servers.import_info(_load(master_path), _load(relay_path), channel.name)
@@ -147,14 +149,14 @@ def _load(path: Path) -> bytes:
     except OSError as error:
         raise RplError(f"{path}: {error.strerror}", hint="name a file that you can read") from error
     if len(data) > MAX_BYTES:
-        raise UsageError(f"{path} has more than {MAX_BYTES} bytes: it is no info file")
+        raise UsageError(f"{path} has more than {MAX_BYTES} bytes, so it is not an info file")
     return data
 
 
 def _open_password_note(path: Path) -> tuple[Note, ...]:
     if not is_readable_by_others(path):
         return ()
-    return (Note(f"{path} may hold the password in clear text, and others than its owner can read it"),)
+    return (Note(f"{path} may hold the password in clear text, and other users can read the file"),)
 
 
 def _merge(

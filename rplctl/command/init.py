@@ -1,6 +1,6 @@
-"""`init`: make an instance folder: options into its rplctl.toml, the target's password protected, tables created.
+"""`init`: create an instance folder, write its options to rplctl.toml, protect the target's password, create tables.
 
-May be run again: it changes what is given and keeps the rest.
+A second run changes only the options that it names.
 """
 
 from __future__ import annotations
@@ -38,22 +38,24 @@ class InitResult:
     target: str
     created_tables: bool
     notes: tuple[Note, ...]
-    units: tuple[str, ...] = ()  # of systemd that were written
+    units: tuple[str, ...] = ()  # the systemd units that were written
     next_commands: tuple[str, ...] = ()
 
 
 def init(
     datadir: Path, options: Mapping[str, Value], target_password: str | None = None, *, config_file: Path | None = None
 ) -> InitResult:
-    """Raises UsageError, ConfigError, TargetError; nothing is written when an option is wrong."""
+    """Create or change the instance. Raises UsageError, ConfigError, TargetError; nothing is written after such an
+    error.
+    """
     given = from_root(options)
     planned = load_config(datadir, "", given, config_file=config_file)
     if wants_two_phases(planned):
-        verbs_for(planned, target_kind(planned.target_place))  # what a server refuses shows at start
+        verbs_for(planned, target_kind(planned.target_place))  # the refusal of a server shows at start
     if "TABLE" in (planned.master_info_repository, planned.relay_log_info_repository):
         refuse_held_table(planned)
     if "?" in planned.target or _is_lake(planned) or dialect_of(target_kind(planned.target_place)).is_held:
-        open_engine(planned.target_url).dispose()  # its words are judged; nothing connects
+        open_engine(planned.target_url).dispose()  # this checks the URL without connecting
     if datadir.is_dir():
         _refuse_stranding(load_config(datadir, config_file=config_file), planned)
     private_folder(datadir)
@@ -61,21 +63,21 @@ def init(
         raise RplError(f"{datadir} is not writable", hint="choose another folder with --datadir")
     choose_folder(datadir)
     if cache_folder() is not None and not is_compiled():
-        # once per machine: the first start need not wait for it (some seconds of CPU); it ends by itself
+        # compile once per machine, so that the first start need not wait some seconds; the process ends by itself
         start_beside(["-m", "rplctl.result_set.warm_up"])
-    with files_may_change(datadir) if (datadir / "run").is_dir() else nullcontext():  # a new one has no locks yet
+    with files_may_change(datadir) if (datadir / "run").is_dir() else nullcontext():  # a new folder has no locks yet
         return _store(datadir, given, planned, target_password, config_file)
 
 
 def from_root(options: Mapping[str, Value]) -> dict[str, Value]:
-    """Return the options with each path named from the root: the threads run in another folder than this command.
-    Raises UsageError for a target with a password.
+    """Return the options with absolute paths, because the threads run in another folder than this command. Raises
+    UsageError for a target with a password.
     """
     given = dict(options)
     if has_password(str(given.get("target", ""))):
         raise UsageError(
-            "a password in the target's URL would be seen in the process list",
-            hint="leave it out of the URL and give --target-password-file FILE",
+            "a password in the target's URL would be visible in the process list",
+            hint="remove the password from the URL and add --target-password-file FILE",
         )
     scheme, separator, rest = str(given.get("target", "")).partition(":///")
     path, mark, query = rest.partition("?")
@@ -97,7 +99,7 @@ def _store(
     if given:
         shown = (f"{name}={value}" for name, value in given.items() if name != "target_password")
         note_event(datadir, None, "init", ", ".join(shown))
-    own = read_file(path).get("channel", {}).get("", {})  # what switch-repo set for the default channel alone
+    own = read_file(path).get("channel", {}).get("", {})  # options that switch-repo set only for the default channel
     if moved := {name: value for name, value in given.items() if name in own}:
         store_options(datadir, "", moved, only_this_channel=True)
     config = load_config(datadir, config_file=config_file)
@@ -107,9 +109,7 @@ def _store(
         create_tables(engine := engine_of(config)(), config.rep_engine)
         with engine.connect() as connection:
             if statements := statements_for_readers(connection):
-                text = (
-                    "so that any user can read the repository tables, but for the password, an administrator executes"
-                )
+                text = "to let any user read the repository tables except the password, an administrator can run"
                 notes.append(Note(f"{text}: {'; '.join(statements)}"))
     changed = [name for name in given if getattr(config, name) != getattr(before, name)]
     notes += notes_of_running(datadir, changed)
@@ -122,14 +122,18 @@ def _is_lake(config: Config) -> bool:
 
 def _notes(planned: Config) -> Iterator[Note]:
     if _is_lake(planned):
-        yield Note("each table of a lake commits by itself, the position behind all of them (commit mode 'per-table')")
+        yield Note(
+            "each table of a lake commits separately, and the position after all tables (commit mode 'per-table')"
+        )
     elif planned.relay_log_info_repository == "FILE" and planned.commit_mode == "auto":
         text = "RelayLogInfo is a FILE; a marker row in the target keeps it crash-safe (commit mode 'marker')"
         yield Note(text)
 
 
 def _refuse_stranding(config: Config, planned: Config) -> None:
-    """A repository's kind or the target may not be changed under channels that have records there (REQ-6)."""
+    """Raise UsageError if the kind of a repository or the target would change while channels have records there
+    (REQ-6).
+    """
     moves = [name for name in _REPOSITORIES if getattr(config, name) != getattr(planned, name)]
     moves += [] if is_same_target(config.target, planned.target) else ["target"]
     if moves and list_channels(config, engine_of):

@@ -1,9 +1,9 @@
-"""`load-schema`: give a channel the MySQL-side table definitions that its row events do not carry (design D18).
+"""`load-schema`: load the table definitions of the source, which its row events do not contain (design D18).
 
-From a `mysqldump --no-data` / `mariadb-dump --no-data` file, for an archive of binary logs; or from the source itself.
-They count from the channel's executed position on. What the channel's filters leave out is not loaded. Invariant: a
-table that is made here is empty, and that is not hidden: it is said, and `check` tells of it until the source drops the
-table, `verify` finds it equal, or the operator says that its rows are loaded.
+The definitions come from a file of `mysqldump --no-data` or `mariadb-dump --no-data`, for an archive of binary logs, or
+from the source itself. They are valid from the channel's executed position on. Tables that the channel's filters
+exclude are not loaded. Invariant: a table that load-schema creates is empty, and rplctl reports this. `check` reports
+it, too, until the source drops the table, `verify` finds the table equal, or the operator confirms its rows.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def _column(name: str) -> Any:
 class LoadSchemaResult:
     channel: str = _column("channel")
     tables: tuple[str, ...] = _column("tables")
-    created: tuple[str, ...] = _column("created")  # those that the target lacked
-    empty: tuple[str, ...] = _column("empty")  # of these, those whose rows the source had by then, as far as is known
+    created: tuple[str, ...] = _column("created")  # tables that the target lacked
+    empty: tuple[str, ...] = _column("empty")  # created tables that have rows on the source, or may have some
     position: BinlogPosition = _column("position")
     dry_run: bool = _column("dry_run")
 
@@ -57,7 +57,9 @@ class RowsLoadedResult:
 def load_schema(
     config: Config, channel_name: str, dump: Path | None, *, from_source: bool = False, dry_run: bool = False
 ) -> LoadSchemaResult:
-    """Raises UsageError 3085 while the applier runs, RplError for a statement that cannot be read, SourceError."""
+    """Load the definitions. Raises UsageError 3085 if the applier runs, RplError for a statement that cannot be parsed,
+    SourceError.
+    """
     if (dump is None) == (not from_source):
         raise UsageError("load-schema needs a FILE or --from-source")
     with administer(config, channel_name, dry_run=dry_run) as repositories:
@@ -82,8 +84,8 @@ def load_schema(
 
 
 def rows_loaded(config: Config, channel_name: str, names: str) -> RowsLoadedResult:
-    """The operator has copied the rows of tables that were made empty (`DB.TABLE,…` or `all`): `check` tells of them no
-    longer. Those it told of. Raises UsageError for a table that it did not tell of.
+    """Record that the operator has loaded the rows of tables that were created empty, so that `check` no longer reports
+    them. `names`: `DB.TABLE,…` or `all`. Raises UsageError for a table that `check` does not report.
     """
     with administer(config, channel_name) as repositories:
         repositories.master()
@@ -92,15 +94,15 @@ def rows_loaded(config: Config, channel_name: str, names: str) -> RowsLoadedResu
         wanted = list(known) if names == "all" else split_list(names)
         if strange := [name for name in wanted if name not in known]:
             raise UsageError(
-                f"--rows-loaded {', '.join(strange)}: not known as made empty",
-                hint=f"known are {', '.join(known) or 'none'}",
+                f"--rows-loaded {', '.join(strange)}: load-schema did not create this table empty",
+                hint=f"name some of these tables: {', '.join(known) or 'none'}",
             )
         _keep_marks(repositories.engine(), channel_name, {known[name] for name in wanted})
         return RowsLoadedResult(tuple(wanted))
 
 
 def forget_made_empty(repositories: Repositories, equal: Collection[TableName]) -> None:
-    """The rows of these tables are there: `check` need not ask for a copy of them any more."""
+    """Remove the marks of tables that have their rows now, so that `check` no longer reports them."""
     if repositories.target_has("rplctl_table_models"):
         loaded = {*_made_empty(repositories).values()}.intersection(equal)
         _keep_marks(repositories.engine(), repositories.channel.name, loaded)
@@ -111,7 +113,7 @@ def _made_empty(repositories: Repositories) -> dict[str, TableName]:
     from rplctl.own_tables.tables import create_own_tables
 
     engine, channel = repositories.engine(), repositories.channel.name
-    create_own_tables(engine)  # of an older rplctl: the mark has a column
+    create_own_tables(engine)  # tables of an older rplctl lack the column of the mark
     with engine.connect() as connection:
         return {f"{database}.{table}": (database, table) for database, table in tables_made_empty(connection, channel)}
 
@@ -125,7 +127,9 @@ def _keep_marks(engine: Engine, channel: str, loaded: set[TableName]) -> None:
 
 
 def _with_rows(config: Config, master: MasterInfo, names: list[TableName]) -> list[TableName]:
-    """Those that the source has rows in, or may have: it lets us look or not. One that is empty now ends up empty."""
+    """Return the tables that have rows on the source, or may have rows because they cannot be read. A table without
+    rows on the source is complete although it is empty.
+    """
     if not names or not master.host:
         return names
     found = []
@@ -144,7 +148,7 @@ def _shown(names: list[TableName]) -> tuple[str, ...]:
 
 def read_dump(path: Path) -> Catalog:
     try:
-        # bytes that are no text are in rows, and in MariaDB's defaults of BINARY columns
+        # rows, and MariaDB's defaults of BINARY columns, may contain bytes that are not text
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from error
@@ -166,21 +170,22 @@ def _names_in(table: TableModel) -> Iterator[str]:
 
 def _catalog_of_source(config: Config, master: MasterInfo) -> Catalog:
     if master.master_binlog_dir:
-        raise UsageError("a folder of binary logs has no schema to ask for", hint="rplctl load-schema FILE")
+        raise UsageError("a folder of binary logs has no table definitions", hint="rplctl load-schema FILE")
     with ask_source(config, master) as query:
         return read_catalog(query)
 
 
 def _as_replicated(config: Config, catalog: Catalog) -> Catalog:
-    """The catalog under the names that the channel's filters give, without what they leave out."""
+    """Return the catalog with the names that the channel's filters produce, without the excluded tables."""
     return filtered_catalog(catalog, ReplicationFilter.from_config(config))
 
 
 def seed_models(config: Config, channel: Channel, master: MasterInfo, position: BinlogPosition) -> tuple[str, ...]:
-    """At a first start in the middle of a live source's log: learn the tables that the target has already (design D18).
+    """At the first start in the middle of a running source's log, load the definitions of tables that the target
+    already has (design D18).
 
-    Nothing is learnt when the channel begins with the first log (its DDL comes along), when the source does not answer
-    (the receiver will say so) or when the channel knows tables already.
+    Nothing is loaded in these cases: the channel begins with the first log, which contains the DDL; the source does not
+    answer, which the receiver will report; the channel already has definitions.
     """
     if not position.log_name or not master.host:
         return ()

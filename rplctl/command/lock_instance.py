@@ -1,4 +1,4 @@
-"""LOCK INSTANCE FOR BACKUP: no command changes files or channels, no relay log is purged; data go on (WL#9452 F-4)."""
+"""LOCK INSTANCE FOR BACKUP: commands cannot change files or channels, or purge logs; replication runs (WL#9452 F-4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FLUSH TABLES WITH READ LOCK: the batches in work end, no applier writes; receivers go on (WL#9452 F-4)."""
+"""FLUSH TABLES WITH READ LOCK: wait for the current batches, then block all appliers; receivers run (WL#9452 F-4)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rplctl.locks import RwLock, read_lock
 TABLES = BackupLock(
     "tables",
     "FLUSH TABLES WITH READ LOCK",
-    "an applier is in a batch, or the lock is held",
+    "an applier applies a batch, or another process holds the lock",
     read_lock,
     RwLock.acquire_exclusive,
 )

@@ -1,4 +1,4 @@
-"""`log-status`: the row of WL#9452's table, with its privilege."""
+"""`log-status`: return the row of WL#9452's table log_status, after a check of its privilege."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from rplctl.target.registry import dialect_of, target_kind
 
 # --format → the names of columns 2 and 3, the key of the relay log position
 FORMATS: dict[str, tuple[str, str, str]] = {
-    "": ("MASTER", "CHANNELS", "relay_log_position"),  # the worklog's table as its sample shows it
-    "seed": ("MASTER", "CHANNELS", "relay_log_pos"),  # and as its text does
+    "": ("MASTER", "CHANNELS", "relay_log_position"),  # the sample output of the worklog
+    "seed": ("MASTER", "CHANNELS", "relay_log_pos"),  # the text of the worklog
     "mysql8": ("LOCAL", "REPLICATION", "relay_log_position"),
 }
 
@@ -35,16 +35,18 @@ Configs = Callable[[str], Config]
 @dataclass(frozen=True, slots=True)
 class LogStatus:
     row: dict[str, Any]  # column → text or JSON document
-    held_s: float  # for how long receivers and appliers were kept out
-    map_held_s: float  # and commands on channels
-    waited_s: float  # for locks before that
+    held_s: float  # seconds for which receivers and appliers were blocked
+    map_held_s: float  # seconds for which commands on channels were blocked
+    waited_s: float  # seconds of waiting for these locks
 
 
 @one_engine()
 def log_status(config: Configs, layout: str = "") -> LogStatus:
-    """`config` gives a channel's options. Raises RplError 1227, 3722, LockBusy 1205, NotConfigured."""
+    """Return the row for all channels. `config`: returns a channel's options. Raises RplError 1227, 3722, LockBusy
+    1205, NotConfigured.
+    """
     if layout not in FORMATS:
-        raise UsageError(f"--format {layout}: write seed or mysql8")
+        raise UsageError(f"--format {layout}: the format must be seed or mysql8")
     with collected_logs(config) as (collected, _):
         row = row_of(config(""), collected, layout)
         return LogStatus(row, collected.held_s, collected.map_held_s, collected.waited_s)
@@ -52,7 +54,9 @@ def log_status(config: Configs, layout: str = "") -> LogStatus:
 
 @contextmanager
 def collected_logs(config: Configs) -> Iterator[tuple[Collected, list[TargetLog]]]:
-    """Return the collected positions and the targets' logs, whose snapshots of that moment are kept for the block."""
+    """Yield the collected positions and the logs of the targets. The targets' snapshots of that moment exist until the
+    block ends.
+    """
     try:
         options = config("")
         check_folder(options)
@@ -67,12 +71,18 @@ def collected_logs(config: Configs) -> Iterator[tuple[Collected, list[TargetLog]
             raise access_denied(f"run as the owner of {options.datadir}") from None
         for log in collected.channels:
             if target_key(config(log.name)) not in targets:
-                raise LockBusy(f"channel '{log.name}' was made at this moment", channel=log.name, hint="try again")
+                raise LockBusy(
+                    f"channel '{log.name}' was created at this moment",
+                    channel=log.name,
+                    hint="run the same command again",
+                )
         yield collected, logs
 
 
 def _targets(config: Configs) -> dict[TargetKey, list[str]]:
-    """Target → its channels; the default channel's alone when there is none. Raises RplError 3722."""
+    """Return target → its channels, or the target of the default channel if there are no channels. Raises RplError
+    3722.
+    """
     targets: dict[TargetKey, list[str]] = {}
     try:
         names = list_channels(config(""), engine_of)
@@ -84,7 +94,9 @@ def _targets(config: Configs) -> dict[TargetKey, list[str]]:
 
 
 def _open_logs(config: Configs, targets: dict[TargetKey, list[str]], opened: ExitStack) -> Iterator[TargetLog]:
-    """The default channel's first. A SQLite file that is not there yet has none. Raises RplError 1227, 3722."""
+    """Yield the log of each target, the default channel's first. A SQLite file that does not exist yet has no log.
+    Raises RplError 1227, 3722.
+    """
     default = target_key(config(""))
     for key in sorted(targets, key=lambda key: key != default):
         names = targets[key]
@@ -98,7 +110,8 @@ def _open_logs(config: Configs, targets: dict[TargetKey, list[str]], opened: Exi
 def _open_log(config: Config, whose: str) -> EngineLog | None:
     try:
         file = sqlite_file(config)
-        return open_engine_log(engine_of(config)()) if file is None or file.exists() else None  # else we would make it
+        # opening a SQLite file that does not exist would create it
+        return open_engine_log(engine_of(config)()) if file is None or file.exists() else None
     except RplError as error:
         if error.errno == er.SPECIFIC_ACCESS_DENIED_ERROR:
             raise access_denied(error.hint) from None
@@ -106,13 +119,13 @@ def _open_log(config: Config, whose: str) -> EngineLog | None:
 
 
 def sqlite_file(config: Config) -> Path | None:
-    """The target's file when it is SQLite."""
+    """Return the target's file if the target is SQLite, else None."""
     is_file = dialect_of(target_kind(config.target_place)).is_one_file
     return Path(config.target_url.partition(":///")[2].partition("?")[0]) if is_file else None
 
 
 def row_of(config: Config, collected: Collected, layout: str) -> dict[str, Any]:
-    """The row under the names of that format."""
+    """Return the row with the column names of that format."""
     master, channels, position = FORMATS[layout]
     rows = [
         {"channel_name": log.name, "relay_log_file": log.relay_log_file, position: log.relay_log_position}

@@ -1,11 +1,11 @@
 """`metrics`: the state of every channel as Prometheus samples.
 
-mysql_*    what mysqld_exporter makes of SHOW SLAVE STATUS, names and values, so that its dashboards and the alerts of
-           mysqld-mixin work unchanged
-rplctl_*   what a server has no column for
+mysql_*    the names and values that mysqld_exporter derives from SHOW SLAVE STATUS, so that its dashboards and the
+           alerts of mysqld-mixin work unchanged
+rplctl_*   values for which a server has no column
 
-Invariant: a value that is not known has no sample. A channel that stops has no lag, not the last one that was known:
-alerts ask for `absent()`, or for mysql_slave_status_slave_sql_running.
+Invariant: an unknown value has no sample. A stopped channel has no lag, not even its last known lag. Alerts use
+`absent()`, or mysql_slave_status_slave_sql_running.
 """
 
 from __future__ import annotations
@@ -38,24 +38,24 @@ _OTHERS_MAY_READ = 0o644
 
 
 def metrics(channels: Sequence[Seen], at: float) -> bytes:
-    """All channels as they were seen at that time (Unix seconds), in the text format that Prometheus reads."""
+    """Return the state of all channels at that time (Unix seconds) in Prometheus's text format."""
     return generate_latest(_OnDemand(channels, at))
 
 
 def samples(channels: Sequence[Seen], at: float) -> list[dict[str, object]]:
-    """The same as rows: Name, Labels (a mapping), Value."""
+    """Return the samples as rows with Name, Labels (a mapping) and Value."""
     found = (sample for metric in _metrics_of(channels, at) for sample in metric.samples)
     return [{"Name": s.name, "Labels": s.labels, "Value": s.value} for s in found]
 
 
 def alert_rules() -> str:
-    """Rules for Prometheus over these samples, as YAML."""
+    """Return Prometheus alert rules for these samples, as YAML."""
     return files("rplctl.command.watching").joinpath("alerts.yml").read_text()
 
 
 def write_textfile(path: Path, text: bytes) -> None:
-    """Write a file for node_exporter's textfile collector: whole or not at all, readable by everyone. Raises
-    UsageError, OSError.
+    """Write a file for node_exporter's textfile collector, atomically and readable by everyone. Raises UsageError,
+    OSError.
     """
     if path.suffix != _SUFFIX:
         raise UsageError(
@@ -68,7 +68,7 @@ def write_textfile(path: Path, text: bytes) -> None:
 
 
 class _OnDemand(CollectorRegistry):
-    """Metric families for `generate_latest`, made on demand and not registered once."""
+    """The metric families for `generate_latest`, built for each call instead of being registered."""
 
     def __init__(self, channels: Sequence[Seen], at: float) -> None:
         self._found = _metrics_of(channels, at)
@@ -158,7 +158,9 @@ def _server_metric(column: str, there: Iterable[SlaveStatus]) -> Iterator[Metric
 
 
 def as_number(value: object) -> float | None:
-    """A column's value as mysqld_exporter has it: words that mean yes or no, else what is a number, else none."""
+    """Return a column's value as mysqld_exporter does: 1 or 0 for words that mean yes or no, a number for digits, else
+    None.
+    """
     text = "" if value is None else str(value)
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
@@ -166,13 +168,15 @@ def as_number(value: object) -> float | None:
 
 
 def _heartbeat_metrics(there: Iterable[tuple[float, Threads]]) -> Iterator[Metric]:
-    """Yield the heartbeat metrics that mysqld_exporter makes of pt-heartbeat's table; now is by the source's clock."""
+    """Yield the metrics that mysqld_exporter derives from pt-heartbeat's table. The current time is that of the
+    source's clock.
+    """
     labels = ["server_id"]
     now = GaugeMetricFamily("mysql_heartbeat_now_timestamp_seconds", "Timestamp of the current server.", labels=labels)
     stored = GaugeMetricFamily(
         "mysql_heartbeat_stored_timestamp_seconds", "Timestamp stored in the heartbeat table.", labels=labels
     )
-    rows: dict[int, tuple[float, float]] = {}  # the channel that is furthest behind, where several have a server's
+    rows: dict[int, tuple[float, float]] = {}  # of the channel with the largest lag, if several have a server's row
     for seen_at, threads in there:
         clock = seen_at + threads.receiver.status.clock_difference
         for server, beat in heartbeats(threads.applier.status.heartbeats).items():

@@ -1,4 +1,4 @@
-"""PURGE BINARY LOGS: which logs of applied transactions are removed, and removing them (design D9)."""
+"""PURGE BINARY LOGS: remove binary logs of applied transactions (design D9)."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from rplctl.errors import UsageError
 def purge_binary_logs(
     config: Config, channel_name: str, *, to: str = "", before: str = "", dry_run: bool = False
 ) -> RemovedLogs:
-    """The logs before the one named `to`, or last written before the time `before`; never the last one.
+    """Remove the logs before the log `to`, or those last written before the time `before`. The last log is never
+    removed.
 
-    A log that a replica reads from `serve --mysql` stays, and so do those after it: note 1867. Whether a replica that
-    is not connected needs a log is not known here. Raises UsageError 1381, 1373, NotConfigured.
+    A log that a replica reads from `serve --mysql` and all later logs are not removed (note 1867). rplctl does not know
+    whether a disconnected replica needs a log. Raises UsageError 1381, 1373, NotConfigured.
     """
     if bool(to) == bool(before):
-        raise UsageError("purge-binary-logs: give --to LOG or --before TIME", hint="rplctl purge-binary-logs --help")
+        raise UsageError("purge-binary-logs requires --to LOG or --before TIME", hint="rplctl purge-binary-logs --help")
     moment = _moment(before) if before else 0.0
     with administer(config, channel_name, dry_run=dry_run) as repositories:
         repositories.master()
@@ -31,7 +32,7 @@ def purge_binary_logs(
             raise UsageError(
                 "You are not using binary logging",
                 errno=er.NO_BINARY_LOGGING,
-                hint="to write a binary log from the next start on, run: rplctl init --log-bin binlog",
+                hint="To write a binary log from the next start on, run: rplctl init --log-bin binlog",
             )
         names = logs_before(files, to) if to else logs_older_than(files, moment)
         gone = unread(names, files) if dry_run else remove_logs(files, names)
@@ -45,8 +46,8 @@ def _in_use(name: str, removed: int, asked: int) -> Note:
 
 
 def _moment(text: str) -> float:
-    """ISO 8601, or as MySQL writes it; without a zone it is local time."""
+    """Return the Unix time of a text in ISO 8601 or MySQL's format. Without a zone it is local time."""
     try:
         return datetime.fromisoformat(text).timestamp()
     except ValueError:
-        raise UsageError(f"--before {text}: write YYYY-MM-DD or 'YYYY-MM-DD HH:MM:SS'") from None
+        raise UsageError(f"--before {text}: the time must be YYYY-MM-DD or 'YYYY-MM-DD HH:MM:SS'") from None

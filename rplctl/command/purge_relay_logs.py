@@ -1,4 +1,4 @@
-"""`purge-relay-logs`: those that are applied as a whole are removed."""
+"""`purge-relay-logs`: remove the relay logs that are completely applied."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rplctl.relay_log.purge import purge_applied
 
 @dataclass(frozen=True, slots=True)
 class RemovedLogs:
-    """Relay logs here, binary logs with purge-binary-logs."""
+    """The removed logs: relay logs, or binary logs of purge-binary-logs."""
 
     channel: str
     removed: tuple[str, ...]
@@ -22,7 +22,7 @@ class RemovedLogs:
 
 
 def purge_relay_logs(config: Config, channel_name: str, *, dry_run: bool = False) -> RemovedLogs:
-    """Remove the relay logs that are applied as a whole. Raises NotConfigured."""
+    """Remove the relay logs that are completely applied. Raises NotConfigured."""
     from rplctl.applied_log.end import logged_record
 
     with administer(config, channel_name, dry_run=dry_run) as repositories:
@@ -31,7 +31,7 @@ def purge_relay_logs(config: Config, channel_name: str, *, dry_run: bool = False
         position = repositories.relay().relay_log_position
         record = logged_record(binary_log_files(repositories.config, channel))
         if record is not None and record.after.relay_log_position.is_before(position):
-            position = record.after.relay_log_position  # the binary log lacks what is behind it
+            position = record.after.relay_log_position  # the binary log lacks the transactions after this position
         names = RelayLogIndex(channel).names()
         if position.log_name not in names:
             return RemovedLogs(channel_name, (), dry_run)

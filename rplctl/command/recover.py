@@ -1,4 +1,4 @@
-"""`recover`: relay log recovery by hand (WL#4621)."""
+"""`recover`: run the recovery of the relay logs by hand (WL#4621)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rplctl.relay_log.purge import purge_all
 
 @dataclass(frozen=True, slots=True)
 class RecoverResult:
-    """Field names are columns."""
+    """The result of a recovery. The field names are the column names."""
 
     Channel_name: str
     Next_event: str
@@ -28,9 +28,10 @@ class RecoverResult:
 
 
 def recover(config: Config, channel_name: str, *, refetch: bool = False, dry_run: bool = False) -> RecoverResult:
-    """Run the recovery of every start by hand. `refetch`: remove all relay logs, so that the next start fetches
-    everything that is not executed. Raises UsageError 3021 while the receiver runs, and for `refetch` 3081 while either
-    thread does.
+    """Run the recovery that each start runs. `refetch`: also remove all relay logs, so that the next start fetches
+    everything that is not executed.
+
+    Raises UsageError 3021 if the receiver runs; with `refetch`, 3081 if any thread runs.
     """
     from rplctl.recovery import recover_relay_log
 
@@ -45,7 +46,7 @@ def recover(config: Config, channel_name: str, *, refetch: bool = False, dry_run
         if refetch:
             if not (relay.master_log_name or relay.gtid_executed or master.uses_gtid):
                 relay = _at_its_beginning(channel, relay)
-                if not dry_run:  # so that it is known when the relay logs are gone
+                if not dry_run:  # store the position before the relay logs, which contain it, are removed
                     resolve_position(repositories, dry_run=False)
                     repositories.relay_log_info.flush(relay, force=True)
             removed = RelayLogIndex(channel).names() if dry_run else purge_all(channel)
@@ -66,7 +67,9 @@ def recover(config: Config, channel_name: str, *, refetch: bool = False, dry_run
 
 
 def _at_its_beginning(channel: Channel, relay: RelayLogInfo) -> RelayLogInfo:
-    """Nothing is executed: where the relay logs begin. Raises UsageError when they do not say it."""
+    """Return the record at the beginning of the relay logs, because nothing is executed yet. Raises UsageError if the
+    relay logs do not contain this position.
+    """
     from rplctl.relay_log.locate import first_fetched
 
     index = RelayLogIndex(channel)

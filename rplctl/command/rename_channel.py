@@ -1,7 +1,7 @@
-"""`rename-channel`: another name for a stopped channel; what moves, and in which steps, is in rplctl.renaming.
+"""`rename-channel`: give a stopped channel another name. rplctl.renaming defines the steps.
 
-Invariant: all that could refuse is looked at before anything moves. Under the new name the channel goes on from where
-it was: its position, what it received and what it has in the target are those of before.
+Invariant: all checks that can refuse the rename come before the first step. Under the new name the channel continues at
+the same position, with the same relay logs and the same rows in the target.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from rplctl.repository.switch import may_have_target, resume_switch
 
 @dataclass(frozen=True, slots=True)
 class RenameResult:
-    """`steps`: what moves, for people."""
+    """The result of a rename. `steps`: descriptions of the steps, for people."""
 
     channel: str = field(metadata={"column": "Channel_Name"})  # the new one
     old: str = field(metadata={"column": "Old_Channel_Name"})
@@ -41,10 +41,12 @@ class RenameResult:
 
 
 def rename_channel(config: Config, old: str, new: str, *, dry_run: bool = False) -> RenameResult:
-    """Raises NotConfigured, UsageError 3081 while a thread runs, UsageError for a name that is taken; TargetError."""
+    """Rename the channel. Raises NotConfigured, UsageError 3081 if a thread runs, UsageError for a name in use,
+    TargetError.
+    """
     check_channel_name(new)
     if old.casefold() == new.casefold():
-        raise UsageError(f"channel '{old}' has that name already", channel=old, hint="rplctl show-channels")
+        raise UsageError(f"channel '{old}' already has that name", channel=old, hint="rplctl show-channels")
     if not config.datadir.exists():
         raise not_configured(Channel(old, config.datadir))
     with files_may_change(config.datadir), channels_stay(config.datadir):
@@ -53,10 +55,10 @@ def rename_channel(config: Config, old: str, new: str, *, dry_run: bool = False)
             renaming.refuse_pending_rename(config, old)
         else:
             renaming.finish_rename(config, old, engine_of)
-        if pending is not None and (pending.old, pending.new) == (old, new):  # it was cut off, and is done now
+        if pending is not None and (pending.old, pending.new) == (old, new):  # finish_rename has just completed it
             return RenameResult(channel=new, old=old, steps=(), dry_run=False)
         old = next((name for name in known_channels(config) if name.casefold() == old.casefold()), old)
-        with renaming.both_locked(config.datadir, *((old,) if dry_run else (old, new))):  # a lock makes a folder
+        with renaming.both_locked(config.datadir, *((old,) if dry_run else (old, new))):  # a lock creates a folder
             repositories = open_repositories(config, old)
             refuse_while_running(repositories.channel)
             _refuse(repositories, new)
@@ -70,7 +72,7 @@ def rename_channel(config: Config, old: str, new: str, *, dry_run: bool = False)
 
 
 def _resolve(repositories: Repositories) -> None:
-    """End what a crash has left half-way: it is found by the old name."""
+    """Finish the commands that a crash has interrupted, because they refer to the old name."""
     from rplctl.commit.resolve import finish_prepared
 
     config, channel = repositories.config, repositories.channel
@@ -88,22 +90,22 @@ def _refuse(repositories: Repositories, new: str) -> None:
     config, channel = repositories.config, repositories.channel
     if not (repositories.master_info.exists() or repositories.relay_log_info.exists()):
         raise not_configured(channel)
-    refuse_lake(config, "a lake knows its writer by the channel's name: begin a new channel with a new lake")
+    refuse_lake(config, "a lake identifies its writer by the channel's name; begin a new channel with a new lake")
     if config.log_bin:
         raise UsageError(
-            "the binary log of applied transactions has the channel's name, and its readers use that name",
+            "the name of the binary log contains the channel's name, and its readers use that name",
             channel=channel.name,
             hint="rplctl init --log-bin ''",
         )
     repositories.refuse_unfit_target()
     there = Channel(new, config.datadir)
     if taken := next(_taken(repositories, there), ""):
-        raise UsageError(f"the name '{new}' is taken: {taken}", channel=channel.name, hint="rplctl show-channels")
+        raise UsageError(f"the name '{new}' is in use: {taken}", channel=channel.name, hint="rplctl show-channels")
     elsewhere = channel_sections(config.datadir, config.config_file)
     own = {name.lower() for name in _own_sections(config)}
     if channel.name.lower() in {name.lower() for name in elsewhere} - own:
         text = f"an option file outside of {config.datadir} has a section for channel '{channel.name}'"
-        raise UsageError(text, channel=channel.name, hint="rename it there, too: man 5 rplctl.toml")
+        raise UsageError(text, channel=channel.name, hint="rename the section there, too; see man 5 rplctl.toml")
 
 
 def _own_sections(config: Config) -> list[str]:
@@ -112,7 +114,7 @@ def _own_sections(config: Config) -> list[str]:
 
 
 def _taken(repositories: Repositories, there: Channel) -> Iterator[str]:
-    """Yield the reasons why the new name is taken."""
+    """Yield the reasons for which the new name is in use."""
     config = repositories.config
     if there.name.casefold() in {name.casefold() for name in known_channels(config)}:
         yield "there is such a channel"
@@ -132,7 +134,7 @@ def _taken(repositories: Repositories, there: Channel) -> Iterator[str]:
 
 
 def _steps(repositories: Repositories, there: Channel) -> Iterator[str]:
-    """Yield the steps of the rename, in this order."""
+    """Yield descriptions of the steps of the rename, in this order."""
     here = repositories.channel
     yield f"rows of channel '{here.name}' in the target become those of '{there.name}'"
     count = len(RelayLogIndex(here).files())

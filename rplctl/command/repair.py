@@ -1,7 +1,7 @@
-"""`repair`: the keys that a verify's report says differ are repaired, while the channel runs (man rplctl-design).
+"""`repair`: repair the rows that differ according to a report of verify, while the channel runs (man rplctl-design).
 
-Which of its tables, and whether a repair is the way, is decided here; `rplctl.verify.repair` does it. Invariant: of the
-target nothing is written but rows that differ now, and what they were is in the undo SQL before.
+This module decides which tables of the report can be repaired; `rplctl.verify.repair` repairs the rows. Invariant: only
+rows that differ now are written in the target, and their old values are in the undo SQL before.
 """
 
 from __future__ import annotations
@@ -46,15 +46,16 @@ from rplctl.verify.table import at_once
 from rplctl.verify.target_side import open_side
 from rplctl.verify.undo import UndoFolder
 
-MOST_DIFFERING: Final = 0.2  # of a table's rows; beyond, a copy is the shorter way
-ALWAYS_REPAIRED: Final = 1000  # keys, one transaction's: no copy is shorter, whatever part of the table they are
+MOST_DIFFERING: Final = 0.2  # share of a table's rows; above it, a new copy is faster than a repair
+ALWAYS_REPAIRED: Final = 1000  # keys of one transaction: repairing so few is always faster than a new copy
 _GONE: Final = frozenset({er.NO_SUCH_TABLE, er.BAD_DB_ERROR, er.BAD_FIELD_ERROR, er.SLAVE_CONVERSION_FAILED})
 
 
 @dataclass(frozen=True, slots=True)
 class RepairedTable:
-    """Keys: `Reported` ones, `Equal` by now, rows that were written, `Left_over` ones and why; of a dry run what would
-    be, with the first `Statements`.
+    """The result for one table, in numbers of keys: `Reported` in the report, `Equal` by now, rows that were written,
+    and `Left_over` keys with the reasons in `Note`. For a dry run these are the planned changes, with the first
+    `Statements`.
     """
 
     Database_name: str
@@ -71,7 +72,7 @@ class RepairedTable:
 
 @dataclass(frozen=True, slots=True)
 class RepairResult:
-    """`undo`: the folder of the SQL that takes it back; None when nothing was written."""
+    """The result of a repair. `undo`: the folder of the SQL that undoes the repair; None if nothing was written."""
 
     channel: str
     tables: tuple[RepairedTable, ...]
@@ -82,7 +83,7 @@ class RepairResult:
         return not any(table.Left_over for table in self.tables)
 
 
-Says = Callable[[int, int], None]  # keys done, of so many
+Says = Callable[[int, int], None]  # number of keys done, number of all keys
 
 
 @one_engine()
@@ -94,13 +95,17 @@ def repair(
     dry_run: int | None = None,
     says: Says = lambda *_: None,
 ) -> RepairResult:
-    """`report`: without, the last verify's. `dry_run`: nothing is written or started, and so many statements of each
-    table are told. Raises UsageError, SourceError, TargetError, NotRunning, LockBusy; WaitTimeout for an applier
-    that stands still.
+    """Repair the rows that differ.
+
+    `report`: the report of a verify; None: the last one. `dry_run`: write and start nothing, and return this number of
+    statements for each table. `says`: called with the progress. Raises UsageError, SourceError, TargetError,
+    NotRunning, LockBusy; WaitTimeout if the applier makes no progress.
     """
     if dry_run is not None:
         refuse_pending_rename(config, channel_name)
-    refuse_lake(config, "rplctl show-changes --table DB.TABLE tells a table's changes; a mirror must be created again")
+    refuse_lake(
+        config, "create the mirror again; to list the changes of a table, run: rplctl show-changes --table DB.TABLE"
+    )
     refuse_silent_peers(config, channel_name)
     repositories = open_repositories(config, channel_name)
     channel, master = repositories.channel, repositories.master()
@@ -121,11 +126,11 @@ def repair(
         try:
             source = opened.enter_context(open_source(config, master))
         except SourceError as error:
-            error.hint = error.hint or "rplctl doctor shows what of the source does not work; then rplctl repair"
+            error.hint = error.hint or "To find the problem of the source, run: rplctl doctor"
             raise
         if source.server_id != found.header.server_id:
-            then = f"{found.path} is of the source with server id {found.header.server_id}"
-            raise UsageError(f"{then}, and the channel has another one now ({source.server_id})", hint="rplctl verify")
+            then = f"{found.path} is a report about the source with server id {found.header.server_id}"
+            raise UsageError(f"{then}, but the channel's source has now {source.server_id}", hint="rplctl verify")
         side = opened.enter_context(closing(open_side(config.target_url)))
         target = opened.enter_context(closing(open_target(config.target_url)))
         lock = opened.enter_context(closing(read_lock(config.datadir)))
@@ -142,7 +147,7 @@ def repair(
             tables = tuple(work.tables(found))
         except RplError as error:
             if undo.is_used:
-                error.hint = f"{error.hint or 'rplctl repair'}; {undo.path} takes back what was written until then"
+                error.hint = f"{error.hint or 'rplctl repair'}; the SQL in {undo.path} undoes the rows written so far"
             raise
         if undo.is_used:
             repaired = sum(table.Inserted + table.Deleted + table.Updated for table in tables)
@@ -159,16 +164,16 @@ def _report_of(channel: Channel, path: Path | None) -> Report:
         found = read_report(path or channel.verify_report_path)
     except FileNotFoundError:
         text = f"there is no report {path}" if path else "there is no report of a verify"
-        raise UsageError(text, hint="rplctl verify writes one") from None
+        raise UsageError(text, hint="To write a report, run: rplctl verify") from None
     except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}", hint="rplctl verify writes one") from error
-    if path is not None and found.header.channel != channel.name:  # its own says the name of before a rename, too
+        raise UsageError(f"{path}: {error.strerror}", hint="To write a report, run: rplctl verify") from error
+    if path is not None and found.header.channel != channel.name:  # the channel's own report may have an old name
         raise UsageError(f"{found.path} is a report of channel '{found.header.channel}'")
     return found
 
 
 def _wait(seconds: float) -> bool:
-    """See Settler.stopped: a signal ends us as it is."""
+    """Wait, and return False: `Resolver.stopped` is never True here, because a signal ends this process directly."""
     time.sleep(seconds)
     return False
 
@@ -179,7 +184,7 @@ class _Repair:
     ) -> None:
         self._repairer, self._applied, self._rules, self._away, self._says = repairer, applied, rules, away, says
         self._done = self._reported = 0
-        self._rests: bool | None = None  # of foreign keys
+        self._rests: bool | None = None  # True if foreign keys can be disabled; None: not known yet
 
     def tables(self, report: Report) -> Iterator[RepairedTable]:
         totals = {(found.database, found.table): found for found in report.totals if found.differences}
@@ -188,7 +193,7 @@ class _Repair:
         for name, found in differing:
             yield self._table(totals.pop(name), found)
         for name, left in totals.items():
-            yield _left(left, f"it has no key: {_clone(name)}")
+            yield _left(left, f"the table has no key: {_clone(name)}")
 
     def _table(self, totals: Totals, found: Iterator[Difference]) -> RepairedTable:
         name, out = (totals.database, totals.table), Outcome()
@@ -214,13 +219,13 @@ class _Repair:
     def _why_not(self, totals: Totals) -> str:
         name = totals.database, totals.table
         if totals.differences > max(ALWAYS_REPAIRED, MOST_DIFFERING * totals.rows):
-            return f"more than {MOST_DIFFERING:.0%} of it differ: {_clone(name)}"
+            return f"more than {MOST_DIFFERING:.0%} of the rows differ: {_clone(name)}"
         if name in self._away or not self._rules.accepts_rows(*name):
-            return "its rows are not replicated now: rplctl show-clone"
+            return "the table is not replicated now: rplctl show-clone"
         return ""
 
     def _pair(self, name: TableName) -> Pair | str:
-        """Or why it cannot be repaired."""
+        """Return the pair of tables, or the reason why the table cannot be repaired."""
         resolver = self._repairer.resolver
         model, _, _ = read_table(resolver.source.about, self._rules.original(name[0]), name[1])
         known = self._applied.model(resolver.side, name)
@@ -233,18 +238,16 @@ class _Repair:
                 "foreign keys act on other rows: GRANT SET ON PARAMETER session_replication_role TO the target's user"
             )
         if server is not None and server.wants_replay(known):
-            return "triggers, or a history of its own, would act on the repaired rows"
+            return "triggers, or system versioning, would act on the repaired rows"
         if server is not None and not server.is_transactional(known):
-            return f"its engine takes nothing back: {_clone(name)}"
+            return f"the table's engine has no transactions: {_clone(name)}"
         pair = Pair.of(model, known, resolver.side.target.kind)
         if not pair.key:
-            return f"{pair.why_keyless or 'it has no key'}: {_clone(name)}"
+            return f"{pair.why_keyless or 'the table has no key'}: {_clone(name)}"
         return why_not(pair) or pair
 
     def _acts_on_others(self, name: TableName) -> bool:
-        """True if foreign keys of other tables act when rows of this table are deleted, because they cannot be turned
-        off.
-        """
+        """True if the deletion of rows would change rows of other tables by foreign keys that cannot be disabled."""
         target = self._repairer.target
         if self._rests is None:
             target.begin(foreign_keys=False)
@@ -262,7 +265,7 @@ class _Repair:
                 if (key := _key(pair, difference)) is not None:
                     keys[key] = difference.kind
             if len(keys) < len(some):
-                out.left["of another key than the table has: rplctl verify"] += len(some) - len(keys)
+                out.left["not of the table's present key: rplctl verify"] += len(some) - len(keys)
             repairer.repair(pair, keys, out)
             self._done += len(some)
             self._says(self._done, self._reported)
@@ -270,7 +273,7 @@ class _Repair:
 
 
 def _key(pair: Pair, found: Difference) -> Key | None:
-    """None where the report has another key of the table."""
+    """Return the key, or None if the report has other key columns than the table."""
     names = [pair.names[c] for c in pair.key]
     if {*found.key} != {*names}:
         return None

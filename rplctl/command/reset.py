@@ -1,9 +1,9 @@
-"""RESET SLAVE: position and relay logs are forgotten, with ALL the channel itself; replicated tables stay.
+"""RESET SLAVE: remove the position and the relay logs, and with ALL the channel itself. Replicated tables are kept.
 
-As on a server, the executed GTIDs of a channel that continues by GTID stay, and so do the settings of the applier
-but the delay. With ALL, the filters of this channel go, too.
+As on a server, a channel that uses GTIDs keeps its executed GTIDs, and the applier keeps its settings except the delay.
+ALL also removes the filters of this channel.
 
-Invariant: the executed position goes last, and until then a start goes on from it: a kill is harmless.
+Invariant: the executed position is removed last, so after a kill at any point a start continues from that position.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class ResetResult:
 def reset(
     config: Config, channel_name: str, *, everything: bool = False, forget_gtids: bool = False, dry_run: bool = False
 ) -> ResetResult:
-    """Forget the position and the relay logs; with `everything` the channel itself. Raises UsageError 3081.
+    """Remove the position and the relay logs; with `everything` the channel itself. Raises UsageError 3081.
 
-    The order keeps a kill harmless: the executed position goes last, and until then start goes on from it.
+    The executed position is removed last, so after a kill at any point a start continues from that position.
     """
     from rplctl.commit.resolve import finish_prepared
 
@@ -59,7 +59,9 @@ def reset(
         if not (repositories.master_info.exists() or repositories.relay_log_info.exists()):
             if channel_name:
                 raise not_configured(channel)
-            note = Note("there is no channel to reset", er.BAD_SLAVE)  # an error in no server, for the one without name
+            note = Note(
+                "there is no channel to reset", er.BAD_SLAVE
+            )  # not an error for the default channel, as in MySQL
             return ResetResult(channel_name, (), False, dry_run, (*finished, note))
         index = RelayLogIndex(channel)
         names = tuple(sorted({*index.names(), *index.files()}))
@@ -68,11 +70,11 @@ def reset(
         if not is_own and repositories.relay_log_info.exists() and repositories.relay_log_info.kind is TABLE:
             repositories.refuse_unfit_target()
         if not dry_run and is_fit and not everything:
-            # a lake's batch that is in some tables only is finished while its position is known
+            # finish a batch that only some tables of a lake have, while its position is known
             resolve_position(repositories, dry_run=False)
         kept = _kept(repositories, keeps_gtids=is_fit and not forget_gtids)
         if not everything and kept.gtid_executed:
-            text = "Executed_Gtid_Set stays, and the next start continues after it; --forget-gtids forgets it"
+            text = "Executed_Gtid_Set is kept, and the next start continues after it; --forget-gtids removes it"
             finished = (*finished, Note(text))
         if dry_run:
             return ResetResult(channel_name, names, everything, dry_run=True, notes=finished)
@@ -94,7 +96,7 @@ def reset(
         if kept.gtid_executed and not everything:
             keep_models(repositories, repositories.relay())
         elif is_own and repositories.target_has("rplctl_commit_marker"):
-            if repositories.relay_log_info.exists():  # a kill from here on leaves a position that needs no marker
+            if repositories.relay_log_info.exists():  # without left_at, the position needs no marker after a kill
                 relay = replace(repositories.relay_log_info.read(), left_at="")
                 repositories.relay_log_info.flush(relay, force=True)
             _remove_marker(repositories)
@@ -114,7 +116,7 @@ def reset(
 
 
 def _kept(repositories: Repositories, *, keeps_gtids: bool) -> RelayLogInfo:
-    """Return the applier's record as it will be: its settings and, by GTID, what it has executed."""
+    """Return the applier's record after the reset: its settings and, if the channel uses GTIDs, the executed GTIDs."""
     stored, master = repositories.relay(), repositories.master_info.stored()
     kept = RelayLogInfo(
         channel_name=stored.channel_name,
@@ -143,8 +145,8 @@ def _remove_marker(repositories: Repositories) -> None:
 
 
 def _forget_channel(repositories: Repositories, *, has_rows: bool) -> None:
-    """RESET SLAVE ALL: no record, no status, no log of the channel stays; replicated tables do. `has_rows`: in the
-    target.
+    """Remove the channel's records, status and logs for RESET SLAVE ALL, but not its replicated tables. `has_rows`: the
+    target has internal rows of the channel.
     """
     from rplctl.commit.written_source import forget_written
     from rplctl.own_tables.tables import forget_channel

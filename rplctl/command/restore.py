@@ -1,10 +1,11 @@
-"""`restore DIR`: an instance from what `backup` copied; the next `start` goes on where the backup was taken.
+"""`restore DIR`: create an instance from a backup. The next `start` continues at the position of the backup.
 
-Invariant: nothing can start before everything is there. The order is relay logs and data, options, and the info files,
-without which a channel does not exist, last; a restore that is killed leaves a folder that the next one refuses.
-Nothing is written but in the instance folder and in folders that the operator named, whatever the backup says
-(instance/manifest.py).
-Server id and uuid are derived from the instance folder, so the copy and the original may run at the same time.
+Invariant: no channel can start before the restore is complete. Relay logs and data come first, then the options. The
+info files come last, because without them a channel does not exist. A killed restore leaves a folder that is not empty,
+which the next restore refuses.
+Files are written only in the instance folder and in folders that the operator has named, whatever paths the backup
+contains (instance/manifest.py).
+Server id and UUID are derived from the instance folder, so the copy and the original may run at the same time.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from rplctl.history import note_event
 from rplctl.option_file import read_document, to_bytes
 from rplctl.plain_file import open_plain
 
-SQLITE = "sqlite:"  # a target's URL begins with it
+SQLITE = "sqlite:"  # begin of the URL of a SQLite target
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +44,18 @@ class RestoreResult:
 
 
 def restore(folder: Path, datadir: Path, binary_log_folders: Sequence[Path] = ()) -> RestoreResult:
-    """Fill an empty or new instance folder. Raises UsageError, RplError when the backup is not whole.
+    """Fill an empty or new instance folder. Raises UsageError, RplError if the backup is incomplete.
 
-    `binary_log_folders`: those outside of the instance folder where binary logs may be put back.
+    `binary_log_folders`: folders outside of the instance folder into which binary logs may be restored.
     """
     refuse_filled(datadir, "restore into a new instance: rplctl --datadir FOLDER restore …")
     manifest = read_manifest(folder)
     wanted = {place for name in manifest.digests if (place := manifest.folder_of(name))}
-    if missing := sorted(wanted - {str(place) for place in binary_log_folders}):  # a backup alone does not say where
+    # the operator must name such folders, because a backup may not choose where files are written
+    if missing := sorted(wanted - {str(place) for place in binary_log_folders}):
         raise UsageError(
             f"the backup holds a binary log that was outside of the instance folder, in {', '.join(missing)}",
-            hint="to put it back there: " + " ".join(f"--binary-log-dir {shlex.quote(place)}" for place in missing),
+            hint="To restore it there, add: " + " ".join(f"--binary-log-dir {shlex.quote(place)}" for place in missing),
         )
     names = sorted(manifest.digests, key=_order)
     places = {name: _place(name, datadir, manifest) for name in names}
@@ -72,13 +74,13 @@ def restore(folder: Path, datadir: Path, binary_log_folders: Sequence[Path] = ()
 
 
 def _place(name: str, datadir: Path, manifest: Manifest) -> Path:
-    """Where the file belongs: in the instance folder, or where its binary log was."""
+    """Return the path of the restored file: in the instance folder, or in the folder that its binary log had."""
     outside = manifest.folder_of(name)
     return Path(outside, Path(name).name) if outside else datadir / name
 
 
 def _refuse_taken(places: list[Path]) -> None:
-    """Two instances must not write one binary log. Raises UsageError."""
+    """Raise UsageError if a binary log exists at such a path: two instances must not write the same binary log."""
     for place in places:
         base = place.name.rpartition(".")[0]
         taken = sorted(place.parent.glob(f"{glob.escape(base)}.*"))
@@ -90,19 +92,19 @@ def _refuse_taken(places: list[Path]) -> None:
 
 
 def _order(name: str) -> tuple[int, str]:
-    """Data, options, info files."""
+    """Return the sort key of a file: first data, then options, then info files."""
     if name == INSTANCE_FILE:
         return 1, name
     return (2 if name.endswith(".info") else 0), name
 
 
 def copy_file(folder: Path, name: str, destination: Path, wanted: str, *, replaced: bytes | None) -> None:
-    """One file, checked against its digest on the way. Raises RplError."""
+    """Copy one file, and compare its digest. Raises RplError."""
     source = folder / name
     private_folder(destination.parent)
     with _opened(folder, source) as reader:
         if hashlib.file_digest(reader, "sha256").hexdigest() != wanted:
-            raise RplError(f"{source} is not what was backed up: its SHA-256 differs", hint="use another backup")
+            raise RplError(f"{source} has changed since the backup: its SHA-256 differs", hint="use another backup")
         if replaced is not None:
             replace_file(destination, replaced)
             return
@@ -115,9 +117,11 @@ def copy_file(folder: Path, name: str, destination: Path, wanted: str, *, replac
 
 
 def _opened(folder: Path, source: Path) -> BufferedReader:
-    """A file of the backup itself: nothing that a symbolic link in it points to. Raises RplError."""
+    """Open a file of the backup. A symbolic link is refused, because it may point outside of the backup. Raises
+    RplError.
+    """
     if source.is_symlink() or source.parent.resolve() != folder.resolve() / source.parent.relative_to(folder):
-        raise RplError(f"{source} is a symbolic link, or lies behind one", hint="use another backup")
+        raise RplError(f"{source} is a symbolic link, or its path contains one", hint="use another backup")
     try:
         return os.fdopen(open_plain(source, follow=False), "rb")
     except (FileNotFoundError, NotADirectoryError):
@@ -125,9 +129,10 @@ def _opened(folder: Path, source: Path) -> BufferedReader:
 
 
 def _options(folder: Path, manifest: Manifest, datadir: Path) -> bytes | None:
-    """The options with SQLite files in our instance folder in place of the original's, None when nothing changes.
+    """Return the options with the SQLite files of this instance folder instead of the original's, or None if nothing
+    changes.
 
-    A server stays the target that it was: of the whole instance, or of a channel.
+    The target of the instance or a channel is unchanged if it is a server.
     """
     path = folder / INSTANCE_FILE
     if INSTANCE_FILE not in manifest.digests:
@@ -157,6 +162,6 @@ def _options(folder: Path, manifest: Manifest, datadir: Path) -> bytes | None:
 
 def _notes(manifest: Manifest) -> Iterator[Note]:
     if manifest.needs_dump:
-        yield Note("load the target's own dump before rplctl start; another server is named by target in rplctl.toml")
+        yield Note("load the dump of the target before rplctl start; to use another server, set target in rplctl.toml")
     if manifest.key_left_out:
-        yield Note("the backup holds no rplctl.key: put the original's here, or set the passwords again")
+        yield Note("the backup holds no rplctl.key: copy the original key into the folder, or set the passwords again")

@@ -1,14 +1,15 @@
-"""`serve`: the state of every channel over HTTP, for Prometheus, load balancers, scripts and people. It reads only.
+"""`serve`: publish the state of every channel over HTTP, for Prometheus, load balancers, scripts and people.
 
-/metrics        as `rplctl metrics` prints them
-/health/live    200 while the program looks at its channels
-/health/ready   200 while both threads of every channel run, and none is behind by more than ?lag=SECONDS; else 503
-                (patroni's habit; ?channel=NAME asks for one)
-/status.json    per channel `show-status`, what `check` found, and the last hour
-/               a page that draws /status.json
+/metrics        the output of `rplctl metrics`
+/health/live    200 while the program checks its channels
+/health/ready   200 if both threads of every channel run and no lag exceeds ?lag=SECONDS; else 503
+                (as in Patroni; ?channel=NAME selects one channel)
+/status.json    for each channel `show-status`, the findings of `check`, and the last hour
+/               a page that displays /status.json
 
-Invariants: without a token it is asked under names of this machine only, so that no page of somebody else can read it
-through a browser; a token is compared in constant time; nothing that it answers holds a secret (rplctl.mask).
+Invariants: `serve` changes nothing. Without a token, requests must use a name of this machine, so that no foreign web
+page can read the answers through a browser. Tokens are compared in constant time. No answer holds a secret
+(rplctl.mask).
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ from rplctl.errors import RplError, UsageError, file_error
 
 DEFAULT_LISTEN: Final = "127.0.0.1:9104"  # mysqld_exporter's port
 _EXAMPLES = {"--listen": DEFAULT_LISTEN, "--mysql": "127.0.0.1:3307"}
-OLD_S: Final = 10 * LOOK_S  # a moment so old is not told as the present
-TIMEOUT_S = 10.0  # of a request from its first byte to its last, of its answer, and of a connection that says nothing
+OLD_S: Final = 10 * LOOK_S  # seconds after which a state is out of date
+TIMEOUT_S = 10.0  # for a request from its first byte to its last, for its answer, and for an idle connection
 MOST_CONNECTIONS = 64
 _TEXT = "text/plain; charset=utf-8"
 _SAMPLES = "text/plain; version=0.0.4; charset=utf-8"
@@ -51,18 +52,19 @@ _SAMPLES = "text/plain; version=0.0.4; charset=utf-8"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The options of `serve`, as its caller gives them."""
+    """The options of `serve`."""
 
     listen: str = DEFAULT_LISTEN
-    token: str = ""  # what a reader must show; '' is none
+    token: str = ""  # that a reader must send; '': no token is needed
     tls_cert: Path | None = None
     tls_key: Path | None = None
 
 
 class Server(ThreadingHTTPServer):
-    """One thread a connection, at most MOST_CONNECTIONS at the same time.
+    """The HTTP server, with one thread per connection and at most MOST_CONNECTIONS connections.
 
-    Where there are more, the oldest connection that waits for a request, or for the rest of one, makes room.
+    For a new connection above the limit, the oldest connection that is waiting for a request, or for the rest of a
+    request, is closed.
     """
 
     daemon_threads = True
@@ -73,7 +75,7 @@ class Server(ThreadingHTTPServer):
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.watch, self.token = watch, request.token
         self.names = {"localhost", host}
-        # connection, the oldest first → until when it is answered (time.monotonic()); 0: it waits for a request
+        # connection, oldest first → deadline of its answer, as time.monotonic(); 0: it waits for a request
         self._open: dict[Any, float] = {}
         self._changing = threading.Lock()
         self._tls = tls_context_of(request.tls_cert, request.tls_key)
@@ -81,7 +83,8 @@ class Server(ThreadingHTTPServer):
             super().__init__((host, port), _Handler)
         except OSError as error:
             raise RplError(
-                f"cannot listen on {request.listen}: {error.strerror or error}", hint="--listen HOST:PORT"
+                f"cannot listen on {request.listen}: {error.strerror or error}",
+                hint="To listen on another address, run: rplctl serve --listen HOST:PORT",
             ) from error
 
     @property
@@ -118,18 +121,20 @@ class Server(ThreadingHTTPServer):
                 self._open.pop(request, None)
 
     def answers(self, request: Any, until: float) -> None:
-        """That connection, the newest one now, is answered `until` then; 0: it has been."""
+        """Record that the connection is the newest one and that its answer must end at `until`, as time.monotonic(). 0:
+        the answer is complete.
+        """
         with self._changing:
             if self._open.pop(request, None) is not None:
                 self._open[request] = until
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A reader went away, is slow, or speaks no TLS: that is not worth a message."""
+        """Ignore errors of a connection: the client disconnected, is slow, or does not use TLS."""
 
 
 @contextmanager
 def serve(request: Request, watch: Watch) -> Iterator[Server]:
-    """Answers for the block. Raises RplError where the address is taken, UsageError."""
+    """Answer requests while the block runs. Raises RplError if the address is in use, UsageError."""
     with Server(request, watch) as server, watch.running():
         answering = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
         answering.start()
@@ -147,11 +152,11 @@ def is_local(listen: str, flag: str = "--listen") -> bool:
 
 
 def address_of(listen: str, flag: str = "--listen") -> tuple[str, int]:
-    """HOST:PORT as both. Raises UsageError."""
+    """Split HOST:PORT into the host and the port. Raises UsageError."""
     host, colon, port = listen.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not colon or not host or not port.isascii() or not port.isdecimal() or int(port) > 65535:
-        raise UsageError(f"{flag} {listen}: write HOST:PORT", hint=f"rplctl serve {flag} {_EXAMPLES[flag]}")
+        raise UsageError(f"{flag} {listen}: not HOST:PORT", hint=f"rplctl serve {flag} {_EXAMPLES[flag]}")
     return host, int(port)
 
 
@@ -159,13 +164,13 @@ def tls_context_of(cert: Path | None, key: Path | None) -> ssl.SSLContext | None
     """Return the TLS context of a certificate. Raises UsageError, RplError."""
     if not cert:
         if key:
-            raise UsageError("--tls-key is of no use without --tls-cert")
+            raise UsageError("--tls-key requires --tls-cert")
         return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
         context.load_cert_chain(cert, key, password=lambda: "")
     except ssl.SSLError as error:
-        raise UsageError(f"--tls-cert {cert}: no certificate with its key in PEM: {error.reason}") from error
+        raise UsageError(f"--tls-cert {cert}: not a certificate with its key in PEM: {error.reason}") from error
     except OSError as error:
         raise file_error(error) from error
     return context
@@ -180,8 +185,8 @@ def _is_address(host: str) -> bool:
 
 
 class _InTime(io.RawIOBase):
-    """The bytes of a client, within TIMEOUT_S from the first byte of each request, however the client splits the
-    request.
+    """The bytes that a client sends. Each request must be complete within TIMEOUT_S of its first byte, however the
+    client splits it.
     """
 
     def __init__(self, connection: socket.socket) -> None:
@@ -189,7 +194,7 @@ class _InTime(io.RawIOBase):
         self._deadline: float | None = None
 
     def begin(self) -> None:
-        """A request is waited for."""
+        """Start to wait for the next request, which gets a new deadline."""
         self._deadline = None
 
     def readable(self) -> bool:
@@ -232,12 +237,12 @@ class _Handler(BaseHTTPRequestHandler):
         asked = urlsplit(self.path)
         host = urlsplit(f"//{self.headers.get('Host', '')}").hostname or ""
         if not self.server.token and not (_is_address(host) or host in self.server.names):
-            return self._answer(HTTPStatus.MISDIRECTED_REQUEST, _TEXT, b"ask by an address, or give --token-file\n")
+            return self._answer(HTTPStatus.MISDIRECTED_REQUEST, _TEXT, b"use an IP address, or set --token-file\n")
         route = _ROUTES.get(asked.path)
         if route is None:
             return self._answer(HTTPStatus.NOT_FOUND, _TEXT, b"not found\n")
         if not asked.path.startswith("/health/") and not self._may_read():
-            return self._answer(HTTPStatus.UNAUTHORIZED, _TEXT, b"show the token\n")
+            return self._answer(HTTPStatus.UNAUTHORIZED, _TEXT, b"send the token\n")
         return self._answer(*route(self.server.watch.latest, parse_qs(asked.query, keep_blank_values=True)))
 
     do_HEAD = do_GET
@@ -246,7 +251,7 @@ class _Handler(BaseHTTPRequestHandler):
         if not self.server.token:
             return True
         kind, _, shown = self.headers.get("Authorization", "").partition(" ")
-        if kind.lower() == "basic":  # what a browser can show: any user, the token as password
+        if kind.lower() == "basic":  # the method of browsers: any user, with the token as password
             try:
                 shown = base64.b64decode(shown).decode("latin-1").partition(":")[2]
             except ValueError:
@@ -273,7 +278,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """The proxy in front of it logs who asks."""
+        """Log nothing, because a proxy in front of this server logs the requests."""
 
 
 _Query = dict[str, list[str]]
@@ -321,7 +326,7 @@ _ROUTES: Final[dict[str, Callable[[Moment, _Query], _Answer]]] = {
 
 
 def _policy() -> str:
-    """Only the script and the style of the page itself, and only our own answers."""
+    """Return the Content-Security-Policy: only the page's own script and style, and only requests to this server."""
     script, style = (_PAGE.split(f"<{tag}>".encode())[1].split(f"</{tag}>".encode())[0] for tag in ("script", "style"))
     digests = [base64.b64encode(hashlib.sha256(part).digest()).decode() for part in (script, style)]
     return (

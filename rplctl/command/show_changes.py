@@ -1,7 +1,7 @@
-"""`show-changes`: what happened to a table or a row, from binary logs (man rplctl-dataframe, without Spark).
+"""`show-changes`: list the changes of a table or a row from binary logs (man rplctl-dataframe, without Spark).
 
-Invariant: only changes of committed transactions are told, in the order of the log, each under the definition that its
-table had then; nothing is written and no position moves.
+Invariant: only changes of committed transactions are listed, in the order of the log, each with the definition that the
+table had at that time. Nothing is written and no position moves.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ShownChange:
-    """`Before` and `After`: values by column. `Statement`: of DDL, masked."""
+    """One change. `Before` and `After`: values by column. `Statement`: the masked text of a DDL statement."""
 
     Log_name: str
     Pos: int
@@ -39,7 +39,7 @@ class ShownChange:
     Statement: str
 
 
-def show_changes(  # noqa: PLR0913 - what is asked for
+def show_changes(  # noqa: PLR0913 - the conditions of the search
     config: Config,
     channel_name: str,
     table: str,
@@ -47,15 +47,18 @@ def show_changes(  # noqa: PLR0913 - what is asked for
     path: Path | None = None,
     more: Mapping[str, str] | None = None,
 ) -> Iterator[ShownChange]:
-    """`key`: column → value as the server prints it, 'NULL' too. `path`: see Options, without it what the channel
-    reads; `more`: options of the data source. Raises UsageError, SourceError, BinlogFormatError, RplError.
+    """Yield the changes of the table.
+
+    `key`: column → value as the server prints it, or 'NULL'. `path`: see Options; None: the logs that the channel
+    reads. `more`: options of the data source. Raises UsageError, SourceError, BinlogFormatError, RplError.
     """
     if path is None:
         repositories = open_repositories(config, channel_name)
         folder = repositories.master().master_binlog_dir
         path = Path(folder) if folder else repositories.channel.relay_log_index_path
         if path.is_file() and not path.stat().st_size or not path.exists():
-            raise UsageError(f"channel '{channel_name}' has no relay logs", hint="--in FOLDER, or rplctl start")
+            hint = "To fetch logs, run: rplctl start\nTo read other logs, add: --in FOLDER"
+            raise UsageError(f"channel '{channel_name}' has no relay logs", hint=hint)
     walk = Walk(Options.parse({**(more or {}), "path": str(path), "table": table, "statements": "skip"}))
     pieces = walk.to()
     if not walk.versions:
@@ -98,7 +101,7 @@ def _in_order(log_name: str, found: Changes) -> Iterator[ShownChange]:
 
 
 def _is_asked_for(change: ShownChange, key: Mapping[str, str]) -> bool:
-    """A statement is about all rows."""
+    """True if the change has a row with these values, or is a statement, which may concern all rows."""
     rows = [row for row in (change.Before, change.After) if row is not None]
     return not rows or any(all(name in row and _text(row[name]) == text for name, text in key.items()) for row in rows)
 
@@ -108,7 +111,7 @@ def _text(value: Any) -> str:
 
 
 def _plain(row: Row | None) -> Row | None:
-    """Bytes as the servers' HEX()."""
+    """Return the row with bytes as hexadecimal digits, like HEX() of the servers."""
     if row is None:
         return None
     return {name: value.hex().upper() if isinstance(value, bytes) else value for name, value in row.items()}

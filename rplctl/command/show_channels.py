@@ -14,7 +14,7 @@ from rplctl.errors import RplError
 
 @dataclass(frozen=True, slots=True)
 class ChannelLine:
-    """Field names are columns."""
+    """One line of the list. The field names are the column names."""
 
     Channel_Name: str
     Source: str
@@ -26,7 +26,9 @@ class ChannelLine:
 
 
 def show_channels(config: Config, config_of: Callable[[str], Config]) -> list[ChannelLine]:
-    """`config_of` gives the options of one channel. A damaged channel shows its error instead of hiding the others."""
+    """Return one line per channel. `config_of`: returns the options of a channel. A damaged channel shows its error,
+    and the other channels are still listed.
+    """
     with one_engine():
         return [_line(config_of(name), name) for name in known_channels(config)]
 

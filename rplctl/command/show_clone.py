@@ -1,4 +1,4 @@
-"""`show-clone`: which tables are being copied from the source, how much of each is there, and what holds it up."""
+"""`show-clone`: list the tables that are copied from the source, their progress, and the reasons for a delay."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from rplctl.status import ThreadStatus, read_status
 
 @dataclass(frozen=True, slots=True)
 class CloneProgress:
-    """A copy that is not done. Rates are a second's; `left_s` None: cannot be told. `paused`: the threads that do
-    not run; `incident`: a chunk that is read again, how often and why; `error`: of the reading end, with
-    number and time.
+    """The progress of an unfinished copy. Rates are per second. `left_s` None: unknown. `paused`: the threads that do
+    not run. `incident`: the chunk that is read again, how often and why. `error`: the error of the reader, with number
+    and time.
     """
 
     tables: int
@@ -33,14 +33,14 @@ class CloneProgress:
 
 @one_engine()
 def show_clone(config: Config, channel: str) -> list[ClonedTable]:
-    """Those that are done, too. Raises NotConfigured, TargetError."""
+    """Return the tables of the copy, including finished ones. Raises NotConfigured, TargetError."""
     repositories = open_repositories(config, channel)
     repositories.master()
     return cloned(repositories)
 
 
 def progress(config: Config, channel_name: str, rows: list[ClonedTable]) -> CloneProgress | None:
-    """None when all is done. What the threads say counts while they run."""
+    """Return the progress, or None if all tables are copied. The rates are used only while the threads run."""
     if not any(row.is_open for row in rows):
         return None
     channel = Channel(channel_name, config.datadir)
@@ -63,7 +63,7 @@ def progress(config: Config, channel_name: str, rows: list[ClonedTable]) -> Clon
 
 
 def cloned(repositories: Repositories) -> list[ClonedTable]:
-    """Return the rows of the ledger; [] if there is none."""
+    """Return the rows of the clone state; [] if there is none."""
     if not repositories.target_has("rplctl_clone"):
         return []
     with repositories.engine().connect() as connection:

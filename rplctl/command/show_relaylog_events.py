@@ -1,4 +1,4 @@
-"""SHOW RELAYLOG EVENTS: what is in one relay log."""
+"""SHOW RELAYLOG EVENTS: list the events of one relay log."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ def show_relaylog_events(
     position: int = FIRST_EVENT_POSITION,
     limit: int | None = None,
 ) -> Iterator[RelayLogEvent]:
-    """Events of one relay log, by default the oldest. Raises UsageError and RelayLogError 1220, BinlogFormatError."""
+    """Return the events of one relay log, by default the oldest. Raises UsageError and RelayLogError 1220,
+    BinlogFormatError.
+    """
     repositories = open_repositories(config, channel_name)
     repositories.master()
     index = RelayLogIndex(repositories.channel)

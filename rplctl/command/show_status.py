@@ -1,9 +1,10 @@
 """SHOW SLAVE STATUS: one row per channel in MySQL's columns, order and value rules (MySQL manual).
 
-Positions are the repositories' (the authority); what only a thread knows (state, error, lag) is in its status file;
-whether it runs is its lock, and what it says counts while it is fresh (process/thread_report.py). While the receiver
-runs, its own word on the read position is newer than the repository's; where the applier is past the relay log that it
-speaks of, the applier's is newer still, so nothing is shown as executed that is not shown as read.
+Positions come from the repositories, which are authoritative. The state, error and lag of a thread come from its status
+file. Its lock shows whether the thread runs, and its status counts only while fresh (process/thread_report.py).
+While the receiver runs, the read position in its status is newer than that in the repository. If the applier is already
+past the end of the relay log in that status, the executed position is shown as the read position, too. So the executed
+position is never shown after the read position.
 """
 
 from __future__ import annotations
@@ -35,15 +36,17 @@ _IGNORED_IDS_SHOWN = 20
 
 
 def _from(source: str = "") -> Any:
-    """A column, and the field that it shows: of MasterInfo, RelayLogInfo, the options, the status of receiver (io),
-    applier (sql, live: while it runs) or the copy's reading end (clone); '' for one that `_status_at` makes.
+    """Return a column with its source: a field of MasterInfo, RelayLogInfo, the options, or the status of the receiver
+    (io), the applier (sql; live: only while it runs) or the copy's reader (clone). '': `_status_at` computes the value.
     """
     return field(metadata={"source": source})
 
 
 @dataclass(frozen=True, slots=True)
 class SlaveStatus:
-    """Field names are the columns of MySQL 5.7 to 8.0.21; None is NULL. Those after Master_TLS_Version are extra."""
+    """The status of one channel. The field names are the columns of MySQL 5.7 to 8.0.21; None is NULL. The columns
+    after Master_TLS_Version are additional.
+    """
 
     Slave_IO_State: str = _from("io.state")
     Master_Host: str = _from("master.host")
@@ -106,7 +109,7 @@ class SlaveStatus:
     Master_public_key_path: str = _from("master.public_key_path")
     Get_Master_public_key: int = _from("master.get_public_key")
     Network_Namespace: str = _from("master.network_namespace")
-    # --- MariaDB's and ours
+    # --- columns of MariaDB and of rplctl
     Last_IO_Hint: str = _from("io.last_hint")
     Last_SQL_Hint: str = _from("sql.last_hint")
     Using_Gtid: str = _from()
@@ -119,41 +122,41 @@ class SlaveStatus:
     Spark_Jobs: int = _from("sql.spark_jobs")
     Jobs_Without_Spark: int = _from("sql.small_jobs")
     Rows_By_Spark: int = _from("sql.rows_by_spark")  # row changes and rows of a clone that tasks of Spark decoded
-    Rows_By_Driver: int = _from("sql.rows_by_driver")  # those that the applier decoded itself
+    Rows_By_Driver: int = _from("sql.rows_by_driver")  # rows that the applier decoded itself
     Spark_Workers: int = _from("sql.spark_workers")
-    Spark_Job: str = _from("sql.spark_job")  # the job that stays, with spark=always; ''
-    Retried_transactions: int = _from("sql.retried_transactions")  # MariaDB's: after deadlocks and lock waits
-    Skip_Gtids: str = _from()  # still to be passed over when they are reached
-    # by replica_exec_mode, replica_skip_errors, on_unsupported_ddl, since the applier's start
+    Spark_Job: str = _from("sql.spark_job")  # the permanent job, with spark=always; ''
+    Retried_transactions: int = _from("sql.retried_transactions")  # column of MariaDB: after deadlocks and lock waits
+    Skip_Gtids: str = _from()  # GTIDs that the applier will skip
+    # errors ignored by replica_exec_mode, replica_skip_errors, on_unsupported_ddl, since the applier's start
     Passed_Over_Errors: int = _from("sql.passed_over_errors")
-    Relay_Log_Info_Repository: str = _from()  # FILE | TABLE transactional | TABLE not transactional, as it is now
-    # when the last good `start --until-synced` asked where the source's log ends, and where that was, FILE:POS; ''
+    Relay_Log_Info_Repository: str = _from()  # the present kind: FILE | TABLE transactional | TABLE not transactional
+    # time at which the last successful `start --until-synced` read the end of the source's log, and the end; ''
     Last_Synced_Timestamp: str = _from()
     Last_Synced_To: str = _from()
-    Target_State: str = _from()  # target_lost, target_of_another: as it was seen last; ''
-    Clone_Tables: int = _from("sql.clone_tables")  # that rplctl clone copies and has copied; 0 when none is to come
+    Target_State: str = _from()  # the last known state: target_lost, target_of_another; ''
+    Clone_Tables: int = _from("sql.clone_tables")  # tables that rplctl clone copies or has copied; 0 if all are done
     Clone_Tables_Done: int = _from("sql.clone_done")
     Clone_Percent: int = _from("sql.clone_percent")
     Clone_Rows_Per_Second: int = _from("live.clone_rows")
     Clone_Bytes_Per_Second: int = _from("live.clone_bytes")
     Clone_Seconds_Left: int | None = _from("live.clone_left")
-    # how its snapshots know their place in the log: exact, GTID window, share lock; ''
+    # the method that finds the position of a snapshot in the log: exact, GTID window, share lock; ''
     Clone_Step: str = _from("clone.clone_step")
     Clone_Reader_State: str = _from()
-    Clone_Last_Errno: int = _from("clone.last_errno")  # of its reading end, until something was read behind it
+    Clone_Last_Errno: int = _from("clone.last_errno")  # of the reader, until the next successful read
     Clone_Last_Error: str = _from("clone.last_error")
     Clone_Last_Hint: str = _from("clone.last_hint")
     Clone_Last_Error_Timestamp: str = _from()
-    Verify_Timestamp: str = _from()  # when the last whole `rplctl verify` began; ''
+    Verify_Timestamp: str = _from()  # start of the last complete `rplctl verify`; ''
     Verify_Tables: int = _from()
     Verify_Tables_Not_Compared: int = _from()
-    Verify_Differences: int = _from()  # rows that it found to differ
-    True_Lag: float | None = _from()  # seconds by the source's clock, and how it is known: heartbeat, source, ''
+    Verify_Differences: int = _from()  # number of rows that differ
+    True_Lag: float | None = _from()  # seconds by the source's clock, and the method: heartbeat, source, ''
     True_Lag_From: str = _from()
-    Last_Applied_Timestamp: str = _from()  # of the last transaction, the source's clock in our time zone
-    Clock_Skew: float | None = _from()  # seconds: the source's clock minus ours, and how wrong that can be
+    Last_Applied_Timestamp: str = _from()  # of the last transaction, by the source's clock in the local time zone
+    Clock_Skew: float | None = _from()  # seconds: the source's clock minus the local clock, and the possible error
     Clock_Skew_Error: float | None = _from()
-    Source_Purge_In: int | None = _from()  # seconds until the source removes what is read next
+    Source_Purge_In: int | None = _from()  # seconds until the source purges the log that is read next
     Relay_Disk_Full_In: int | None = _from()  # seconds, at the rate of the last minutes
 
 
@@ -164,13 +167,13 @@ SOURCE_COLUMNS = COLUMNS[: COLUMNS.index("Network_Namespace") + 1]  # the 60 of 
 
 
 def show_status(config: Config, channel_name: str, now: float | None = None) -> SlaveStatus:
-    """Raises NotConfigured 3074/1200, RplError 1201/1872 when a record is damaged."""
+    """Return the status of the channel. Raises NotConfigured 3074/1200, RplError 1201/1872 if a record is damaged."""
     return status_and_threads(config, channel_name, now)[0]
 
 
 @one_engine()
 def status_and_threads(config: Config, channel_name: str, now: float | None = None) -> tuple[SlaveStatus, Threads]:
-    """Return the rows of `show_status`, with the threads' reports."""
+    """Return the status of the channel as `show_status` does, with the reports of its threads."""
     while True:
         config = kinds_now(config, channel_name)
         try:
@@ -290,7 +293,7 @@ def _verified(channel: Channel) -> dict[str, object]:
     try:
         report = read_report(channel.verify_report_path)
         when, totals = _clock(report.header.time), list(report.totals)
-    except (OSError, UsageError):  # none; `check` tells what of it is damaged
+    except (OSError, UsageError):  # there is no report, or it is damaged, which `check` reports
         when, totals = "", []
     return {
         "Verify_Timestamp": when,
@@ -301,17 +304,20 @@ def _verified(channel: Channel) -> dict[str, object]:
 
 
 def is_executed_further(master: MasterInfo, relay: RelayLogInfo) -> bool:
-    """True if the applier is past the end of the relay log that goes with the read position: that one is older."""
+    """True if the applier is past the end of the relay log that belongs to the read position. Then the read position is
+    old.
+    """
     known = RelayLogPosition(master.flushed_relay_log_name, master.flushed_relay_log_pos)
     return bool(known.log_name and relay.master_log_name) and known.is_before(relay.relay_log_position)
 
 
 def seconds_behind(master: MasterInfo, relay: RelayLogInfo, threads: Threads, now: float) -> int | None:
-    """MySQL's rule: NULL unless the applier runs; 0 when all is applied and the receiver runs, else by the clock.
+    """Return the lag by MySQL's rule: NULL unless the applier runs, 0 if all is applied and the receiver runs, else by
+    the clock.
 
-    What is not seen fresh is not said to be 0: NULL, or the time since the applier was last heard of. More was read
-    than is executed: the age of the transaction in work, else of the one in transfer, else of what was read last; NULL
-    where none of them is known.
+    If a status is not fresh, the result is never 0: it is NULL, or the time since the applier last reported. If more is
+    read than executed, the result is the age of the transaction that is being applied, else of the one that is being
+    received, else of the last event read; NULL if none of them is known.
     """
     receiver, applier = threads.receiver, threads.applier
     said = receiver.status
@@ -330,7 +336,7 @@ def seconds_behind(master: MasterInfo, relay: RelayLogInfo, threads: Threads, no
 
 
 def _foreseen(master: MasterInfo, relay: RelayLogInfo, threads: Threads, now: float) -> dict[str, object]:
-    """The lag by the source's clock, and what will happen if all goes on as it does."""
+    """Return the lag by the source's clock, and the forecasts for purging and the disk."""
     said, applier = threads.receiver.status, threads.applier.status
     lag = true_lag(master, relay, threads, now)
     is_known = bool(said.clock_error)

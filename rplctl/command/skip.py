@@ -1,4 +1,4 @@
-"""`skip`: the operator's way past a transaction (sql_slave_skip_counter, or by GTID)."""
+"""`skip`: let the applier skip transactions, by number (sql_slave_skip_counter) or by GTID."""
 
 from __future__ import annotations
 
@@ -28,16 +28,17 @@ from rplctl.history import note_event
 from rplctl.mask import masked
 from rplctl.relay_log.reader import RelayGroups, RelayLogReader
 
-_SHOWN: Final = 200  # characters of a statement
+_SHOWN: Final = 200  # the most characters of a statement in the result
 _STEP_BYTES: Final = 16 << 20
-_MOST_BYTES: Final = 256 << 20  # of a transaction whose rows are counted
+_MOST_BYTES: Final = 256 << 20  # the rows of a larger transaction are not counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkippedTransaction:
-    """One that a dry run found in the relay logs. `Position`: where it begins in the source's log.
+    """A transaction in the relay logs that a dry run would skip. `Position`: its start in the source's log.
 
-    `Rows`: None when it is too large to be counted. `Statement`: the first one that is none of BEGIN and COMMIT.
+    `Rows`: None if the transaction is too large to count its rows. `Statement`: its first statement other than BEGIN
+    and COMMIT.
     """
 
     Gtid: str
@@ -50,20 +51,21 @@ class SkippedTransaction:
 @dataclass(frozen=True, slots=True)
 class SkipResult:
     channel: str
-    count: int = field(metadata={"column": "Skip_Counter"})  # transactions that the next start passes over
-    gtids: tuple[str, ...] = field(metadata={"column": "Skip_Gtids"})  # passed over when they are reached
+    count: int = field(metadata={"column": "Skip_Counter"})  # number of transactions that the next start skips
+    gtids: tuple[str, ...] = field(metadata={"column": "Skip_Gtids"})  # skipped when the applier reaches them
     notes: tuple[Note, ...]
     dry_run: bool
-    transactions: tuple[SkippedTransaction, ...] = ()  # of a dry run, as far as they are received
+    transactions: tuple[SkippedTransaction, ...] = ()  # of a dry run: those that are already received
 
 
 def skip(config: Config, channel_name: str, count: int | None, gtids: str = "", *, dry_run: bool = False) -> SkipResult:
-    """The next start passes over `count` transactions (sql_slave_skip_counter; 0 takes back all that is still to be
-    skipped), or over each GTID's when it is reached: both are committed as empty ones. Raises UsageError 3085, 1772,
-    1941.
+    """Let the next start skip `count` transactions (sql_slave_skip_counter), or let the applier skip each GTID when it
+    reaches the GTID. Skipped transactions are committed as empty ones. A `count` of 0 cancels all pending skips.
+
+    Raises UsageError 3085, 1772, 1941.
     """
     if count is not None and count < 0:
-        raise UsageError(f"skip {count}: a number of transactions, 0 to take it back")
+        raise UsageError(f"skip {count}: the number of transactions must not be negative")
     wanted = _parts(gtids)
     with administer(config, channel_name, dry_run=dry_run) as repositories:
         folder = repositories.channel.run_folder
@@ -80,12 +82,12 @@ def skip(config: Config, channel_name: str, count: int | None, gtids: str = "", 
             skip_list.write_gtids(folder, kept)
             what = f"skip {count}" if count is not None else f"skip --gtid {gtids}"
             note_event(config.datadir, channel_name, "skip", what)
-    notes = tuple(Note(f"GTID {gtid} is executed already: there is nothing to skip") for gtid in done)
+    notes = tuple(Note(f"GTID {gtid} is already executed, so there is nothing to skip") for gtid in done)
     return SkipResult(channel_name, left, kept, notes, dry_run, found)
 
 
 def _left_out(repositories: Repositories, count: int, gtids: tuple[str, ...]) -> Iterator[SkippedTransaction]:
-    """The next `count` transactions in the relay logs, and those of the GTIDs. Raises RelayLogError."""
+    """Yield the next `count` transactions in the relay logs, and those of the GTIDs. Raises RelayLogError."""
     master = repositories.master()
     reader = RelayLogReader(repositories.channel, by_gtid=master.uses_gtid, source_place=master.place)
     if not (count or gtids) or not reader.open(repositories.relay()):
@@ -98,7 +100,7 @@ def _left_out(repositories: Repositories, count: int, gtids: tuple[str, ...]) ->
             if not count and not listed:
                 continue
             count -= bool(count)
-            wanted -= {listed} if gtid == listed else set()  # a set of MySQL's goes on
+            wanted -= {listed} if gtid == listed else set()  # a MySQL set may contain further GTIDs
             yield _transaction(groups, number, gtid)
             if not (count or wanted):
                 return
@@ -154,7 +156,9 @@ def _statement_of(run: EventRun) -> str:
 
 
 def _parts(gtids: str) -> tuple[str, ...]:
-    """`domain-server-number,…` one by one, a MySQL set by source, each as the servers print it."""
+    """Return the GTIDs in the form in which the servers print them: MariaDB's one by one, a MySQL set split
+    by source.
+    """
     parts = tuple(part.strip() for part in gtids.split(",") if part.strip())
     if not any(":" in part for part in parts):
         return tuple(str(MariadbGtidState.parse(part)) for part in parts)
@@ -162,11 +166,11 @@ def _parts(gtids: str) -> tuple[str, ...]:
 
 
 def _executed(executed: str, wanted: tuple[str, ...]) -> tuple[str, ...]:
-    """Those of the GTIDs whose transactions are behind the applier. Raises UsageError for the other vendor's."""
+    """Return the GTIDs whose transactions are already executed. Raises UsageError for GTIDs of the other vendor."""
     if executed and any((":" in gtid) != (":" in executed) for gtid in wanted):
         kind = "UUID:NUMBER" if ":" in executed else "DOMAIN-SERVER-NUMBER"
         raise UsageError(
-            f"this channel's GTIDs are of the form {kind}",
+            f"the GTIDs of this channel have the form {kind}",
             errno=er.MALFORMED_GTID_SET_SPECIFICATION if ":" in executed else er.INCORRECT_GTID_STATE,
             hint="rplctl show-status --field Executed_Gtid_Set",
         )

@@ -1,6 +1,7 @@
-"""START SLAVE: bring the channel's threads up; with `until_synced` or `foreground` stay until they are done.
+"""START SLAVE: start the channel's threads. With `until_synced` or `foreground`, stay until the threads end.
 
-What is running already is left as it is and noted (3083). Several channels in one process: process/start_shared.py.
+A thread that already runs is unchanged, with a note (3083). process/start_shared.py starts several channels in one
+process.
 """
 
 from __future__ import annotations
@@ -48,8 +49,11 @@ def start(
     progress: Progress | None = None,
     begun: Begun = lambda result: None,
 ) -> StartResult:
-    """Raises NotConfigured, UsageError 1277, RepositoryConflict, and what the threads end with at once; of one that
-    stays until something is reached WaitTimeout or StoppedEarly. `begun` is called when it stays, once all runs.
+    """Start the threads.
+
+    Raises NotConfigured, UsageError 1277, RepositoryConflict, and the error of a thread that ends at once. If start
+    stays until a condition is reached, it also raises WaitTimeout or StoppedEarly. `begun`: called in this case when
+    all threads run.
     """
     check_request(request)
     if not (request.foreground or request.until_synced):
@@ -85,7 +89,9 @@ def _stay(ready: Prepared, started: list[Child], progress: Progress | None, serv
 def _bring_up_in_time(
     config: Config, channel_name: str, request: StartRequest, service: Service
 ) -> tuple[Prepared, list[Child]]:
-    """Under systemd a target that holds our records may come up after us: it is waited for, as the applier does."""
+    """Start the threads; under systemd, wait for a target that is not up yet and holds the records, as the applier
+    does.
+    """
     may_be_early = True
     while True:
         try:
@@ -96,13 +102,13 @@ def _bring_up_in_time(
                 raise
             service.say(READY="1", STATUS=f"waits for the target: {error.message}", WATCHDOG="1")
             time.sleep(TARGET_PAUSE_S)
-            may_be_early = False  # a Java for each attempt would be wasted
+            may_be_early = False  # starting Java for each attempt would be a waste
 
 
 def bring_up(
     config: Config, channel_name: str, request: StartRequest, *, may_be_early: bool = True
 ) -> tuple[Prepared, list[Child]]:
-    """Start the threads that are requested and do not run. `may_be_early`: see `begun_early`."""
+    """Start the requested threads that do not run yet. `may_be_early`: see `begun_early`."""
     with administer(config, channel_name) as repositories, ExitStack() as opened:
         early = opened.enter_context(begun_early(repositories, request)) if may_be_early else None
         from rplctl.command.process.preparation import note_started, prepare  # while Java starts
@@ -131,10 +137,10 @@ def bring_up(
 
 @contextmanager
 def begun_early(repositories: Repositories, request: StartRequest) -> Iterator[Child | None]:
-    """Begin an applier before its channel is prepared if its rows wait for Spark, because Java needs seconds to start.
+    """Start an applier before its channel is prepared if its rows wait for Spark, because Java needs seconds to start.
 
-    None if there is none to begin, or if no file shows that the channel exists. An applier that was not used ends
-    with the block.
+    Yield None if no applier must be started, or if no file shows that the channel exists. An applier that is not used
+    is stopped at the end of the block.
     """
     config, channel = repositories.config, repositories.channel
     given = {"spark_master": request.spark_master, "spark_conf": request.spark_conf}
@@ -156,15 +162,15 @@ def begun_early(repositories: Repositories, request: StartRequest) -> Iterator[C
 
 def _separate_start(group: str, channel: str) -> Note:
     text = (
-        f"channel '{channel}' has processes of its own; rplctl stop --group {group} and rplctl start --group {group} "
-        "bring it into the group's"
+        f"channel '{channel}' runs in processes of its own; to move it into the processes of the group, run: "
+        f"rplctl stop --group {group}; rplctl start --group {group}"
     )
     return Note(text)
 
 
 @contextmanager
 def ended_by_signals(channel: str, when: str = "while it was being started") -> Iterator[None]:
-    """SIGTERM ends the block as Ctrl-C does: what was begun is taken back. Raises StoppedEarly."""
+    """Let SIGTERM end the block like Ctrl-C, so that started processes are stopped. Raises StoppedEarly."""
 
     class Terminated(BaseException): ...
 

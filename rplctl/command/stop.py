@@ -1,7 +1,7 @@
-"""STOP SLAVE.
+"""STOP SLAVE: stop the threads of a channel.
 
-SIGTERM ends a thread at a transaction end; one that does not end in time is killed, which loses nothing (WL#4621) and
-is said. Already stopped is a note (3084), not an error.
+SIGTERM stops a thread at the end of a transaction. A thread that does not stop in time is killed, with a note; this
+loses nothing (WL#4621). For a thread that is already stopped there is a note (3084), not an error.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ class StopResult:
 def stop(
     config: Config, channel_name: str, roles: tuple[str, ...] = ROLES, timeout_s: float = STOP_TIMEOUT_S
 ) -> StopResult:
-    """Stop the threads that run. Raises NotConfigured, RplError when they belong to another user."""
+    """Stop the running threads. Raises NotConfigured, RplError if the threads belong to another user."""
     channel = Channel(channel_name, config.datadir)
     if not running(channel):
         _refuse_unknown(config, channel)
     with channels_stay(channel.datadir):
-        # the receiver first: nothing new arrives while the applier ends its transaction
+        # the receiver first, so that nothing new arrives while the applier ends its transaction
         outcome = {role: stop_running(channel, role, timeout_s) for role in ROLES if role in roles}
     stopped = tuple(role for role, killed in outcome.items() if killed is not None)
     killed = tuple(role for role, was_killed in outcome.items() if was_killed)
@@ -50,8 +50,9 @@ def stop(
 
 
 def _refuse_unknown(config: Config, channel: Channel) -> None:
-    """A channel whose records are in a target that is away has a folder here: that it does not run is known. The
-    channel without a name is always known, as in the servers: what prepares a machine can be repeated.
+    """Raise NotConfigured if the channel does not exist. If its records are in a target that does not answer, the
+    channel's folder shows that it exists. The default channel always exists, as on the servers, so that setup scripts
+    can be repeated.
     """
     if not channel.name and config.datadir.exists():
         return

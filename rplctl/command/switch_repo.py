@@ -12,13 +12,13 @@ from rplctl.history import note_event
 from rplctl.repository import switch
 from rplctl.repository.base import RepositoryKind
 
-_CUT_OFF = "the switch that was cut off is finished or undone first"
+_CUT_OFF = "the interrupted switch is finished or undone first"
 REPOSITORIES = ("master-info", "relay-log-info", "both")
 
 
 @dataclass(frozen=True, slots=True)
 class SwitchStep:
-    """One cell of the matrix and what follows from it."""
+    """One cell of the matrix of REQ-6 and the steps that follow from it."""
 
     Repository: str
     Channel_name: str
@@ -32,11 +32,13 @@ class SwitchStep:
 def switch_repo(
     config: Config, channel_name: str, to: str, repository: str = "both", *, dry_run: bool = False
 ) -> list[SwitchStep]:
-    """Raises UsageError 3081 while a thread runs, RepositoryConflict when both places hold data, NotConfigured."""
+    """Switch the repositories of the channel. Raises UsageError 3081 if a thread runs, RepositoryConflict if both
+    repositories hold data, NotConfigured.
+    """
     if to.upper() not in RepositoryKind.__members__:
-        raise UsageError(f"--to {to}: write table or file")
+        raise UsageError(f"--to {to}: the kind must be table or file")
     if repository not in REPOSITORIES:
-        raise UsageError(f"--repository {repository}: write one of {', '.join(REPOSITORIES)}")
+        raise UsageError(f"--repository {repository}: the repository must be one of {', '.join(REPOSITORIES)}")
     kind = RepositoryKind(to.upper())
     names = ("master-info", "relay-log-info") if repository == "both" else (repository,)
     engine = engine_of(config)
@@ -49,7 +51,7 @@ def switch_repo(
     with administer(config, channel_name, dry_run=dry_run) as repositories:
         config, channel = repositories.config, repositories.channel
         if not dry_run:
-            refuse_while_running(channel)  # what is prepared belongs to the applier then
+            refuse_while_running(channel)  # a prepared transaction belongs to a running applier
         foreseen, finished = after_pending_change(repositories, dry_run=dry_run)
         if not dry_run:
             config = switch.resume_switch(config, channel, engine)

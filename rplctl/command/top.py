@@ -1,4 +1,4 @@
-"""`top`: of each channel the line that an operator reads at a glance, the worst first."""
+"""`top`: one line per channel that an operator reads at a glance, the worst channel first."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from rplctl.command.watching.watch import Moment, Point
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """`lags`: of the last hour, None where it was not known. `incident` says what is wrong and what repairs it."""
+    """One line. `lags`: the lags of the last hour in seconds, None if unknown. `incident`: the problem and
+    its repair.
+    """
 
     channel: str
     level: int  # index of check's WORDS
@@ -64,7 +66,7 @@ def _line(each: Seen, verdict: Verdict | None, history: Sequence[Point]) -> Line
 
 
 def _incident(error: str, verdict: Verdict | None) -> str:
-    """A thread's own error, else the worst that check found; '' where nothing is wrong."""
+    """Return a thread's own error, else the worst finding of check, else ''."""
     if error:
         return error
     serious = [each for each in verdict.findings if each.level] if verdict else []

@@ -1,4 +1,4 @@
-"""UNLOCK INSTANCE: the process that `lock-instance` left ends, and with it the lock."""
+"""UNLOCK INSTANCE: end the process of `lock-instance` that holds the lock."""
 
 from __future__ import annotations
 

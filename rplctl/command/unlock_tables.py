@@ -1,4 +1,4 @@
-"""UNLOCK TABLES: the process that `lock-tables` left ends, and with it the lock."""
+"""UNLOCK TABLES: end the process of `lock-tables` that holds the lock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`user`: the accounts of `serve --mysql`. A change counts at the next sign-in; `serve` is not restarted."""
+"""`user`: manage the accounts of `serve --mysql`. A change takes effect at the next sign-in without a restart."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from rplctl.locks import PATIENCE_S, FileLock, lock_wait_timeout
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserLine:
-    """Field names are columns."""
+    """One account. The field names are the column names."""
 
     User: str
     Role: str
@@ -32,7 +32,7 @@ class UserLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserAdded:
-    """The account; `Password` only if rplctl made it up, '' otherwise."""
+    """The new account. `Password`: the password if rplctl generated it, else ''."""
 
     User: str
     Role: str
@@ -40,7 +40,7 @@ class UserAdded:
 
 
 def refuse_missing_folder(config: Config) -> None:
-    """A mistyped --datadir must not make a folder. Raises NotConfigured."""
+    """Raise NotConfigured if the instance folder is missing: a mistyped --datadir must not create one."""
     if not config.datadir.is_dir():
         raise NotConfigured(
             f"there is no instance folder {config.datadir}", hint="rplctl init, or name the folder with --datadir"
@@ -48,18 +48,18 @@ def refuse_missing_folder(config: Config) -> None:
 
 
 def add_user(config: Config, name: str, role: str, password: str | None, *, native: bool = False) -> UserAdded:
-    """Add an account, with a random password where none is given. Raises UsageError, NotConfigured, ConfigError."""
+    """Add an account, with a random password if `password` is None. Raises UsageError, NotConfigured, ConfigError."""
     given = random_password() if password is None else password
     with _changing(config) as accounts:
         if name in accounts:
-            raise UsageError(f"there is an account '{name}' already", hint=f"rplctl user remove {name}")
+            raise UsageError(f"account '{name}' already exists", hint=f"rplctl user remove {name}")
         accounts[name] = new_account(name, role, given, native=native)
     note_event(config.datadir, None, "user", f"account '{name}' added with the role {role}")
     return UserAdded(User=name, Role=role, Password=given if password is None else "")
 
 
 def remove_user(config: Config, name: str) -> UserLine:
-    """Raises UsageError, NotConfigured, ConfigError."""
+    """Remove an account and return it. Raises UsageError, NotConfigured, ConfigError."""
     with _changing(config) as accounts:
         if name not in accounts:
             raise unknown_account(name)
@@ -81,11 +81,13 @@ def _line(account: Account) -> UserLine:
 
 @contextmanager
 def _changing(config: Config) -> Iterator[dict[str, Account]]:
-    """The accounts, written when the block ends well; nobody else changes them meanwhile."""
+    """Yield the accounts, and write them if the block ends without an error. No other process changes them
+    meanwhile.
+    """
     refuse_missing_folder(config)
     with file_errors(), closing(FileLock(config.datadir / f".{USERS_FILE}.lock")) as lock:
         if not lock.acquire(patience_s=PATIENCE_S):
-            raise lock_wait_timeout("the accounts are being changed", "try again")
+            raise lock_wait_timeout("another process changes the accounts", "run the same command again")
         accounts = read_accounts(config.datadir)
         yield accounts
         write_accounts(config.datadir, accounts)

@@ -1,10 +1,10 @@
-"""`verify`: is the copy right? Source and target are compared row by row while the channel runs (man rplctl-design).
+"""`verify`: compare source and target row by row while the channel runs (man rplctl-design).
 
-Which tables, by which models, is decided here; `rplctl.verify` compares. Invariants: nothing is paused, and nothing
-written but a temporary table of the target and the report in the channel's folder (and a table that `load-schema` made
-empty is no longer marked so once it was seen to be equal); no definition is told as different
-while a DDL statement of the source is under way. A comparison of nothing is never one that found all equal, and only
-one of every table that the channel replicates counts as a verification of the channel.
+This module chooses the tables and their definitions; `rplctl.verify` compares the rows. Invariants: nothing is paused.
+Only a temporary table of the target and the report in the channel's folder are written, and the mark of a table that
+`load-schema` created empty is removed if the table is equal. No definition is reported as different while DDL of the
+source is not applied yet. A comparison of no rows never counts as equal. A channel counts as verified only if every
+table that it replicates was compared.
 """
 
 from __future__ import annotations
@@ -74,22 +74,20 @@ _NO_SUCH: Final = frozenset({er.NO_SUCH_TABLE, er.BAD_DB_ERROR})
 _ALTERED: Final = frozenset({er.NO_SUCH_TABLE, er.TABLE_DEF_CHANGED, er.BAD_FIELD_ERROR})
 _OF_CONNECTIONS: Final = range(2000, 3000)
 _GONE: Final = "the source has no such table any more"
-_ONLY_HERE: Final = "only the target has it"  # an operator's own, or another channel's, or left over
-_AWAY: Final = "it is not copied yet: rplctl show-clone"
-_CANCELLED: Final = "its copy was cancelled: rplctl clone copies it"
-_LATER: Final = "it is defined otherwise, perhaps since the target was brought up to date: rplctl verify"
-_AHEAD: Final = "it is defined otherwise, perhaps since then: the target is ahead of the stopped source"
-_UNJUDGED: Final = (
-    "rows differ, and the relay logs that would tell whether they were changed since then are purged: rplctl verify"
-)
+_ONLY_HERE: Final = "only the target has this table"  # of the operator, of another channel, or an old one
+_AWAY: Final = "the table is not copied yet: rplctl show-clone"
+_CANCELLED: Final = "the copy of the table was cancelled: rplctl clone copies it"
+_LATER: Final = "its definition differs, perhaps since the target was brought up to date: rplctl verify"
+_AHEAD: Final = "its definition differs, perhaps because the target is newer than the stopped source"
+_UNJUDGED: Final = "rows differ, but the relay logs that show whether they have changed since are purged: rplctl verify"
 _OF_ONE_SIDE: Final = (_GONE, _ONLY_HERE)
-_RESTART_S: Final = 20.0  # for an applier that was killed
+_RESTART_S: Final = 20.0  # seconds that a killed applier has to come back
 
 
 @dataclass(frozen=True, slots=True)
 class VerifyRequest:
-    """`report`: beside the one in the channel's folder. `restart`: what a killed one had done is done again. `offline`:
-    the folder of a source that is stopped; `at`: where its log was.
+    """The parameters of verify. `report`: a second report file. `restart`: compare again what an interrupted verify
+    compared. `offline`: the data folder of a stopped source; `at`: the end of its log.
     """
 
     choice: Choice = field(default_factory=Choice)
@@ -103,8 +101,8 @@ class VerifyRequest:
 
 @dataclass(frozen=True, slots=True)
 class VerifyProgress:
-    """`rows`: of both sides that were read, of about `expected`. `totals`: of the table that was just done. `waits`:
-    what it waits for; '' while it goes on.
+    """The progress. `rows`: rows read on both sides, of about `expected`. `totals`: of the table that was just
+    compared. `waits`: the reason for waiting, or ''.
     """
 
     tables: int
@@ -117,7 +115,7 @@ class VerifyProgress:
 
 @dataclass(frozen=True, slots=True)
 class VerifyResult:
-    """`resumed`: tables that an earlier verify had done. `path`: the report."""
+    """The result. `resumed`: the number of tables that an earlier verify had compared. `path`: the report."""
 
     channel: str
     totals: tuple[Totals, ...]
@@ -136,9 +134,7 @@ class VerifyResult:
 
     @property
     def is_equal(self) -> bool:
-        """True if something was compared, all was that is on both sides, and all of it is equal; of what is in motion
-        nothing is said.
-        """
+        """True if rows were compared, and all tables on both sides are equal. Unstable rows do not count."""
         return bool(self.compared) and all(
             (is_compared(table) or table.not_comparable in _OF_ONE_SIDE) and not table.differences and not table.drift
             for table in self.totals
@@ -146,12 +142,12 @@ class VerifyResult:
 
 
 def is_equal(table: Totals) -> bool:
-    """True if all rows of the table were compared, and found to be equal."""
+    """True if all rows of the table were compared and are equal."""
     return is_compared(table) and not (table.in_motion or table.differences or table.drift)
 
 
 def is_compared(table: Totals) -> bool:
-    """True if the table, or one row at least of those that it has, was compared."""
+    """True if the table was compared: at least one of its rows, if it has any."""
     return not table.not_comparable and (not table.in_motion or bool(table.equal + table.differences))
 
 
@@ -162,8 +158,8 @@ Says = Callable[[VerifyProgress], None]
 def verify(
     config: Config, channel_name: str, request: VerifyRequest | None = None, says: Says = lambda _: None
 ) -> VerifyResult:
-    """Raises UsageError, SourceError, TargetError, NotRunning, what `start` does of a stopped channel; WaitTimeout for
-    an applier that stands still, RplError where there is no table to compare.
+    """Compare the tables. Raises UsageError, SourceError, TargetError, NotRunning, for a stopped channel the errors of
+    `start`, WaitTimeout if the applier makes no progress, RplError if there is no table to compare.
     """
     request = request or VerifyRequest()
     refuse_changes(config)
@@ -182,7 +178,7 @@ def verify(
             at = place_of(folder, request.at)
             if not Applied(repositories).has(at):
                 raise NotRunning(
-                    f"the target has not all up to {at}, the place that {folder} is of",
+                    f"the target has not applied everything up to {at}, the position of {folder}",
                     hint=f"rplctl start --until-master-log-file {at.log_name} --until-master-log-pos {at.log_pos}",
                 )
             reached = opened.enter_context(offline_source(folder, channel.verify_source_folder, master, config))
@@ -197,11 +193,11 @@ def verify(
 
 
 class Ahead(Exception):
-    """A table is defined otherwise, perhaps by what lies between the places of both sides, one of which holds still."""
+    """The definition of a table differs, perhaps because of DDL between the positions of both sides."""
 
 
 class _Verify:
-    def __init__(  # noqa: PLR0913 - what surrounds a comparison
+    def __init__(  # noqa: PLR0913 - the environment of a comparison
         self,
         repositories: Repositories,
         master: MasterInfo,
@@ -210,7 +206,7 @@ class _Verify:
         says: Says,
         threads: BroughtUp | None,
     ) -> None:
-        """`reached`: how the source is connected to. `threads`: None of a stopped source."""
+        """Open nothing yet. `reached`: the source to connect to. `threads`: None for a stopped source."""
         self._config, self._channel, self._repositories = repositories.config, repositories.channel, repositories
         self._master, self._reached, self._request, self._says = master, reached, request, says
         self._rules = ReplicationFilter.from_config(self._config)
@@ -219,7 +215,7 @@ class _Verify:
         self._holds_still = threads is not None and threads.holds_still
         self._is_fresh = threads is not None and threads.has_begun_some
         self._applied = Applied(repositories, threads)
-        self._applied.runs()  # or not: then nobody waits for one to come back
+        self._applied.runs()  # records whether the threads run now; if not, verify does not wait for them
 
     def run(self) -> VerifyResult:
         request, channel = self._request, self._channel
@@ -258,23 +254,25 @@ class _Verify:
         return result
 
     def _is_whole(self, result: VerifyResult) -> bool:
-        """True if every table that the channel replicates was compared with the source that it follows."""
+        """True if every table that the channel replicates was compared with the channel's own source."""
         is_chosen = self._request.choice != Choice() or self._request.offline is not None
         left = (table for table in result.totals if not is_compared(table))
         return not is_chosen and bool(result.compared) and all(one.not_comparable in _OF_ONE_SIDE for one in left)
 
     def _catch_up(self) -> None:
-        """The threads have just begun: what the target lacks until now is no difference to look for row by row."""
+        """Wait until new threads have applied the source's present end, so that a lag is not reported as a
+        difference.
+        """
         with self._open_source() as source, closing(open_side(self._config.target_url)) as side:
             self._resolver(source, side).catch_up()
 
     def _tables(self, progress: Progress, *, restart: bool) -> dict[TableName, TableModel]:
-        """Name in the target → the source's model."""
+        """Return name in the target → the source's definition."""
         choice, rules = self._request.choice, self._rules
         try:
             source = read_source_tables(self._config, self._reached, wanted(rules, choice), is_new=False)
         except SourceError as error:
-            error.hint = error.hint or "rplctl doctor shows what of the source does not work; then rplctl verify"
+            error.hint = error.hint or "To find the problem of the source, run: rplctl doctor"
             raise
         missing = [lacking for lacking in source.missing if lacking.right != "REPLICATION SLAVE"]
         if refusal := refusal_of_rights(missing):
@@ -291,7 +289,7 @@ class _Verify:
                 facts[here] = source.facts[name].rows if name in source.facts else 0
         for here in choice.tables:
             if here not in found and here not in away:
-                text = f"the source has no table {'.'.join(here)} that is replicated"
+                text = f"the source has no replicated table {'.'.join(here)}"
                 raise SourceError(text, errno=er.NO_SUCH_TABLE, hint="rplctl show-clone; rplctl show-status")
         names = tuple(".".join(name) for name in found)
         if restart or progress.header is None or progress.header.tables != names:
@@ -303,7 +301,7 @@ class _Verify:
         return found
 
     def _only_here(self, found: Mapping[TableName, TableModel]) -> set[TableName]:
-        """Tables beside those of the source, but none that a statement of the source is on its way to drop."""
+        """Return the tables that only the target has, without those that unapplied DDL of the source will drop."""
         with self._open_source() as source, closing(open_side(self._config.target_url)) as side:
 
             def more() -> set[TableName]:
@@ -322,7 +320,7 @@ class _Verify:
             return names & more() if names else names
 
     def _tables_here(self, side: TargetSide, databases: Collection[str]) -> set[TableName]:
-        """The channel's tables where the target has its models, else those of these databases."""
+        """Return the channel's tables if the target stores their definitions, else all tables of these databases."""
         if statement_target(side.target) is None:
             with mapped_errors(side.target.kind), self._repositories.engine().connect() as connection:
                 return {*load_models(connection, self._channel.name, self._applied.executed()).tables}
@@ -344,7 +342,7 @@ class _Verify:
         )  # fmt: skip
 
     def _work(self, number: int, work: queue.SimpleQueue[TableName], found: dict[TableName, TableModel]) -> None:
-        """Run the work of one thread."""
+        """Compare tables from the queue until it is empty. Each thread runs this function."""
         with ExitStack() as opened:
             source = opened.enter_context(self._open_source())
             side = opened.enter_context(closing(open_side(self._config.target_url)))
@@ -398,8 +396,8 @@ class _Verify:
     def _definitions(
         self, resolver: Resolver, name: TableName, model: TableModel
     ) -> tuple[TableModel, TableModel | None, tuple[str, ...]]:
-        """The models of both sides, and the drift between them; none that DDL of the source is on its way to mend.
-        Raises Altered, and as Settler.
+        """Return the definitions of both sides and their differences, without those that unapplied DDL will resolve.
+        Raises Altered, Ahead, and the errors of Resolver.
         """
         about, side = resolver.source.about, resolver.side
         model, _, create = read_table(about, model.database, model.name)
@@ -442,18 +440,18 @@ class _Verify:
 
 
 def is_copied(table: ClonedTable) -> bool:
-    """True if the table's rows are in the target, and replicated."""
+    """True if the table's rows are in the target and replicated."""
     return not table.is_open and table.State != LEFT_OUT
 
 
 def _nothing_to_compare(choice: Choice) -> RplError:
     of = " that --databases or --tables names" if choice != Choice() else ""
-    hint = "rplctl clone --dry-run lists the source's tables; rplctl show-status shows the filters"
-    return RplError(f"nothing was compared: the source has no table{of} that is replicated", hint=hint)
+    hint = "To list the source's tables, run: rplctl clone --dry-run\nTo see the filters, run: rplctl show-status"
+    return RplError(f"nothing was compared: the source has no replicated table{of}", hint=hint)
 
 
 def why_not(pair: Pair) -> str:
-    """Why two tables cannot be compared; ''."""
+    """Return the reason why two tables cannot be compared, or ''."""
     if pair.is_of_servers:
         return ""
     theirs, ours = ([column.name for column in model.columns] for model in (pair.source, pair.target))
@@ -461,7 +459,7 @@ def why_not(pair: Pair) -> str:
 
 
 class Applied:
-    """The channel's applied transactions; see resolve.Applied."""
+    """The channel's applied transactions, as `resolve.Applied` needs them."""
 
     def __init__(self, repositories: Repositories, threads: BroughtUp | None = None) -> None:
         self._repositories, self._threads, self._ran_at = repositories, threads, float("-inf")
@@ -470,7 +468,7 @@ class Applied:
         return is_applied(self._repositories, position)
 
     def executed(self) -> BinlogPosition:
-        """A marker in the target is never behind its rows, as a file may be."""
+        """Return the executed position. A marker in the target is exact, but a file may be older than the rows."""
         position = self._repositories.relay().exec_position
         if self._repositories.relay_log_info.kind is RepositoryKind.TABLE:
             return position
@@ -478,7 +476,7 @@ class Applied:
         return marker.exec_position if marker is not None else position
 
     def runs(self) -> bool:
-        """Receiver and applier, or both did a moment ago. Raises the error of one that was begun for us."""
+        """True if both threads run, or ran within the last seconds. Raises the error of a thread started by verify."""
         now = time.monotonic()
         if {RECEIVER, APPLIER}.issubset(running(self._repositories.channel)):
             self._ran_at = now
@@ -487,14 +485,14 @@ class Applied:
         return now - self._ran_at < _RESTART_S
 
     def model(self, side: TargetSide, name: TableName) -> TableModel | None:
-        """The one that the applier has of the target's table."""
+        """Return the definition of the target's table that the applier uses."""
         server = statement_target(side.target)
         if server is not None:
             return server.table_model(*name)
         return self.models().get(name)
 
     def models(self) -> Mapping[TableName, TableModel]:
-        """All, where the target is no server."""
+        """Return all definitions of a target that is not a server."""
         engine = self._repositories.engine()
         with mapped_errors(engine.dialect.name), engine.connect() as connection:
             return load_models(connection, self._repositories.channel.name, self.executed()).tables

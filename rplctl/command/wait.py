@@ -1,8 +1,8 @@
-"""Waiting for a channel: for a state, or for a position as MASTER_POS_WAIT does. Gives up with exit code 9.
+"""`wait`: wait until a channel has a state, or a position like MASTER_POS_WAIT. After the timeout, the exit code is 9.
 
-Invariant: nobody waits in vain. Where what is waited for cannot come by itself any more (a thread that it needs does
-not run, was killed, or is suspended), that is told at once, with the thread's own error and its way out. What comes
-back by itself (a source or a target that is away) is waited for, and named when time is up.
+Invariant: the command never waits in vain. If a thread that the condition needs is stopped, killed or suspended, the
+command ends at once with the thread's own error and hint. It does wait for a source or target that is unreachable, and
+names it after the timeout.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class WaitResult:
 
 @dataclass(frozen=True, slots=True)
 class _Goal:
-    """One of both. `text`: behind "channel … is not"."""
+    """The condition: a state or a position. `text`: the end of the sentence "channel … is not"."""
 
     state: str
     position: BinlogPosition | None
@@ -53,11 +53,11 @@ def wait(
     position: BinlogPosition | None = None,
     timeout_s: float | None = None,
 ) -> WaitResult:
-    """Return once the channel is there. Raises WaitTimeout, NotRunning, UsageError; TargetError when the record is in
-    a target that refuses for good.
+    """Return when the channel has reached the condition. Raises WaitTimeout, NotRunning, UsageError; TargetError if the
+    record is in a target with a permanent error.
     """
     if (position is None) == (not state) or (state and state not in STATES):
-        raise UsageError(f"wait needs --pos FILE:POS or --state {'|'.join(STATES)}")
+        raise UsageError(f"wait requires --pos FILE:POS or --state {'|'.join(STATES)}")
     repositories, goal = open_repositories(config, channel_name), _Goal(state, position)
     channel = repositories.channel
     begun = time.monotonic()
@@ -96,13 +96,13 @@ def _is_there(repositories: Repositories, goal: _Goal, threads: Threads) -> bool
     if not (applier.runs and applier.silent_since is None and receiver.is_connected):
         return False
     read = receiver.status.read_position
-    # the receiver says that it waits only once it has taken everything the source had
+    # the receiver reports "Waiting for" only after it has received everything that the source had
     waits = receiver.status.state.startswith("Waiting for")
     if goal.state == "running":
         return True
     if not waits or not is_applied(repositories, read):
         return False
-    if is_held_by_applier(repositories.config, repositories.channel):  # the applier alone can look there
+    if is_held_by_applier(repositories.config, repositories.channel):  # only the applier can read the target
         return not applier.status.cloning
     from rplctl.command.show_clone import cloned  # loads SQLAlchemy
 
@@ -110,8 +110,8 @@ def _is_there(repositories: Repositories, goal: _Goal, threads: Threads) -> bool
 
 
 def _that_it_needs(goal: _Goal, threads: Threads, master: MasterInfo | None) -> ThreadReport | None:
-    """The first thread without which the goal cannot be reached and that will not go on by itself. One that stopped in
-    an orderly way is no reason not to wait for `running`: somebody is about to start it.
+    """Return the first thread that the condition needs and that will not continue by itself, else None. A thread that
+    stopped without an error does not prevent waiting for `running`, because somebody may start it.
     """
     if goal.state == "stopped":
         return None
@@ -131,7 +131,7 @@ def _that_it_needs(goal: _Goal, threads: Threads, master: MasterInfo | None) -> 
 
 
 def _not_running(channel: Channel, dead: ThreadReport, executed: BinlogPosition) -> NotRunning:
-    """The error tells the one that ended the thread, with its way out."""
+    """Return the error that ended the thread, with its hint."""
     name = f" --channel {channel.name}" if channel.name else ""
     if dead.runs:
         text = f"the {dead.role} (process {dead.pid}) is suspended since {clock(dead.silent_since or 0.0)}"
@@ -145,7 +145,7 @@ def _not_running(channel: Channel, dead: ThreadReport, executed: BinlogPosition)
 
 
 def _held_up_by(threads: Threads, away: str) -> list[str]:
-    """A source or a target that is away, a thread that says nothing."""
+    """Return the reasons for the delay: an unreachable target, a thread with an error, a silent or stopped thread."""
     reasons = [f"the target: {away}"] if away else []
     for thread in (threads.receiver, threads.applier):
         status = thread.status

@@ -101,7 +101,7 @@ def test_an_unfinished_or_damaged_backup_is_refused(configured: Program, folder:
         assert not (configured.datadir / "master.info").exists()
 
     (folder / MANIFEST).unlink()
-    refused("was not finished")
+    refused("is not a complete backup")
     (folder / MANIFEST).write_bytes(manifest[:40])
     refused("damaged")
     (folder / MANIFEST).write_bytes(manifest.replace(b'"master.info"', b'"../master.info"'))

@@ -34,7 +34,7 @@ def test_durations_are_seconds_or_have_their_unit(text: str | None, value: float
 
 @pytest.mark.parametrize("text", ["", "m", "-1", "1w", "1 2", "nan", "inf", "1e30", "two"])
 def test_a_duration_that_is_none_is_refused_by_its_options_name(text: str) -> None:
-    with pytest.raises(UsageError, match="--timeout .*: write a number of seconds, like 50 or 2m"):
+    with pytest.raises(UsageError, match="--timeout .*: the value must be a number of seconds, like 50 or 2m"):
         seconds(text, "--timeout")
 
 

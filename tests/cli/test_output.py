@@ -75,7 +75,7 @@ def test_the_environment_decides_on_colour_in_tables_and_errors_alike(
         assert ("\x1b[" in table) == expected, table
         failed = configured("wait", *flags)
         assert (failed.code, "\x1b[" in failed.err) == (2, expected), failed.err
-        assert "ERROR" in failed.err and "wait needs" in failed.err
+        assert "ERROR" in failed.err and "wait requires" in failed.err
         if not is_terminal:
             assert "\x1b" not in configured("show-channels", *flags).out, "a script reads it"
             assert configured("show-channels", "--json", *flags).out.startswith("[{")
@@ -137,14 +137,14 @@ def test_with_json_a_changing_command_answers_in_json_even_when_quiet(
 @pytest.mark.parametrize("typed", ["y\n", "yes\n", "Y\n"])
 def test_a_terminal_is_asked_and_yes_means_yes(configured: Program, typed: str) -> None:
     done = on_terminal(configured.datadir, "reset", typed=typed)
-    assert done.code == 0 and "Channel '' is reset: its position is forgotten. [y/N]" in done.out
+    assert done.code == 0 and "Channel '' is reset: its position is removed. [y/N]" in done.out
     assert "channel '' reset, 0 relay logs removed" in done.out
 
 
 def test_anything_else_means_no_and_nothing_is_changed(configured: Program) -> None:
     before = (configured.datadir / "master.info").read_bytes()
     done = on_terminal(configured.datadir, "reset", typed="\n")
-    assert done.code == 2 and "not confirmed: nothing was changed" in done.out
+    assert done.code == 2 and "was not confirmed, and nothing was changed" in done.out
     assert (configured.datadir / "master.info").read_bytes() == before
 
 

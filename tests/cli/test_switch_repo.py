@@ -158,7 +158,7 @@ def test_a_start_upgrades_tables_of_an_older_layout(instance: Program) -> None:
         command.downgrade(migrations, "0001")
     engine.dispose()
     shown = instance("show-status")
-    assert (shown.code, "older version" in shown.err, "hint: rplctl start" in shown.err) == (1, True, True), shown.err
+    assert (shown.code, "older version" in shown.err, "run: rplctl start\n" in shown.err) == (1, True, True), shown.err
     assert "would start" in instance("start").err
     assert cell_of(instance, "master-info") == cell_of(instance, "relay-log-info") == (True, False)
     assert place(instance, "relay-log-info", TABLE).read().exec_position == RELAY.exec_position

@@ -83,13 +83,13 @@ def test_what_cannot_be_moved_is_refused(tmp_path: Path, archive: Archive, monke
         with hold_lock(life.channel, role), pytest.raises(UsageError, match="running replication threads"):
             change_target(life.config, url)
     for wrong, why in (
-        (life.config.target, "is the target already"),
-        ("mysql://u@h/", "of its own kind only"),
+        (life.config.target, "is already the target"),
+        ("mysql://u@h/", "cannot change the kind of the target"),
         ("mysql://u:secret@h/", "process list"),
         (f"parquet:///{tmp_path}/lake", "a lake"),
     ):
         with pytest.raises(UsageError, match=why):
             change_target(life.config, wrong)
     monkeypatch.setenv("RPLCTL_TARGET", life.config.target)
-    with pytest.raises(UsageError, match="not what names the target"):
+    with pytest.raises(UsageError, match="another option file names the target"):
         change_target(life.config, url)

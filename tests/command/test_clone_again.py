@@ -179,5 +179,5 @@ def test_a_busy_source_is_waited_for_and_an_error_of_it_is_told_with_number_and_
     wait_until(lambda: replica.status()["Clone_Tables"] == 0, 60)
     assert replica.status()["Clone_Last_Errno"] == 0
     doctor = replica.run("doctor", expect=None).stdout
-    assert "clone reads by exact: the server names the position" in doctor
+    assert "clone reads by exact: the server reports the position" in doctor
     mariadb.sql("DROP DATABASE shown; DROP USER taken@'%'")

@@ -238,7 +238,7 @@ def test_a_database_of_that_name_is_never_touched(mariadb: MariadbServer, progra
     mariadb.sql("CREATE DATABASE rplctl_crash_test; CREATE TABLE rplctl_crash_test.mine (a INT)")
     try:
         done = program("crash-test", "--target", bare(mariadb), *password(program, mariadb))
-        assert done.code == 2 and "holds a database 'rplctl_crash_test'" in done.err
+        assert done.code == 2 and "already has a database 'rplctl_crash_test'" in done.err
         assert mariadb.sql("SHOW TABLES", "rplctl_crash_test") == [("mine",)]
     finally:
         mariadb.sql("DROP DATABASE rplctl_crash_test")
@@ -251,7 +251,7 @@ def test_a_database_of_that_name_is_never_touched(mariadb: MariadbServer, progra
         (("--mode", "none"), "'none' is not a commit mode"),
         (("--kinds", "all"), "'all' is not a kind"),
         (("--mode", "xa"), "no such case on a target of kind sqlite"),
-        (("--target", "mysql://u:secret@h/"), "a password in --target would be seen"),
+        (("--target", "mysql://u:secret@h/"), "a password in --target would be visible"),
     ],
 )
 def test_what_cannot_be_walked_is_said(program: Program, arguments: tuple[str, ...], says: str) -> None:

@@ -19,7 +19,7 @@ from rplctl.secret import KEY_FILE
 from tests.cli.program import Program
 
 FIRST = MasterChanges(master_host="db1", master_user="repl", master_log_file="b.000003", master_log_pos=1170)
-NOTE = "a change-master that was cut off would be finished first"
+NOTE = "an interrupted change-master would be finished first"
 
 
 class Killed(BaseException):

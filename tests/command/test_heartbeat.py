@@ -61,7 +61,7 @@ def test_the_true_lag_is_told_and_a_purge_foreseen(mariadb: MariadbServer, tmp_p
             replica.channel.status_path("receiver").write_text(json.dumps(said))
             for words in (["check"], ["check", "--online"]):
                 found = replica.run(*words, expect=2).stdout
-                assert found.count(f" {code}: ") == 1 and "it keeps its logs for 24 h" in found, found
+                assert found.count(f" {code}: ") == 1 and "the source keeps its logs for 24 h" in found, found
     finally:
         replica.close()
         mariadb.sql("SET GLOBAL binlog_expire_logs_seconds=DEFAULT; DROP DATABASE IF EXISTS heartbeat")

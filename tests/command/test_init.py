@@ -149,7 +149,7 @@ def test_what_the_command_needs_is_asked_for_before_anything_is_done(archive: Co
         load_schema(archive, "", None)
     with pytest.raises(UsageError, match="FILE or --from-source"):
         load_schema(archive, "", dump, from_source=True)
-    with pytest.raises(UsageError, match="folder of binary logs has no schema"):
+    with pytest.raises(UsageError, match="folder of binary logs has no table definitions"):
         load_schema(archive, "", None, from_source=True)
     with pytest.raises(NotConfigured):
         load_schema(archive, "other", dump)

@@ -77,7 +77,7 @@ def test_what_could_go_wrong_is_refused_before_anything_moves(tmp_path: Path, ar
             rename_channel(life.config, "", NEW)
     with both_locked(life.folder, "", NEW), pytest.raises(LockBusy):
         rename_channel(life.config, "", NEW)
-    for name, why in (("", "has that name already"), ("x\n", "invalid or too long")):
+    for name, why in (("", "already has that name"), ("x\n", "invalid or too long")):
         with pytest.raises(UsageError, match=why):
             rename_channel(life.config, "", name)
     result = rename_channel(life.config, "", NEW, dry_run=True)

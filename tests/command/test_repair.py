@@ -105,7 +105,7 @@ def test_what_differs_is_mended_and_nothing_else(target: Target, replica: Replic
     filled(replica, source)
     target("ALTER TABLE {db}plain ADD COLUMN own INT DEFAULT 7")
     target("UPDATE {db}plain SET own = 1 WHERE id = 8")
-    assert "rplctl verify writes one" in replica.run("repair", expect=2).stderr
+    assert "To write a report, run: rplctl verify" in replica.run("repair", expect=2).stderr
     for sql in FAULTS:
         target(sql.format(t="{db}plain"))
     for sql in MORE_FAULTS:
@@ -120,7 +120,7 @@ def test_what_differs_is_mended_and_nothing_else(target: Target, replica: Replic
         assert written(rows) == mended, dry
         left = {name: row["Note"] for name, row in rows.items() if row["Left_over"]}
         assert {*left} == {"most", "keyless"}
-        assert "more than 20% of it differ: rplctl clone --tables living.most --replace" in left["most"]
+        assert "more than 20% of the rows differ: rplctl clone --tables living.most --replace" in left["most"]
         assert "it has no key: rplctl clone --tables living.keyless --replace" in left["keyless"]
     found = verified(replica, expect=1)
     assert {name for name, row in found.items() if row["Equal"] < row["Row_count"] or row["Extra"]} == {

@@ -87,6 +87,6 @@ def test_a_binary_log_outside_of_the_instance_is_copied_and_put_back_unless_anot
 
 
 def test_what_is_no_backup_is_said(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="is no backup"):
+    with pytest.raises(UsageError, match="is not a complete backup"):
         restore(tmp_path, tmp_path / "again")
     assert not (tmp_path / "again").exists()

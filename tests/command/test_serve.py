@@ -213,7 +213,7 @@ def test_where_it_cannot_be_meant_to_listen_is_refused(listen: str) -> None:
 def test_a_port_that_is_taken_is_said(configured: Program) -> None:
     with served(configured.datadir) as server:
         done = configured("serve", "--listen", f"127.0.0.1:{server.server_address[1]}")
-    assert done.code and "cannot listen on 127.0.0.1" in done.err and "hint: --listen HOST:PORT" in done.err
+    assert done.code and "cannot listen on 127.0.0.1" in done.err and "run: rplctl serve --listen HOST:PORT" in done.err
 
 
 @pytest.mark.long("One signal stays; both are handled alike.", keeps=r"^15$")

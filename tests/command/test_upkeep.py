@@ -54,7 +54,7 @@ def test_skip_by_gtid_is_kept_until_taken_back_and_notes_what_is_behind(config: 
     repository = open_repositories(config, "").relay_log_info
     repository.flush(replace(repository.read(), gtid_executed="0-1-9"), force=True)
     again = skip(config, "", None, "0-1-8")
-    assert again.gtids == ("0-1-7", "1-2-3") and "executed already" in again.notes[0].text
+    assert again.gtids == ("0-1-7", "1-2-3") and "already executed" in again.notes[0].text
     with pytest.raises(UsageError, match="DOMAIN-SERVER-NUMBER"):
         skip(config, "", None, "3e11fa47-71ca-11e1-9e33-c80aa9429562:5")
     assert skip(config, "", 0) == SkipResult("", 0, (), (), dry_run=False)
@@ -115,7 +115,7 @@ def test_doctor_says_what_each_value_of_spark_costs_or_gives_up(config: Config) 
     always, auto = replace(config, spark="always"), replace(config, spark="auto")
     shown = {line.Check: line for line in doctor(always, [""], lambda _: auto)}
     assert shown["spark"].Detail.startswith("always: Spark decodes all rows; each start takes some seconds of CPU time")
-    assert shown["channel '' spark"].Detail.startswith("auto: the applier decodes batches of up to 4 MB")
+    assert shown["channel '' spark"].Detail.startswith("auto: the applier itself decodes batches of up to 4 MB")
     assert "channel '' spark" not in {line.Check for line in doctor(auto, [""])}
 
 

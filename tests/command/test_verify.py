@@ -195,7 +195,9 @@ def definitions_are_compared_and_mended(target: Target, replica: Replica) -> Non
     target("ALTER TABLE {db}empty ADD KEY own (id); CREATE TABLE {db}own (id INT)")
     found = verified(replica, expect=1)
     assert [row["Drift"] for row in found.values()] == [[]] * 9
-    assert {name: row["Note"] for name, row in found.items() if row["Note"]} == {"own": "only the target has it"}
+    assert {name: row["Note"] for name, row in found.items() if row["Note"]} == {
+        "own": "only the target has this table"
+    }
     target("ALTER TABLE {db}texts MODIFY v VARCHAR(9) CHARACTER SET latin1 DEFAULT 'x', DEFAULT CHARACTER SET latin1")
     target("ALTER TABLE {db}empty DROP PRIMARY KEY, MODIFY id BIGINT NULL")
     found = verified(replica, "--tables", "living.texts,living.empty", expect=1)
@@ -268,9 +270,7 @@ def test_a_stopped_source_is_what_its_folder_says(
     replica.wait_synced(source)
     replica.run("purge-relay-logs")
     found = verified(replica, "--offline-source", str(cold), expect=1)
-    assert "the relay logs that would tell" in found["plain"]["Note"], (
-        "no difference is taken for one that is under way"
-    )
+    assert "the relay logs that show" in found["plain"]["Note"], "no difference is taken for one that is under way"
     assert (found["words"]["Equal"], found["words"]["Note"]) == (300, "")
     refused = replica.run("verify", "--offline-source", str(cold), "--at", "binlog.000099:400", expect=3)
     assert "rplctl start --until-master-log-file binlog.000099" in refused.stderr

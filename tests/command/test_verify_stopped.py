@@ -134,7 +134,10 @@ def test_a_comparison_of_nothing_is_no_success(replica: Replica, source: Mariadb
     engine.dispose()
     replica.channel.verify_report_path.unlink()
     found = verified(replica, expect=1)
-    assert (found["t"]["Equal"], found["u"]["Note"]) == (200, "its copy was cancelled: rplctl clone copies it")
+    assert (found["t"]["Equal"], found["u"]["Note"]) == (
+        200,
+        "the copy of the table was cancelled: rplctl clone copies it",
+    )
     assert "verify_old" in replica.run(*old, expect=None).stdout
     source.sql("DROP DATABASE shop")
     assert "nothing was compared" not in replica.run("verify", expect=1).stderr

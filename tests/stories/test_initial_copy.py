@@ -89,9 +89,12 @@ def test_load_schema_says_what_it_made_empty_and_check_does_until_the_rows_are_t
         replica.change_master(mariadb, "--master-log-file", at[0], "--master-log-pos", at[1])
         only(replica, "emptied")
         from_file = replica.run("load-schema", str(tmp_path / "dump.sql"), "--channel", "")
-        assert "2 tables made empty" in from_file.stderr and "emptied.orders" in from_file.stderr
+        assert "2 tables created empty" in from_file.stderr and "emptied.orders" in from_file.stderr
         assert "rows_never_copied" in replica.run("check", "--offline", expect=1).stdout
-        assert "not known as made empty" in replica.run("load-schema", "--rows-loaded", "emptied.x", expect=2).stderr
+        assert (
+            "load-schema did not create this table empty"
+            in replica.run("load-schema", "--rows-loaded", "emptied.x", expect=2).stderr
+        )
         replica.run("load-schema", "--rows-loaded", "emptied.none")
         found = replica.run("check", "--offline", expect=1).stdout
         assert "emptied.orders" in found and "emptied.none" not in found and "--rows-loaded" in found
@@ -131,7 +134,9 @@ def test_from_the_source_only_tables_with_rows_are_told_of_and_a_drop_there_ends
         replica.change_master(mariadb, "--master-log-file", name, "--master-log-pos", str(position))
         only(replica, "asked")
         done = replica.run("load-schema", "--from-source")
-        assert "1 table made empty" in done.stderr and "asked.orders" in done.stderr and "asked.none" not in done.stderr
+        assert (
+            "1 table created empty" in done.stderr and "asked.orders" in done.stderr and "asked.none" not in done.stderr
+        )
         mariadb.sql("USE asked; ALTER TABLE orders ADD more INT; DROP TABLE none")
         replica.run("start")
         replica.wait_synced(mariadb)

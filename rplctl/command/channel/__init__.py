@@ -1,12 +1,12 @@
-"""A channel's records, as the commands read and change them.
+"""Read and change a channel's records, for the commands.
 
-context           repositories, locks and threads: what every verb begins with
+context           repositories, locks and threads, with which every verb begins
 change_options    the options of change-master
-change_plan       what a change of them means for both records
-change_store      both records written as one change
-both_places       a record that is in its file and in its table
-peers, watched    the servers, asked within a deadline; silent ones while rows are read
-lost_record       what can be done when RelayLogInfo is gone
-position_applied  whether a position is applied
-true_lag          how far it is behind by the source's clock
+change_plan       the effect of these options on both records
+change_store      writing both records as one change
+both_places       the refusal of a record that is in its file and in its table
+peers, watched    queries to both servers within a deadline; silent servers while rows are read
+lost_record       the remedies for a lost RelayLogInfo
+position_applied  the test whether a position is applied
+true_lag          the channel's lag by the source's clock
 """

@@ -1,4 +1,4 @@
-"""REQ-6 for every verb that writes a record: of two places that hold data neither may be taken for the channel's."""
+"""REQ-6 for every verb that writes a record: if two repositories hold data, neither of them may be chosen."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from rplctl.repository.switch import RECORDS, Action, conflict, is_cut_off, may_
 
 
 def refuse_both_places(repositories: Repositories) -> None:
-    """Raises RepositoryConflict when a record is in its file and in its table.
+    """Raise RepositoryConflict if a record is in its file and in its table.
 
-    A switch that was cut off may have left it so, and the next start finishes that one. A target that cannot be asked
-    has no say.
+    After an interrupted switch both may hold the record; the next start finishes the switch. A target that does not
+    answer is ignored.
     """
     config, channel = repositories.config, repositories.channel
     if is_held_by_applier(config, channel):

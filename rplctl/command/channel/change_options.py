@@ -1,8 +1,8 @@
-"""The options of CHANGE MASTER TO as one table: name, which thread they concern, type, range (MySQL manual).
+"""The options of CHANGE MASTER TO as one table: name, thread that they concern, type and range (MySQL manual).
 
-A value that MySQL refuses is refused here with its number. Invariant: no option is stored and then ignored. What has no
-meaning here is refused with its reason (`refused`); only the value that turns it off is taken. `None` is always "not
-given".
+A value that MySQL refuses is refused here with MySQL's error number. Invariant: no option is stored and then ignored.
+An option that rplctl does not support is refused with the reason (`refused`), unless its value turns it off. `None`
+always means that the option was not given.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ RECEIVE, EXECUTE, BOTH = "receive", "execute", "both"
 
 @dataclass(frozen=True, slots=True)
 class ChangeOption:
-    """One row of the table. `stores` is `master.FIELD` or `relay.FIELD`; '' when the command works it out."""
+    """One row of the table. `stores`: the field `master.FIELD` or `relay.FIELD`; '' if the command computes
+    the fields.
+    """
 
     name: str  # field of MasterChanges
     concerns: str  # receive | execute | both: which thread must be stopped
@@ -42,12 +44,12 @@ class ChangeOption:
     low: int = 0
     high: int = UINT_MAX
     choices: tuple[str, ...] = ()
-    refused: str = ""  # why only the value that turns it off is taken; '' = every value
-    instead: str = ""  # what to do instead
+    refused: str = ""  # the reason why only the value that turns the option off is accepted; '' = every value
+    instead: str = ""  # the alternative, as a hint
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """`--master-host` and its alias `--source-host`."""
+        """The option's flag, such as `--master-host`, and its alias `--source-host`."""
         flag = "--" + self.name.replace("_", "-")
         if "master-" in flag:
             return (flag, flag.replace("master-", "source-", 1))
@@ -64,14 +66,14 @@ class ChangeOption:
 
 
 def _row(kind: str, stores: str, help: str, **rest: Any) -> Any:
-    """It concerns the thread whose record stores it, unless `rest` says otherwise."""
+    """Return a field of MasterChanges. The option concerns the thread whose record stores it, unless `rest` differs."""
     concerns = RECEIVE if stores.startswith("master.") else EXECUTE
     return field(default=None, metadata={"concerns": concerns, "kind": kind, "stores": stores, "help": help, **rest})
 
 
 @dataclass(frozen=True, slots=True)
 class MasterChanges:
-    """The operator's changes: typed values, None for options that were not given."""
+    """The operator's changes as typed values. None: the option was not given."""
 
     master_host: str | None = _row("text", "master.host", "host name or address of the source")
     master_port: int | None = _row(
@@ -133,7 +135,7 @@ class MasterChanges:
         "master.master_compression_algorithm",
         "list that must include uncompressed; compressed connections are not supported",
         refused="the connection to the source is not compressed",
-        instead="--master-compression-algorithms uncompressed; compress below it where the line is slow (a tunnel)",
+        instead="use --master-compression-algorithms uncompressed, and a compressing tunnel for a slow line",
     )
     master_zstd_compression_level: int | None = _row(
         "number",
@@ -166,8 +168,8 @@ class MasterChanges:
         "text",
         "relay.privilege_checks_username",
         "only '' is accepted; privilege checks for another account are not supported",
-        refused="a target checks the privileges of the account that is connected, and of no other",
-        instead="name an account with those privileges only in the target's URL: rplctl init --target URL",
+        refused="a target checks only the privileges of the connected account",
+        instead="To use an account with only those privileges, run: rplctl init --target URL",
     )
     require_row_format: bool | None = _row(
         "switch",
@@ -196,16 +198,16 @@ class MasterChanges:
         "switch",
         "master.source_connection_auto_failover",
         "only 0 is accepted; automatic failover of the source is not supported",
-        refused="there is no list of sources to change to",
-        instead="with GTIDs another source is one command: rplctl change-master --master-host HOST",
+        refused="there is no list of other sources",
+        instead="To use another source, with GTIDs, run: rplctl change-master --master-host HOST",
         concerns=BOTH,
     )
     gtid_only: bool | None = _row(
         "switch",
         "master.gtid_only",
         "only 0 is accepted; positions are always committed with the rows",
-        refused="positions are committed with the rows, and keep two appliers apart",
-        instead="rplctl change-master --master-auto-position 1 (the source is asked by GTID alone)",
+        refused="positions are committed with the rows, and prevent two appliers from writing at the same time",
+        instead="To ask the source only by GTID, run: rplctl change-master --master-auto-position 1",
         concerns=BOTH,
     )
     # the password comes from --password-file and the like, never from an option of its own (design D14)
@@ -213,7 +215,7 @@ class MasterChanges:
     password_reference: str | None = field(default=None, metadata={})
 
     def given(self) -> list[ChangeOption]:
-        """The rows of the options that were given, in the table's order."""
+        """Return the rows of the given options, in the table's order."""
         return [row for name, row in CHANGE_OPTIONS.items() if getattr(self, name) is not None]
 
 
@@ -223,13 +225,13 @@ CHANGE_OPTIONS: dict[str, ChangeOption] = {
 
 
 def parse_changes(texts: dict[str, str], password: str | None = None, reference: str | None = None) -> MasterChanges:
-    """Values as typed at a prompt → typed values. Raises UsageError."""
+    """Return the typed values of the texts that the operator typed. Raises UsageError."""
     parsed: dict[str, Any] = {name: parse_value(CHANGE_OPTIONS[name], text) for name, text in texts.items()}
     return MasterChanges(**parsed, password=password, password_reference=reference)
 
 
 def parse_value(row: ChangeOption, text: str) -> object:
-    """One value in the option's type. Ranges with a MySQL error of their own are left to `check_changes`."""
+    """Return the value in the option's type. `check_changes` checks the ranges that have a MySQL error of their own."""
     if any(ord(c) < 0x20 or ord(c) == 0x7F for c in text):
         raise incorrect(row, "control characters are not allowed")
     if row.kind == "number":
@@ -282,12 +284,14 @@ def incorrect(row: ChangeOption, why: str) -> UsageError:
 
 
 def without_zeros(changes: MasterChanges) -> MasterChanges:
-    """A port or a pause of 0 is not given, as in MySQL and MariaDB: what is stored stays."""
+    """Return the changes without a port or pause of 0: MySQL and MariaDB treat 0 as not given, so the stored value is
+    kept.
+    """
     return replace(changes, **{name: None for name in ZERO_IS_NOT_GIVEN if getattr(changes, name) == 0})
 
 
 def check_changes(changes: MasterChanges) -> None:
-    """Ranges and forms of single values, with MySQL's number where it has one. Raises UsageError."""
+    """Check the ranges and forms of single values. Raises UsageError, with MySQL's number if there is one."""
     for row in changes.given():
         value = getattr(changes, row.name)
         if isinstance(value, int) and not isinstance(value, bool):
@@ -312,7 +316,9 @@ def check_changes(changes: MasterChanges) -> None:
 
 
 def ignored_settings(master: MasterInfo, relay: RelayLogInfo) -> Iterator[ChangeOption]:
-    """Rows whose stored value would be refused today: a server's files, or an older rplctl, set them."""
+    """Yield the rows whose stored value is not supported. The files of a server, or an older rplctl, may have
+    set them.
+    """
     records = {"master": master, "relay": relay}
     for row in CHANGE_OPTIONS.values():
         record, _, name = row.stores.partition(".")
@@ -321,7 +327,7 @@ def ignored_settings(master: MasterInfo, relay: RelayLogInfo) -> Iterator[Change
 
 
 def _is_off(row: ChangeOption, value: Any) -> bool:
-    """True if the value asks only for the behaviour that rplctl has anyway."""
+    """True if the value asks only for the behaviour that rplctl always has."""
     if row.name == "master_compression_algorithms":
         return not value or "uncompressed" in [name.strip().lower() for name in value.split(",")]
     record, _, name = row.stores.partition(".")
@@ -349,7 +355,7 @@ def _check_text(row: ChangeOption, value: str) -> None:
         raise UsageError(
             "Incorrect arguments to MASTER_HOST",
             errno=er.WRONG_ARGUMENTS,
-            hint="to forget the source, run: rplctl reset --all",
+            hint="To forget the source, run: rplctl reset --all",
         )
     if row.name == "master_host" and (not value.isascii() or len(value) > MAX_HOST):
         raise incorrect(row, f"a host name has at most {MAX_HOST} ASCII characters")
@@ -367,7 +373,7 @@ def _check_text(row: ChangeOption, value: str) -> None:
     if row.kind in ("file", "folder") and value and not value.startswith("/"):
         raise incorrect(row, f"'{value}' is not an absolute path")
     if len(value) > 4096:
-        raise incorrect(row, "too long")
+        raise incorrect(row, "the value is too long")
 
 
 def _check_uuid(value: str) -> None:
@@ -377,7 +383,7 @@ def _check_uuid(value: str) -> None:
         raise UsageError(
             f"Incorrect UUID value: '{value}'",
             errno=er.WRONG_VALUE,
-            hint="rplctl change-master --assign-gtids-to-anonymous-transactions LOCAL, or OFF, or a UUID",
+            hint="use LOCAL, OFF or a UUID: rplctl change-master --assign-gtids-to-anonymous-transactions LOCAL",
         ) from None
 
 

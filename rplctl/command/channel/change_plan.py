@@ -1,10 +1,11 @@
-"""CHANGE MASTER TO as a function of records: what is stored and what was given → what will be stored. Touches nothing.
+"""CHANGE MASTER TO as a pure function: stored records and given options → new records.
 
-The semantics are MySQL's (MySQL manual), but for what moves a position (design D22). Invariant: no option moves the
-executed position, nor where fetching goes on, unless it names a position, another source or another way to find the
-position (GTID on or off). So relay logs are removed by those alone, where MySQL removes them, stopped, at every CHANGE
-MASTER and asks for what was in them again, which its source may have purged by then. A host, port or folder that is
-the stored one names no other source: it forgets who the server was and the heartbeat period, not the position.
+The semantics are MySQL's (MySQL manual), except for options that move a position (design D22). Invariant: an option
+moves the executed position, or the position to fetch from, only if it names a position, another source or another way
+to find the position (GTID on or off). Only such options remove the relay logs. A stopped MySQL removes its relay logs
+at every CHANGE MASTER and fetches them again, but its source may have purged them by then. If the given host, port and
+folder equal the stored ones, the source is the same: its server id, its UUID and the heartbeat period are reset, the
+position is not.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ from rplctl.sql_text import text_literal
 
 _POSITION_OPTIONS = ("master_log_file", "master_log_pos", "relay_log_file", "relay_log_pos")
 _SOURCE_OPTIONS = ("master_host", "master_port", "master_binlog_dir")
-_RECEIVED_BY = ("ignore_server_ids", "do_domain_ids", "ignore_domain_ids")  # what the receiver leaves out
+_RECEIVED_BY = ("ignore_server_ids", "do_domain_ids", "ignore_domain_ids")  # events that the receiver ignores
 
 
 def first_place(channel: Channel) -> RelayLogPosition:
-    """Where the first relay log begins."""
+    """Return the position at which the first relay log begins."""
     return RelayLogPosition(numbered_log_name(channel.relay_log_base, 1), FIRST_EVENT_POSITION)
 
 
@@ -56,7 +57,8 @@ def check_dependencies(changes: MasterChanges, master: MasterInfo, relay: RelayL
         )
     if changes.master_binlog_dir and changes.master_host:
         raise UsageError(
-            "MASTER_HOST and MASTER_BINLOG_DIR are two sources: give one of them", errno=er.WRONG_ARGUMENTS
+            "MASTER_HOST and MASTER_BINLOG_DIR are mutually exclusive: a channel has one source",
+            errno=er.WRONG_ARGUMENTS,
         )
     if changes.master_binlog_dir and not os.path.isdir(changes.master_binlog_dir):
         raise UsageError(
@@ -103,15 +105,17 @@ def _check_gtid_options(changes: MasterChanges, master: MasterInfo, relay: Relay
 
 
 def _use_gtid(changes: MasterChanges, master: MasterInfo) -> int:
-    """MasterInfo.using_gtid as it will be: as with MariaDB a position that is given alone turns it off (4190)."""
+    """Return the new MasterInfo.using_gtid. As with MariaDB, a position without MASTER_USE_GTID turns GTIDs
+    off (4190).
+    """
     if changes.master_use_gtid is not None:
         return USE_GTID.index(str(changes.master_use_gtid))
     return 0 if any(getattr(changes, name) is not None for name in _POSITION_OPTIONS) else master.using_gtid
 
 
 def check_way(changes: MasterChanges, master: MasterInfo, relay: RelayLogInfo) -> None:
-    """GTIDs in place of a file's position, or the other way round, lead on from the same place only when both are
-    known. Raises UsageError.
+    """Check that the channel can continue at the same position if GTIDs replace a file position or vice versa: both
+    must be known. Raises UsageError.
     """
     before, after = _ways(MasterChanges(), master), _ways(changes, master)
     if any(after):
@@ -130,13 +134,14 @@ def check_way(changes: MasterChanges, master: MasterInfo, relay: RelayLogInfo) -
 
 
 def _refuse_other_vendors(executed: str, *, by_mysql: bool) -> None:
-    """GTIDs that MySQL's servers gave mean nothing to MariaDB's, nor the other way round."""
+    """Raise UsageError if the applied GTIDs are of the other vendor: MySQL and MariaDB cannot use each
+    other's GTIDs.
+    """
     if executed and (":" in executed) is not by_mysql:
         raise UsageError(
             f"the channel has applied {executed}: a {'MySQL' if by_mysql else 'MariaDB'} source has no such GTIDs",
             errno=er.BAD_SLAVE_AUTO_POSITION,
-            hint="to forget what the channel has applied, run: rplctl reset --forget-gtids --yes; then run "
-            "change-master again",
+            hint="To forget the applied GTIDs, run: rplctl reset --forget-gtids --yes; then run change-master again",
         )
 
 
@@ -150,13 +155,16 @@ def _refuse_unknown_gtids(relay: RelayLogInfo, *, by_mysql: bool) -> None:
         raise UsageError(
             f"the channel is at {executed}, and {missing}: the source would send applied transactions again",
             errno=er.BAD_SLAVE_AUTO_POSITION,
-            hint=f"rplctl export-info --server {server} DIR; rplctl import-info DIR --gtid SET: {gtids}; while nothing "
-            "is applied: rplctl reset",
+            hint=f"To set the applied GTIDs (SET is {gtids}), run: "
+            f"rplctl export-info --server {server} DIR; rplctl import-info DIR --gtid SET\n"
+            "If nothing is applied yet, run: rplctl reset",
         )
 
 
 def _unknown_gtids(executed: str) -> str:
-    """Return the gap in these GTIDs, which should be all GTIDs before a place; '' if no gap is visible."""
+    """Return a text about a gap in these GTIDs, which should be all GTIDs before a position; '' if no gap is
+    visible.
+    """
     if not executed:
         return "the applied GTIDs are unknown"
     begun = [part for part in executed.split(",") if ":" in part and not re.search(r":1(-|:|$)", part.strip())]
@@ -164,7 +172,9 @@ def _unknown_gtids(executed: str) -> str:
 
 
 def check_own_id(config: Config, channel: Channel, changes: MasterChanges) -> None:
-    """IGNORE_SERVER_IDS must not undo replicate_same_server_id. Raises UsageError 1650."""
+    """Raise UsageError 1650 if IGNORE_SERVER_IDS contains the channel's own id, which would undo
+    replicate_same_server_id.
+    """
     if not (config.replicate_same_server_id and changes.ignore_server_ids):
         return
     own = replica_identity(config, channel).server_id
@@ -176,12 +186,12 @@ def check_own_id(config: Config, channel: Channel, changes: MasterChanges) -> No
 
 
 def names_position(changes: MasterChanges) -> bool:
-    """A position in the source's log is given."""
+    """True if a position in the source's log is given."""
     return changes.master_log_file is not None or changes.master_log_pos is not None
 
 
 def names_other_source(changes: MasterChanges, master: MasterInfo) -> bool:
-    """A host, port or folder is given that is not the stored one."""
+    """True if the given host, port or folder differs from the stored one."""
     folder = changes.master_binlog_dir
     return (
         (changes.master_host is not None and (changes.master_host != master.host or bool(master.master_binlog_dir)))
@@ -191,7 +201,9 @@ def names_other_source(changes: MasterChanges, master: MasterInfo) -> bool:
 
 
 def taken_for_the_same(changes: MasterChanges, master: MasterInfo) -> MasterInfo:
-    """An empty record with the source that is given: it was lost, the position in RelayLogInfo was not."""
+    """Return an empty record with the given source. The old MasterInfo was lost, but the position in RelayLogInfo was
+    not.
+    """
     folder = os.path.realpath(changes.master_binlog_dir) if changes.master_binlog_dir else ""
     return replace(
         master, host=changes.master_host or "", port=changes.master_port or master.port, master_binlog_dir=folder
@@ -199,7 +211,7 @@ def taken_for_the_same(changes: MasterChanges, master: MasterInfo) -> MasterInfo
 
 
 def purges_relay_logs(changes: MasterChanges, master: MasterInfo) -> bool:
-    """True if the relay logs are useless after this change, once both threads are stopped."""
+    """True if the relay logs are useless after this change; they are removed if both threads are stopped."""
     if changes.relay_log_file is not None or changes.relay_log_pos is not None:
         return False
     before, after = _ways(MasterChanges(), master), _ways(changes, master)
@@ -207,13 +219,15 @@ def purges_relay_logs(changes: MasterChanges, master: MasterInfo) -> bool:
 
 
 def _ways(changes: MasterChanges, master: MasterInfo) -> tuple[bool, bool]:
-    """How the position will be found: by MySQL's GTIDs, by MariaDB's; by neither: by file."""
+    """Return how the channel will find its position: (by MySQL's GTIDs, by MariaDB's GTIDs). Neither means by file and
+    position.
+    """
     auto = changes.master_auto_position
     return master.enabled_auto_position if auto is None else auto, bool(_use_gtid(changes, master))
 
 
 def _moves(changes: MasterChanges, record: str) -> dict[str, Any]:
-    """Field of the record → value that is given for it."""
+    """Return field of the record → its given value."""
     stores = ((row.name, *row.stores.split(".")) for row in changes.given())
     return {field: getattr(changes, name) for name, owner, field in stores if owner == record}
 
@@ -221,7 +235,9 @@ def _moves(changes: MasterChanges, record: str) -> dict[str, Any]:
 def new_master_info(
     config: Config, changes: MasterChanges, master: MasterInfo, executed: BinlogPosition, purges: bool
 ) -> MasterInfo:
-    """`executed`: where to fetch from when relay logs are removed and nothing else says it."""
+    """Return MasterInfo after the change. `executed`: the position to fetch from if relay logs are removed and no
+    option names a position.
+    """
     moves = _moves(changes, "master")
     moves["using_gtid"] = _use_gtid(changes, master)
     if changes.master_log_pos is not None:
@@ -235,12 +251,12 @@ def new_master_info(
         moves.setdefault("heartbeat", default_heartbeat(config))
     is_other = names_other_source(changes, master)
     if is_other or names_position(changes):
-        # where to read is no more what was flushed with the relay logs; kept logs are to be followed by another place
+        # the read position no longer matches the relay logs; relay logs that are kept continue at another position
         moves |= {"flushed_relay_log_name": "", "flushed_relay_log_pos": 0 if purges else SET_BY_COMMAND}
         if not names_position(changes):
             moves |= {"master_log_name": "", "master_log_pos": FIRST_EVENT_POSITION}
     elif purges:
-        # what was received and not applied is thrown away with the relay logs: fetch it again
+        # received transactions that are not applied are removed with the relay logs, so they are fetched again
         moves |= {"master_log_name": executed.log_name, "master_log_pos": executed.log_pos}
         moves |= {"flushed_relay_log_name": "", "flushed_relay_log_pos": 0}
     if any(_ways(changes, master)) and (purges or not master.uses_gtid):
@@ -257,7 +273,7 @@ def new_master_info(
 def new_relay_log_info(
     channel: Channel, changes: MasterChanges, relay: RelayLogInfo, masters: tuple[MasterInfo, MasterInfo], purges: bool
 ) -> RelayLogInfo:
-    """`masters`: what was stored, and what will be."""
+    """Return RelayLogInfo after the change. `masters`: MasterInfo before and after the change."""
     before, master = masters
     moves = _moves(changes, "relay")
     if changes.privilege_checks_user is not None:
@@ -267,9 +283,9 @@ def new_relay_log_info(
         moves |= _assigned_gtids(changes.assign_gtids_to_anonymous_transactions)
     first = first_place(channel)
     if purges and master.uses_gtid and not names_other_source(changes, before):
-        relay = relay.at(first, relay.exec_position)  # GTIDs lead on from here; without them again, this does
+        relay = relay.at(first, relay.exec_position)  # used only if the channel stops using GTIDs
     elif purges:
-        # the read position is kept here too: a second CHANGE MASTER without a start takes it back from here
+        # RelayLogInfo holds the read position, too: a second CHANGE MASTER without a start reads it from here
         relay = relay.at(first, master.read_position)
     elif changes.relay_log_file is not None or changes.relay_log_pos is not None:
         rest = {name: value for name, value in moves.items() if name not in ("relay_log_name", "relay_log_pos")}
@@ -280,7 +296,9 @@ def new_relay_log_info(
 
 
 def _given_relay_position(channel: Channel, changes: MasterChanges, relay: RelayLogInfo) -> RelayLogInfo:
-    """RELAY_LOG_FILE, RELAY_LOG_POS: must be a transaction end in a relay log we have, with its source position."""
+    """Return the record at RELAY_LOG_FILE and RELAY_LOG_POS with the source position there. Raises UsageError unless
+    this is a transaction end in an existing relay log.
+    """
     from rplctl.relay_log.locate import boundary_at
 
     index = RelayLogIndex(channel)
@@ -304,9 +322,9 @@ def _assigned_gtids(value: str) -> dict[str, str]:
 
 
 def repeats(changes: MasterChanges, previous: MasterInfo, relay: RelayLogInfo) -> bool:
-    """True if transactions would be applied again from the position that is given.
+    """True if the given position makes the applier apply transactions again.
 
-    GTIDs that MySQL's servers gave keep the applier from that, as in MySQL (applier/feed/skip.py).
+    With MySQL's GTIDs the applier skips them, as in MySQL (applier/feed/skip.py).
     """
     executed = relay.exec_position
     if not executed.log_name or ":" in relay.gtid_executed or names_other_source(changes, previous):
@@ -326,20 +344,21 @@ def position_notes(changes: MasterChanges, previous: MasterInfo, relay: RelayLog
     after, executed = any(_ways(changes, previous)), relay.exec_position
     if names_other_source(changes, previous) and not (after or names_position(changes)) and executed.log_name:
         yield Note(
-            f"the position {executed} is of the source before and is forgotten: all that the new one has is "
-            "fetched and applied. If it is the same server, or a copy, at another address: change-master "
-            f"--master-log-file {executed.log_name} --master-log-pos {executed.log_pos}"
+            f"the position {executed} belongs to the old source and is removed: everything in the new source's logs is "
+            "fetched and applied. If the new source is the same server, or a copy, at another address, run: rplctl "
+            f"change-master --master-log-file {executed.log_name} --master-log-pos {executed.log_pos}"
         )
     if repeats(changes, previous, relay):
-        yield Note(f"the new position is before the executed one, {executed}: what was applied since is applied again")
+        yield Note(f"the new position is before the executed position {executed}: transactions are applied again")
     given = [name.upper() for name in _RECEIVED_BY if getattr(changes, name) is not None]
     if given and not purges and relay.relay_log_name:
-        text = f"{', '.join(given)}: what is in the relay logs already is applied; recover --refetch receives it again"
+        text = f"{', '.join(given)}: events that are already in the relay logs are still applied; to fetch them again, "
+        text += "run: rplctl recover --refetch"
         yield Note(text)
 
 
 def change_notes(config: Config, changes: MasterChanges, previous: MasterInfo, master: MasterInfo) -> Iterator[Note]:
-    """`master` is what will be stored in place of `previous`."""
+    """Yield notes about the change. `previous`, `master`: the record before and after the change."""
     if changes.master_log_file is not None and changes.master_log_pos is None:
         yield Note(
             "CHANGE MASTER TO with a MASTER_LOG_FILE clause but no MASTER_LOG_POS clause may not be safe. "
@@ -380,4 +399,4 @@ def change_notes(config: Config, changes: MasterChanges, previous: MasterInfo, m
         yield Note("Sending passwords in plain text without SSL/TLS is extremely insecure.", er.INSECURE_PLAIN_TEXT)
     unused = [row.sql_name for row in changes.given() if row.sql_name.startswith(("MASTER_SSL_", "MASTER_TLS_"))]
     if unused and not master.enabled_ssl and not master.master_binlog_dir:
-        yield Note(f"{', '.join(unused)}: not used, and nothing encrypted or checked, until --master-ssl 1")
+        yield Note(f"{', '.join(unused)}: not used, and the connection is not encrypted, until --master-ssl 1")

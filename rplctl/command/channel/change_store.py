@@ -1,8 +1,8 @@
-"""Both records of a channel, written as one change: what change-master, import-info and every start share.
+"""Write both records of a channel as one change, for change-master, import-info and every start.
 
-Invariant: both records are durable when `store_change` returns. They are two writes, so a command killed half-way is
-finished at the next start or change: `change_master.pending` in the run folder holds both until they are down. The
-record of a thread that runs is never written: it moves while we look.
+Invariant: both records are durable when `store_change` returns. A change needs two writes: `change_master.pending` in
+the run folder holds both records until both writes are durable. If the command is killed in between, the next start or
+change finishes it. The record of a running thread is never written, because the thread changes it at the same time.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from rplctl.repository.base import Info, InfoRepository, RepositoryKind
 from rplctl.repository.switch import may_have_table, may_have_target
 from rplctl.skipped_objects import SkippedObjects
 
-CONNECTION = {  # what is shown of a MasterInfo → column
+CONNECTION = {  # attribute of MasterInfo → its column in the output
     "host": "Master_Host",
     "port": "Master_Port",
     "master_binlog_dir": "Master_Binlog_Dir",
@@ -60,22 +60,22 @@ class ChangeResult:
     purges_relay_logs: bool
     dry_run: bool
     notes: tuple[Note, ...]
-    # roles whose record stays: they run, or the target cannot be asked
+    # roles whose record is not written: the thread runs, or the target does not answer
     untouched: frozenset[str] = field(default=frozenset(), metadata={"column": ""})
     repeats: bool = field(default=False, metadata={"column": ""})  # transactions would be applied again
 
 
 def resolve_position(repositories: Repositories, *, dry_run: bool) -> bool:
-    """Before a stopped applier's position is read to be moved: the target may know of transactions that a crash kept
-    out of a file (mode marker and xa). True when the record may be another now. Raises TargetError.
+    """Update a stopped applier's position before a command reads or moves it: the target may have transactions that a
+    crash kept out of a file (modes marker and xa). True if the record may have changed. Raises TargetError.
     """
     config, channel = repositories.config, repositories.channel
     if APPLIER in running(channel) or not repositories.relay_log_info.exists():
         return False
-    if not may_have_target(config):  # looking would make the target's file
+    if not may_have_target(config):  # a query would create the target's file
         return False
     if dry_run or not repositories.target_has("rplctl_commit_marker") or not repositories.target_is_fit():
-        return False  # there is nothing of ours to settle
+        return False  # the target has no transactions of this channel to resolve
     from rplctl.commit.position_store import resolve
 
     resolve(config, channel, repositories.engine())
@@ -83,9 +83,9 @@ def resolve_position(repositories: Repositories, *, dry_run: bool) -> bool:
 
 
 def stored_records(repositories: Repositories, *, dry_run: bool) -> tuple[MasterInfo, RelayLogInfo]:
-    """Return the stored records, or new records of a new channel with a Master_id of its own (WL#2775 REQ-2).
+    """Return the stored records, or the records of a new channel with a Master_id of its own (WL#2775 REQ-2).
 
-    The tables of a first channel are made, but for a dry run.
+    For the first channel the tables are created, except in a dry run.
     """
     config, channel = repositories.config, repositories.channel.name
     if repositories.master_info.exists():
@@ -110,8 +110,8 @@ def stored_records(repositories: Repositories, *, dry_run: bool) -> tuple[Master
 
 
 def _refuse_a_second_record(repositories: Repositories) -> None:
-    """The channel is not new when the other kind of repository holds it: a switch came between, or an option changed.
-    A record here, too, would be what REQ-6 cannot decide.
+    """Raise RepositoryConflict if the other kind of repository already holds the channel, after a switch or a change of
+    options. A second record would be the case that REQ-6 cannot decide.
     """
     config, name, here = repositories.config, repositories.channel.name, repositories.master_info
     other = RepositoryKind.FILE if here.kind is RepositoryKind.TABLE else RepositoryKind.TABLE
@@ -124,7 +124,7 @@ def _refuse_a_second_record(repositories: Repositories) -> None:
     except TargetError as error:
         if not error.transient:
             raise
-        return  # a target that is away: `start` looks at both again, and refuses to choose (REQ-6)
+        return  # the target does not answer: `start` checks both repositories again and refuses to choose (REQ-6)
     if is_there:
         raise RepositoryConflict(
             f"MasterInfo of channel '{name}' is in {there.where}, and master_info_repository names {here.where}",
@@ -133,8 +133,8 @@ def _refuse_a_second_record(repositories: Repositories) -> None:
 
 
 def store_change(repositories: Repositories, result: ChangeResult, statement: str) -> None:
-    """Both records durably, through the pending file. Caller holds the admin lock, has settled the position and refused
-    what may not be.
+    """Write both records durably by the pending file. The caller holds the admin lock, has resolved the position and
+    has refused invalid changes.
     """
     channel = repositories.channel
     master = None if RECEIVER in result.untouched else result.master_info
@@ -162,11 +162,11 @@ def store_change(repositories: Repositories, result: ChangeResult, statement: st
 def _carry_out(
     repositories: Repositories, master: MasterInfo | None, relay: RelayLogInfo | None, *, purges: bool
 ) -> None:
-    """Execute the change of the pending file; None: that record is unchanged."""
+    """Write the records of the pending file. None: that record is unchanged."""
     channel = repositories.channel
     if purges:
         purge_all(channel)
-        shutil.rmtree(channel.clone_folder, ignore_errors=True)  # its places may be another source's
+        shutil.rmtree(channel.clone_folder, ignore_errors=True)  # its positions may belong to another source
     elif master:
         move_origin(channel, master)
     if master:
@@ -177,8 +177,8 @@ def _carry_out(
 
 
 def _forget_source(repositories: Repositories, result: ChangeResult) -> None:
-    """Where it is no longer known who the source is, the target says no other one. It comes first: until the records
-    follow, an unknown source is as good as the known one (own_tables/owner.py).
+    """Remove the source's identity from the target if the new records do not name it. The removal comes first: until
+    the records are written, an unknown source is treated like the known one (own_tables/owner.py).
     """
     old, new = result.previous, result.master_info
     is_known = (old.uuid, old.master_server_id) == (new.uuid, new.master_server_id)
@@ -200,8 +200,8 @@ def _is_other_source(old: MasterInfo, new: MasterInfo) -> bool:
 
 
 def _keep_models(repositories: Repositories, result: ChangeResult) -> None:
-    """Another source, or a place where executed GTIDs are passed over: what the tables look like now holds there from
-    the start.
+    """If the source changes, or the channel goes back to a position from which executed GTIDs are skipped, make the
+    present table definitions valid from the start of the logs.
     """
     stored = repositories.relay()
     old, new = result.previous, result.master_info
@@ -215,7 +215,7 @@ def _keep_models(repositories: Repositories, result: ChangeResult) -> None:
 
 
 def keep_models(repositories: Repositories, stored: RelayLogInfo) -> None:
-    """The models that hold at the stored position hold from the start of any log."""
+    """Make the definitions that are valid at the stored position valid from the start of any log."""
     if repositories.target_has("rplctl_table_models"):
         from rplctl.own_tables.models import load_models, rebase_models
 
@@ -225,7 +225,7 @@ def keep_models(repositories: Repositories, stored: RelayLogInfo) -> None:
 
 
 def _in_words(result: ChangeResult, verb: str) -> str:
-    """MySQL's line in its error log; no password in it."""
+    """Return the change in the words of MySQL's error log. It contains no password."""
     channel = f" FOR CHANNEL '{result.channel}'" if result.channel else ""
     return (
         f"'{verb}{channel} executed'. Previous state {_state(result.previous)}. New state {_state(result.master_info)}."
@@ -253,14 +253,14 @@ def _pending_record(path: Path, channel: Channel) -> dict[str, Any]:
         is_whole = False
     if not is_whole:
         raise RplError(
-            f"{path} is no record of an unfinished change-master",
-            hint=f"rm {path}, then give the options of that change-master again",
+            f"{path} is not a record of an unfinished change-master",
+            hint=f"To remove the file, run: rm {path}; then repeat that change-master",
         )
     return dict(record)
 
 
 def finish_pending_change(config: Config, channel: Channel) -> bool:
-    """Complete a CHANGE MASTER that was killed half-way; True when there was one. Caller holds the admin lock."""
+    """Complete a CHANGE MASTER that was killed. True if there was one. The caller holds the admin lock."""
     found = _pending_change(channel)
     if found is None:
         return False
@@ -269,11 +269,13 @@ def finish_pending_change(config: Config, channel: Channel) -> bool:
 
 
 def after_pending_change(repositories: Repositories, *, dry_run: bool) -> tuple[Repositories, tuple[Note, ...]]:
-    """Finish an unfinished change first, and say so. A dry run sees the records as they would be, and changes none."""
+    """Finish an interrupted change, and return a note about it. A dry run changes nothing and returns repositories that
+    show the finished change.
+    """
     found = _pending_change(repositories.channel)
     if found is None:
         return repositories, ()
-    note = Note(f"a change-master that was cut off {'would be' if dry_run else 'was'} finished first")
+    note = Note(f"an interrupted change-master {'would be' if dry_run else 'was'} finished first")
     if not dry_run:
         finish_pending_change(repositories.config, repositories.channel)
         return repositories, (note,)
@@ -285,7 +287,7 @@ def after_pending_change(repositories: Repositories, *, dry_run: bool) -> tuple[
 
 
 class _Foreseen(Generic[Info]):
-    """A repository as it will be when the unfinished change is carried out; it can only be read."""
+    """A repository as it will be after the unfinished change. It can only be read."""
 
     def __init__(self, place: InfoRepository[Info], info: Info) -> None:
         self.guard = place.guard
@@ -320,7 +322,7 @@ class _Foreseen(Generic[Info]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PendingChange:
-    """None: that record stays."""
+    """The content of the pending file. None: that record is unchanged."""
 
     master: MasterInfo | None
     relay: RelayLogInfo | None
@@ -328,7 +330,7 @@ class _PendingChange:
 
 
 def _pending_change(channel: Channel) -> _PendingChange | None:
-    """None: there is none, or a thread runs that has its record. Raises RplError."""
+    """Return the pending change, or None if there is none or if the thread of a record in it runs. Raises RplError."""
     path = _pending_path(channel)
     if not path.exists():
         return None

@@ -1,8 +1,8 @@
-"""The begin of every verb: the channel's repositories, the running threads, and the stored records.
+"""The first steps of every verb: the channel's repositories, the running threads, and the stored records.
 
-Invariant: verbs that change something do it inside `administer`: no backup lock is held then (LOCK INSTANCE FOR
-BACKUP), nobody collects the state of the logs (WL#9452 F-2.3), no rename of the channel is cut off half-way, and the
-channel's `admin` lock is theirs.
+Invariant: a verb changes things only inside `administer`. There, no backup lock is held (LOCK INSTANCE FOR BACKUP), no
+command collects the state of the logs (WL#9452 F-2.3), no rename of the channel is unfinished, and the verb holds the
+channel's `admin` lock.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ RECEIVER = "receiver"
 APPLIER = "applier"
 ROLES = (RECEIVER, APPLIER)
 ADMIN = "admin"
-BACKUP_PATIENCE_S = 0.5  # for a backup lock to go away: a command is not to hang as long as a backup lasts
+BACKUP_PATIENCE_S = 0.5  # how long a command waits for a backup lock; it must not wait for a whole backup
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A warning or note, in MySQL's words where it has a number: the command did its work."""
+    """A warning or note about a successful command, with MySQL's number and text if MySQL has one."""
 
     text: str
     errno: int = 0
@@ -57,7 +57,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Repositories:
-    """Both repositories of one channel, and whose they are; `engine` connects to the target at its first call."""
+    """Both repositories of one channel. `engine` connects to the target at its first call."""
 
     config: Config
     channel: Channel
@@ -66,7 +66,7 @@ class Repositories:
     engine: Callable[[], Engine]
 
     def master(self) -> MasterInfo:
-        """Raises NotConfigured 3074 or 1200."""
+        """Return MasterInfo. Raises NotConfigured 3074 or 1200."""
         info = self.master_info.stored()
         if info is None or not info.is_configured:
             self.refuse_lost_table()
@@ -74,19 +74,19 @@ class Repositories:
         return info
 
     def refuse_lost_table(self) -> None:
-        """Raises UnfitTarget where the records were in a target that is lost: there is a channel."""
+        """Raise UnfitTarget if the channel exists but its records were in a target that is lost."""
         is_known = read_status(self.channel.status_path(APPLIER)).has_applied
         if RepositoryKind.TABLE in (self.master_info.kind, self.relay_log_info.kind) and is_known:
             self.refuse_unfit_target()
 
     def refuse_unfit_target(self) -> None:
-        """Raises UnfitTarget where the target does not belong to the stored position (design D29), TargetError."""
+        """Raise UnfitTarget if the target does not belong to the stored position (design D29). Raises TargetError."""
         from rplctl.commit.belonging import refuse_unfit
 
         refuse_unfit(self.config, self.channel, self.engine)
 
     def target_is_fit(self) -> bool:
-        """False where the target does not belong to the stored position. Raises TargetError."""
+        """False if the target does not belong to the stored position. Raises TargetError."""
         return self.belonging().error is None
 
     def belonging(self) -> Belonging:
@@ -96,11 +96,11 @@ class Repositories:
         return belonging_of(self.config, self.channel, self.engine)
 
     def relay(self) -> RelayLogInfo:
-        """A fresh one when there is none; the settings alone after RESET."""
+        """Return RelayLogInfo: a new one if there is none, one with settings only after RESET."""
         return self.relay_log_info.stored() or RelayLogInfo(channel_name=self.channel.name)
 
     def target_has(self, table: str) -> bool:
-        """True if the target has one of our internal tables; there is none before the applier's first start."""
+        """True if the target has this internal table. Before the applier's first start it has none."""
         from rplctl.repository.table import is_file_missing, mapped_errors
         from rplctl.repository.tables import own_table_exists
 
@@ -111,7 +111,9 @@ class Repositories:
             return own_table_exists(connection, table)
 
     def marker(self) -> tuple[RelayLogInfo | None, bool]:
-        """The position that the transactions themselves moved; see commit.marker.read_marker. Raises TargetError."""
+        """Return the position that the transactions themselves have written; see commit.marker.read_marker. Raises
+        TargetError.
+        """
         if not self.target_has("rplctl_commit_marker"):
             return None, False
         from rplctl.commit.marker import read_marker
@@ -125,16 +127,18 @@ class Repositories:
 def administer(
     config: Config, channel_name: str, *, makes: bool = False, dry_run: bool = False
 ) -> Iterator[Repositories]:
-    """The channel is ours to change for the block, by the options of what is yielded; with `makes` its instance folder
-    need not be there. A `dry_run` is refused where a rename was cut off. Raises LockBusy, 1205 while the instance is
-    locked for a backup; NotConfigured; a file that the system refuses as RplError.
+    """Lock the channel for changes within the block, and yield its repositories. The block must use the options in
+    them.
+
+    `makes`: the instance folder need not exist. `dry_run`: refuse an interrupted rename instead of finishing it. Raises
+    LockBusy (1205: the instance is locked for a backup), NotConfigured, RplError for an error of the operating system.
     """
     channel, datadir = Channel(channel_name, config.datadir), config.datadir
     try:
         if not makes and not datadir.exists():
             raise not_configured(channel)
         with files_may_change(datadir), channels_stay(datadir):
-            from rplctl.renaming import finish_rename, refuse_pending_rename  # what only looks needs none of it
+            from rplctl.renaming import finish_rename, refuse_pending_rename  # commands that only read do not need it
 
             if dry_run:
                 refuse_pending_rename(config, channel_name)
@@ -150,8 +154,8 @@ def administer(
 
 
 def kinds_now(config: Config, channel: str) -> Config:
-    """The options, with the kinds of the repositories as `switch-repo` left them: it may have ended since they were
-    read. Raises ConfigError.
+    """Return the options with the present kinds of the repositories: a `switch-repo` may have changed them since the
+    options were read. Raises ConfigError.
     """
     path = config.datadir / INSTANCE_FILE
     _, section = read_options(path, channel) if path.exists() else ({}, {})
@@ -167,7 +171,7 @@ def kinds_now(config: Config, channel: str) -> Config:
 
 @contextmanager
 def files_may_change(datadir: Path) -> Iterator[None]:
-    """No backup lock is held, and none is given for the length of the block. Raises LockBusy 1205."""
+    """Prevent backup locks within the block. Raises LockBusy 1205 if one is held."""
     with closing(InstanceLock(datadir)) as lock:
         if not lock.acquire_verb(BACKUP_PATIENCE_S):
             raise lock_wait_timeout("the instance is locked for a backup", "rplctl unlock-instance")
@@ -176,10 +180,10 @@ def files_may_change(datadir: Path) -> Iterator[None]:
 
 @contextmanager
 def channels_stay(datadir: Path) -> Iterator[None]:
-    """Nobody collects the state of the logs for the length of the block (WL#9452 F-2.3). Raises LockBusy 1205."""
+    """Prevent the collection of the state of the logs within the block (WL#9452 F-2.3). Raises LockBusy 1205."""
     with closing(channel_map(datadir)) as lock:
         if not lock.acquire_shared(PATIENCE_S):
-            raise lock_wait_timeout("the state of the logs is being collected", "try again")
+            raise lock_wait_timeout("the state of the logs is being collected", "run the same command again")
         yield
 
 
@@ -187,8 +191,8 @@ _shared: ContextVar[dict[str, Engine] | None] = ContextVar("_shared", default=No
 
 
 def engine_of(config: Config) -> Callable[[], Engine]:
-    """Connects at its first call, which raises TargetError where the target's server is silent. Inside `one_engine` all
-    that name one target have the same.
+    """Return a function that connects to the target at its first call, which raises TargetError if the server is
+    silent. Inside `one_engine`, all options with the same target share one engine.
     """
     shared = _shared.get()
     opened: dict[str, Engine] = {} if shared is None else shared
@@ -196,7 +200,7 @@ def engine_of(config: Config) -> Callable[[], Engine]:
     @cache
     def engine() -> Engine:
         whose = f"{config.target_place} {config.target_password}"
-        url = answer(config.datadir, whose, lambda: config.target_url)  # to reveal a password is work
+        url = answer(config.datadir, whose, lambda: config.target_url)  # revealing a password takes time
         if url not in opened:
             with own_work():  # loads the driver
                 made = open_engine(url)
@@ -217,7 +221,7 @@ def source_shown(master: MasterInfo) -> str:
 
 
 def reach_engine(engine: Engine) -> None:
-    """Ask the target for nothing; what it refuses is an answer, too."""
+    """Check that the target answers. An error message of the target is an answer, too."""
     from sqlalchemy.exc import SQLAlchemyError
 
     with suppress(RplError, SQLAlchemyError, OSError), engine.connect() as connection:
@@ -226,7 +230,7 @@ def reach_engine(engine: Engine) -> None:
 
 @contextmanager
 def ask_source(config: Config, master: MasterInfo) -> Iterator[Query]:
-    """A function that asks the source's server, as the channel's account. Raises SourceError, also from it."""
+    """Yield a function that runs queries on the source with the channel's account. Both raise SourceError."""
     from rplctl.source.survey import survey
 
     session = survey(master, reveal(master.user_password, config.datadir), config)
@@ -239,26 +243,26 @@ def ask_source(config: Config, master: MasterInfo) -> Iterator[Query]:
 def refuse_lake(config: Config, hint: str) -> None:
     """Refuse a lake for commands that write rows of the target in addition to the applier. Raises UsageError."""
     if dialect_of(target_kind(config.target_place)).commits_per_table:
-        raise UsageError("a lake takes its rows from the log only", hint=hint)
+        raise UsageError("a lake accepts rows only from the binary log", hint=hint)
 
 
 def refuse_changes(config: Config) -> None:
     """Refuse a lake of changes for commands that read the target's rows. Raises UsageError."""
     if not dialect_of(target_kind(config.target_place)).has_rows(config.target_place):
-        hint = "rplctl show-changes --table DB.TABLE lists what the logs say of a table; layer=mirror of Delta has rows"
-        raise UsageError("a lake keeps changes, not rows that could be compared", hint=hint)
+        hint = "To list the changes of a table, run: rplctl show-changes --table DB.TABLE; a Delta mirror has rows"
+        raise UsageError("a lake stores changes, not rows that could be compared", hint=hint)
 
 
 def no_engine() -> Engine:
-    """Refuse to open an engine: a repository that is a FILE needs none."""
-    raise AssertionError("a FILE asks no engine")
+    """Raise AssertionError, because a repository that is a FILE needs no engine."""
+    raise AssertionError("a FILE needs no engine")
 
 
 @contextmanager
 def one_engine() -> Iterator[None]:
-    """Share one engine for each target within the block, for commands that read many channels or repeat their
-    questions. So 256 channels do not need 256 connections, and no connection stays open. A nested block uses the outer
-    one's engines.
+    """Share one engine for each target within the block, for commands that read many channels or repeat their queries.
+    So 256 channels do not need 256 connections, and no connection stays open. A nested block uses the engines of the
+    outer block.
     """
     if _shared.get() is not None:
         yield
@@ -275,7 +279,7 @@ def one_engine() -> Iterator[None]:
 
 
 def _close_at_return(engine: Engine) -> None:
-    """Close connections that come back after the block, from a question whose answer was late."""
+    """Close connections that are returned after the block, because their query was slow."""
     from sqlalchemy import event
 
     event.listen(engine.pool, "checkin", lambda _, record: record.invalidate())
@@ -283,15 +287,15 @@ def _close_at_return(engine: Engine) -> None:
 
 @contextmanager
 def one_look() -> Iterator[None]:
-    """Share engines and answers within the block, for one reading of many channels that takes seconds. Questions that
-    do not depend on the channel are asked once.
+    """Share engines and answers within the block, for a reading of many channels that takes seconds. Queries that do
+    not depend on the channel run once.
     """
     with one_engine(), asked_once():
         yield
 
 
 def open_repositories(config: Config, name: str) -> Repositories:
-    """Raises ConfigError, TargetError when the repository is a table that cannot be reached."""
+    """Return the repositories of the channel. Raises ConfigError, TargetError if a TABLE cannot be reached."""
     engine = engine_of(config)
     channel = Channel(name, config.datadir)
     master, relay = open_master_info(config, channel, engine), open_relay_log_info(config, channel, engine)
@@ -299,12 +303,13 @@ def open_repositories(config: Config, name: str) -> Repositories:
 
 
 def known_channels(config: Config, says: Callable[[Note], None] = lambda note: None) -> list[str]:
-    """Return the channels of `list_channels`. If the target cannot be asked, return those that the options and the
-    folder name, and say so: to view or stop channels, no target is needed. Raises TargetError if they name none.
+    """Return the channels of `list_channels`. If the target does not answer, return the channels that the options and
+    the folder name, and report this by `says`: viewing or stopping channels needs no target. Raises TargetError if
+    there are no such names.
     """
     found = find_channels(config, engine_of)
     known = {name.casefold() for name in (*found.names, *found.perhaps)}
-    # records that a lost target held: the folder still knows of them
+    # channels whose records were in a lost target: the folder still shows them
     lost = [
         name
         for name in channels_of_folder(config.datadir)
@@ -315,7 +320,7 @@ def known_channels(config: Config, says: Callable[[Note], None] = lambda note: N
         if not names or (found.is_one and not isinstance(error, TargetError)):
             raise error
         which = "the target" if found.is_one else f"the target {target}"
-        says(Note(f"{which} cannot be asked which channels there are ({error.message}): those known here follow"))
+        says(Note(f"{which} does not answer ({error.message}): the list has only the channels of the instance folder"))
     return names
 
 
@@ -324,7 +329,7 @@ def _has_applied(config: Config, name: str) -> bool:
 
 
 def one_channel(config: Config, given: str | None) -> str:
-    """The channel that a command means: the one given, else the only one there is. Raises UsageError 3079."""
+    """Return the channel that a command means: the given one, else the only channel. Raises UsageError 3079."""
     if given is not None:
         return given
     channels = known_channels(config)
@@ -332,7 +337,7 @@ def one_channel(config: Config, given: str | None) -> str:
         raise UsageError(
             er.SLAVE_MULTIPLE_CHANNELS_CMD_TEXT,
             errno=er.SLAVE_MULTIPLE_CHANNELS_CMD,
-            hint="add --channel NAME; rplctl show-channels lists them",
+            hint="add --channel NAME; to list the names, run: rplctl show-channels",
         )
     return channels[0] if channels else ""
 
@@ -349,9 +354,9 @@ def not_configured(channel: Channel) -> NotConfigured:
 
 
 def refuse_unknown(config: Config, channel: str) -> None:
-    """A channel is known when either record is in either place. Raises NotConfigured 3074 or 1200."""
-    for kind in ("FILE", "TABLE", "FILE"):  # a switch beside us writes the one before it removes the other
-        if kind == "TABLE" and not may_have_table(config):  # looking would make the target's file
+    """Raise NotConfigured 3074 or 1200 unless the channel exists: one of its records is in one of the repositories."""
+    for kind in ("FILE", "TABLE", "FILE"):  # a simultaneous switch writes the new record before it removes the old one
+        if kind == "TABLE" and not may_have_table(config):  # a query would create the target's file
             continue
         places = replace(config, master_info_repository=kind, relay_log_info_repository=kind)
         repositories = open_repositories(places, channel)
@@ -362,7 +367,7 @@ def refuse_unknown(config: Config, channel: str) -> None:
 
 
 def running(channel: Channel) -> dict[str, int]:
-    """role → pid of the threads that run now: those whose lock is held."""
+    """Return role → pid of the threads that run now. The lock of a running thread is held."""
     pids = {role: lock_holder(channel, role) for role in ROLES}
     return {role: pid for role, pid in pids.items() if pid is not None}
 
@@ -373,6 +378,8 @@ def is_held_by_applier(config: Config, channel: Channel) -> bool:
 
 
 def refuse_while_running(channel: Channel, role: str = "") -> None:
-    """Raises UsageError while that thread runs: 3021 for the receiver, 3085 for the applier; 3081 for either."""
+    """Raise UsageError if the thread runs: 3021 for the receiver, 3085 for the applier; 3081 if no role is given and
+    any thread runs.
+    """
     if any(role in ("", thread) for thread in running(channel)):
         raise must_stop(channel.name, role)

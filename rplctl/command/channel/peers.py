@@ -1,7 +1,7 @@
-"""The source and the target of a channel, asked within one deadline.
+"""Query the source and the target of a channel within one deadline.
 
-A server that SIGSTOP froze, or a firewall that drops packets, accepts a question and never answers it. Invariant: a
-question here changes nothing, so one that is abandoned has no effect.
+A server that SIGSTOP has frozen accepts a query and never answers; behind a firewall that drops packets it looks the
+same. Invariant: these queries change nothing, so an abandoned query has no effect.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Peers:
-    """The servers that a command asks, all within one deadline. A late one raises TargetError or SourceError."""
+    """The servers that a command queries, all within one deadline. A late answer raises TargetError or SourceError."""
 
     config: Config
     deadline: Deadline = field(default_factory=Deadline)
@@ -44,9 +44,10 @@ class Peers:
 
 
 def refuse_silent_peers(config: Config, channel_name: str, *, asks_source: bool = True) -> None:
-    """Raise TargetError or SourceError where a server accepts a connection and does not answer within the deadline.
+    """Raise TargetError or SourceError if a server accepts a connection and does not answer within the deadline.
 
-    What a server that answers says, a refused sign-in for example, is left to the command that needs it.
+    An error message of a server, a refused sign-in for example, counts as an answer: the command that needs the server
+    reports it.
     """
     peers = Peers(config)
     if authority(config.target_place):  # files do not hang
@@ -57,12 +58,12 @@ def refuse_silent_peers(config: Config, channel_name: str, *, asks_source: bool 
 
 
 def reach_target(config: Config) -> None:
-    """Ask the target for nothing; what it refuses is an answer, too."""
+    """Check that the target answers. An error message of the target is an answer, too."""
     with suppress(RplError):
         reach_engine(engine_of(config)())
 
 
 def reach_source(config: Config, master: MasterInfo) -> None:
-    """Ask the source for nothing; what it refuses is an answer, too."""
+    """Check that the source answers. An error message of the source is an answer, too."""
     with suppress(RplError, OSError), ask_source(config, master) as query:
         query(written("SELECT 1"))

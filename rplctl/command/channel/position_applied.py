@@ -1,9 +1,10 @@
-"""The test whether a position of the source is applied, also right after a failover by GTID.
+"""Test whether a position of the source is applied, even directly after a failover by GTID.
 
-The executed position is the old source's until the first transaction of the new one is applied, and positions of two
-sources cannot be compared. Whose it is the relay log says: in front of it stands a FORMAT_DESCRIPTION with the server
-id of its source, and where another source (or another connection by GTID) begins the position moves back.
-Invariant: never True too early; a place that cannot be looked at now is False.
+The executed position belongs to the old source until the first transaction of the new source is applied, and positions
+of two sources cannot be compared. The relay log shows to which source a position belongs: before it there is a
+FORMAT_DESCRIPTION with the server id of the source. At the begin of another source, or of another connection by GTID,
+the position may move back.
+Invariant: the test is never True too early. If the relay log cannot be read, it is False.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def is_applied(repositories: Repositories, position: BinlogPosition) -> bool:
     is_past = bool(relay.master_log_name) and not relay.exec_position.is_before(position)
     if not master.uses_gtid or (is_past and not RelayLogIndex(channel).names()):
         return is_past
-    read = _read_position(channel, master)  # before the relay log, which holds at least that much
+    read = _read_position(channel, master)  # read before the relay log, which then holds at least this position
     may_be_all = not read.is_before(position) and read_status(channel.status_path(APPLIER)).state.startswith(IDLE)
     if not read.log_name or not (is_past or may_be_all):
         return False
@@ -41,14 +42,14 @@ def is_applied(repositories: Repositories, position: BinlogPosition) -> bool:
 
 
 def _read_position(channel: Channel, master: MasterInfo) -> BinlogPosition:
-    """How far the present source is read; log_name '' until it has answered for the first time."""
+    """Return the read position in the present source; log_name '' before its first answer."""
     receiver = read_status(channel.status_path(RECEIVER))
     is_live = master.master_log_name and receiver.connected and receiver.read_log_name and RECEIVER in running(channel)
     return receiver.read_position if is_live else master.read_position
 
 
 def _look(channel: Channel, master: MasterInfo, relay: RelayLogInfo) -> tuple[bool, bool]:
-    """(the executed position is of the source that is read now, no transaction stands behind it). Raises
+    """Return (True if the executed position belongs to the present source, True if no transaction follows it). Raises
     RelayLogError.
     """
     from rplctl.event.scan import GroupKind

@@ -1,4 +1,4 @@
-"""MySQL's words since 8.0.22 for those of before: master → source, slave → replica."""
+"""Replace MySQL's old words by those since 8.0.22: master → source, slave → replica."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ def to_source(text: str) -> str:
 
 
 def to_source_text(column: str, value: object) -> object:
-    """State texts are ours to translate; errors, file names and hosts are not."""
+    """Translate the state texts, which are rplctl's own. Errors, file names and host names are not translated."""
     return to_source(value) if column in _TEXT_COLUMNS and isinstance(value, str) else value

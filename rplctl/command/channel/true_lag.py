@@ -1,14 +1,14 @@
-"""How far a channel is behind by the source's own clock, and when the source purges what it needs.
+"""The lag of a channel by the source's own clock, and the time at which the source purges the log that it needs.
 
-Both are what its threads said last; nobody is asked.
+Both come from the last reports of the channel's threads, without a query to a server.
 
-    heartbeat   the age of the newest row of pt-heartbeat in the target: whatever is between its writer and us counts,
-                also an applier that does not run. As fine as the writer's interval
-    source      the receiver looked at the source: all of what it had then is applied, or the age of the transaction in
-                work or in transfer; a receiver that cannot keep up is seen, which Seconds_Behind_Master takes for no
-                lag. In whole seconds, as the log's timestamps are
+    heartbeat   the age of the newest pt-heartbeat row in the target. It includes every delay after the row was written,
+                even an applier that does not run. Its precision is the interval of the heartbeats
+    source      0 if everything is applied that the receiver saw at the source, else the age of the transaction that is
+                applied or received now, in whole seconds like the log's timestamps. It includes the delay of a slow
+                receiver, which Seconds_Behind_Master does not see
 
-Invariant: a difference of the two clocks is measured and taken off, and no lag is negative.
+Invariant: the difference of the two clocks is measured and subtracted, and no lag is negative.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from rplctl.command.process.thread_report import ThreadReport, Threads
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition
 
-FRESH_S: Final = 180.0  # a look at the source that is older says nothing of now
+FRESH_S: Final = 180.0  # seconds; an older report about the source is ignored
 
 
 @dataclass(frozen=True, slots=True)
 class TrueLag:
     seconds: float | None
-    source: str  # heartbeat, source; '' when it is not known
+    source: str  # heartbeat, source; '' if the lag is unknown
 
 
 def true_lag(master: MasterInfo, relay: RelayLogInfo, threads: Threads, now: float) -> TrueLag:
-    """`now`: Unix seconds by our clock."""
+    """Return the lag. `now`: Unix seconds by the local clock."""
     said, applied = threads.receiver.status, threads.applier.status
     there = now + said.clock_difference
     beats = heartbeats(applied.heartbeats)
@@ -54,12 +54,12 @@ def _seconds(value: float) -> float:
 
 
 def _whole_seconds(value: float) -> float:
-    """The log's timestamps have no more digits."""
+    """Return whole seconds, because the log's timestamps have no fractions."""
     return float(max(0, int(value)))
 
 
 def heartbeats(text: str) -> dict[int, float]:
-    """Server id → Unix seconds, of `ThreadStatus.heartbeats`; what is damaged is left out."""
+    """Return server id → Unix seconds from `ThreadStatus.heartbeats`. Damaged entries are skipped."""
     found = {}
     for row in text.split(","):
         server, _, moment = row.partition(":")
@@ -69,8 +69,8 @@ def heartbeats(text: str) -> dict[int, float]:
 
 
 def purge_moment(receiver: ThreadReport) -> float:
-    """Unix seconds by our clock, 0 when it is not in sight. Of a receiver that sees no source it is the earliest: the
-    log that it read last was written at the time of the last event that came.
+    """Return the time of the purge in Unix seconds by the local clock, or 0 if it is unknown. For a disconnected
+    receiver this is the earliest possible time: its last log was written at least until the time of the last event.
     """
     said = receiver.status
     if receiver.is_connected:

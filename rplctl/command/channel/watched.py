@@ -1,8 +1,8 @@
-"""Peers that fall silent while a command reads rows of them.
+"""Detect servers that become silent while a command reads their rows.
 
-A query may take hours, so the sessions that read have no limit of time. Invariant: a server that answers on another
-connection is working, however long its query takes; one that does not is silent, and the command ends with an error
-that names it.
+A query may take hours, so the reading sessions have no timeout. Invariant: a server that answers on another connection
+is working, however long its query takes. If it does not answer there, it is silent, and the command ends with an error
+that names the server.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from rplctl.source.connection import cut_off
 from rplctl.target.aborted import cut_off_target
 from rplctl.target_url import authority
 
-PAUSE_S: Final = 5.0  # between two questions
-ANSWER_S: Final = 9.0  # below the drivers' own timeouts of 10 s, which end a question as if it had been answered
-MOST_LATE: Final = 3  # questions in a row without an answer: a busy server may take long to accept a connection
+PAUSE_S: Final = 5.0  # seconds between two checks
+ANSWER_S: Final = 9.0  # shorter than the drivers' timeouts of 10 s, whose error would count as an answer
+MOST_LATE: Final = 3  # failed checks in a row: a busy server may need long to accept a connection
 
 
 @contextmanager
 def watched_peers(config: Config, channel_name: str, *, asks_source: bool = True) -> Iterator[None]:
-    """Raise TargetError or SourceError in the place of whatever the block raises once a peer is silent."""
+    """If a server becomes silent, raise TargetError or SourceError instead of the error of the block."""
     master = open_repositories(config, channel_name).master()
     asks_source = asks_source and not master.master_binlog_dir
     asks_target = bool(authority(config.target_place))  # files do not hang
@@ -51,7 +51,7 @@ def watched_peers(config: Config, channel_name: str, *, asks_source: bool = True
 
 
 class _Watch:
-    """Ask the peers until the block is over."""
+    """Check the servers until the block ends."""
 
     def __init__(self, config: Config, master: MasterInfo | None, *, asks_target: bool) -> None:
         self._config, self._master, self._asks_target = config, master, asks_target
@@ -79,7 +79,7 @@ class _Watch:
             peers.ask_source(master, lambda: reach_source(config, master))
 
     def _cut_off(self) -> None:
-        """Whoever waits for an answer of one of the peers gets an error."""
+        """Close the connections to the servers, so that every waiting query ends with an error."""
         if self._master is not None:
             cut_off(self._master)
         if self._asks_target:

@@ -1,17 +1,17 @@
-"""`check`, and what it shares with `doctor` and `start`: what can be found about a channel, without changing anything.
+"""`check`, and the parts that it shares with `doctor` and `start`: findings about a channel. Nothing is changed.
 
-verb           the command: one verdict on a channel, and why
-findings       codes with their levels: the permanent words
-threads        do receiver and applier run, say something, keep up?
-repository     do the stored records agree?
-relay_log      do relay logs, their index and the positions agree?
-ends           the target and the source: are they there, have they what is needed?
-skipped        what the source has that the target cannot have: triggers, views, routines, events
-clone          how far is a copy of tables, and does it move?
-verify         what did the last verify find, and how old is it?
-progress       does the receiver keep up with the source's log?
-ahead          what will happen if all goes on as it does: purged logs, a full disk
-source_end     where the source's log ends now
-folder_end     the same of a folder of binary logs;  last_commit  where its newest log ends with a commit
-sync_record    when a channel was last known to have all that its source had
+verb           the command: the verdict on a channel and its reasons
+findings       the permanent codes of findings and their levels
+threads        the receiver and the applier: whether they run, report, and keep up
+repository     the stored records: whether they agree
+relay_log      relay logs, their index and the positions: whether they agree
+ends           the target and the source: whether they answer and have the tables and logs that are needed
+skipped        the source's triggers, views, routines and events that the target cannot have
+clone          the progress of a copy of tables
+verify         the result and the age of the last verify
+progress       whether the receiver keeps up with the source's log
+ahead          forecasts: purged logs, a full disk
+source_end     the present end of the source's log
+folder_end     the end of a folder of binary logs;  last_commit  a fast way if the newest log ends with a commit
+sync_record    the last time at which a channel had everything that its source had
 """

@@ -1,6 +1,6 @@
-"""`check`, what will happen if all goes on as it does: the source purges what is needed next, a disk fills.
+"""`check`, forecasts: the source will purge a log that is needed next, a disk will be full.
 
-And what makes figures wrong: two clocks that differ, heartbeats that nobody writes.
+There are also findings about the reasons for wrong values: clocks that differ, and heartbeats that are not written.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ PURGE_WARNING_S: Final = 6 * 3600.0
 PURGE_CRITICAL_S: Final = 3600.0
 DISK_WARNING_S: Final = 4 * 3600
 DISK_CRITICAL_S: Final = 3600
-SKEW_S: Final = 1.0  # beyond what the measurement itself can be wrong by
+SKEW_S: Final = 1.0  # seconds in addition to the possible error of the measurement
 _UNITS: Final = (("d", 86400), ("h", 3600), ("min", 60))
 
 
 def check_ahead(status: SlaveStatus, threads: Threads, critical_s: int) -> Iterator[Finding]:
-    """Yield predictions from the threads' last reports. `critical_s`: a lag that is critical."""
+    """Yield forecasts from the threads' last reports. `critical_s`: a lag in seconds that is critical."""
     if status.Source_Purge_In is not None and purge_moment(threads.receiver):
         yield from judge_purge(status.Source_Purge_In, status.Master_Log_File, threads.receiver.status.source_keeps_s)
     full = status.Relay_Disk_Full_In
@@ -33,12 +33,14 @@ def check_ahead(status: SlaveStatus, threads: Threads, critical_s: int) -> Itera
     yield from judge_skew(status.Clock_Skew, status.Clock_Skew_Error)
     lag, known = status.True_Lag, status.Seconds_Behind_Master
     if status.True_Lag_From == "heartbeat" and lag is not None and known is not None and lag - known >= critical_s:
-        text = f"the last heartbeat is {rough(lag)} old, and the channel is {known} s behind: nobody writes heartbeats"
-        yield found("heartbeat_old", text, "start pt-heartbeat at the source, or rplctl heartbeat --update")
+        text = f"the last heartbeat is {rough(lag)} old, but the lag is {known} s: no program writes heartbeats"
+        yield found("heartbeat_old", text, "start pt-heartbeat at the source, or run: rplctl heartbeat --update")
 
 
 def judge_purge(left_s: float, log_name: str, keeps_s: float) -> Iterator[Finding]:
-    """A source that keeps its logs for less than a day warns later. `keeps_s`: 0 when it keeps them by size."""
+    """Yield a finding if the source purges the log soon. If the source keeps its logs for less than a day, the warning
+    comes later. `keeps_s`: how long the source keeps its logs, in seconds; 0 if their size decides.
+    """
     critical, warning = (
         min(bound, keeps_s * share) if keeps_s else bound
         for bound, share in ((PURGE_CRITICAL_S, 0.25), (PURGE_WARNING_S, 0.5))
@@ -46,22 +48,24 @@ def judge_purge(left_s: float, log_name: str, keeps_s: float) -> Iterator[Findin
     if left_s >= warning:
         return
     code = "source_purges_soon" if left_s >= critical else "source_purges_now"
-    keeps = f"; it keeps its logs for {rough(keeps_s)}" if keeps_s else ""
+    keeps = f"; the source keeps its logs for {rough(keeps_s)}" if keeps_s else ""
     text = f"the source purges {log_name}, which is read next, in about {rough(left_s)}{keeps}"
-    yield found(code, text, "rplctl start; or keep more at the source: SET GLOBAL binlog_expire_logs_seconds")
+    yield found(code, text, "run rplctl start, or raise binlog_expire_logs_seconds on the source")
 
 
 def judge_skew(difference: float | None, error: float | None) -> Iterator[Finding]:
-    """`error`: half of the round trip in which it was measured."""
+    """Yield a finding if the clocks differ. `difference`: the source's clock minus the local clock, in seconds;
+    `error`: half of the round-trip time of the measurement.
+    """
     if difference is None or abs(difference) <= SKEW_S + (error or 0.0):
         return
     which = "ahead of" if difference > 0 else "behind"
-    text = f"the source's clock is {abs(difference):.1f} s {which} ours (measured within {error or 0:.3f} s)"
-    yield found("clock_skew", f"{text}; lag is counted by the source's", "let NTP set the clocks of both machines")
+    text = f"the source's clock is {abs(difference):.1f} s {which} the local clock (measured within {error or 0:.3f} s)"
+    yield found("clock_skew", f"{text}; the lag uses the source's clock", "let NTP set the clocks of both machines")
 
 
 def rough(seconds: float) -> str:
-    """`3 h`, `40 min`, `20 s`."""
+    """Return the rounded time, such as `3 h`, `40 min` or `20 s`."""
     for unit, size in _UNITS:
         if seconds >= 2 * size or seconds >= size and size == 60:
             return f"{seconds / size:.0f} {unit}"

@@ -1,7 +1,7 @@
-"""`check`, copy of tables: how far it is by the ledger, whether it moves, and what was cancelled (rplctl clone).
+"""`check`, copy of tables (rplctl clone): its progress by the clone state, whether it moves, and cancelled tables.
 
-A copy that goes on is a warning: the channel is not yet what its filters say. One in which for STUCK_S no row went on
-its way, while both threads run, is critical; one that is paused is told by the threads.
+An unfinished copy is a warning, because the channel does not have all tables of its filters yet. It is critical if both
+threads run and no row was copied for STUCK_S seconds. If a thread is stopped, the findings about threads report this.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MOST_NAMED: Final = 10
 
 
 def check_clone(config: Config, channel: Channel) -> Iterator[Finding]:
-    """Nothing when the target does not answer: that is said already."""
+    """Yield the findings. There are none if the target does not answer, because another finding reports that."""
     try:
         with one_engine():
             repositories = open_repositories(config, channel.name)
@@ -40,13 +40,14 @@ def check_clone(config: Config, channel: Channel) -> Iterator[Finding]:
     cancelled = (row for row in rows if row.State == LEFT_OUT)
     if left_out := [".".join(row.name) for row in cancelled if rules.accepts_rows(*row.name)]:
         more = f" and {len(left_out) - _MOST_NAMED} more" if len(left_out) > _MOST_NAMED else ""
-        text = f"their copy was cancelled, and their events are left out: {', '.join(left_out[:_MOST_NAMED])}{more}"
-        yield found("clone_left_out", text, "rplctl clone copies them; rplctl change-filter leaves them out for good")
+        text = f"these tables were cancelled and are not replicated: {', '.join(left_out[:_MOST_NAMED])}{more}"
+        repair = "to copy them, run: rplctl clone; to exclude them permanently, run: rplctl change-filter"
+        yield found("clone_left_out", text, repair)
     if any(row.is_open for row in rows):
         threads, reader = threads_of(channel), read_status(channel.status_path("cloner"))
         yield _open(rows, threads, reader)
         if reader.last_errno:
-            text = f"the copy cannot read since {clock(reader.last_error_timestamp)}: {reader.last_error}"
+            text = f"the copy cannot read rows since {clock(reader.last_error_timestamp)}: {reader.last_error}"
             yield found(
                 "clone_reader_error",
                 text,
@@ -55,7 +56,7 @@ def check_clone(config: Config, channel: Channel) -> Iterator[Finding]:
 
 
 def _channels(repositories: Repositories) -> frozenset[str]:
-    """Those that the ledger names, in lower case."""
+    """Return the channels in the clone state, in lower case."""
     if not repositories.target_has("rplctl_clone"):
         return frozenset()
     with repositories.engine().connect() as connection:

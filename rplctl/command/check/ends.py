@@ -1,4 +1,4 @@
-"""`check`, the two ends: does the target take our writes and hold the tables, has the source what is needed next?"""
+"""`check`, target and source: whether the target accepts writes and has the tables, and the source has the next log."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ UNFIT = frozenset({"target_lost", "target_of_another"})
 
 
 def check_belonging(config: Config, channel: Channel) -> Iterator[Finding]:
-    """Does the target belong to the stored position? Nothing where it, or the record, cannot be read: others say so."""
+    """Yield a finding if the target does not belong to the stored position. If the target or the record cannot be read,
+    other findings report that.
+    """
     with suppress(RplError):
         if is_missing_file(config.target_place) and not _has_applied(config, channel):
             return  # a FILE needs no target then (design D16)
@@ -59,12 +61,14 @@ def _has_applied(config: Config, channel: Channel) -> bool:
 
 
 def check_target(config: Config, channel: Channel, stored: Stored) -> Iterator[Finding]:
-    """Tables of the models known at the executed position, and whether a write is taken (and rolled back)."""
+    """Yield findings about the tables whose definitions are known at the executed position, and about a write that is
+    rolled back.
+    """
     from sqlalchemy.exc import SQLAlchemyError
 
     try:
         engine = engine_of(config)()
-        if dialect_of(engine.dialect.name).is_missing(engine):  # a question would make it
+        if dialect_of(engine.dialect.name).is_missing(engine):  # a query would create the file
             if threads_of(channel).applier.has_run:
                 shown = url_without_password(config.target_url)
                 yield found("target_away", f"the file of {shown} is no longer there", "mount or restore it")
@@ -89,13 +93,13 @@ def check_target(config: Config, channel: Channel, stored: Stored) -> Iterator[F
     if empty:
         text = f"load-schema made these tables empty, and their rows were never copied: {', '.join(empty)}"
         yield found("rows_never_copied", text, "copy the rows (INITIAL COPY in rplctl(1)), then " + LOADED)
-    # a server's own sequences have no model here, and others have none
+    # sequences have no rows to check
     if models := [model for model in catalog.tables.values() if model.holds_rows]:
         yield from _tables(config, models)
 
 
 def _channels_with_models(engine: Engine) -> frozenset[str] | None:
-    """In lower case; None where the target has no such table of ours."""
+    """Return the channels with definitions, in lower case, or None if the target lacks the internal table."""
     from sqlalchemy import inspect
 
     from rplctl.own_tables.tables import channels_in, table_models
@@ -124,12 +128,12 @@ def _version(engine: Engine) -> Iterator[Finding]:
     from rplctl.repository.install import SCHEMA_VERSION, is_newer
 
     if version := answer(engine, "version", lambda: is_newer(engine)):
-        text = f"our tables in the target are of version {version}, this rplctl knows up to {SCHEMA_VERSION}"
-        yield found("tables_newer", text, "install the version of rplctl that wrote them")
+        text = f"rplctl's tables have version {version}, this rplctl supports versions up to {SCHEMA_VERSION}"
+        yield found("tables_newer", text, "install the version of rplctl that created the tables")
 
 
 def _write(engine: Engine) -> Iterator[Finding]:
-    """A write that hits no row: rights and read-only modes show, nothing changes."""
+    """Test a write that changes no row: it shows missing privileges and read-only modes."""
     from sqlalchemy import false, update
     from sqlalchemy.exc import SQLAlchemyError
 
@@ -141,7 +145,7 @@ def _write(engine: Engine) -> Iterator[Finding]:
             connection.execute(update(marker).where(false()).values(File_in_step=marker.c.File_in_step))
     except (SQLAlchemyError, TargetError) as error:
         reason = error.message if isinstance(error, TargetError) else _reason(error)
-        yield found("target_refuses_writes", f"the target refuses our writes: {reason}", "see PRIVILEGES in rplctl(1)")
+        yield found("target_refuses_writes", f"the target refuses writes: {reason}", "see PRIVILEGES in rplctl(1)")
 
 
 def _reason(error: BaseException) -> str:
@@ -149,7 +153,7 @@ def _reason(error: BaseException) -> str:
 
 
 def check_source(config: Config, channel: Channel, stored: Stored) -> Iterator[Finding]:
-    """Ask the source, or look into its folder. Nothing when the channel has none."""
+    """Query the source, or read its folder, and yield the findings. Without a source there are none."""
     master, relay = stored.master, stored.relay or RelayLogInfo()
     if master is None or not master.is_configured:
         return
@@ -185,7 +189,7 @@ def check_source(config: Config, channel: Channel, stored: Stored) -> Iterator[F
         yield from judge_beginning(kept.logs)
     elif master.uses_gtid:
         yield from judge_gtids(purged, relay.gtid_executed, said.retrieved_gtid_set)
-        if not [*judge_identity(kept.variables, master, 0)]:  # of another server positions say nothing
+        if not [*judge_identity(kept.variables, master, 0)]:  # positions of another server cannot be compared
             begun_anew = judge_position(kept.logs, next_event)
             yield from (finding for finding in begun_anew if finding.code == "source_past_end")
     else:
@@ -196,13 +200,13 @@ def check_source(config: Config, channel: Channel, stored: Stored) -> Iterator[F
 
 
 def _next_event(master: MasterInfo, relay: RelayLogInfo) -> BinlogPosition:
-    """The later of what was read and what was executed (WL#4621)."""
+    """Return the later one of the read position and the executed position (WL#4621)."""
     read, executed = master.read_position, relay.exec_position
     return executed if executed.log_name and (not read.log_name or read.is_before(executed)) else read
 
 
 def judge_identity(variables: Mapping[str, str], master: MasterInfo, server_id: int) -> Iterator[Finding]:
-    """Is it the server that the channel replicated from?"""
+    """Yield a finding if the source is not the server from which the channel has replicated."""
     seen_id, seen_uuid = master.master_server_id, master.uuid
     now_id, now_uuid = variables.get("server_id", ""), variables.get("server_uuid", "")
     differs = (seen_id and now_id and str(seen_id) != now_id) or (seen_uuid and now_uuid and seen_uuid != now_uuid)
@@ -211,25 +215,26 @@ def judge_identity(variables: Mapping[str, str], master: MasterInfo, server_id: 
             "source_changed",
             f"{master.host}:{master.port} is server {now_id} {now_uuid}; "
             f"the channel replicated from {seen_id} {seen_uuid}",
-            "rplctl change-master --master-host HOST with file and position, when that is meant",
+            "if the change is intended, run rplctl change-master --master-host HOST with file and position",
         )
     if server_id and now_id == str(server_id):
-        yield found("source_same_server_id", f"server_id {server_id} is also ours", "rplctl init --server-id N")
+        text = f"server_id {server_id} is also the server_id of this instance"
+        yield found("source_same_server_id", text, "rplctl init --server-id N")
 
 
 def judge_beginning(sizes: Mapping[str, int]) -> Iterator[Finding]:
-    """Check a channel that never began: do the logs still have the creation of the source's tables?"""
+    """Yield a finding if the logs of a channel that never began lack the creation of the source's tables."""
     if sizes and (first := min(sizes, key=log_number)) and log_number(first) > 1:
-        text = (
-            f"the channel never began, and the source's logs begin with {first}: the rows from before are not in them"
-        )
+        text = f"the channel never began, and the source's logs begin with {first}: they do not contain the older rows"
         yield found("source_purged", text, "rplctl clone")
 
 
 def judge_gtids(purged: str, executed: str, retrieved: str) -> Iterator[Finding]:
-    """`purged`: what is in no log of the source any more. Has the channel all of it?"""
+    """Yield a finding if the channel lacks GTIDs that the source has purged. `purged`: the GTIDs that are in none of
+    the source's logs.
+    """
     have_any = executed or retrieved
-    if not purged or have_any and (":" in purged) != (":" in have_any):  # of another vendor: its start says that
+    if not purged or have_any and (":" in purged) != (":" in have_any):  # GTIDs of the other vendor: start reports it
         return
     if ":" in purged:
         have = MysqlGtidSet.parse(executed).union(MysqlGtidSet.parse(retrieved))
@@ -238,23 +243,26 @@ def judge_gtids(purged: str, executed: str, retrieved: str) -> Iterator[Finding]
         state = MariadbGtidState.parse(executed).union(MariadbGtidState.parse(retrieved))
         has_all = MariadbGtidState.parse(purged).is_subset_of(state)
     if not has_all:
-        text = f"the source purged its logs up to {purged}, and the channel has not received all of that"
+        text = f"the source purged its logs up to {purged}, and the channel has not received all of these GTIDs"
         yield found("source_purged", text, COPY_AGAIN)
 
 
 def judge_position(sizes: Mapping[str, int], position: BinlogPosition, repair: str = COPY_AGAIN) -> Iterator[Finding]:
-    """`sizes`: the source's binary logs. Is the next event still there, and is it there already?"""
+    """Yield a finding if the next event is no longer, or not yet, in the source's logs. `sizes`: the source's binary
+    logs and their sizes in bytes.
+    """
     if not position.log_name or not sizes:
         return
     if position.log_name in sizes:
         size = sizes[position.log_name]
         if position.log_pos > size:
-            text = f"{position} is past the end of the source's binary log ({size}): it lost what it had sent"
+            text = f"{position} is past the end of the source's binary log ({size}): the source lost events"
             yield found("source_past_end", text, repair)
         return
     if log_number(position.log_name) < min(map(log_number, sizes)):
         text = (
-            f"the source purged {position.log_name}, which is needed next; it begins with {min(sizes, key=log_number)}"
+            f"the source purged {position.log_name}, which is needed next; its first log is "
+            f"{min(sizes, key=log_number)}"
         )
         yield found("source_purged", text, repair)
     else:

@@ -1,6 +1,8 @@
 """The findings of `check`: one row per code, with its level for monitoring. The code is permanent; texts may change.
 
-level 0 OK (told, nothing to do)   1 WARNING (heals by itself, or weaker than it could be)   2 CRITICAL (stops, or will)
+level 0 OK         for information; nothing to do
+level 1 WARNING    the next start repairs it, or a setting is weaker than possible
+level 2 CRITICAL   replication is stopped, or will stop
 """
 
 from __future__ import annotations
@@ -101,7 +103,7 @@ LEVELS: dict[str, int] = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that does not agree: its code, a sentence, the command that repairs it."""
+    """One problem: its code, its level, a sentence, and the command that repairs it."""
 
     code: str
     level: int
@@ -110,5 +112,5 @@ class Finding:
 
 
 def found(code: str, text: str, repair: str) -> Finding:
-    """Return a finding. Several ways in `repair`, a line each, become one line."""
+    """Return a finding. Several lines in `repair` become one line."""
     return Finding(code, LEVELS[code], text, in_one_line(repair))

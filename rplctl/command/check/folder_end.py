@@ -1,6 +1,7 @@
-"""Where a folder of binary logs ends for a channel: behind the last complete transaction that it takes.
+"""Find the end of a folder of binary logs for a channel: after the last complete transaction that the channel accepts.
 
-What a killed server left behind and what the channel leaves out never counts: neither will ever be applied.
+Incomplete transactions of a killed server, and transactions that the channel ignores, do not count, because they will
+never be applied.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ _KIND, _SERVER_ID, _DOMAIN = 4, 5, 27  # offsets in an event; the domain is MARI
 
 
 class LeftOut:
-    """Which groups of a log the receiver leaves out: by server, and by MariaDB's domain."""
+    """The groups of a log that the receiver ignores, by server id and by MariaDB's domain."""
 
     def __init__(self, master: MasterInfo) -> None:
         self.servers = list(master.ignored_server_ids)
         self._only, self._never = master.do_domain_ids, master.ignore_domain_ids
 
     def of(self, data: ByteArray, scan: GroupScan) -> NDArray[np.bool_]:
-        """Return for each group of the scan whether it is left out."""
+        """Return an array that is True for each group of the scan that is ignored."""
         found = np.isin(_u32(data, scan.start + _SERVER_ID), self.servers)
         if self._only or self._never:
             has_gtid = np.flatnonzero(scan.gtid_offset >= 0)
@@ -50,7 +51,7 @@ def _u32(data: ByteArray, at: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def folder_end(folder: Path, left_out: LeftOut | None = None) -> BinlogPosition:
-    """The position after the last complete transaction of the newest log; log_name '' when there is no log yet."""
+    """Return the position after the last complete transaction of the newest log; log_name '' if there is no log."""
     names = log_names(folder)
     if not names:
         return BinlogPosition("", FIRST_EVENT_POSITION)
@@ -63,8 +64,10 @@ def folder_end(folder: Path, left_out: LeftOut | None = None) -> BinlogPosition:
 
 
 def _groups(log: Path) -> Iterator[tuple[ByteArray, GroupScan, Boundary]]:
-    """Its complete groups, each time with the boundary behind them. Raises SourceError for what is no binary log."""
-    read_head(log)  # says clearly what is wrong with an encrypted or foreign file
+    """Yield the complete groups of the log, with the boundary after them. Raises SourceError if the file is not a
+    binary log.
+    """
+    read_head(log)  # raises a clear error for an encrypted or foreign file
     with mapped_file(log) as data:
         at = Boundary(FIRST_EVENT_POSITION, BinlogPosition(log.name, FIRST_EVENT_POSITION))
         for scan, boundary in walk(data, at):
@@ -72,7 +75,9 @@ def _groups(log: Path) -> Iterator[tuple[ByteArray, GroupScan, Boundary]]:
 
 
 def gtids_of_folder(folder: Path, master: MasterInfo, executed: str, left_out: LeftOut) -> str:
-    """Return the executed GTIDs and further GTIDs of the folder that the channel takes. Raises SourceError 1236."""
+    """Return the executed GTIDs together with the GTIDs of the folder that the channel accepts. Raises SourceError
+    1236.
+    """
     is_mariadb = not master.enabled_auto_position
     names = log_names(folder)
     if is_mariadb:

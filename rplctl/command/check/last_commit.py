@@ -1,7 +1,7 @@
-"""Where a folder of binary logs ends, where its newest log ends with a commit: found from the events' headers alone.
+"""Find the end of a folder of binary logs from the events' headers, if its newest log ends with a commit.
 
-Most logs do, and `start` needs nothing else of a log: the compiled scan of `folder_end` takes a second of CPU time to
-load. Whatever the headers do not decide is left to that.
+Most logs do, so that `start` need not load the compiled scan of `folder_end`, which takes a second of CPU time. If the
+headers are not enough, `folder_end` finds the end.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from rplctl.plain_file import open_plain
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition
 from rplctl.source.log_folder import log_names, read_head
 
-LARGEST: Final = 32 << 20  # bytes of log; Python needs as long for more as the scan does to load
+LARGEST: Final = 32 << 20  # bytes of log; for larger logs, loading the scan is faster than Python
 _HEADER: Final = Struct("<4xBIII2x")  # type code, server id, length, end_log_pos
 
 
 def last_commit(folder: Path, left_out: Collection[int]) -> BinlogPosition | None:
-    """The position after the commit that ends the newest log, or after what the server wrote at its own stop then.
-    None where it does not end so, where that is of a server of `left_out`, and where the log is too large.
-    Raises SourceError for files that are not binary logs.
+    """Return the position after the commit, and the log events of a server's stop, that end the newest log.
+
+    Return None if the log ends otherwise, if the commit is of a server in `left_out`, or if the log is too large.
+    Raises SourceError if a file is not a binary log.
     """
     names = log_names(folder)
     if not names:

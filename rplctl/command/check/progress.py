@@ -1,7 +1,7 @@
-"""`check --online`: does the channel follow its source? Where the source's binary log ends, against what is read.
+"""`check --online`: compare the end of the source's binary log with the read position.
 
-Seconds_Behind_Master counts from what was read: it is 0 while a receiver that hangs, or cannot keep up, reads nothing.
-A busy source is always a little ahead: what counts is whether its end of a moment ago is read a moment later.
+Seconds_Behind_Master uses only events that were read: it is 0 while a receiver hangs or is too slow to read anything.
+A busy source always has newer events. So the check is whether the receiver soon reads the end that was seen first.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _POLL_S = 0.1
 
 
 def known_end(config: Config, stored: Stored) -> SourceEnd | None:
-    """Return where the source's log ends; None where it does not say so: another finding tells why."""
+    """Return the end of the source's log, or None if it is unknown; another finding then reports the reason."""
     if stored.master is None or not stored.master.is_configured:
         return None
     try:
@@ -39,7 +39,7 @@ def _relay(stored: Stored, master: MasterInfo) -> RelayLogInfo:
 
 
 def check_progress(channel: Channel, stored: Stored, end: SourceEnd | None) -> Iterator[Finding]:
-    """Waits at most PATIENCE_S, and only while the receiver has not got to `end`."""
+    """Yield a finding unless the receiver reads `end` within PATIENCE_S seconds."""
     master = stored.master
     if master is None or end is None:
         return
@@ -69,7 +69,7 @@ def _has_read(receiver: ThreadReport, master: MasterInfo, relay: RelayLogInfo, e
 
 
 def _is_within(gtids: str, retrieved: str, executed: str) -> bool:
-    """True if all of them are read or executed."""
+    """True if all of these GTIDs are read or executed."""
     if ":" in gtids:
         return is_executed(gtids, str(MysqlGtidSet.parse(retrieved).union(MysqlGtidSet.parse(executed))))
     return is_executed(gtids, str(MariadbGtidState.parse(retrieved).union(MariadbGtidState.parse(executed))))

@@ -1,8 +1,8 @@
-"""`check`, relay log: do index, files and both stored positions agree? Reads only.
+"""`check`, relay log: whether index, files and both stored positions agree. The check only reads.
 
-Nearly all of it heals at the next start (WL#4621): the sentences say what that will do. What a running thread holds is
-its own business: it was looked at when that began, and is written over. So of a channel that runs no relay log is read,
-and what reads them is not loaded.
+The next start repairs nearly all of these findings (WL#4621), and the texts say how. The logs of a running thread are
+not read: the thread checked them when it started, and writes to them now. So for a running channel no relay log is
+read, and the modules that read relay logs are not loaded.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ _FETCHES = "rplctl start (fetches it again)"
 def check_relay_log(
     channel: Channel, master: MasterInfo, relay: RelayLogInfo | None, *, deep: bool
 ) -> Iterator[Finding]:
-    """`deep`: every event's checksum too, which reads every byte."""
+    """Yield the findings. `deep`: check the checksum of every event, too, which reads every byte."""
     index = RelayLogIndex(channel)
     names, files = index.names(), _files(index)
-    if names != files:  # of this channel, one came or went since the folder was read
+    if names != files:  # a log of this channel was created or removed since the folder was read
         names, files = index.names(), index.files()
     threads = running(channel)
     yield from _index(index, names, files)
     if relay is not None and relay.relay_log_name and (deep or APPLIER not in threads):
         yield from _position(index, names, relay, by_gtid=master.uses_gtid)
-    if relay is not None and not master.uses_gtid:  # positions of two sources say nothing about each other
+    if relay is not None and not master.uses_gtid:  # with GTIDs the positions may be of two sources
         read, executed = master.read_position, relay.exec_position
         if read.log_name and executed.log_name and read.is_before(executed):
             text = f"Read_Master_Log_Pos {read} is before Exec_Master_Log_Pos {executed}"
@@ -46,7 +46,7 @@ def check_relay_log(
 
 
 def _files(index: RelayLogIndex) -> list[str]:
-    """By one look at the folder for all channels."""
+    """Return the channel's relay log files. The folder is read once for all channels."""
     folder = index.channel.datadir
     found = answer(folder, "relay logs", lambda: files_by_base(folder))
     return found.get(index.channel.relay_log_base, [])
@@ -105,13 +105,13 @@ def _tail(channel: Channel, master: MasterInfo, relay: RelayLogInfo, *, thorough
         yield found("relay_log_damaged", error.message, error.hint)
         return
     if plan.truncated_bytes:
-        text = f"{plan.truncated_bytes} bytes behind the last complete transaction, {plan.relay_end}"
+        text = f"{plan.truncated_bytes} bytes follow the last complete transaction, {plan.relay_end}"
         yield found("relay_log_torn", text, "rplctl start (cuts them and fetches them again), or rplctl recover")
         return
     index = RelayLogIndex(channel)
     listed = set(index.names())
     if not listed <= set(index.files()):
-        return  # which is said of each
+        return  # another finding names each missing file
     if set(plan.removed_relay_logs) & listed:
         yield found("relay_log_torn", "; ".join(plan.notes), _FETCHES)
     elif flushed.log_name and _is_before(plan.relay_end, flushed):
@@ -140,5 +140,5 @@ def _intact(index: RelayLogIndex, name: str, relay: RelayLogInfo | None) -> Iter
 
 
 def _set_position(position: BinlogPosition) -> str:
-    """CHANGE MASTER throws the relay logs away: all from there on is fetched again."""
+    """Return the command that removes the relay logs and fetches everything from the position on again."""
     return f"rplctl change-master --master-log-file {position.log_name} --master-log-pos {position.log_pos}"

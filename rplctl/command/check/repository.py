@@ -1,6 +1,6 @@
-"""`check`, repositories: is each record in one place, whole, safe, and the one that the next start will use?
+"""`check`, repositories: whether each record exists once, is complete and safe, and will be used by the next start.
 
-Reads only. A record that cannot be read is a finding, and what depends on it is not judged.
+The check only reads. A record that cannot be read is a finding, and no other finding uses this record.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from rplctl.target.registry import dialect_of
 
 @dataclass(slots=True)
 class Stored:
-    """The records as far as they can be read."""
+    """The records that could be read; None if a record could not be read."""
 
     master: MasterInfo | None = None
     relay: RelayLogInfo | None = None
 
 
 def check_repositories(config: Config, channel: Channel, stored: Stored, *, is_fit: bool = True) -> Iterator[Finding]:
-    """Findings; `stored` is filled on the way. `is_fit`: the target belongs to the stored position."""
+    """Yield the findings, and fill `stored` meanwhile. `is_fit`: the target belongs to the stored position."""
     yield from _interrupted(channel)
     repositories = open_repositories(config, channel.name)
     damaged = False
@@ -57,7 +57,7 @@ def check_repositories(config: Config, channel: Channel, stored: Stored, *, is_f
 
 def _no_master_info(repositories: Repositories, relay: RelayLogInfo) -> Finding:
     executed = relay.exec_position
-    text = f"there is no MasterInfo in {repositories.master_info.where}; RelayLogInfo is there, applied is {executed}"
+    text = f"there is no MasterInfo in {repositories.master_info.where}, but RelayLogInfo exists (applied: {executed})"
     where = f"--master-log-file {executed.log_name} --master-log-pos {executed.log_pos}"
     return found("repository_missing", text, f"rplctl change-master --master-host HOST --master-user USER {where}")
 
@@ -70,7 +70,9 @@ def _missing(repositories: Repositories, master: MasterInfo) -> Finding:
         marker = None
     if marker is not None:
         return found(
-            "repository_missing", f"{text}; the target is at {marker.exec_position}", "rplctl start (makes it)"
+            "repository_missing",
+            f"{text}; the position in the target is {marker.exec_position}",
+            "rplctl start (creates the record)",
         )
     error = lost_record(repositories, master)
     return found("repository_missing", f"{text}{error.message.partition(text)[2]}", error.hint)
@@ -79,11 +81,13 @@ def _missing(repositories: Repositories, master: MasterInfo) -> Finding:
 def _interrupted(channel: Channel) -> Iterator[Finding]:
     for record in (MASTER_INFO, RELAY_LOG_INFO):
         if (channel.run_folder / f"switch-{record.name}.json").exists():
-            yield found("switch_interrupted", f"a switch of {record.name} was cut off", "rplctl start (finishes it)")
+            yield found(
+                "switch_interrupted", f"a switch of {record.name} was interrupted", "rplctl start (finishes it)"
+            )
     if (channel.run_folder / "change_master.pending").exists():
-        yield found("change_interrupted", "a CHANGE MASTER was cut off half-way", "rplctl start (finishes it)")
+        yield found("change_interrupted", "a CHANGE MASTER was interrupted", "rplctl start (finishes it)")
     if (rename := pending_rename(channel.datadir)) is not None and is_of(rename, channel.name):
-        text = f"a rename of channel '{rename.old}' to '{rename.new}' was cut off half-way"
+        text = f"a rename of channel '{rename.old}' to '{rename.new}' was interrupted"
         yield found("rename_interrupted", text, "rplctl start (finishes it)")
 
 
@@ -100,7 +104,7 @@ def _ignored(channel: Channel, stored: Stored) -> Iterator[Finding]:
 
 
 def _one_record(record: Record[Any], repositories: Repositories, stored: Stored) -> Iterator[Finding]:
-    """`stored` gets the record that the options name, when it can be read."""
+    """Yield the findings about one record, and set it in `stored` if it can be read."""
     config, channel = repositories.config, repositories.channel
     wanted = record.kind(config)
     places: dict[RepositoryKind, Any] = {}
@@ -128,7 +132,7 @@ def _one_record(record: Record[Any], repositories: Repositories, stored: Stored)
         yield found("repository_both", f"{record.name} is in {where}: the next start refuses", keep_one(*there))
     if infos and wanted not in infos:
         ((other, infos[wanted]),) = infos.items()
-        text = f"{record.option}={wanted}, and {record.name} is in {places[other].where}: the next start moves it"
+        text = f"{record.option}={wanted}, but {record.name} is in {places[other].where}: the next start moves it"
         yield found("repository_elsewhere", text, "rplctl start")
     if record is MASTER_INFO:
         stored.master = infos.get(wanted)
@@ -139,7 +143,7 @@ def _one_record(record: Record[Any], repositories: Repositories, stored: Stored)
 def _file_modes(record: Record[Any], channel: Channel) -> Iterator[Finding]:
     for path in (record.path(channel), channel.datadir / KEY_FILE) if record is MASTER_INFO else ():
         if path.exists() and is_readable_by_others(path):
-            yield found("file_mode", f"{path} may tell a password and others can read it", f"chmod 600 {path}")
+            yield found("file_mode", f"{path} may hold a password and others can read it", f"chmod 600 {path}")
 
 
 def _engine(place: Any, repositories: Repositories) -> Iterator[Finding]:
@@ -150,7 +154,7 @@ def _engine(place: Any, repositories: Repositories) -> Iterator[Finding]:
 
 
 def _marker(repositories: Repositories, relay: RelayLogInfo) -> Iterator[Finding]:
-    """File and marker of commit mode `marker`, while no applier moves them."""
+    """Yield a finding if file and marker differ in commit mode `marker`, while no applier moves them."""
     from rplctl.commit.marker import file_counts
 
     if lock_holder(repositories.channel, APPLIER):
@@ -166,14 +170,13 @@ def _marker(repositories: Repositories, relay: RelayLogInfo) -> Iterator[Finding
     if file_counts(relay, in_step):
         yield found(
             "edited_by_hand",
-            f"{where} says {relay.exec_position}, applied is {marker.exec_position}: the next start uses {where}",
+            f"{where} has {relay.exec_position}, but {marker.exec_position} is applied: the next start uses {where}",
             f"rplctl change-master --master-log-file {marker.master_log_name} --master-log-pos {marker.master_log_pos}",
         )
     elif is_ahead or in_step:
-        text = f"{where} says {relay.exec_position} and nobody edited it, the target {marker.exec_position}"
-        yield found(
-            "target_gone_back", f"{text}: one is from a backup", "rplctl start (uses the position in the target)"
-        )
+        text = f"{where}, which was not edited, has {relay.exec_position}, the target has {marker.exec_position}"
+        repair = "rplctl start (uses the position in the target)"
+        yield found("target_gone_back", f"{text}: one of them is from a backup", repair)
     else:
-        text = f"{where} is behind what was committed before a crash, {marker.exec_position}"
+        text = f"{where} is older than the position that was committed before a crash, {marker.exec_position}"
         yield found("file_behind_marker", text, "rplctl start (moves it forward)")

@@ -1,4 +1,4 @@
-"""`check`, the triggers, views and other objects of the source that the target lacks: a note, not a fault (D31)."""
+"""`check`: report the triggers, views and other objects of the source that the target lacks, as a note (design D31)."""
 
 from __future__ import annotations
 

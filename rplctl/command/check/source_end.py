@@ -1,7 +1,7 @@
-"""Where the source's binary log ends right now: what `--until-synced` has to reach.
+"""Find the present end of the source's binary log, which `--until-synced` has to reach.
 
-A server says so itself. In a folder of binary logs it is the end of the last complete transaction that the channel
-takes (folder_end): what a killed server left behind, and what is left out, will never be applied.
+A server reports its end. In a folder of binary logs, it is the end of the last complete transaction that the channel
+accepts (folder_end): incomplete and ignored transactions will never be applied.
 """
 
 from __future__ import annotations
@@ -20,31 +20,33 @@ from rplctl.source.replica_id import replica_identity
 
 @dataclass(frozen=True, slots=True)
 class SourceEnd:
-    """`gtids`: what of its binary log the channel takes, with what is executed; '' when the channel does not ask by
-    GTID, or that is not to be said. Positions of two sources cannot be compared, GTIDs can.
+    """The end of the source's log. `gtids`: the executed GTIDs and those in the log that the channel accepts; '' if the
+    channel does not use GTIDs, or if they are unknown. Positions of two sources cannot be compared, GTIDs can.
     """
 
     position: BinlogPosition
     gtids: str = ""
-    is_comparable: bool = True  # False: by GTID, yet a position is all there is: only who sees the receiver can tell
+    is_comparable: bool = True  # False: the channel uses GTIDs, but only the position of the source's end is known
     asked_at: float = field(default_factory=time.time, compare=False)  # Unix seconds
 
 
 def source_end(config: Config, master: MasterInfo, relay: RelayLogInfo) -> SourceEnd:
-    """Raises SourceError when the source is away, has no binary log or may not be asked."""
+    """Return the end of the source's log. Raises SourceError if the source is unreachable, has no binary log or refuses
+    the query.
+    """
     if master.master_binlog_dir:
         return _end_of_folder(config, master, relay)
     from rplctl.source.survey import executed_gtids, log_end
 
     with ask_source(config, master) as query:
         gtids = ""
-        if master.uses_gtid and not master.ignored_server_ids:  # a set does not say which server wrote what
+        if master.uses_gtid and not master.ignored_server_ids:  # a GTID set does not show the servers
             gtids = _taken(executed_gtids(query, of_mysql=master.enabled_auto_position), master)
         return SourceEnd(log_end(query), gtids, bool(gtids) or not master.uses_gtid)
 
 
 def _taken(gtids: str, master: MasterInfo) -> str:
-    """The GTIDs, without those of domains that the channel leaves out."""
+    """Return the GTIDs without those of domains that the channel ignores."""
     if ":" in gtids or not gtids:
         return gtids
     domains = {gtid: int(gtid.partition("-")[0]) for gtid in gtids.split(",")}

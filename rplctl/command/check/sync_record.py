@@ -1,8 +1,8 @@
-"""When a channel was last known to have all that its source had: what a channel that runs from cron is judged by.
+"""The record of the last time at which a channel had everything that its source had. It is for channels run from cron.
 
-`start --until-synced` writes it when it ends well, with the moment at which it asked the source where its log ends, for
-that is how old the rows may be. A start that stays takes back that the channel runs from cron, not when it was synced.
-Invariant: it is news for monitoring and nothing starts from it: positions are the repositories' alone (design D22).
+A successful `start --until-synced` writes the record with the time at which it read the end of the source's log,
+because the rows are as old as this time. A start whose threads stay running removes the mark of cron, not the time.
+Invariant: only monitoring uses the record. Positions are only in the repositories (design D22).
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from rplctl.plain_file import parsed_json, read_plain
 @dataclass(frozen=True, slots=True)
 class SyncRecord:
     at: float  # Unix seconds
-    to: str  # the source's end then, FILE:POS
-    is_from_cron: bool = True  # nothing that stays was started since
+    to: str  # the source's end at that time, FILE:POS
+    is_from_cron: bool = True  # False after a start whose threads stay running
 
 
 def read_sync_record(channel: Channel) -> SyncRecord | None:
-    """None when there never was one, or it cannot be read."""
+    """Return the record, or None if there is none or it cannot be read."""
     try:
         stored = parsed_json(read_plain(_path(channel)))
         return SyncRecord(float(stored["at"]), str(stored["to"]), bool(stored["is_from_cron"]))
@@ -39,19 +39,19 @@ def note_synced(channel: Channel, at: float, to: str) -> None:
 
 
 def note_stays(channel: Channel) -> None:
-    """A start whose threads go on: from now on one that does not run is missed."""
+    """Record that a start has left its threads running: from now on a stopped thread is a finding."""
     record = read_sync_record(channel)
     if record is not None and record.is_from_cron:
         _write(channel, replace(record, is_from_cron=False))
 
 
 def forget_sync(channel: Channel) -> None:
-    """RESET, and CHANGE MASTER to another place: it is not synced to there."""
+    """Remove the record after RESET or CHANGE MASTER to another source, because the channel is not synced then."""
     _path(channel).unlink(missing_ok=True)
 
 
 def runs_from_cron(config: Config, record: SyncRecord | None) -> bool:
-    """True if `run_mode` says so; without it, True if the last start that ended well was one for cron."""
+    """True if `run_mode` is cron; if it is auto, True if the last successful start was one for cron."""
     if config.run_mode == "auto":
         return record is not None and record.is_from_cron
     return config.run_mode == "cron"

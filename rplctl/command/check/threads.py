@@ -1,7 +1,7 @@
-"""`check`, threads: does each run, does it report, how far behind is the channel, and did a human stop it?
+"""`check`, threads: whether each thread runs and reports, the lag of the channel, and whether an operator stopped it.
 
-Judged by age (design D22): a state that was not seen fresh is a finding, a connection is missed the more the longer it
-is gone, a channel that runs from cron is as good as its last good run is young. A delay that was asked for is no lag.
+Age decides (design D22): a status that is not fresh is a finding, a lost connection becomes critical with time, and a
+channel run from cron is judged by the age of its last successful run. A delay by MASTER_DELAY does not count as lag.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from rplctl.status import NO_EXECUTORS
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Seconds behind the source, beyond MASTER_DELAY; `sync_age_s` is of a channel that runs from cron, twice as much
-    is critical. `verify_age_s`: of the last verify; 0 is any.
+    """The limits in seconds. `warning_s` and `critical_s`: lag in addition to MASTER_DELAY. `sync_age_s`: age of the
+    last run from cron; twice this age is critical. `verify_age_s`: age of the last verify; 0 = no limit.
     """
 
     warning_s: int
@@ -33,13 +33,13 @@ class Limits:
 def limits_of(
     config: Config, warning_s: int, critical_s: int, sync_age_s: float | None = None, verify_age_s: float | None = None
 ) -> Limits:
-    """None: as the configuration has it."""
+    """Return the limits. None: the value of the configuration."""
     ages = (config.max_sync_age, sync_age_s), (config.max_verify_age, verify_age_s)
     return Limits(warning_s, critical_s, *(own if asked is None else int(asked) for own, asked in ages))
 
 
 def check_running(status: SlaveStatus, threads: Threads, limits: Limits, now: float) -> Iterator[Finding]:
-    """A channel whose threads are to run all the time."""
+    """Yield findings about a channel whose threads must run all the time."""
     if not (threads.receiver.has_run or threads.applier.has_run or threads.receiver.runs or threads.applier.runs):
         yield found("never_started", "the channel was never started", "rplctl start")
         return
@@ -49,47 +49,47 @@ def check_running(status: SlaveStatus, threads: Threads, limits: Limits, now: fl
             yield found(f"{thread.role}_stopped", _how_stopped(thread), f"rplctl start --{thread.role}")
     yield from _connection(threads.receiver, limits, now)
     if threads.applier.runs and threads.applier.status.last_errno:
-        yield found("applier_retrying", f"the applier tries again: {status.Last_SQL_Error}", "rplctl show-status")
+        yield found("applier_retrying", f"the applier retries after {status.Last_SQL_Error}", "rplctl show-status")
     lag = status.Seconds_Behind_Master
     if lag is not None and lag - status.SQL_Delay >= min(limits.warning_s, limits.critical_s):
         code = "lag_critical" if lag - status.SQL_Delay >= limits.critical_s else "lag_warning"
-        delay = f", MASTER_DELAY asks for {status.SQL_Delay} s" if status.SQL_Delay else ""
+        delay = f", MASTER_DELAY is {status.SQL_Delay} s" if status.SQL_Delay else ""
         yield found(code, f"{lag} s behind the source{delay}", "rplctl show-status (what the applier does)")
 
 
 def check_cron(record: SyncRecord | None, threads: Threads, limits: Limits, now: float) -> Iterator[Finding]:
-    """A channel that `start --until-synced` runs now and then: a thread that is not there is in order, one that
-    ended with an error is not.
+    """Yield findings about a channel that `start --until-synced` runs from time to time. A stopped thread is normal, a
+    thread that ended with an error is not.
     """
     for thread in (threads.receiver, threads.applier):
         yield from _thread(thread)
     if record is None:
-        yield found("never_synced", "no start --until-synced has ended well", "rplctl start --until-synced")
+        yield found("never_synced", "no start --until-synced has succeeded", "rplctl start --until-synced")
         return
     age = int(now - record.at)
     if age > limits.sync_age_s:
         code = "sync_too_old" if age > 2 * limits.sync_age_s else "sync_old"
         text = f"last synced {age} s ago, at {clock(record.at)}, to {record.to}; expected within {limits.sync_age_s} s"
-        yield found(code, text, "rplctl start --until-synced (and see what cron says of its last run)")
+        yield found(code, text, "rplctl start --until-synced (and check the log of cron)")
 
 
 def check_skips(status: SlaveStatus) -> Iterator[Finding]:
     if status.Skip_Counter:
         text = f"the next start skips {status.Skip_Counter} transactions: their changes will be missing"
-        yield found("skip_pending", text, "rplctl skip 0 (takes it back)")
+        yield found("skip_pending", text, "rplctl skip 0 (cancels this)")
     if status.Skip_Gtids:
         text = f"{status.Skip_Gtids} will be skipped: its changes will be missing"
         yield found("skip_pending", text, 'rplctl skip --gtid "" (see man rplctl)')
 
 
 def _thread(thread: ThreadReport) -> Iterator[Finding]:
-    """Yield the problems of a thread in any way of running."""
+    """Yield the problems of a thread, whether the channel runs all the time or from cron."""
     role, status = thread.role, thread.status
     if thread.runs:
         if thread.silent_since is not None:
             yield _silent(thread, thread.silent_since)
         elif status.state.startswith(NO_EXECUTORS):
-            text = f"the {role} has nobody to work with: {status.state}"
+            text = f"the {role} has no executors: {status.state}"
             yield found("no_executors", text, "check Spark's cluster; the channel then continues by itself")
     elif thread.killed_at:
         yield found(f"{role}_killed", status.last_error, status.last_hint)
@@ -103,7 +103,7 @@ def _silent(thread: ThreadReport, since: float) -> Finding:
     text = f"the {thread.role} (process {thread.pid}) does not report since {clock(since)}"
     if thread.is_suspended:
         return found(f"{thread.role}_silent", f"{text}: a signal has suspended it", f"kill -CONT {thread.pid}")
-    return found(f"{thread.role}_silent", f"{text}: it hangs", "rplctl stop (kills what hangs); rplctl start")
+    return found(f"{thread.role}_silent", f"{text}: it hangs", "rplctl stop (kills it if needed); rplctl start")
 
 
 def _how_stopped(thread: ThreadReport) -> str:
@@ -111,7 +111,8 @@ def _how_stopped(thread: ThreadReport) -> str:
     if not thread.has_run:
         return f"the {thread.role} was not started"
     if thread.role == APPLIER and status.is_done:
-        why = "it reached its UNTIL" if status.until_condition != "None" else "it had applied all that the source had"
+        is_until = status.until_condition != "None"
+        why = "it reached its UNTIL condition" if is_until else "it had applied everything from the source"
         return f"the applier stopped at {clock(status.updated)}: {why}"
     return f"the {thread.role} was stopped at {clock(status.updated)} (rplctl stop or SIGTERM)"
 
@@ -124,4 +125,5 @@ def _connection(receiver: ThreadReport, limits: Limits, now: float) -> Iterator[
     reason = f": {status.last_error}" if status.last_error else ""
     is_long = status.lost and now - status.lost >= limits.critical_s
     code = "receiver_not_connected" if is_long else "receiver_connecting"
-    yield found(code, f"the {RECEIVER} has no connection to the source{since}{reason}", "rplctl doctor; the source")
+    repair = "rplctl doctor; check that the source runs"
+    yield found(code, f"the {RECEIVER} has no connection to the source{since}{reason}", repair)

@@ -1,11 +1,11 @@
-"""`check`: one verdict on a channel for monitoring systems (0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN), and why.
+"""`check`: a verdict on a channel for monitoring systems (0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN), with its reasons.
 
     local      threads and lag; repositories, relay log and index, target      (for a monitoring system)
     offline    the same without threads and lag, every relay log byte read     (before a start, on a copied instance)
-    online     all of it (relay log bytes of a channel that stands), and the source is asked, also where its log ends
+    online     all of these (relay log bytes only if the channel is stopped), and the source and the end of its log
 
-Invariants: it reads only. Each finding has a permanent code, a sentence and the command that repairs it (findings.py).
-What was not seen fresh is not good, and what cannot be found out is not left out (design D22).
+Invariants: `check` only reads. Each finding has a permanent code, a sentence and the command that repairs it
+(findings.py). A status that is not fresh is never OK, and a state that cannot be read is reported (design D22).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ __all__ = ["Limits", "Scope", "Verdict", "check", "check_each", "limits_of", "wo
 WORDS = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
 UNKNOWN = 3
 ASKED_TOO = ("clock_skew", "source_purges_soon", "source_purges_now")
-LEAST_FREE_BYTES = 16 << 20  # a batch, a relay log and a record need more
+LEAST_FREE_BYTES = 16 << 20  # less does not suffice for a batch, a relay log and a record
 
 
 class Scope(StrEnum):
@@ -58,13 +58,13 @@ class Verdict:
     text: str
     lag_s: int | None
     findings: tuple[Finding, ...] = ()
-    delay_s: int = 0  # MASTER_DELAY, which is part of lag_s and no lag
-    sync_age_s: int | None = None  # of a channel that runs from cron
-    error: str = ""  # of a thread that does not run; it is part of the text
+    delay_s: int = 0  # MASTER_DELAY: lag_s includes this time, but it does not count as lag
+    sync_age_s: int | None = None  # seconds since the last sync of a channel run from cron
+    error: str = ""  # of a stopped thread; `text` contains it
 
     @property
     def shown(self) -> list[dict[str, Any]]:
-        """The findings, for JSON."""
+        """The findings as JSON values."""
         return [{**asdict(finding), "level": WORDS[finding.level]} for finding in self.findings]
 
 
@@ -74,7 +74,7 @@ def check_each(
     scope: Scope = Scope.LOCAL,
     deadline: Deadline | None = None,
 ) -> list[Verdict]:
-    """`check` of each; what does not hang on the channel is asked once of each target."""
+    """Return the result of `check` for each channel. Queries that do not depend on the channel run once per target."""
     deadline = deadline or Deadline()
     with one_look():
         return [check(config, name, limits(config), scope, deadline) for name, config in channels]
@@ -87,7 +87,9 @@ def check(
     scope: Scope = Scope.LOCAL,
     deadline: Deadline | None = None,
 ) -> Verdict:
-    """Never raises an RplError: what cannot be found out is UNKNOWN. `deadline`: for all that is asked of servers."""
+    """Return the verdict. An error is never raised as RplError: an unknown state is UNKNOWN. `deadline`: for all
+    queries to servers.
+    """
     channel, now = Channel(channel_name, config.datadir), time.time()
     peers = _Peers(config, deadline or Deadline())
     verdict = Verdict(channel_name, 0, "the stored state agrees", None)
@@ -108,14 +110,14 @@ def check(
             findings += check_skips(status)
             findings += check_ahead(status, threads, limits.critical_s)
     findings += _find(config, channel, scope, limits, peers)
-    if scope is Scope.ONLINE:  # who asked the source knows better than who heard of it
+    if scope is Scope.ONLINE:  # the findings of a query to the source are newer than those of the threads' reports
         last = {finding.code: finding for finding in findings}
         findings = [f for f in findings if f.code not in ASKED_TOO or last[f.code] is f]
     if purged := next((each for each in findings if each.code == "source_purged"), None):
-        # a start would end with 1236
+        # a start would fail with error 1236
         findings = [replace(each, repair=purged.repair) if each.code == "never_started" else each for each in findings]
     findings = [replace(each, repair=for_channel(each.repair, channel_name)) for each in findings]
-    findings = list(dict.fromkeys(findings))  # a thread that does not run is seen from two sides
+    findings = list(dict.fromkeys(findings))  # two checks may report the same stopped thread
     level = worst([verdict.level, *(finding.level for finding in findings)])
     serious = list(dict.fromkeys(finding.code for finding in findings if finding.level))
     text = f"{verdict.text}; found {', '.join(serious)}" if serious else verdict.text
@@ -150,13 +152,13 @@ def worst(levels: Iterable[int]) -> int:
 
 
 def worst_first(level: int) -> int:
-    """The higher, the worse: CRITICAL is worse than UNKNOWN, as monitoring plugins have it."""
+    """Return a rank: the higher, the worse. As in monitoring plugins, CRITICAL is worse than UNKNOWN."""
     return (0, 1, 3, 2)[level]
 
 
 @dataclass(frozen=True, slots=True)
 class _Peers(Peers):
-    """Also looks: each question yields findings."""
+    """The servers, with queries that yield findings."""
 
     def of_target(self, look: Callable[[], Iterator[Finding]]) -> list[Finding]:
         return self.ask_target(lambda: list(_or_finding(look)))
@@ -166,7 +168,9 @@ class _Peers(Peers):
 
 
 def _find(config: Config, channel: Channel, scope: Scope, limits: Limits, peers: _Peers) -> Iterator[Finding]:
-    """Yield findings in the stored state. A part that cannot be read hides none of the others."""
+    """Yield findings about the stored state. If one part cannot be read, the findings of the others are still
+    reported.
+    """
     stored = Stored()
     is_asked = not is_held_by_applier(config, channel)
     is_fit = True

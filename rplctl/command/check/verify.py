@@ -1,4 +1,4 @@
-"""`check`, the last verify: how old it is, and what it found that is not repaired."""
+"""`check`, the last verify: its age, and its differences that are not repaired."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from rplctl.verify.report_file import read_report
 
 
 def check_verify(channel: Channel, max_age_s: int) -> Iterator[Finding]:
-    """`max_age_s`: 0 is any. Nothing where none was ever asked for. Raises UsageError for a report that is damaged."""
+    """Yield the findings. `max_age_s`: the maximum age in seconds; 0: no limit, and a missing verify is not reported.
+    Raises UsageError if the report is damaged.
+    """
     try:
         report = read_report(channel.verify_report_path)
     except FileNotFoundError:
         if max_age_s:
-            yield found("verify_old", "it was never verified", "rplctl verify")
+            yield found("verify_old", "the channel was never verified", "rplctl verify")
         return
     when, verified = clock(report.header.time), report.header.verified
     if differing := [table for table in report.totals if table.differences]:
@@ -26,5 +28,5 @@ def check_verify(channel: Channel, max_age_s: int) -> Iterator[Finding]:
         text = f"the verify of {when} found {count} rows that differ, in {names}{' …' if len(differing) > 5 else ''}"
         yield found("verify_differs", text, "rplctl repair, then rplctl verify")
     if max_age_s and time.time() - verified > max_age_s:
-        last = f"all of it was verified at {clock(verified)} last" if verified else "never was all of it verified"
+        last = f"the last complete verify was at {clock(verified)}" if verified else "there was no complete verify yet"
         yield found("verify_old", last, "rplctl verify")

@@ -1,5 +1,5 @@
 """The work of `clone` before and after the copy itself.
 
-choice.py        which tables it takes, what is special of them, and why it refuses
-cancel.py        a copy that is given up is taken back
+choice.py        the choice of tables, notes about them, and the reasons for a refusal
+cancel.py        the removal of a cancelled copy
 """

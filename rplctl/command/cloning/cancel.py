@@ -1,9 +1,9 @@
-"""`clone --cancel`: tables whose copy is not done are taken back, those that are done stay and are replicated.
+"""`clone --cancel`: remove the tables whose copy is not complete. Copied tables are kept and replicated.
 
-Their events would come for tables that are not there and stop the channel at the first one; so they stay left out, as
-they were, and the ledger says so until the table is copied (`check` tells). Invariant: chunk files go first, tables
-next, and the ledger last: cut anywhere between, a start goes on with the copy, which begins such a table again empty,
-and another cancel ends what this one began.
+Events for a removed table would stop the channel. So they are still skipped, and the clone state records this until
+the table is copied (`check` reports it). Invariant: chunk files are removed first, then tables, and the clone state is
+changed last. After a kill in between, a start continues the copy, which begins such a table again, and another cancel
+completes this one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ from rplctl.target.base import Target, committed
 
 @dataclass(frozen=True, slots=True)
 class CancelResult:
-    """`kept`: how many tables are replicated; `taken_back`: those that are not, and whose events are left out."""
+    """The result. `kept`: the number of replicated tables; `taken_back`: the removed tables, whose events are
+    skipped.
+    """
 
     channel: str
     kept: int
@@ -41,7 +43,7 @@ class CancelResult:
 
 @one_engine()
 def cancel(config: Config, channel_name: str, *, dry_run: bool = False) -> CancelResult:
-    """Raises UsageError 3081 while a thread runs, NotConfigured, TargetError."""
+    """Cancel the copy. Raises UsageError 3081 if a thread runs, NotConfigured, TargetError."""
     with administer(config, channel_name, dry_run=dry_run) as repositories:
         channel = repositories.channel
         refuse_while_running(channel)
@@ -58,14 +60,16 @@ def cancel(config: Config, channel_name: str, *, dry_run: bool = False) -> Cance
 
 
 def _forget_progress(channel: Channel) -> None:
-    """Until the next applier tells of it."""
+    """Remove the progress of the copy from the applier's status until the next applier reports one."""
     said = read_status(channel.status_path("applier"))
     said.clone_tables = 0
     said.write(channel.status_path("applier"))
 
 
 def _take_back(target: Target, channel: str, position: BinlogPosition, taken: list[ClonedTable]) -> None:
-    """A table that still waits has no row of the copy: what the target has of it is older, and stays."""
+    """Remove the tables whose copy has begun. A table that is not copied yet has no rows of the copy: an older table of
+    that name in the target is kept.
+    """
     made = [row for row in taken if row.State == COPYING]
     server = statement_target(target)
     if server is not None:

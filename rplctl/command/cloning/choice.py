@@ -1,8 +1,8 @@
-"""Which tables a copy takes: those that the channel's filters let through, chosen by the target's names.
+"""Choose the tables of a copy, by the target's names, from those that the channel's filters accept.
 
-Invariant: a table that the target has is taken only with `replace`, and then with all that reference it: their rows
-follow its rows by foreign keys, which act while its events are left out. What the account may not see is refused with
-the GRANT that shows it, not left out.
+Invariant: a table that the target already has is copied only with `replace`, and together with all tables that
+reference it: foreign keys change their rows when its rows change, but its events are skipped during the copy. Tables
+that the account may not see are not left out: clone refuses, and names the missing GRANT.
 """
 
 from __future__ import annotations
@@ -30,15 +30,17 @@ from rplctl.sql_text import written
 from rplctl.target import dialect_of, open_target, statement_target
 
 SNAPSHOT_ENGINE = "innodb"
-_LOCKED_ENGINES = ("myisam", "aria", "memory")  # a statement locks the table, and is seen when it is logged
-DUMP = "INITIAL COPY in rplctl(1) shows the way with a dump"
+_LOCKED_ENGINES = ("myisam", "aria", "memory")  # a statement locks the table, and is visible when it is logged
+DUMP = "to copy the tables with a dump, see INITIAL COPY in rplctl(1)"
 _MOST_NAMED = 10
-_ROWS_A_SECOND, _BYTES_A_SECOND = 120_000, 20 << 20  # into MariaDB, on two cores that both servers share
+_ROWS_A_SECOND, _BYTES_A_SECOND = 120_000, 20 << 20  # measured with MariaDB on two cores that both servers share
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Names are the target's; without any the tables that it lacks are meant. `replace`: also those that it has."""
+    """The tables to copy, by the target's names. Without names, all tables that the target lacks. `replace`: also
+    tables that the target already has.
+    """
 
     databases: tuple[str, ...] = ()
     tables: tuple[TableName, ...] = ()
@@ -46,12 +48,12 @@ class Choice:
 
     @classmethod
     def of(cls, databases: str, tables: str, *, replace: bool) -> Choice:
-        """The choice that lists like the filters' make. Raises UsageError."""
+        """Return the choice for lists in the format of the filters. Raises UsageError."""
         names = []
         for name in split_list(tables):
             database, _, table = name.partition(".")
             if not (database and table):
-                raise UsageError(f"--tables {name}: write db.table,…")
+                raise UsageError(f"--tables {name}: a table must be named db.table")
             names.append((database, table))
         return cls(tuple(split_list(databases)), tuple(names), replace)
 
@@ -65,8 +67,9 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class TableToClone:
-    """Field names are columns. `Row_count` and `Byte_count` are what the source believes, `Seconds` what follows from
-    them on a machine of two cores; of what the account may not see they are not known.
+    """One row of the list. The field names are the column names. `Row_count` and `Byte_count` are the source's
+    estimates, and `Seconds` an estimate for a machine with two cores. They are None for tables that the account may not
+    see.
     """
 
     Database_name: str
@@ -80,7 +83,9 @@ class TableToClone:
 
 @dataclass(frozen=True, slots=True)
 class ClonePlan:
-    """`models`: the tables that are copied, by the source's names; `refusal`: why they are not."""
+    """The plan. `models`: the definitions of the tables to copy, by the source's names; `refusal`: the reason against
+    the copy.
+    """
 
     source: SourceTables
     models: dict[TableName, TableModel]
@@ -90,7 +95,7 @@ class ClonePlan:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A table of the source that the filters let through. `ours`: the model under the target's name."""
+    """A table of the source that the filters accept. `ours`: its definition with the target's name."""
 
     model: TableModel
     ours: TableModel
@@ -103,25 +108,25 @@ class _Found:
 
 @dataclass(frozen=True, slots=True)
 class _Chosen:
-    """The source's tables, and the ones to copy. Names are the target's."""
+    """The source's tables, and the tables to copy. All names are the target's."""
 
     choice: Choice
     tables: Mapping[TableName, _Found]
     taken: Mapping[TableName, _Found]
     there: Collection[TableName]  # in the target
-    begun: Collection[TableName]  # those that are being copied already
-    names: Collection[TableName]  # of all, sequences too
-    is_new: bool  # a channel that has not begun
-    clash: Sequence[TableName]  # those that the target takes for one
+    begun: Collection[TableName]  # tables that are already being copied
+    names: Collection[TableName]  # all names, including sequences
+    is_new: bool  # True for a channel without a position
+    clash: Sequence[TableName]  # tables that are the same table for the target
 
     @property
     def stay(self) -> set[TableName]:
-        """Those that have rows without this copy."""
+        """The tables that have rows without this copy."""
         return {*self.there, *self.begun}
 
 
 def make_plan(repositories: Repositories, master: MasterInfo, choice: Choice, *, is_new: bool) -> ClonePlan:
-    """Raises SourceError, TargetError; UsageError for a table that cannot be meant."""
+    """Return the plan. Raises SourceError, TargetError; UsageError for a table that cannot be copied."""
     config = repositories.config
     rules = ReplicationFilter.from_config(config)
     source = read_source_tables(config, master, wanted(rules, choice), is_new=is_new)
@@ -166,7 +171,7 @@ def wanted(rules: ReplicationFilter, choice: Choice) -> Wanted:
 
 
 def _sources(database: str, rules: ReplicationFilter) -> list[str]:
-    """Its names at the source."""
+    """Return the names of the database on the source."""
     return [old for old in (*(o for o, new in rules.rewrite_db if new == database), database)
             if rules.rewritten(old) == database]  # fmt: skip
 
@@ -174,7 +179,9 @@ def _sources(database: str, rules: ReplicationFilter) -> list[str]:
 def _in_target(
     config: Config, tables: Mapping[TableName, _Found], begun: Collection[TableName]
 ) -> tuple[set[TableName], list[list[TableName]]]:
-    """Tables that it has, and those of which it can have one only: where it compares names without case."""
+    """Return the tables that exist in the target, and groups of tables that are the same table for the target, because
+    it compares names without case.
+    """
     with closing(open_target(config.target_url)) as target:
         server = statement_target(target)
         there = {
@@ -194,7 +201,7 @@ def _in_target(
 
 
 def refusal_of_rights(missing: Collection[Missing]) -> RplError | None:
-    """None when none is missing."""
+    """Return the error for missing privileges, or None."""
     if not missing:
         return None
     lacking = dict.fromkeys(m.right if not m.database else f"SELECT on {m.database}.{m.table or '*'}" for m in missing)
@@ -202,7 +209,7 @@ def refusal_of_rights(missing: Collection[Missing]) -> RplError | None:
     more = f" … rplctl clone --dry-run lists all {len(grants)}" if len(grants) > _MOST_NAMED else ""
     other = ""
     if any(not m.database and m.right == "SELECT" for m in missing):
-        other = " A server hides tables from who may not read them; or name what is meant: rplctl change-filter"
+        other = " A server hides tables that the account may not read. Or name the tables with rplctl change-filter."
     return SourceError(
         f"the account lacks rights on the source: {some(list(lacking))}",
         errno=er.TABLEACCESS_DENIED_ERROR,
@@ -211,73 +218,75 @@ def refusal_of_rights(missing: Collection[Missing]) -> RplError | None:
 
 
 def _refusals(chosen: _Chosen, rules: ReplicationFilter, missing: Collection[Missing]) -> Iterator[RplError]:
-    """Yield the reasons against the copy, the most important one first."""
+    """Yield the reasons against the copy, the most important reason first."""
     choice, there = chosen.choice, sorted(_shown(name) for name in chosen.there if chosen.choice.takes(name))
     if left_out := [_shown(name) for name in choice.tables if not rules.accepts_rows(*name)]:
-        text = f"the channel's filters leave out {some(left_out)}"
-        yield UsageError(text, hint="rplctl stop, then rplctl change-filter takes tables in")
+        text = f"the channel's filters exclude {some(left_out)}"
+        yield UsageError(text, hint="To include the tables, run: rplctl stop; rplctl change-filter")
     if refusal := refusal_of_rights(missing):
         yield refusal
     if gone := [name for name in choice.tables if name not in chosen.names]:
         yield SourceError(
             f"the source has no table {_shown(gone[0])}",
             errno=er.NO_SUCH_TABLE,
-            hint="to list the tables, run on the source: SHOW TABLES",
+            hint="To list the tables, run on the source: SHOW TABLES",
         )
     databases = {database for database, _ in chosen.names}
     if empty := [name for name in choice.databases if name not in databases]:
-        text = f"the source has no table in {empty[0]} that the channel's filters let through"
-        yield SourceError(text, errno=er.BAD_DB_ERROR, hint="rplctl show-status shows the filters")
+        text = f"the source has no table in {empty[0]} that the channel's filters accept"
+        yield SourceError(text, errno=er.BAD_DB_ERROR, hint="To see the filters, run: rplctl show-status")
     if there and choice.is_made and not choice.replace:
-        hint = "add --replace: it is dropped and copied again, and what the target alone has in it is lost"
-        yield UsageError(f"the target has {some(there)} already", hint=hint)
+        hint = "add --replace to drop the table and copy it again; rows that only the target has are lost"
+        yield UsageError(f"the target already has {some(there)}", hint=hint)
     if there and chosen.is_new and not choice.replace:
         yield UsageError(
-            f"the target has tables of the source already: {some(there)}",
-            hint="drop them, or leave them out with rplctl change-filter; if their rows are of a known position, "
-            "name it to rplctl change-master, and clone copies what is missing",
+            f"the target already has tables of the source: {some(there)}",
+            hint="drop them, or exclude them with rplctl change-filter; if their rows belong to a known position, set "
+            "it with rplctl change-master, and clone copies only the missing tables",
         )
     if chosen.clash:
         yield UsageError(
-            f"the target takes {some([_shown(name) for name in chosen.clash])} for one table",
-            hint=f"rplctl change-filter --replicate-ignore-table {_shown(chosen.clash[-1])} leaves one out; or another"
-            " target, that tells them apart",
+            f"{some([_shown(name) for name in chosen.clash])} are the same table for the target",
+            hint=f"To exclude one, run: rplctl change-filter --replicate-ignore-table {_shown(chosen.clash[-1])}\n"
+            "Or use a target that distinguishes their names.",
         )
     known = (SNAPSHOT_ENGINE, *_LOCKED_ENGINES)
     if strange := [_shown(name) for name, each in chosen.taken.items() if each.facts.engine.lower() not in known]:
         yield SourceError(
-            f"tables of an engine that is not known to be copied exactly: {some(strange)}",
-            hint="ALTER TABLE … ENGINE=InnoDB on the source, or leave them out with rplctl change-filter",
+            f"clone does not support the engine of {some(strange)}",
+            hint="run ALTER TABLE … ENGINE=InnoDB on the source, or exclude the tables with rplctl change-filter",
         )
     yield from _of_children(chosen)
     rest = [_shown(name) for name in chosen.tables if name not in chosen.taken and name not in chosen.stay]
     if rest and chosen.is_new:  # a channel that begins here would stop at their first event
         yield UsageError(
-            f"the channel replicates {some(rest)}, too, which would be neither copied nor there",
+            f"the channel also replicates {some(rest)}, which the target lacks and this copy does not include",
             hint=_filter_to(choice),
         )
 
 
 def _filter_to(choice: Choice) -> str:
-    """Return the command that makes the channel replicate what is chosen, and nothing else."""
+    """Return the command that makes the channel replicate only the chosen tables."""
     if choice.databases and choice.tables:
-        return "rplctl change-filter leaves tables out; or name all of them"
+        return "exclude the other tables with rplctl change-filter, or name all of them"
     what, rule = ("--databases", "--replicate-do-db") if choice.databases else ("--tables", "--replicate-do-table")
     names = shlex.quote(",".join(choice.databases or map(_shown, choice.tables)))
     again = " --replace" if choice.replace else ""
     return (
-        f"to replicate only what is copied, run: rplctl change-filter {rule} {names} && "
+        f"To replicate only the copied tables, run: rplctl change-filter {rule} {names} && "
         f"rplctl clone {what} {names}{again}"
     )
 
 
 def _of_children(chosen: _Chosen) -> Iterator[RplError]:
-    """Also those that are being copied: in another snapshot."""
+    """Yield an error for each child table that is not copied together with its parent. This includes tables whose copy
+    already runs, because they have another snapshot.
+    """
     for name in sorted(chosen.stay):
         for key in chosen.tables[name].ours.foreign_keys if name in chosen.tables and name not in chosen.taken else ():
             if (parent := (key.ref_database, key.ref_table)) in chosen.taken:
                 yield UsageError(
-                    f"{_shown(name)} references {_shown(parent)}, and would miss what its foreign key does meanwhile",
+                    f"{_shown(name)} references {_shown(parent)}, and would miss changes by its foreign key meanwhile",
                     hint=f"name both: --tables {_shown(parent)},{_shown(name)}",
                 )
 
@@ -303,7 +312,7 @@ def _listed(chosen: _Chosen, found: Iterable[_Found]) -> Iterator[TableToClone]:
         if each.name in chosen.begun:
             notes.append("is being copied")
         elif each.name in chosen.there:
-            notes.append("is dropped and copied again" if choice.replace else "is there: --replace copies it again")
+            notes.append("is dropped and copied again" if choice.replace else "exists: --replace copies it again")
         rows, size = each.facts.rows, each.facts.bytes
         if each.model.is_sequence:
             rows = size = 0
@@ -313,10 +322,10 @@ def _listed(chosen: _Chosen, found: Iterable[_Found]) -> Iterator[TableToClone]:
 
 def _notes(each: _Found, relatives: list[TableName]) -> Iterator[str]:
     if each.model.is_sequence:
-        yield "sequence: its value comes with the next that is taken"
+        yield "sequence: its next event sets its value"
         return
     if each.facts.engine.lower() != SNAPSHOT_ENGINE:
-        yield f"{each.facts.engine}: shows no snapshot, nothing may write to it while it is read"
+        yield f"{each.facts.engine}: has no snapshots, so writes to it wait while it is read"
     if not chunk_key(each.model):
         yield "no key: one chunk"
     if each.model.system_versioned:

@@ -1,8 +1,8 @@
 """Commands on the instance folder as a whole.
 
 backup_lock    the locks of a backup (lock-instance, lock-tables)
-units          systemd's files for it
-manifest       what a backup holds
-takes_effect   when an option that is changed takes effect
+units          the systemd units of an instance
+manifest       the list of a backup's contents
+takes_effect   the time at which a changed option takes effect
 compiled_code  the folder of compiled code
 """

@@ -1,8 +1,8 @@
-"""The locks of a backup (WL#9452 F-4): what `lock-instance`, `lock-tables` and their opposites share.
+"""The locks of a backup (WL#9452 F-4): the common code of `lock-instance`, `lock-tables` and the unlock commands.
 
-Both may be held by a command that is run under them, or by a process that outlives us until `unlock-…` or a timeout.
-Invariant: the lock is an flock that this process has taken and left to the holder: there is no instant without it, and
-a killed holder frees it. log-status and backup work inside either, and without.
+The holder of a lock is a command that runs under it, or a separate process that ends by `unlock-…` or after a timeout.
+Invariant: the lock is an flock that this process takes and passes on to the holder, so it is held without a gap, and a
+killed holder frees it. log-status and backup work with and without these locks.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _HOLDER = "import sys, time; time.sleep(float(sys.argv[2]))"
 
 @dataclass(frozen=True, slots=True)
 class BackupLock:
-    """One of both; lock_instance.py and lock_tables.py say what each is."""
+    """One of the two locks, which lock_instance.py and lock_tables.py define."""
 
     kind: str  # as in the verb's name
     statement: str
-    waited_for: str  # while it cannot be taken
+    waited_for: str  # the reason while the lock cannot be taken
     open: Callable[[Path], InstanceLock | RwLock]  # of the instance folder
     acquire: Callable[[Any, float], bool]  # (lock, seconds) → whether it is held
 
@@ -50,16 +50,18 @@ class HeldLock:
 @dataclass(frozen=True, slots=True)
 class ReleasedLock:
     kind: str = field(metadata={"column": "Lock"})
-    pid: int | None  # of the process that held it; None: nobody did
+    pid: int | None  # of the process that held the lock; None: the lock was free
 
 
 def lock_detached(config: Config, lock: BackupLock, wait_s: float, timeout_s: float = HOLDER_TIMEOUT_S) -> HeldLock:
-    """Take the lock and leave it to a process of its own. Raises LockBusy 1205, or when such a process holds it."""
+    """Take the lock and pass it on to a separate process. Raises LockBusy 1205, or LockBusy if such a process already
+    holds it.
+    """
     check_folder(config)
     with closing(_seat(config, lock)) as seat:
         if not seat.acquire(patience_s=0):
             raise LockBusy(
-                f"{lock.statement} is held by process {seat.noted().strip()} already", hint=f"rplctl unlock-{lock.kind}"
+                f"process {seat.noted().strip()} already holds {lock.statement}", hint=f"rplctl unlock-{lock.kind}"
             )
         with _taken(config, lock, wait_s) as taken:
             arguments = ("-c", _HOLDER, f"rplctl lock-{lock.kind}", str(timeout_s))
@@ -70,7 +72,7 @@ def lock_detached(config: Config, lock: BackupLock, wait_s: float, timeout_s: fl
 
 
 def run_under_lock(config: Config, lock: BackupLock, wait_s: float, command: Sequence[str]) -> int:
-    """Run the command while we hold the lock; its exit code. SIGTERM goes on to it."""
+    """Run the command under the lock and return its exit code. SIGTERM is passed on to the command."""
     check_folder(config)
     children: list[subprocess.Popen[bytes]] = []
     early: list[int] = []
@@ -90,7 +92,7 @@ def run_under_lock(config: Config, lock: BackupLock, wait_s: float, command: Seq
 
 
 def unlock(config: Config, lock: BackupLock) -> ReleasedLock:
-    """End the process that `lock_detached` left. Raises LockBusy, RplError."""
+    """End the process that `lock_detached` started. Raises LockBusy, RplError."""
     check_folder(config)
     with closing(_seat(config, lock)) as seat:
         if seat.acquire(patience_s=0):
@@ -109,17 +111,19 @@ def unlock(config: Config, lock: BackupLock) -> ReleasedLock:
 def _taken(config: Config, lock: BackupLock, wait_s: float) -> Iterator[InstanceLock | RwLock]:
     with closing(lock.open(config.datadir)) as taken:
         if not lock.acquire(taken, wait_s):
-            raise lock_wait_timeout(lock.waited_for, "rplctl show-status, or more time with --wait")
+            raise lock_wait_timeout(lock.waited_for, "check rplctl show-status, or wait longer with --wait")
         yield taken
 
 
 def _seat(config: Config, lock: BackupLock) -> FileLock:
-    """Held by the detached process, with its pid inside: there is one at most."""
+    """Return the lock file that the separate process holds, with its pid inside. At most one process holds it."""
     return FileLock(config.datadir / "run" / f"{lock.kind}.holder")
 
 
 def check_folder(config: Config) -> None:
-    """Raises NotConfigured, RplError 1227; PermissionError when not even its parent can be read."""
+    """Raise NotConfigured if the folder is not an instance folder, RplError 1227 without access to it. Raises
+    PermissionError if its parent cannot be read.
+    """
     if not config.datadir.is_dir():
         raise NotConfigured(f"{config.datadir} is not an instance folder", errno=er.BAD_SLAVE, hint="rplctl init")
     if not os.access(config.datadir, os.R_OK | os.W_OK | os.X_OK):

@@ -1,4 +1,4 @@
-"""The folder of compiled code, as commands see it: chosen for the instance."""
+"""Choose the folder of compiled code for the instance, on behalf of commands."""
 
 from __future__ import annotations
 

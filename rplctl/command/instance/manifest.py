@@ -1,8 +1,8 @@
-"""backup.json: what a backup says of itself, checked before anything is believed.
+"""backup.json: the manifest of a backup, which is checked before it is used.
 
-Invariant: `restore` writes into the instance folder and into folders that the operator named, nowhere else, and reads
-regular files of the backup, nothing that they point to. A manifest may be hostile: each value has its type and bounds,
-or the backup is refused.
+Invariant: `restore` writes only into the instance folder and into folders that the operator named. It reads only
+regular files of the backup and follows no links. A manifest may be hostile: if a value has a wrong type or exceeds its
+bounds, the backup is refused.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ class Manifest:
     has_key: bool
     needs_dump: bool
     key_left_out: bool
-    outside: Mapping[str, str]  # folder of the backup → folder outside of the instance that it stands for
+    outside: Mapping[str, str]  # folder of the backup → the original folder outside of the instance
     digests: Mapping[str, str]  # relative name → SHA-256
     targets: Mapping[str, tuple[str, ...]]  # SQLite file of the backup → its channels
 
     def folder_of(self, name: str) -> str | None:
-        """The folder outside of the instance where the file was."""
+        """Return the original folder of the file if it was outside of the instance, else None."""
         return self.outside.get(str(PurePosixPath(name).parent))
 
 
@@ -46,11 +46,11 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         stored = parsed_json(read_plain(path, follow=False))
     except (FileNotFoundError, NotADirectoryError):
-        raise UsageError(f"{folder} is no backup, or one that was not finished: no {MANIFEST}") from None
+        raise UsageError(f"{folder} is not a complete backup: there is no {MANIFEST}") from None
     except UnfitFile as error:
         raise UsageError(error.message, hint=error.hint) from None
     except ValueError:
-        raise _damaged(path, "no JSON") from None
+        raise _damaged(path, "not JSON") from None
     if not isinstance(stored, dict) or _typed(path, stored, "version", int) != MANIFEST_VERSION:
         raise _damaged(path, "version")
     digests = _digests(path, _typed(path, stored, "files", dict))
@@ -122,4 +122,4 @@ def _targets(path: Path, stored: dict[str, Any], digests: Mapping[str, str]) -> 
 
 
 def _damaged(path: Path, what: str) -> UsageError:
-    return UsageError(f"{path} is not of this version of rplctl, or damaged ({what})", hint="use another backup")
+    return UsageError(f"{path} is damaged or from another version of rplctl ({what})", hint="use another backup")

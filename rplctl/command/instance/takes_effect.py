@@ -1,4 +1,4 @@
-"""When an option that `init` changes takes effect: at once, or when the threads that read it start again."""
+"""Tell when an option that `init` changes takes effect: at once, or at the next start of the threads that read it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rplctl.command.channel.context import APPLIER, RECEIVER, Note, running
 from rplctl.errors import for_channel
 from rplctl.repository.channels import channels_of_folder
 
-AT_ONCE: Final = frozenset({"run_mode", "max_sync_age", "max_verify_age", "rep_engine"})  # commands alone read them
+AT_ONCE: Final = frozenset({"run_mode", "max_sync_age", "max_verify_age", "rep_engine"})  # only commands read them
 OF_RECEIVER: Final = frozenset(
     {
         "max_relay_log_size",
@@ -38,7 +38,7 @@ OF_BOTH: Final = frozenset(
 
 
 def readers_of(option: str) -> tuple[str, ...]:
-    """The threads that read the option when they start; () if a change takes effect at once."""
+    """Return the threads that read the option when they start; () if a change takes effect at once."""
     if option in AT_ONCE:
         return ()
     if option in OF_BOTH:
@@ -47,7 +47,7 @@ def readers_of(option: str) -> tuple[str, ...]:
 
 
 def notes_of_running(datadir: Path, changed: Collection[str]) -> Iterator[Note]:
-    """Say of each changed option when it takes effect. Nothing is said of an instance that does not run."""
+    """Yield notes that say when the changed options take effect. There are none if no thread of the instance runs."""
     threads = {name: running(Channel(name, datadir)) for name in channels_of_folder(datadir)}
     if not any(threads.values()):
         return

@@ -1,16 +1,16 @@
-"""systemd units of an instance: its channels as services, and what cron would do as timers (`init --systemd`).
+"""Write the systemd units of an instance: channels as services, periodic tasks as timers (`init --systemd`).
 
-Invariants: a file that somebody changed is not written over, unless it is asked for; one that is as it should be is
-left as it is. A path is one word of a unit, by `_word` and `_argument`, and no shell reads it. What a unit does is told
-in man rplctl, why it is as it is here:
+Invariants: a file that somebody changed is not overwritten, except on request; an up-to-date file is not written again.
+`_word` and `_argument` make each path one word of a unit, and no shell interprets it. man rplctl describes the units.
+The reasons for their settings are:
 
-Type=notify       the one that stays is `start --foreground`; it feeds the watchdog while its threads live (service.py)
-WatchdogSignal    KILL: a frozen process heeds nothing else, and a kill loses nothing (D1)
-KillMode=mixed    TERM to the one that stays, which stops the threads as `stop` does; KILL to all only at the timeout
-OOMPolicy         continue: a task that memory ran out for is told by the applier, which says what to do
-StartLimit        an error that stays is tried five times; a target that is away is waited for and counts as none
+Type=notify       the main process is `start --foreground`; it feeds the watchdog while its threads live (service.py)
+WatchdogSignal    KILL: a frozen process handles no other signal, and a kill loses nothing (D1)
+KillMode=mixed    TERM to the main process, which stops the threads like `stop`; KILL to all only after the timeout
+OOMPolicy         continue: if a task runs out of memory, the applier reports this with a hint
+StartLimit        a permanent error is retried five times; waiting for an unreachable target does not count as an error
 no MemoryDenyWriteExecute: the JVM and Numba compile at run time
-no PrivateUsers, no empty CapabilityBoundingSet: a folder of binary logs may be another user's
+no PrivateUsers, no empty CapabilityBoundingSet: a folder of binary logs may belong to another user
 """
 
 from __future__ import annotations
@@ -82,19 +82,23 @@ def user_folder() -> Path:
 
 
 def unit_folder(given: Path | None) -> Path:
-    """Where units go, made if it is not there: `given`, or systemd's own for this user. Raises UsageError."""
+    """Return the folder for the units: `given`, or systemd's folder for this user. It is created if needed. Raises
+    UsageError.
+    """
     folder = given or (SYSTEM_FOLDER if os.geteuid() == 0 else user_folder())
     if not is_clean(str(folder)):
-        raise UsageError("--systemd-dir: the name of the folder has a control character", hint="--systemd-dir DIR")
+        raise UsageError("--systemd-dir: the name of the folder has a control character")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"no units can be written to {folder}: {error.strerror}", hint="--systemd-dir DIR") from error
+        raise UsageError(
+            f"cannot write units to {folder}: {error.strerror}", hint="name another folder: --systemd-dir DIR"
+        ) from error
     return folder
 
 
 def write_units(config: Config, folder: Path, *, force: bool) -> Units:
-    """Raises UsageError for files that are not as they would be, before any is written; RplError."""
+    """Write the units. Raises UsageError before the first write if an existing file has other contents; RplError."""
     is_system = folder != user_folder()
     wanted = dict(_units(config, is_system=is_system))
     try:
@@ -102,8 +106,8 @@ def write_units(config: Config, folder: Path, *, force: bool) -> Units:
         changed = [name for name, text in there.items() if text != wanted[name]]
         if changed and not force:
             raise UsageError(
-                f"{folder} has others than would be written: {', '.join(changed)}",
-                hint="--force overwrites them; systemctl edit NAME keeps changes in a file of their own",
+                f"existing units in {folder} have other contents: {', '.join(changed)}",
+                hint="add --force to overwrite them; systemctl edit NAME stores your changes in separate files",
             )
         names = tuple(name for name in wanted if there.get(name) != wanted[name])
         for name in names:
@@ -116,13 +120,13 @@ def write_units(config: Config, folder: Path, *, force: bool) -> Units:
         f"{control} daemon-reload",
         f"{control} enable --now rplctl.service          # the default channel; rplctl@NAME.service a named one",
         f"{control} enable --now rplctl-verify.timer rplctl-backup.timer rplctl-metrics.timer",
-        f"{control} enable --now rplctl-sync.timer       # in place of rplctl.service: each minute, as from cron",
+        f"{control} enable --now rplctl-sync.timer       # instead of rplctl.service: each minute, as from cron",
     ]
     return Units(folder, names, tuple(commands))
 
 
 def _units(config: Config, *, is_system: bool) -> Iterator[tuple[str, str]]:
-    """File name → content."""
+    """Yield (file name, content) of each unit."""
     datadir = config.datadir.resolve()
     program = f"{_program()} -q --datadir {_argument(datadir)}"
     metrics = "/var/lib/prometheus/node-exporter" if is_system else str(datadir)
@@ -164,15 +168,15 @@ def _timed(name: str, what: str, rest: str, when: str, is_system: bool) -> Itera
 
 
 def _head(what: str, *, is_system: bool) -> str:
-    """A system's manager knows when the network is there, a user's does not."""
+    """Return the head of a unit. Only the system's manager can wait for the network, not the manager of a user."""
     online = "Wants=network-online.target\nAfter=network-online.target\n" if is_system else ""
     after = "After=mariadb.service mysql.service postgresql.service\n" if is_system else ""
     return f"{_WRITTEN}[Unit]\nDescription={what}\nDocumentation=man:rplctl(1)\n{online}{after}"
 
 
 def _writable(config: Config, datadir: Path, home: str) -> str:
-    """Return the folders that the unit writes in addition to its own: those of a target that is a file, of a binary log
-    elsewhere, and of compiled code.
+    """Return the folders that the unit writes in addition to the instance folder: those of a file target, of a binary
+    log in another folder, and of compiled code.
     """
     found = {datadir, (datadir / config.log_bin).parent if config.log_bin else datadir}
     if (target := sqlite_file(config)) is not None:
@@ -182,13 +186,13 @@ def _writable(config: Config, datadir: Path, home: str) -> str:
 
 
 def _argument(word: Path | str) -> str:
-    """Return the word as one argument of a command: systemd puts variables into those."""
+    """Return the word as one argument of a command, in which systemd would expand variables."""
     return _word(str(word)).replace("$", "$$")
 
 
 def _word(word: str) -> str:
-    """Return the word as one word of a setting. Raises UsageError for what no setting can hold: some keep a backslash
-    as it is, so that neither a quotation mark nor a line's end can be written there.
+    """Return the word as one word of a setting. Raises UsageError for characters that no setting can hold: some
+    settings do not interpret a backslash, so a quotation mark or a line end cannot be escaped.
     """
     if not word.isprintable() or set(word) & set('"\\'):
         raise UsageError(

@@ -1,12 +1,12 @@
-"""The processes of a channel's threads, as the commands see them: begun, watched, ended.
+"""Start, watch and stop the processes of a channel's threads, for the commands.
 
-start_request  what a start is asked for, and what it says
-preparation    what comes before the threads: records settled, options told
-continued      a restored target of another source goes on by the GTIDs in it
-child          starts receiver and applier, waits until they run, stops them
+start_request  the parameters and the result of a start
+preparation    the steps before the threads start: resolve the records, set the options
+continued      a restored target of another source continues by its GTIDs
+child          start receiver and applier, wait until they run, stop them
 start_shared   several channels whose appliers share one process
-service        what systemd is told of it
-supervise      stays with what was started (`--foreground`, `--until-synced`)
-brought_up     threads for as long as another command needs them
-thread_report  what a thread says of itself, and whether it is fresh
+service        the notifications to systemd
+supervise      wait for started threads (`--foreground`, `--until-synced`)
+brought_up     threads that run only while another command needs them
+thread_report  the report of a thread, and whether it is fresh
 """

@@ -1,9 +1,9 @@
-"""Threads for as long as another command needs them: `verify` and `repair` of a channel that is stopped or run by cron.
+"""Run threads while another command needs them: `verify` and `repair` of a channel that is stopped or run from cron.
 
-A target that only one process opens cannot be compared while the applier has it. There the channel is brought to the
-source's end as `start --until-synced` does it, and then the applier is kept out while the receiver goes on.
-Invariants: what was begun here ends with the block, and what others began goes on. A thread that somebody stops
-meanwhile is not begun again, unless cron runs the channel: there each run ends by itself.
+If only one process can open the target, the target cannot be compared while the applier has it open. For such a target,
+the channel is first synced as by `start --until-synced`; then the applier is kept stopped while the receiver runs.
+Invariants: threads started here end with the block, other threads keep running. A thread that somebody stops meanwhile
+is not started again, unless the channel is run from cron, whose runs end by themselves.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from rplctl.errors import LockBusy, NotRunning, TargetError, for_channel
 from rplctl.status import read_status
 from rplctl.target import dialect_of, target_kind
 
-_PATIENCE_S: Final = 120.0  # for a run of cron to end, which may take a minute, or another command
+_PATIENCE_S: Final = 120.0  # how long to wait for another command, or for a run from cron, which may take a minute
 _POLL_S: Final = 0.1
 
 
 class BroughtUp:
-    """`holds_still`: the applier is kept out, and the target stays where it is."""
+    """The threads. `holds_still`: the applier is kept stopped, so the target does not change."""
 
     def __init__(self, config: Config, channel: Channel) -> None:
         self._config, self._channel, self._lock = config, channel, Lock()
@@ -43,13 +43,15 @@ class BroughtUp:
         return bool(self._own)
 
     def run(self) -> None:
-        """Begin the threads that do not run. Raises what `start` does."""
+        """Start the threads that do not run. Raises the errors of `start`."""
         roles = (RECEIVER,) if self.holds_still else ROLES
         if not set(roles).issubset(running(self._channel)):
             self._own += bring_up(self._config, self._channel.name, StartRequest(roles, is_passing=True))[1]
 
     def keep(self) -> None:
-        """Begin again what a run of cron ended. Raises the error of a thread that was begun here and failed."""
+        """Start threads again that a run from cron has stopped. Raises the error of a thread that was started here and
+        failed.
+        """
         with self._lock:
             codes = [(child, child.exit_code()) for child in self._own]
             for child, code in codes:
@@ -59,11 +61,11 @@ class BroughtUp:
             if not was_stopped and runs_from_cron(self._config, read_sync_record(self._channel)):
                 try:
                     self.run()
-                except LockBusy:  # another command begins or ends them now
+                except LockBusy:  # another command starts or stops them now
                     return
 
     def end(self) -> None:
-        """Stop what was begun here, the receiver first."""
+        """Stop the threads that were started here, the receiver first."""
         for child in sorted(self._own, key=lambda child: child.role != RECEIVER):
             if child.exit_code() is None:
                 terminate(child)
@@ -71,15 +73,15 @@ class BroughtUp:
 
 @contextmanager
 def brought_up(config: Config, channel: Channel) -> Iterator[BroughtUp]:
-    """Raises what `start` does, StoppedEarly at SIGTERM, TargetError 1205 while an applier has the target's file, and
-    NotRunning for a channel whose applier has never run: a command that compares makes no copy.
+    """Yield the running threads. Raises the errors of `start`, StoppedEarly at SIGTERM, TargetError 1205 if an applier
+    has the target's file open, and NotRunning if the channel's applier has never run: there is no copy to compare.
     """
     _refuse_nothing_applied(channel)
     threads = BroughtUp(config, channel)
     with ended_by_signals(channel.name, "while another command needed its threads"), ExitStack() as held:
         held.callback(threads.end)
         deadline = time.monotonic() + _PATIENCE_S
-        is_synced = False  # by us, or by a run of cron that we have waited for
+        is_synced = False  # True after a sync by this command, or by a run from cron that this command waited for
         while True:
             try:
                 if not threads.holds_still:
@@ -104,9 +106,10 @@ def brought_up(config: Config, channel: Channel) -> Iterator[BroughtUp]:
 
 @contextmanager
 def left_as_it_is(config: Config, channel: Channel) -> Iterator[bool]:
-    """Nothing is started or stopped, for a dry run. True if no applier runs, nor is started for the length of the
-    block: the target holds still. Raises LockBusy, NotRunning as `brought_up`, TargetError 1205 while an applier has
-    the target's file.
+    """Start and stop nothing, for a dry run. Yield True if no applier runs or can be started within the block, so that
+    the target does not change.
+
+    Raises LockBusy, NotRunning like `brought_up`, TargetError 1205 if an applier has the target's file open.
     """
     _refuse_nothing_applied(channel)
     with ExitStack() as held:
@@ -133,7 +136,9 @@ def _is_open(config: Config, channel: Channel, commands: str) -> TargetError:
 
 
 def _wait_for_cron(config: Config, channel: Channel, deadline: float) -> bool:
-    """Until no applier has the file; True if one had it. Raises TargetError 1205 for one that stays."""
+    """Wait until no applier has the file open. True if an applier had it open. Raises TargetError 1205 if the applier
+    does not end.
+    """
     has_waited = False
     while is_held_by_applier(config, channel):
         if not runs_from_cron(config, read_sync_record(channel)) or time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""The receiver and applier processes as `start` and `stop` see them: spawn, wait for the lock, signal, reap.
+"""Handle the receiver and applier processes for `start` and `stop`: spawn, wait for the lock, signal, reap.
 
 Invariant: a thread counts as running when its lock is held, never because a pid exists (channel.py). A child gets
 a session of its own, no password in its environment, and its log in the channel's run folder.
@@ -30,18 +30,18 @@ from rplctl.own_process import OWN_FOLDER, OWN_UMASK, ended_how, own_environment
 from rplctl.plain_file import UnfitFile, closing_descriptor, open_plain
 from rplctl.status import read_status
 
-START_TIMEOUT_S = 120.0  # until a child holds its lock: imports and the first compilation of the kernels
-STOP_TIMEOUT_S = 60.0  # until SIGTERM is followed by SIGKILL
-ABORT_TIMEOUT_S = 25.0  # a connection that is being made to a server that hangs is given up after 10 s
-SHARED_PREFIX = "shared-"  # of folders beside the channels' in run/; no channel's has a hyphen
-LEAST_ROOM = 1 << 16  # bytes: log, status and lock of a child, and the temporary files they come from
+START_TIMEOUT_S = 120.0  # until a child holds its lock: it includes imports and the first compilation of the kernels
+STOP_TIMEOUT_S = 60.0  # from SIGTERM to SIGKILL
+ABORT_TIMEOUT_S = 25.0  # longer than a connection attempt to a hanging server, which fails after 10 s
+SHARED_PREFIX = "shared-"  # of folders next to the channels' folders in run/, whose names have no hyphen
+LEAST_ROOM = 1 << 16  # bytes for the log, status and lock of a child, and for their temporary files
 POLL_S = 0.02
 _ERROR_OF_EXIT_CODE = {kind.exit_code: kind for kind in RplError.__subclasses__() if kind.exit_code != 1}
 _background: list[subprocess.Popen[bytes]] = []  # left running on purpose; reaped when this process starts another
 
 
 class ServesOthers(LockBusy):
-    """An applier does not stop, and its process is not to be killed, for it works for other channels, too."""
+    """An applier does not stop, and its process must not be killed, because it also serves other channels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,8 @@ class Child:
     channel: Channel
     popen: subprocess.Popen[bytes]
     started: float  # Unix seconds
-    log: Path | None = None  # of the process, when it serves other channels, too
-    options: IO[bytes] | None = None  # what an early applier reads them from
+    log: Path | None = None  # log of the process if it serves other channels, too
+    options: IO[bytes] | None = None  # pipe from which an early applier reads its options
 
     def exit_code(self) -> int | None:
         return self.popen.poll()
@@ -64,7 +64,7 @@ def spawn(channel: Channel, role: str, arguments: Sequence[str], environment: Ma
 
 
 def spawn_early(channel: Channel, arguments: Sequence[str], environment: Mapping[str, str]) -> Child:
-    """Start an applier that begins its Spark, and does nothing else until `go_on`. It ends if this process ends."""
+    """Start an applier that starts Spark and then waits for `go_on`. It ends if this process ends."""
     command, started = _command(channel, APPLIER, [*arguments, OPTIONS_FOLLOW]), time.time()
     reading, writing = os.pipe2(os.O_CLOEXEC)
     options = os.fdopen(writing, "wb")
@@ -74,7 +74,7 @@ def spawn_early(channel: Channel, arguments: Sequence[str], environment: Mapping
 
 
 def go_on(child: Child, options: str) -> None:
-    """Let an applier of `spawn_early` begin its work, with these options. If it has ended, its exit code tells why."""
+    """Let an applier of `spawn_early` begin its work with these options. If it has ended, its exit code shows why."""
     assert child.options is not None
     with suppress(BrokenPipeError), child.options as pipe:
         pipe.write(options.encode())
@@ -86,7 +86,7 @@ def _command(channel: Channel, role: str, arguments: Sequence[str]) -> list[str]
 
 
 def spawn_shared(role: str, channels: Mapping[Channel, str], environment: Mapping[str, str]) -> list[Child]:
-    """Start one process of that role for all of them; each with what its applier is told."""
+    """Start one process of that role for all channels. `channels`: channel → the options of its applier."""
     first = next(iter(channels))
     run = first.run_folder.parent
     _sweep_shared(run)
@@ -106,7 +106,7 @@ def spawn_shared(role: str, channels: Mapping[Channel, str], environment: Mappin
 
 
 def _sweep_shared(run: Path) -> None:
-    """Remove the folders of processes that are gone."""
+    """Remove the folders of shared processes that have ended."""
     for folder in run.glob(f"{SHARED_PREFIX}*"):
         with closing(FileLock(folder / "lock")) as seat:
             if seat.acquire(patience_s=0):
@@ -135,20 +135,22 @@ def begin_process(
 
 
 def leave_running(children: Sequence[Child]) -> None:
-    """They go on without this process, which only reaps them if it is still there when they end."""
+    """Let the children run without this process. If this process still exists when they end, it only reaps them."""
     _background[:] = [popen for popen in _background if popen.poll() is None]
     _background.extend(child.popen for child in children)
 
 
 def open_log(path: Path) -> IO[bytes]:
-    """Append, 0600; a log that has grown large is begun anew. Raises OSError."""
+    """Open the log to append, with mode 0600. A large log is replaced by a new one. Raises OSError."""
     descriptor = open_plain(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, follow=False)
     turn_over(path)
     return os.fdopen(descriptor, "ab")
 
 
 def wait_until_it_runs(child: Child, timeout_s: float = START_TIMEOUT_S) -> None:
-    """Until the child holds its lock, or has already done its work. Raises the child's error, RplError on timeout."""
+    """Wait until the child holds its lock or has already done its work. Raises the child's error, RplError after the
+    timeout.
+    """
     deadline = time.monotonic() + timeout_s
     while lock_holder(child.channel, child.role) != child.popen.pid:
         code = child.exit_code()
@@ -164,7 +166,7 @@ def wait_until_it_runs(child: Child, timeout_s: float = START_TIMEOUT_S) -> None
             if child.log is None:
                 terminate(child)
             raise RplError(
-                f"the {child.role} of channel '{child.channel.name}' did not come up within {timeout_s:.0f} s",
+                f"the {child.role} of channel '{child.channel.name}' did not start within {timeout_s:.0f} s",
                 channel=child.channel.name,
                 hint=f"see {child.channel.log_path(child.role)}",
             )
@@ -172,14 +174,14 @@ def wait_until_it_runs(child: Child, timeout_s: float = START_TIMEOUT_S) -> None
 
 
 def _has_ended(child: Child) -> bool:
-    """One of several that a process serves: whether it has come and gone."""
+    """True if the channel's thread in a shared process has started and ended since."""
     status = read_status(child.channel.status_path(child.role))
     return status.updated >= child.started and not status.state
 
 
 def error_of(child: Child, code: int) -> RplError:
-    """Why a child ended, in the words of its status file; else the last line of its log; else, or on top
-    of it, that the disk is full, which lets it write neither.
+    """Return the error that ended a child: from its status file, else from the last line of its log. If the disk is
+    full, the child can write neither, and the error reports the full disk.
     """
     status = read_status(child.channel.status_path(child.role))
     log = child.log or child.channel.log_path(child.role)
@@ -190,10 +192,10 @@ def error_of(child: Child, code: int) -> RplError:
         how = ended_how(code)
         thread = f"the {child.role} of channel '{child.channel.name}'"
         said = last_line(log, since=child.started)
-        if full := _lack_of_room(log.parent):  # which is why the status file does not say it
+        if full := _lack_of_room(log.parent):  # on a full disk the child cannot write its status file
             name = child.channel.name
             return RplError(f"{thread} {how}: {said or full.message}", errno=full.errno, channel=name, hint=full.hint)
-        message, errno = f"{thread} {how}: {said or 'it said nothing'}", 0
+        message, errno = f"{thread} {how}: {said or 'its log has no message'}", 0
         hint = ""
     place = status.exec_position if child.role == APPLIER else status.read_position
     at = place.or_else("") if status.updated >= child.started - 1 else ""
@@ -207,7 +209,7 @@ def error_of(child: Child, code: int) -> RplError:
 
 
 def _lack_of_room(folder: Path) -> RplError | None:
-    """The error of one who writes there as much as a child does that begins."""
+    """Return the error of a write of LEAST_ROOM bytes in the folder, or None if it succeeds."""
     try:
         with naming(folder), tempfile.TemporaryFile(dir=folder) as probe:
             probe.write(bytes(LEAST_ROOM))
@@ -218,7 +220,7 @@ def _lack_of_room(folder: Path) -> RplError | None:
 
 
 def last_line(log: Path, since: float = 0.0) -> str:
-    """'' when nothing was written `since` then (Unix seconds)."""
+    """Return the last line of the log; '' if nothing was written after `since` (Unix seconds)."""
     try:
         if log.stat().st_mtime < since - 1:
             return ""
@@ -231,7 +233,9 @@ def last_line(log: Path, since: float = 0.0) -> str:
 
 
 def terminate(child: Child, timeout_s: float = STOP_TIMEOUT_S) -> bool:
-    """SIGTERM, then SIGKILL after the timeout (safe: everything is crash-safe); True when it had to be killed."""
+    """Send SIGTERM, and SIGKILL after the timeout, which is safe because everything is crash-safe. True if the child
+    was killed.
+    """
     child.popen.terminate()
     try:
         child.popen.wait(timeout_s)
@@ -244,15 +248,16 @@ def terminate(child: Child, timeout_s: float = STOP_TIMEOUT_S) -> bool:
 
 
 def _note_stopped(channel: Channel, role: str) -> None:
-    """In the name of a thread that we killed: it was told to stop, so nobody is to be alarmed that it is gone."""
+    """Write the status of a killed thread as stopped, so that `check` does not report it as crashed."""
     status = read_status(channel.status_path(role))
     if status.state:
         replace(status, state="", connected=False, is_waiting=False).write(channel.status_path(role))
 
 
 def stop_running(channel: Channel, role: str, timeout_s: float) -> bool | None:
-    """Stop whoever holds the lock; None when nobody does, True when SIGKILL was needed. Raises LockBusy, also for one
-    that does not stop in a process that serves other channels, too.
+    """Stop the process that holds the lock. Return None if no process holds it, True if SIGKILL was needed, else False.
+
+    Raises LockBusy, including for a thread that does not stop in a process that also serves other channels.
     """
     pid = _holder(channel, role)
     if pid is None:
@@ -261,23 +266,24 @@ def stop_running(channel: Channel, role: str, timeout_s: float) -> bool | None:
         return False
     if others := _others_in(pid, channel, role):
         if role == APPLIER and _asked_to_stop(pid, channel, role, ABORT_TIMEOUT_S, f" {STOP_NOW}"):
-            return True  # as with SIGKILL: the target ended what the channel had begun
+            return True  # like SIGKILL: the target has rolled back the channel's transaction
         raise ServesOthers(
             f"the {role} of channel '{channel.name}' did not stop within {timeout_s:g} s; its process {pid} was not "
-            f"killed, for it also serves {', '.join(others)}",
+            f"killed because it also serves {', '.join(others)}",
             channel=channel.name,
-            hint=f"stop those first and this one again, or kill -9 {pid}: the next start recovers all of them",
+            hint=f"stop the other channels first and this channel again, or run kill -9 {pid}: "
+            "the next start recovers all of them",
         )
     _signal(pid, signal.SIGKILL, channel, role)
     if not _is_gone(pid, channel, role, 10):
-        raise LockBusy(f"process {pid}, the {role} of channel '{channel.name}', does not die", channel=channel.name)
+        raise LockBusy(f"process {pid}, the {role} of channel '{channel.name}', does not end", channel=channel.name)
     _note_stopped(channel, role)
     return True
 
 
 def _asked_to_stop(pid: int, channel: Channel, role: str, timeout_s: float, word: str = "") -> bool:
-    """True if the process ended in time. The request is also written to the channel's file, because the process may
-    serve several channels; `word` follows the pid.
+    """True if the process ended in time. The request is also written to a file of the channel, because the process may
+    serve several channels. `word` follows the pid in the file.
     """
     try:
         replace_file(channel.asked_path(role), f"{pid}{word}\n".encode(), durable=False)
@@ -298,7 +304,7 @@ def _is_gone(pid: int, channel: Channel, role: str, timeout_s: float) -> bool:
 
 
 def _others_in(pid: int, channel: Channel, role: str) -> list[str]:
-    """Other channels that the process serves (`--shared-session`)."""
+    """Return the other channels that the process serves (`--shared-session`)."""
     folders = [path.parent for path in channel.run_folder.parent.glob(f"*/{role}.lock")]
     names = ["" if folder.name == "@" else decode_channel_name(folder.name) for folder in folders]
     others = [Channel(name, channel.datadir) for name in sorted(names)]
@@ -310,7 +316,7 @@ def _others_in(pid: int, channel: Channel, role: str) -> list[str]:
 
 
 def _holder(channel: Channel, role: str) -> int | None:
-    """The holder's pid; a process that has just taken the lock may not have written it yet."""
+    """Return the pid of the lock's holder, waiting for a process that has not written its pid yet. Raises LockBusy."""
     for _ in range(100):
         pid = lock_holder(channel, role)
         if pid != 0:

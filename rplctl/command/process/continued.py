@@ -1,7 +1,7 @@
-"""A target that was restored from the time of another source, and goes on by its GTIDs: the operator said so.
+"""Let a channel continue by the GTIDs of a target restored from the time of another source, if the operator wants it.
 
-Invariant: what the target holds decides where the channel goes on. All that this instance has fetched after that time
-is forgotten, and the owner's row in the target changes last: until then a start refuses the target, as before.
+Invariant: the target's position decides where the channel continues. All relay logs that this instance has fetched are
+removed. The owner's row in the target changes last: until then, a start refuses the target as before.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from rplctl.relay_log.purge import purge_all
 
 
 def continue_by_gtid(repositories: Repositories) -> None:
-    """Move the channel to the GTIDs in the target. May be cut off and repeated. The caller holds the fence. Raises
-    TargetError.
+    """Move the channel to the GTIDs in the target. This may be interrupted and repeated. The caller holds the fence.
+    Raises TargetError.
     """
     from rplctl.commit.belonging import claim_restored
 

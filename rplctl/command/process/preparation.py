@@ -1,7 +1,7 @@
-"""The preparation of a channel's threads: its records are resolved, its options are reported.
+"""Prepare the start of a channel's threads: resolve its records, and collect the options of the applier.
 
-REQ-6 is decided, an interrupted CHANGE MASTER or repository switch is finished, and a target that was restored from a
-backup is followed.
+This applies REQ-6, finishes an interrupted CHANGE MASTER or repository switch, and moves the records to the position of
+a target that was restored from a backup.
 """
 
 from __future__ import annotations
@@ -52,21 +52,21 @@ from rplctl.target import open_target
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A channel that is ready to be started; its admin lock is held."""
+    """A channel that is ready to start. Its admin lock is held."""
 
     config: Config
     channel: Channel
     request: StartRequest
-    already: dict[str, int]  # role → pid of what runs
+    already: dict[str, int]  # role → pid of the running threads
     wanted: SourceEnd | None
     notes: tuple[Note, ...]
-    keeps_password: bool  # in its environment: the record names the variable
+    keeps_password: bool  # keep the password in the environment, because the record names the variable
     skip_count: int
-    argument: str  # to the applier
+    argument: str  # of the applier's process
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """Return the roles to start."""
+        """The roles to start."""
         return tuple(role for role in self.request.roles if role not in self.already)
 
     def spawn(self, role: str) -> Child:
@@ -75,7 +75,7 @@ class Prepared:
         return spawn(self.channel, role, arguments, environment)
 
     def take_back(self) -> None:
-        """Nothing was started after all."""
+        """Restore the skip counter, because no thread was started."""
         if self.skip_count:
             skip_list.write_count(self.channel.run_folder, self.skip_count)
 
@@ -85,7 +85,7 @@ class Prepared:
 
 
 def prepare(config: Config, channel: Channel, request: StartRequest) -> Prepared:
-    """All that comes before the threads. Caller holds the admin lock."""
+    """Carry out all steps before the threads start. The caller holds the admin lock."""
     until = request.until.as_json()
     if APPLIER in request.roles:
         spark = StartOptions(
@@ -120,7 +120,7 @@ def prepare(config: Config, channel: Channel, request: StartRequest) -> Prepared
     if APPLIER in request.roles and not (request.until_synced or request.is_passing):
         note_stays(channel)
     if skip:
-        skip_list.write_count(channel.run_folder, 0)  # the applier writes what is left of it when it stops
+        skip_list.write_count(channel.run_folder, 0)  # the applier writes the remaining count when it stops
     return Prepared(
         config,
         channel,
@@ -142,7 +142,9 @@ def note_started(config: Config, channel: Channel, request: StartRequest, starte
 
 
 def _refuse_assigned_gtids(stored: RelayLogInfo, channel: str) -> None:
-    """A GTID that the applier gives is not known before the transaction is applied: too late to stop before it."""
+    """Raise UsageError if the applier assigns GTIDs: such a GTID is known only when the transaction is applied, too
+    late to stop before it.
+    """
     if stored.assign_gtids_to_anonymous_transactions_type != "OFF":
         raise UsageError(
             "The SQL_AFTER_GTIDS or SQL_BEFORE_GTIDS clauses for START SLAVE cannot be used when the replication "
@@ -153,7 +155,7 @@ def _refuse_assigned_gtids(stored: RelayLogInfo, channel: str) -> None:
 
 
 def _refuse_other_vendors(gtids: str, executed: str) -> None:
-    """A set that the applier could never compare with its own."""
+    """Raise UsageError if the GTIDs are of the other vendor: the applier could never compare them with its own."""
     if executed and (":" in gtids) != (":" in executed):
         vendor = "MySQL" if ":" in executed else "MariaDB"
         raise UsageError(
@@ -164,7 +166,7 @@ def _refuse_other_vendors(gtids: str, executed: str) -> None:
 
 
 def _prepare(config: Config, channel: Channel) -> MasterInfo:
-    """Repositories in order and a configured source. Caller holds the admin lock."""
+    """Bring the repositories into order and return MasterInfo. The caller holds the admin lock."""
     finish_pending_change(config, channel)
     if not running(channel):
         for folder in (channel.datadir, channel.run_folder):
@@ -174,17 +176,17 @@ def _prepare(config: Config, channel: Channel) -> MasterInfo:
             from rplctl.commit.resolve import finish_prepared
 
             finish_prepared(config, channel, engine_of(config))
-        refuse_unknown(config, channel.name)  # settling would fill in records of a channel that nobody made
+        refuse_unknown(config, channel.name)  # resolve_repositories would create records for an unknown channel
         config = resolve_repositories(config, channel, engine_of(config), lambda: _has_applied(config, channel))
     repositories = open_repositories(config, channel.name)
     master = repositories.master()
     if not repositories.relay_log_info.exists():
         if made_again(repositories, master) is not None:
-            text = f"{repositories.relay_log_info.where} had no record: it was made again from the target's marker"
+            text = f"{repositories.relay_log_info.where} had no record: it was created again from the target's marker"
             note_event(config.datadir, channel.name, "position", text)
         elif is_lost(repositories, master) or master.master_log_name:
             raise lost_record(repositories, master)
-        else:  # after RESET SLAVE: from the first log there is
+        else:  # after RESET SLAVE, the channel begins with the source's first log
             fresh = replace(repositories.relay(), master_id=master.master_id)
             repositories.relay_log_info.flush(fresh.at(first_place(channel), master.read_position), force=True)
     return master
@@ -197,13 +199,15 @@ def _has_applied(config: Config, channel: Channel) -> bool:
 
 
 def _resolve_belonging(config: Config, channel: Channel, request: StartRequest) -> tuple[Note, ...]:
-    """Refuse a target that does not belong to the stored position, before anything is made in it; the operator's word
-    takes over one of another instance. Raises UnfitTarget, LockBusy while the other one's applier runs, TargetError.
+    """Refuse a target that does not belong to the stored position, before anything is created in it. On the operator's
+    request (`take_over_target`), take over the target of another instance.
+
+    Raises UnfitTarget, LockBusy if the other instance's applier runs, TargetError.
     """
     if APPLIER not in request.roles or APPLIER in running(channel):
         return ()
     repositories = open_repositories(config, channel.name)
-    if repositories.relay_log_info.kind is RepositoryKind.FILE:  # what the operator said last counts
+    if repositories.relay_log_info.kind is RepositoryKind.FILE:  # a pending change-master sets the position first
         finish_pending_change(config, channel)
     from rplctl.commit.belonging import TargetState, belonging_of, take_over
 
@@ -238,7 +242,9 @@ def _resolve_belonging(config: Config, channel: Channel, request: StartRequest) 
 
 
 def _follow_restored_target(config: Config, channel: Channel) -> tuple[Note, ...]:
-    """Before the receiver asks for what follows a position that the target no longer has: it would fetch too little."""
+    """Move the record back to the position of a target restored from a backup. This must precede the receiver's
+    request, which would otherwise begin too late.
+    """
     repositories = open_repositories(config, channel.name)
     stored = repositories.relay_log_info
     if not repositories.target_has("rplctl_commit_marker"):
@@ -252,21 +258,23 @@ def _follow_restored_target(config: Config, channel: Channel) -> tuple[Note, ...
 
     resolve(config, channel, repositories.engine())
     text = (
-        f"the target is at {stored.read().exec_position}, {stored.where} was at {before.exec_position}: the target was "
-        "restored from a backup, and the channel continues from the target's position"
+        f"the target has position {stored.read().exec_position}, {stored.where} had {before.exec_position}: the target "
+        "was restored from a backup, and the channel continues from the target's position"
     )
     note_event(config.datadir, channel.name, "position", text)
     return (Note(text),)
 
 
 def _note_useless(config: Config, channel: Channel, request: StartRequest, master: MasterInfo) -> tuple[Note, ...]:
-    """Relay logs of another source, which the receiver will remove: MasterInfo was put back with the target."""
+    """Return a note if the relay logs are those of another source, because MasterInfo was restored together with the
+    target. The receiver will remove them.
+    """
     if RECEIVER not in request.roles or RECEIVER in running(channel) or not RelayLogIndex(channel).names():
         return ()
     why = other_source(channel, master.place)
     if not why:
         return ()
-    text = f"{why}: they are removed, and what is not executed is fetched again"
+    text = f"{why}: the relay logs are removed, and transactions that are not executed are fetched again"
     note_event(config.datadir, channel.name, "position", text)
     return (Note(text),)
 

@@ -1,8 +1,8 @@
-"""Messages to systemd about a channel in the foreground: that it runs, its progress, and its signs of life.
+"""Notify systemd about a channel in the foreground: that it runs, its progress, and the watchdog messages.
 
-The protocol is sd_notify(3): a datagram to $NOTIFY_SOCKET; without one nothing is said. Invariant: the watchdog hears
-of us only while each thread that we started gives fresh signs of life itself (thread_report), so that a frozen receiver
-or applier is restarted as a dead one is.
+The protocol is sd_notify(3): a datagram to $NOTIFY_SOCKET. Without this variable nothing is sent. Invariant: the
+watchdog is notified only while each started thread has a fresh status (thread_report), so that a frozen receiver or
+applier is restarted like a dead one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Service:
         return bool(self._address)
 
     def say(self, **words: str) -> None:
-        """READY, STATUS, STOPPING, WATCHDOG. Nobody is waited for."""
+        """Send a message such as READY, STATUS, STOPPING or WATCHDOG, without waiting for the receiver."""
         if not self._address:
             return
         name = f"\0{self._address[1:]}" if self._address.startswith("@") else self._address
@@ -45,7 +45,7 @@ class Service:
             sending.sendto(text.encode(errors="replace"), name)
 
     def look(self, channel: Channel, children: Sequence[Child]) -> None:
-        """Now and again: how it goes, and the watchdog's due."""
+        """Send the status and the watchdog message, if they are due and all threads have reported."""
         if not self._address or time.monotonic() - self._notified < self._every_s:
             return
         self._notified = time.monotonic()
@@ -55,13 +55,13 @@ class Service:
             if child.exit_code() is None and report_of(channel, child.role).silent_since is not None
         ]
         if silent:
-            self.say(STATUS=f"no sign of life of the {' and the '.join(silent)}")
+            self.say(STATUS=f"no report of the {' and the '.join(silent)}")
         else:
             self.say(STATUS=_shown(channel), WATCHDOG="1")
 
 
 def _shown(channel: Channel) -> str:
-    """`applied to b.000001:4, read to b.000001:4`, and what is wrong."""
+    """Return the status text, such as `applied to b.000001:4, read to b.000001:4`, with the last errors."""
     receiver, applier = (read_status(channel.status_path(role)) for role in (RECEIVER, APPLIER))
     places = {"applied to": applier.exec_position, "read to": receiver.read_position}
     known = ", ".join(f"{word} {place}" for word, place in places.items() if place.log_name)

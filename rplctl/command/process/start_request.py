@@ -1,4 +1,4 @@
-"""The request of a start, its result, and options that exclude each other."""
+"""The parameters of a start, its result, and the check for options that exclude each other."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rplctl.secret import PASSWORD_VARIABLE
 
 @dataclass(frozen=True, slots=True)
 class Until:
-    """UNTIL of START SLAVE (MySQL manual); at most one kind."""
+    """The UNTIL condition of START SLAVE (MySQL manual); at most one kind."""
 
     master_log_file: str | None = None
     master_log_pos: int | None = None
@@ -28,7 +28,7 @@ class Until:
     sql_after_gtids: str | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Return the request to the applier. Raises UsageError 1277 for a wrong combination."""
+        """Return the condition for the applier. Raises UsageError 1277 for a wrong combination."""
         master = (self.master_log_file, self.master_log_pos)
         relay = (self.relay_log_file, self.relay_log_pos)
         gtids = {"sql_before_gtids": self.sql_before_gtids, "sql_after_gtids": self.sql_after_gtids}
@@ -53,7 +53,7 @@ class Until:
 
 
 def _check_gtids(text: str) -> None:
-    """Raises UsageError: 1772 or 1941 for what is no set of either vendor, 1277 for a set of no transaction."""
+    """Raise UsageError 1772 or 1941 if the text is not a GTID set of either vendor, 1277 if the set is empty."""
     if not (MysqlGtidSet.parse(text) if ":" in text else MariadbGtidState.parse(text)):
         raise _wrong_until()
 
@@ -62,13 +62,15 @@ def _wrong_until() -> UsageError:
     return UsageError(
         er.BAD_SLAVE_UNTIL_COND_TEXT,
         errno=er.BAD_SLAVE_UNTIL_COND,
-        hint="give --until-master-log-file with --until-master-log-pos, or one of the other forms",
+        hint="use --until-master-log-file with --until-master-log-pos, or one of the other forms",
     )
 
 
 @dataclass(frozen=True, slots=True)
 class StartRequest:
-    """`is_passing`: the threads end with the command that asks for them, and are no news of how the channel runs."""
+    """The parameters of a start. `is_passing`: the threads end together with the command that needs them, so the start
+    does not change how the channel is run.
+    """
 
     roles: tuple[str, ...] = ROLES
     until: Until = field(default_factory=Until)
@@ -89,13 +91,13 @@ class StartResult:
     started: tuple[str, ...]
     already_running: tuple[str, ...]
     notes: tuple[Note, ...]
-    synced_to: BinlogPosition | None = None  # seen to be applied
-    ended: str | None = None  # how, of one that stayed: an Ending of supervise.py; None = it goes on
-    at: BinlogPosition | None = field(default=None, metadata={"column": "Position"})  # executed when it ended
+    synced_to: BinlogPosition | None = None  # the position that was reached
+    ended: str | None = None  # an Ending of supervise.py if start waited for the end; None = the threads still run
+    at: BinlogPosition | None = field(default=None, metadata={"column": "Position"})  # executed position at the end
 
 
-# Of glibc: large pieces go back to the system when they are freed, and threads share two heaps. A fifth less memory
-# (the peak of a clone of 6 M rows: 399 in place of 489 MB), and no drain took longer.
+# glibc returns large blocks to the system when they are freed, and all threads share two heaps. This saves a fifth of
+# the memory (peak of a clone of 6 M rows: 399 instead of 489 MB), and is not slower.
 ALLOCATOR: Final = {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": str(1 << 20)}
 
 Begun = Callable[[StartResult], None]
@@ -103,7 +105,9 @@ Progress = Callable[[BinlogPosition, BinlogPosition], None]  # (executed, wanted
 
 
 def environment_of(config: Config, request: StartRequest, *, keeps_password: bool) -> dict[str, str]:
-    """The environment of a thread's process: ours, without a password unless the channel's record refers to it."""
+    """Return the environment of a thread's process: that of this process, without the password unless the channel's
+    record refers to it.
+    """
     found = {**ALLOCATOR, **os.environ}
     if not keeps_password:
         found.pop(PASSWORD_VARIABLE, None)
@@ -120,7 +124,8 @@ def check_request(request: StartRequest) -> None:
     failpoint.parse_failpoints(request.crash_points)
     if request.until_synced and (until["kind"] != "none" or APPLIER not in request.roles):
         raise UsageError(
-            "--until-synced needs the applier and cannot be used with UNTIL", errno=er.BAD_SLAVE_UNTIL_COND
+            "--until-synced requires the applier and cannot be used with UNTIL", errno=er.BAD_SLAVE_UNTIL_COND
         )
     if request.max_time_s is not None and not (request.foreground or request.until_synced):
-        raise UsageError("--max-time needs --foreground or --until-synced", hint="rplctl stop ends a started channel")
+        hint = "To stop a started channel, run: rplctl stop"
+        raise UsageError("--max-time requires --foreground or --until-synced", hint=hint)

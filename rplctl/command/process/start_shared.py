@@ -1,7 +1,8 @@
 """START SLAVE of several channels whose appliers share one process and one Spark (`--shared-session`).
 
-Their receivers share another process. An error of one channel stops none of the others. In the foreground it stays as
-long as both processes live; the end of one ends all channels, and what starts us anew (systemd, Kubernetes) starts all.
+Their receivers share another process. An error of one channel does not stop the others. In the foreground, the command
+waits while both processes live. The end of one process stops all channels, and a supervisor (systemd, Kubernetes) then
+starts all of them again.
 """
 
 from __future__ import annotations
@@ -51,13 +52,15 @@ def start_shared(
     request: StartRequest,
     begun: Callable[[Outcome], None] = lambda outcome: None,
 ) -> Outcome:
-    """Run `start` for each channel; an error takes the place of its channel's result. `begun` is called if the process
-    stays. Raises UsageError 1277, LockBusy 1205; in the foreground RplError if a process ended by itself.
+    """Start each channel, and return its result or its error. `begun`: called after the start if the command stays in
+    the foreground.
+
+    Raises UsageError 1277, LockBusy 1205; in the foreground RplError if a process ended by itself.
     """
     if request.until != Until() or request.until_synced:
         raise UsageError("--shared-session cannot be used with --until-synced or UNTIL", errno=er.BAD_SLAVE_UNTIL_COND)
     check_request(request)
-    # as many as the system lets a process have: an applier has six for each channel, and 1024 are the usual limit
+    # raise the limit of descriptors: an applier needs six for each channel, and the usual limit is 1024
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     if not request.foreground:
@@ -73,7 +76,9 @@ def start_shared(
 
 
 def _stay(children: Sequence[Child], signals: Sequence[int]) -> None:
-    """Until a signal or the end of a process; then the other one is ended, too. Raises RplError as `start_shared`."""
+    """Wait for a signal or the end of a process, then stop the other process. Raises the same RplError as
+    `start_shared`.
+    """
     service, each = Service(), {child.popen.pid: child for child in children}
     service.say(READY="1")
     while not signals and not any(child.exit_code() is not None for child in each.values()):
@@ -136,7 +141,7 @@ def _spawn(role: str, those: Sequence[Prepared]) -> list[Child]:
 
 
 def _end(one: Prepared, children: Sequence[Child]) -> None:
-    """Its threads did not all come up: what did ends, as `start` has it."""
+    """Stop the started threads of a channel whose threads did not all start, as `start` does."""
     for child in children:
         if child.role == RECEIVER and child.exit_code() is None:
             stop_running(child.channel, RECEIVER, STOP_TIMEOUT_S)

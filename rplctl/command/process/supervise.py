@@ -1,10 +1,10 @@
-"""Staying with a started channel: `--foreground` (systemd, containers) and `--until-synced` (cron).
+"""Wait for a started channel: `--foreground` (systemd, containers) and `--until-synced` (cron).
 
-Ends when the position is reached, a thread fails, time is up, somebody else stops the channel, or SIGTERM/SIGINT comes;
-what this command started is stopped first, what others started goes on. SIGINT becomes KeyboardInterrupt after that;
-its cause is the error that SIGTERM would be.
-Invariant: what was to be reached is said to be reached only when it was seen to be (design D22); else how it ended is
-an error, of its own exit code when somebody stopped it.
+The wait ends when the position is reached, a thread fails, the time is up, another command stops the channel, or
+SIGTERM/SIGINT arrives. Then the threads that this command started are stopped; threads of other commands keep running.
+SIGINT then becomes KeyboardInterrupt, whose cause is the error for SIGTERM.
+Invariant: a position is reported as reached only after a check (design D22). Any other end is an error, with an exit
+code of its own if somebody stopped the channel.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from rplctl.command.process.start_request import Progress
 
 _POLL_S = 0.1
-_LAST_LOOK_S = 0.5  # what the applier says so long after the receiver's end is of all that the receiver wrote
+_LAST_LOOK_S = 0.5  # seconds after the receiver's end, from which on the applier's status includes all its events
 
 
 class Ending(StrEnum):
-    """How a run came to its end; the words are part of `start --json`."""
+    """The ways in which a run ends. The words are part of `start --json`."""
 
     REACHED = "reached"
     STOPPED = "stop"  # by `rplctl stop`, or a signal to the thread itself
@@ -50,7 +50,9 @@ class Ending(StrEnum):
 
 @dataclass(slots=True)
 class Run:
-    """A started channel: `wanted` is where it is to arrive, None = goes on until told to stop, or to its UNTIL."""
+    """A started channel. `wanted`: the position to reach; None: run until the channel is stopped or reaches
+    its UNTIL.
+    """
 
     config: Config
     channel: Channel
@@ -58,18 +60,18 @@ class Run:
     wanted: SourceEnd | None
     has_until: bool = False
     service: Service = field(default_factory=Service)
-    receiver_gone_at: float = 0.0  # Unix seconds; 0 while there is one
-    held_up: str = ""  # what it waits for besides, for the error that tells that it did not arrive
+    receiver_gone_at: float = 0.0  # Unix seconds; 0 while a receiver runs
+    held_up: str = ""  # another reason for waiting, for the error if the position is not reached
 
     @property
     def goal(self) -> str:
-        """Return the goal of the run; '' if the run has no end."""
+        """The goal of the run, or '' if the run has no end."""
         return str(self.wanted.position) if self.wanted else "its UNTIL" if self.has_until else ""
 
 
 def supervise(run: Run, max_time_s: float | None, progress: Progress | None) -> Ending:
-    """Raises the error of a thread that ends; WaitTimeout or StoppedEarly when what is wanted was not reached, or
-    KeyboardInterrupt from that.
+    """Wait for the end of the run and return it. Raises the error of a thread that failed; WaitTimeout or StoppedEarly
+    if the goal was not reached; KeyboardInterrupt caused by these errors.
     """
     deadline = time.monotonic() + max_time_s if max_time_s is not None else None
     caught: list[int] = []
@@ -107,24 +109,24 @@ def _stay(run: Run, deadline: float | None, progress: Progress | None, caught: l
         is_away = applier.state.startswith(AWAY)
         run.held_up = f"; the applier: {applier.state}: {applier.last_error}" if is_away else ""
         if progress and run.wanted is not None:
-            progress(applier.exec_position, run.wanted.position)  # its own word: asked ten times a second
+            progress(applier.exec_position, run.wanted.position)  # from its status file, ten times a second
         time.sleep(_POLL_S)
     return Ending.SIGNALLED
 
 
 def _ending(run: Run) -> Ending | None:
-    """None while it goes on. Raises the error of a thread that ended with one, LockBusy where another command stopped
-    the applier that this one had found running.
+    """Return the end of the run, or None while it continues. Raises the error of a thread that failed, LockBusy if
+    another command stopped the applier, which ran before this command.
     """
     for child in run.children:
         code = child.exit_code()
         if code:
             error = error_of(child, code)
-            if code < 0:  # it could not tell it
+            if code < 0:  # killed by a signal, so it could not report the error itself
                 _tell_killed(run.config, child, error)
             raise error
         if code == 0 and (child.role == APPLIER or len(run.children) == 1):
-            return Ending.STOPPED  # or at its end: who asks looks
+            return Ending.STOPPED  # or at its goal, which `supervise` checks
     if run.wanted is None:
         return None
     is_own = any(child.role == APPLIER for child in run.children)
@@ -135,20 +137,20 @@ def _ending(run: Run) -> Ending | None:
             raise NotRunning(status.last_error, errno=number, channel=run.channel.name, hint=hint)
         if _is_synced(run, run.wanted):
             return Ending.REACHED
-        raise LockBusy(  # a verify that had started it, for one: cron tries again a minute later
+        raise LockBusy(  # such as a verify that had started the applier; cron tries again a minute later
             f"another command stopped the applier of channel '{run.channel.name}'",
             channel=run.channel.name,
             hint="rplctl start --until-synced",
         )
     if run.wanted.is_comparable and is_own:
-        return Ending.STOPPED if _cannot_come(run) else None  # it ends by itself once everything wanted is applied
+        return Ending.STOPPED if _cannot_come(run) else None  # the applier ends by itself at the goal
     try:
         if _is_synced(run, run.wanted):
             return Ending.REACHED
     except TargetError as error:
         if not error.transient:
             raise
-        return None  # it comes back, and the applier waits for it
+        return None  # the applier waits until the target answers again
     return Ending.STOPPED if _cannot_come(run) else None
 
 
@@ -159,15 +161,15 @@ def _tell_killed(config: Config, child: Child, error: RplError) -> None:
 
 
 def _cannot_come(run: Run) -> bool:
-    """Nobody receives, and all that was received is applied. A receiver of ours that is still ending has yet to say
-    by its exit code whether that is an error.
+    """True if no receiver runs and everything received is applied. While this command's own receiver is ending, its
+    exit code will show whether that is an error.
     """
     if RECEIVER in running(run.channel) or any(
         child.role == RECEIVER and child.exit_code() is None for child in run.children
     ):
         run.receiver_gone_at = 0.0
         return False
-    if not run.receiver_gone_at:  # it may have ended since its exit code was asked for: that is told next time
+    if not run.receiver_gone_at:  # it may have ended after the check of its exit code, which the next call checks
         run.receiver_gone_at = time.time()
         return False
     status = read_status(run.channel.status_path(APPLIER))
@@ -175,20 +177,20 @@ def _cannot_come(run: Run) -> bool:
 
 
 def _is_reached(run: Run) -> bool:
-    """After the threads that this command started have stopped."""
+    """True if the goal was reached, after the threads that this command started have stopped."""
     own = [child for child in run.children if child.role == APPLIER]
     status = read_status(run.channel.status_path(APPLIER))
     if own and status.is_done and status.updated >= own[0].started:
         return True
     try:
         return run.wanted is not None and _is_synced(run, run.wanted)
-    except RplError:  # a target that is away says nothing
+    except RplError:  # the target does not answer
         return False
 
 
 def _not_reached(run: Run, ending: Ending, max_time_s: float, caught: list[int]) -> RplError:
     name, at = run.channel.name, str(position_at_end(run.config, run.channel))
-    hint = "to continue from this position, run: rplctl start"
+    hint = "To continue from this position, run: rplctl start"
     if ending is Ending.TIME_UP:
         text = f"channel '{name}' is not at {run.goal} after {round(max_time_s, 1):g} s{run.held_up}"
         return WaitTimeout(text, channel=name, position=at, hint=hint)
@@ -199,7 +201,7 @@ def _not_reached(run: Run, ending: Ending, max_time_s: float, caught: list[int])
 
 
 def _is_synced(run: Run, wanted: SourceEnd) -> bool:
-    """The repository decides: it is the authority."""
+    """True if the wanted end is applied according to the repository, which is authoritative."""
     repositories = open_repositories(run.config, run.channel.name)
     if not wanted.gtids:
         return is_applied(repositories, wanted.position)
@@ -207,10 +209,10 @@ def _is_synced(run: Run, wanted: SourceEnd) -> bool:
 
 
 def position_at_end(config: Config, channel: Channel) -> BinlogPosition:
-    """Where a run left the applier: its own word, or the repository's when it ended before it said one."""
+    """Return the applier's last position: from its status, or from the repository if the status has no position."""
     at = read_status(channel.status_path(APPLIER)).exec_position
     if at.log_name:
         return at
-    with suppress(RplError):  # a target that is away says nothing
+    with suppress(RplError):  # the target does not answer
         return open_repositories(config, channel.name).relay().exec_position
     return at

@@ -1,7 +1,7 @@
 """The state of a channel's two threads at this moment: running, killed, or silent.
 
-Invariant: nothing is said to be good that was not seen fresh (design D22). Whether a thread runs is its lock; what it
-says of itself counts only as long as it goes on saying it. A dead thread's last word counts for its error alone.
+Invariant: nothing is reported as good without a fresh status (design D22). The lock of a thread shows whether it runs.
+Its status counts only while the thread updates it. Of the last status of a dead thread, only the error counts.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from rplctl.command.channel.context import APPLIER, RECEIVER
 from rplctl.errors import for_channel
 from rplctl.status import ThreadStatus, read_status, silent_since, was_killed
 
-# MySQL has no number for it; 1593 means equal server ids to every monitor
+# MySQL has no number for a killed thread; monitors take 1593 for equal server ids
 ER_KILLED: Final = er.UNKNOWN_ERROR
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadReport:
-    """`status` as it may be shown; timestamps are Unix seconds."""
+    """The report of one thread, with a status that may be shown. Timestamps are Unix seconds."""
 
     role: str
-    pid: int | None  # None: does not run
+    pid: int | None  # None: the thread does not run
     status: ThreadStatus
-    has_run: bool  # since the channel was made, or its connection was changed
+    has_run: bool  # since the channel was created, or its connection was changed
     silent_since: float | None = None
-    killed_at: float | None = None  # about: its last sign of life
+    killed_at: float | None = None  # the approximate time, which is that of its last status
 
     @property
     def runs(self) -> bool:
@@ -38,12 +38,12 @@ class ThreadReport:
 
     @property
     def is_connected(self) -> bool:
-        """True if the receiver has a connection, as far as it was observed."""
+        """True if the receiver has a connection according to its fresh status."""
         return self.runs and self.status.connected and self.silent_since is None
 
     @property
     def is_suspended(self) -> bool:
-        """True if a signal has suspended it (SIGSTOP, Ctrl-Z, a debugger), as Linux reports."""
+        """True if a signal has suspended the process (SIGSTOP, Ctrl-Z, a debugger), as Linux reports."""
         try:
             stat = Path(f"/proc/{self.pid}/stat").read_text() if self.pid else ""
         except OSError:
@@ -58,13 +58,15 @@ class Threads:
 
 
 def threads_of(channel: Channel, now: float | None = None) -> Threads:
-    """Both threads as they are now."""
+    """Return the reports of both threads."""
     receiver, applier = (report_of(channel, role, now) for role in (RECEIVER, APPLIER))
     return Threads(receiver, applier)
 
 
 def report_of(channel: Channel, role: str, now: float | None = None) -> ThreadReport:
-    """`now` is for tests. A thread that starts or stops while we look is seen before or after it, never in between."""
+    """Return the report of a thread. A thread that starts or stops meanwhile is seen before or after that, never in
+    between. `now`: the present time, for tests.
+    """
     pid, status = _seen(channel, role)
     moment = time.time() if now is None else now
     has_run = channel.status_path(role).exists()
@@ -80,7 +82,7 @@ def report_of(channel: Channel, role: str, now: float | None = None) -> ThreadRe
 
 
 def _seen(channel: Channel, role: str) -> tuple[int | None, ThreadStatus]:
-    """Lock and status of one moment: a start takes the lock first, a stop gives it back last."""
+    """Return pid and status of the same moment: a start takes the lock first, a stop releases it last."""
     while True:
         pid = lock_holder(channel, role)
         status = read_status(channel.status_path(role))
@@ -91,7 +93,7 @@ def _seen(channel: Channel, role: str) -> tuple[int | None, ThreadStatus]:
 
 
 def _locked_at(channel: Channel, role: str) -> float:
-    """When whoever holds the lock took it and wrote its pid."""
+    """Return the time at which the holder took the lock and wrote its pid."""
     try:
         return channel.lock_path(role).stat().st_mtime
     except OSError:
@@ -99,17 +101,19 @@ def _locked_at(channel: Channel, role: str) -> float:
 
 
 def _killed(role: str, status: ThreadStatus, channel: str) -> ThreadStatus:
-    """The status, with the end that nobody wrote down as its error; what it had met before stays in the text."""
+    """Return the status with an error about the kill, which the thread could not write. An earlier error is part of the
+    text.
+    """
     text = (
         f"the {role} did not stop by itself: it was killed at about {clock(status.updated)} (SIGKILL, out of memory or "
         "a crash of the machine)"
     )
-    hint = f"to recover and continue, run: {for_channel('rplctl start', channel)}"
+    hint = f"To recover and continue, run: {for_channel('rplctl start', channel)}"
     if status.last_errno:
         text += f"; its last error was {status.last_errno}: {status.last_error}"
     return replace(status, last_errno=ER_KILLED, last_error=text, last_hint=hint, last_error_timestamp=status.updated)
 
 
 def clock(timestamp: float) -> str:
-    """`2026-11-23 06:40:12`, local time."""
+    """Return the local time, such as `2026-11-23 06:40:12`."""
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(timestamp))

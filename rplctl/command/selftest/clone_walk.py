@@ -1,11 +1,11 @@
-"""`crash-test --clone`: tables of a channel's living source are copied, and killed at each crash point of a copy.
+"""`crash-test --clone`: copy tables of a channel's running source, and kill the copy at each crash point.
 
-Each point has an instance of its own, with a SQLite file for its target, in a folder that goes afterwards. The threads
-are processes as always; a verb is a child process, so that it can be killed, too. Invariant: of the operator's instance
-only the record of the source is read, and of the source the tables are: the scratch instance's id there is its own,
-and it replicates nothing else that the source has.
+Each point has an instance of its own, with a SQLite file as its target, in a folder that is removed afterwards. The
+threads are processes as usual; a verb runs in a child process, so that it can be killed, too. Invariant: only
+MasterInfo is read from the operator's instance, and only the chosen tables from the source. The scratch instance has a
+server id of its own, and replicates no other tables.
 
-    copied once     the copy went on by itself after the restart; every row is the source's, and what follows applies
+    copied once     the copy continued by itself after the restart; all rows equal the source's, and events apply
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ IN_APPLIER: Final = (
     "crash_clone_before_end", "crash_clone_after_end",
 )  # fmt: skip
 POINTS: Final = (*IN_VERB, *IN_RECEIVER, *IN_APPLIER)
-_PATIENCE_S: Final = 300.0  # for a copy to be done, or to pass its point
+_PATIENCE_S: Final = 300.0  # how long to wait for a copy to end, or to reach its crash point
 _POLL_S: Final = 0.1
-_SLOWLY: Final = 0.001  # MB/s: nothing is done before it is taken back
+_SLOWLY: Final = 0.001  # MB/s, so slow that no table is copied before the copy is cancelled
 _HERE: Final = ("master_log_file", "master_log_pos", "master_binlog_dir")  # a copy begins at the source's end
 
 
 def walk_clone(
     config: Config, channel_name: str, tables: str, points: Sequence[str], folder: Path
 ) -> Iterator[tuple[str, str]]:
-    """Each point, and what was seen. `tables`: as `clone --tables`. Raises UsageError, NotConfigured."""
+    """Yield each point and its observed outcome. `tables`: see `clone --tables`. Raises UsageError, NotConfigured."""
     choice = Choice.of("", tables, replace=False)
     changes = _changes(config, open_repositories(config, channel_name).master())
     for point in points:
@@ -68,7 +68,7 @@ def walk_clone(
 
 
 def _changes(config: Config, master: MasterInfo) -> MasterChanges:
-    """CHANGE MASTER TO the same source."""
+    """Return the options of a CHANGE MASTER TO the same source."""
     given: dict[str, Any] = {}
     for name, row in CHANGE_OPTIONS.items():
         thread, _, stored = row.stores.partition(".")
@@ -117,7 +117,7 @@ def _said(outcome: Outcome) -> tuple[Any, ...]:
 
 
 def _done(outcome: Outcome) -> Outcome:
-    """Raises RplError with what went wrong in it."""
+    """Return the outcome. Raises RplError with its error if the child failed or was killed."""
     if outcome.error or outcome.killed:
         raise RplError(outcome.error or "killed, unasked")
     return outcome

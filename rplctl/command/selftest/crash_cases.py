@@ -1,8 +1,7 @@
-"""The cases of `crash-test`: crash points × commit modes × kinds of groups × targets, with the outcome of each
-(WL#3970).
+"""The cases of `crash-test` and their outcomes: crash points × commit modes × kinds of groups × targets (WL#3970).
 
-Invariant: every name in failpoint.CRASH_POINTS is in a table here, and every point that a group of a kind passes in a
-mode is a case of it (tests/command/selftest/test_crash_cases.py).
+Invariant: every name in failpoint.CRASH_POINTS is in a table here. If a group of some kind reaches a point in some
+mode, there is a case for this (tests/command/selftest/test_crash_cases.py).
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from rplctl.errors import UsageError
 from rplctl.target.registry import dialect_of
 
 PER_TABLE: Final = "per-table"
-LOG_BIN: Final = "applied"  # of the modes that write a binary log
+LOG_BIN: Final = "applied"  # log_bin in the modes that write a binary log
 _LOGGED: Final[dict[str, Any]] = {"log_bin": LOG_BIN}
 _XA: Final[dict[str, Any]] = {"commit_mode": "xa"}
 _PAGES: Final[dict[str, Any]] = {**_XA, "prepared_position": "pages"}
@@ -44,14 +43,14 @@ ONE_TRANSACTION: Final = {  # commit.transaction.commit_group
     "crash_after_commit_before_update_pos": COMMITTED,
     "crash_after_commit_and_update_pos": COMMITTED,
 }
-LOG_FOLLOWS: Final = dict.fromkeys(("crash_commit_after_log", "crash_commit_before_unlog"), COMMITTED)  # behind COMMIT
+LOG_FOLLOWS: Final = dict.fromkeys(("crash_commit_after_log", "crash_commit_before_unlog"), COMMITTED)  # after COMMIT
 TWO_PHASES: Final = {  # commit.two_phase: WL#3970's table
     **dict.fromkeys((*_BEFORE, "crash_commit_after_prepare"), ROLLED_BACK),
     "crash_commit_after_log": COMMITTED,
     "crash_commit_between_engines": COMMITTED,
     "crash_commit_before_unlog": COMMITTED,
     "crash_commit_after": COMMITTED,
-    "crash_recovery_between_engines": COMMITTED,  # killed behind the decision, then again in recovery
+    "crash_recovery_between_engines": COMMITTED,  # killed after the decision, then again in recovery
 }
 TABLE_BY_TABLE: Final = {  # commit.per_table
     **dict.fromkeys((*_BEFORE, "crash_after_update_pos_before_apply"), ROLLED_BACK),
@@ -63,12 +62,12 @@ TABLE_BY_TABLE: Final = {  # commit.per_table
     "crash_after_commit_before_update_pos": COMMITTED,
     "crash_after_commit_and_update_pos": COMMITTED,
 }
-POSITION_AFTER: Final = {  # commit.transaction.commit_after, of what the target can roll back
+POSITION_AFTER: Final = {  # commit.transaction.commit_after, for changes that the target can roll back
     "crash_after_commit_before_update_pos": ROLLED_BACK,
     "crash_commit_after": COMMITTED,
     "crash_after_commit_and_update_pos": COMMITTED,
 }
-KEPT: Final = {  # the same, of what commits by itself
+KEPT: Final = {  # the same, for changes that the target cannot roll back
     **POSITION_AFTER,
     "crash_after_commit_before_update_pos": DECIDED,
 }
@@ -83,7 +82,7 @@ SWITCH: Final = {
     "switch_after_mark": FINISHED,
     "switch_after_delete": FINISHED,
 }
-BESIDES: Final = {  # the applier: what is killed → its points
+BESIDES: Final = {  # cases without a commit group: the kind → its crash points
     "receiver": dict.fromkeys(failpoint.RECEIVER_POINTS, FETCHED),
     "recovery": dict.fromkeys(failpoint.RECOVERY_POINTS, FETCHED),
     "purge": dict.fromkeys(failpoint.PURGE_POINTS, FINISHED),
@@ -97,7 +96,7 @@ ALL_KINDS: Final = (*KINDS, *BESIDES)
 @dataclass(frozen=True, slots=True)
 class CrashCase:
     point: str
-    mode: str  # of MODES, '-' where nothing is applied
+    mode: str  # of MODES; '-' if nothing is applied
     kind: str  # of ALL_KINDS
     expected: str
 
@@ -114,7 +113,7 @@ def all_cases(target_kind: str) -> Iterator[CrashCase]:
 
 
 def outcomes(mode: str, kind: str, target_kind: str) -> dict[str, str]:
-    """Crash point → outcome, for the points that a group of the kind passes in the mode."""
+    """Return crash point → outcome, for the points that a group of the kind reaches in the mode."""
     is_xa = "commit_mode" in MODES[mode]
     dialect = dialect_of(target_kind)
     if (is_xa and dialect.two_phase is None) or mode.startswith(PER_TABLE) is not dialect.commits_per_table:
@@ -146,4 +145,4 @@ def check_names(points: Sequence[str], modes: Sequence[str], kinds: Sequence[str
         ("kind", kinds, ALL_KINDS),
     ):
         if wrong := [name for name in given if name not in names]:
-            raise UsageError(f"'{wrong[0]}' is not a {what}", hint=f"known are {', '.join(sorted(names))}")
+            raise UsageError(f"'{wrong[0]}' is not a {what}", hint=f"use one of these: {', '.join(sorted(names))}")

@@ -1,9 +1,9 @@
-"""A scratch instance for `crash-test`: receiver, applier and commands in child processes that may be killed in them.
+"""A scratch instance for `crash-test`: receiver, applier and commands run in child processes that may be killed.
 
-Each step is a fork of this process, which has loaded everything and holds no connection and no thread. Spark's part of
-the applier is done in the child itself (in_process.py), except in the step in which a task of Spark is killed.
-Invariant: what a child says goes through a pipe, so what it said before it was killed is known: a position that it
-called committed must be there afterwards.
+Each step is a fork of this process, which has loaded everything and has no connection and no thread. The child itself
+does Spark's part of the applier (in_process.py), except in the step in which a task of Spark is killed.
+Invariant: a child reports through a pipe, so its reports before a kill are known. A position that it reported as
+committed must be committed afterwards.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ if TYPE_CHECKING:
 
 CHANNEL: Final = "crash-test"
 _STDERR: Final = 2
-PATIENCE_S: Final = 120.0  # for a receiver that reads a folder, and for a target that still holds a dead child's locks
+PATIENCE_S: Final = 120.0  # for a receiver that reads a folder, or a target that still holds a dead child's locks
 INTERRUPTIONS: Final = (signal.SIGTERM, signal.SIGINT)
-_BETWEEN: Final = [*LOG_EVENTS, EventType.IGNORABLE]  # transactions: each log has its own
+_BETWEEN: Final = [*LOG_EVENTS, EventType.IGNORABLE]  # events between transactions, which differ in each log
 Say = Callable[[Any], None]
 Work = Callable[[Say], None]
 
@@ -87,7 +87,7 @@ class Outcome:
 def in_child(work: Work, crash_points: str = "") -> Outcome:
     """Do the work in a child process with these crash points armed."""
     reading, writing = os.pipe()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTIONS)  # a child must not go on as its parent does
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTIONS)  # a child must not run its parent's handlers
     pid = os.fork()
     if not pid:
         os.close(reading)
@@ -138,7 +138,7 @@ def _be_child(work: Work, crash_points: str, writing: int) -> None:
 
 
 def load_what_is_loaded_by(work: Work) -> None:
-    """Do the work in a child, then import here what it imported: later children need not."""
+    """Do the work in a child, then import the modules here that the child imported, so that later children need not."""
 
     def tell(say: Say) -> None:
         work(say)
@@ -148,7 +148,7 @@ def load_what_is_loaded_by(work: Work) -> None:
     if done.error:
         raise RplError(done.error, errno=done.errno)
     for name in done.said[-1]:
-        with contextlib.suppress(ImportError):  # what was made on the way, without a file
+        with contextlib.suppress(ImportError):  # a module that was created at run time, without a file
             import_module(name)
 
 
@@ -157,14 +157,14 @@ def channel_of(config: Config) -> Channel:
 
 
 def configure(config: Config, _say: Say) -> None:
-    """CHANGE MASTER TO the recorded log, the applier at its start. Raises RplError."""
+    """Run CHANGE MASTER TO the recorded log, with the applier at its start. Raises RplError."""
     change_master(config, CHANNEL, MasterChanges(master_binlog_dir=os.fspath(FOLDER)))
     file = replace(config, relay_log_info_repository="FILE")
     open_relay_log_info(file, channel_of(config), no_engine).flush(RelayLogInfo(channel_name=CHANNEL), force=True)
 
 
 def receive(config: Config, _say: Say) -> None:
-    """The receiver, until the relay log holds everything. Raises RplError."""
+    """Run the receiver until the relay log holds the whole recorded log. Raises RplError."""
     receiver = Receiver(config, channel_of(config))
     last, path = recorded()[-1:], channel_of(config).status_path("receiver")
     path.unlink(missing_ok=True)
@@ -172,7 +172,7 @@ def receive(config: Config, _say: Say) -> None:
 
     def stop_at_the_end() -> None:
         while time.monotonic() < deadline:
-            with contextlib.suppress(RplError, OSError):  # what it reads is being written and repaired
+            with contextlib.suppress(RplError, OSError):  # the relay log is written and repaired at the same time
                 if read_status(path).connected and received(config)[-1:] == last:
                     break
             time.sleep(0.01)
@@ -183,12 +183,12 @@ def receive(config: Config, _say: Say) -> None:
 
 
 def apply_by_spark(config: Config, end: State, say: Say) -> None:
-    """The applier as in `apply`, with tasks of a real Spark; says how many attempts at a range have failed.
+    """Run the applier like `apply`, but with tasks of a real Spark. Report the number of failed attempts at a range.
 
     Raises RplError.
     """
     channel = channel_of(config)
-    with (private_folder(channel.run_folder) / "applier.log").open("ab") as log:  # what Spark says of the dead task
+    with (private_folder(channel.run_folder) / "applier.log").open("ab") as log:  # for Spark's errors about the task
         os.dup2(log.fileno(), _STDERR)
     spark = OwnSpark(config, channel)
     try:
@@ -202,8 +202,8 @@ def apply_by_spark(config: Config, end: State, say: Say) -> None:
 
 
 def apply(config: Config, end: State, say: Say, *, per_commit: int = 0, pipeline: Pipeline | None = None) -> None:
-    """The applier, from its stored position to `end`; says where it starts, each commit, where it ends, and what the
-    target holds at both. Raises RplError.
+    """Run the applier from its stored position to `end`. Report the start position, each commit, the end position, and
+    the digest of the target at the start and at the end. Raises RplError.
     """
     from rplctl.applier.apply.batch import BatchApplier
     from rplctl.commit.position_store import open_position_store
@@ -238,7 +238,7 @@ def apply(config: Config, end: State, say: Say, *, per_commit: int = 0, pipeline
 
 
 def _fence(target: Target) -> None:
-    """A server may need a moment to notice that the child before us is dead."""
+    """Fence the target, waiting if the server has not noticed yet that the previous child is dead."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
         try:
@@ -251,7 +251,7 @@ def _fence(target: Target) -> None:
 
 
 def target_digest(target: Target) -> str:
-    """The digest of all rows that the recorded log made; of a lake, that of all changes."""
+    """Return the digest of all rows of the recorded log in the target; for a lake, the digest of all changes."""
     from sqlalchemy import inspect
 
     engine, dialect = target.engine, dialect_of(target.kind)
@@ -271,7 +271,7 @@ def target_digest(target: Target) -> str:
 
 
 def _places(tables: LakeTables, folder: str) -> list[tuple[str, str, int, int]]:
-    """Return a table and the tables of its later definitions, each of which has at least one row."""
+    """Return the changes of a table, including the tables of its later definitions, which have at least one row."""
     found = tables.places(folder)
     for number in itertools.count(2):
         if not (more := tables.places(f"{folder}~{number}")):
@@ -281,7 +281,9 @@ def _places(tables: LakeTables, folder: str) -> list[tuple[str, str, int, int]]:
 
 
 def lake_states() -> list[State]:
-    """The states of the recorded log as a lake has them: with digests of the changes, as the log tells them."""
+    """Return the states of the recorded log with the digests for a lake, which are digests of the changes in
+    the log.
+    """
     rows: dict[str, list[tuple[str, str, int, int]]] = {name: [] for name in TABLES}
     ends: dict[tuple[str, str, int, int], BinlogPosition] = {}
     for piece in LogWalk(Options.parse({"path": os.fspath(FOLDER), "statements": "skip"})).to():
@@ -312,18 +314,20 @@ def leftovers(config: Config, engine: Engine) -> list[str]:
 
 
 def received(config: Config) -> list[tuple[str, str]]:
-    """(position, digest of the events) of every transaction in the relay log, read as the applier reads it."""
+    """Return (position, digest of the events) of every transaction in the relay log, read in the same way as the
+    applier.
+    """
     reader = RelayLogReader(channel_of(config))
     found: list[tuple[str, str]] = []
     if reader.open(RelayLogInfo()):
         while groups := reader.groups(1 << 20):
-            whole = groups.data[: groups.end.log_pos]  # what lies behind may be cut at any moment
+            whole = groups.data[: groups.end.log_pos]  # the bytes after it may be cut off at any moment
             found += transactions_of(groups.scan, whole.tobytes())
     return found
 
 
 def recorded() -> list[tuple[str, str]]:
-    """The same of the source's own logs."""
+    """Return (position, digest of the events) of every transaction in the source's own logs."""
     import numpy as np
 
     found: list[tuple[str, str]] = []
@@ -334,7 +338,9 @@ def recorded() -> list[tuple[str, str]]:
 
 
 def logged(config: Config) -> list[str]:
-    """Digests of the events in the binary log of applied transactions, without what a copy may change."""
+    """Return digests of the events in the binary log of applied transactions, without the fields that may differ in a
+    copy.
+    """
     files = binary_log_files(config, channel_of(config))
     if files is None:
         return []
@@ -342,13 +348,13 @@ def logged(config: Config) -> list[str]:
 
 
 def recorded_events(end: State) -> list[str]:
-    """The same of the source's own logs up to `end`."""
+    """Return digests like `logged`, of the events in the source's own logs up to `end`."""
     last = BinlogPosition(end.log_name, end.log_pos)
     return [digest for at, digest in _events(sorted(FOLDER.glob("binlog.0*"))) if not last.is_before(at)]
 
 
 def _events(paths: Iterable[Path]) -> Iterator[tuple[BinlogPosition, str]]:
-    """(end, digest) of every event that belongs to a transaction."""
+    """Yield (end, digest) of every event that belongs to a transaction."""
     import numpy as np
 
     for path in paths:

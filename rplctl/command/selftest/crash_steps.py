@@ -1,8 +1,8 @@
 """The steps of `crash-test` around the applier: repositories, purge, recovery, switch, and a server's scratch database.
 
-Each is carried out in a child process of crash_run. Invariant: of a server's data nothing is touched but the database
-that the recorded log makes, which must not be there before, and the rows of our channel in our own tables; when those
-were not there either, they go as a whole.
+Each step runs in a child process of crash_run. Invariant: on a server, only the database of the recorded log, which
+must not exist before, and this channel's rows in rplctl's internal tables are changed. If the internal tables did not
+exist before, they are dropped.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _REPOSITORIES: Final = ("master_info_repository", "relay_log_info_repository")
 
 
 def to_table(config: Config, _say: Say) -> None:
-    """The applier's start position as a row of the target instead of a file."""
+    """Store the applier's start position as a row of the target instead of a file."""
     engine = open_engine(config.target_url)
     create_tables(engine, "")
     repository = open_relay_log_info(config, channel_of(config), lambda: engine)
@@ -45,7 +45,7 @@ def to_table(config: Config, _say: Say) -> None:
 
 
 def forget_relay_logs(config: Config, _say: Say) -> None:
-    """RESET and CHANGE MASTER: the receiver begins again."""
+    """Run RESET and CHANGE MASTER, so that the receiver begins again."""
     reset(config, CHANNEL, everything=True)
     configure(config, _say)
 
@@ -68,7 +68,7 @@ def resolve(config: Config, _say: Say) -> None:
 
 
 def records(config: Config, say: Say) -> None:
-    """Says where MasterInfo is and what both records hold."""
+    """Report the kind of MasterInfo's repository and the contents of both records."""
     chosen = stored(config)
     opened = open_repositories(chosen, CHANNEL)
     both = (opened.master_info.read(), opened.relay_log_info.read())
@@ -78,7 +78,9 @@ def records(config: Config, say: Say) -> None:
 
 
 def stored(config: Config) -> Config:
-    """The options, with what a switch wrote into the instance's own option file; no other file counts here."""
+    """Return the options with the kinds that a switch wrote into the instance's own option file. No other
+    file is read.
+    """
     path = config.datadir / INSTANCE_FILE
     section = read_file(path).get("channel", {}).get(CHANNEL, {}) if path.exists() else {}
     kinds: dict[str, Any] = {name: section[name] for name in _REPOSITORIES if name in section}
@@ -93,7 +95,7 @@ class Scratch:
         self._has_own = True
 
     def claim(self, say: Say) -> None:
-        """Says whether the database is there, which may be somebody's, and whether our tables are."""
+        """Report whether the database exists, which may belong to somebody, and whether rplctl's tables exist."""
         from sqlalchemy import inspect
 
         from rplctl.repository.table import mapped_errors
@@ -105,16 +107,16 @@ class Scratch:
         say({"is_taken": DATABASE in names, "has_own": SCHEMA in names})
 
     def claimed(self, *, is_taken: object, has_own: object) -> None:
-        """Take the answer of `claim`. Raises UsageError."""
+        """Use the answer of `claim`. Raises UsageError if the database exists."""
         if is_taken:
             raise UsageError(
-                f"the target holds a database '{DATABASE}'",
-                hint="a crash-test that was cut off may have left it: drop it, or name another server",
+                f"the target already has a database '{DATABASE}'",
+                hint="drop the database if an interrupted crash-test has left it, or name another server",
             )
         self._has_own = bool(has_own)
 
     def clear(self, _say: Say) -> None:
-        """Restore the state before the walk."""
+        """Restore the state before the test."""
         from sqlalchemy import inspect
 
         engine = open_engine(self._config.target_url)

@@ -1,8 +1,8 @@
-"""The cases of `crash-test`, one after the other: a copy of a received log, a child killed, the next start judged.
+"""Run the cases of `crash-test`: copy a received log, kill a child, and judge the state after the next start.
 
-Invariant: what is compared is what the source held at the position (demo.crash_log), never what an applier that was
-not killed would have made; and every case goes on to the end of its log, where rows, position and binary log must be
-the source's and nothing may be left over.
+Invariant: the expected rows are those of the source at the position (demo.crash_log), never those of an applier that
+was not killed. Every case runs to the end of its log. There rows, position and binary log must equal the source's, and
+no leftovers may exist.
 """
 
 from __future__ import annotations
@@ -80,13 +80,13 @@ class Walk:
             _must(in_child(self._scratch.clear))
 
     def run(self, case: CrashCase) -> str:
-        """Return the observed outcome in the words of the table; anything else is a failure. Raises RplError if the
+        """Return the observed outcome in the words of the table. Any other text is a failure. Raises RplError if the
         case cannot begin.
         """
         self._number += 1
         folder = self._folder / str(self._number)
         seen = self._walked(case, folder)
-        shutil.rmtree(folder, ignore_errors=True)  # when interrupted it stays for `close`, which needs its name
+        shutil.rmtree(folder, ignore_errors=True)  # after an interruption the folder remains, as `close` needs its name
         return seen
 
     def _walked(self, case: CrashCase, folder: Path) -> str:
@@ -133,7 +133,7 @@ class Walk:
         return judged
 
     def _begin(self, case: CrashCase, config: Config, first: State) -> None:
-        """An instance at the state before the case's groups; of a file a copy will do."""
+        """Create an instance at the state before the case's groups. For a file target, it is a copy."""
         base = self._folder / f"{case.mode} {case.kind}"
         if self._scratch is not None:
             _must(in_child(self._scratch.clear))
@@ -157,7 +157,7 @@ class Walk:
         if case.point == "crash_recovery_after_update_index":
             index.path(names[len(names) // 2]).unlink()
         else:
-            *_, torn, begun = names  # the last one holds no transaction yet: a crash meets the one before as the last
+            *_, torn, begun = names  # the last log has no transaction yet, so the log before it is torn as the last one
             index.remove([begun])
             index.path(begun).unlink()
             os.truncate(index.path(torn), index.path(torn).stat().st_size - 60)
@@ -191,7 +191,7 @@ class Walk:
         return FINISHED if is_done and not left else f"left: {', '.join(map(str, [*index.files(), *left]))}"
 
     def _decode(self, case: CrashCase, config: Config) -> str:
-        """A task of Spark dies with its range; the applier goes on to the end of the log all the same."""
+        """Kill a task of Spark with its range of rows; the applier must still continue to the end of the log."""
         end = states_without_statements()[-1]
         done = in_child(partial(crash_run.apply_by_spark, config, end), f"{case.point}=kill@2")
         if failure := _failure(done):
@@ -222,7 +222,7 @@ class Walk:
 
 
 def _compare(restarted: Outcome, first: State, after: State) -> str:
-    """Where the restart found position and rows, before it applied anything."""
+    """Return the outcome from the position and rows at the restart, before the applier applied anything."""
     starts = [said for said in restarted.said if said[0] == "start"]
     if not starts:
         return restarted.error
@@ -253,12 +253,12 @@ def _at(state: State) -> str:
 
 
 def _failure(outcome: Outcome) -> str:
-    """'' of a step that was carried out. Behind the kill it is the case's verdict."""
+    """Return the error of a step, or '' if it was carried out. After the kill, this is the verdict of the case."""
     return outcome.error or ("a child process was killed" if outcome.killed else "")
 
 
 def _must(outcome: Outcome) -> Outcome:
-    """A step that is no test. Raises RplError."""
+    """Return the outcome of a step that must succeed. Raises RplError."""
     if failure := _failure(outcome):
         raise RplError(failure, errno=outcome.errno)
     return outcome

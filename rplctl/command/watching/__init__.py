@@ -1,8 +1,8 @@
-"""Channels that are looked at again and again: what `metrics`, `serve` and `top` show.
+"""Observe channels repeatedly, for `metrics`, `serve` and `top`.
 
-seen      a channel at one moment
-watch     every channel, each few seconds: the moment, what `check` says, and the last hour
+seen      the state of a channel at one moment
+watch     every channel every few seconds: its state, the findings of `check`, and the last hour
 document  a watched moment as JSON
 
-page.html draws that; alerts.yml are rules for Prometheus over `metrics`.
+page.html displays this document; alerts.yml has Prometheus rules for `metrics`.
 """

@@ -1,4 +1,4 @@
-"""A watched moment as one JSON document, for /status.json of `serve` and its page."""
+"""Convert a watched moment to a JSON document, for /status.json of `serve` and its page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from rplctl.command.watching.watch import Moment, Point
 
 
 def document(moment: Moment, version: str) -> dict[str, Any]:
-    """`history` rows are [Unix seconds, lag in seconds or null, row changes a second, bytes of relay logs]."""
+    """Return the document. Rows of `history` are [Unix seconds, lag in seconds or null, row changes per second, bytes
+    of relay logs].
+    """
     error = moment.error
     return {
         "schema_version": 1,

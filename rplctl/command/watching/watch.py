@@ -1,8 +1,9 @@
-"""Every channel, looked at each few seconds by one thread: what it is now, what `check` says of it, the last hour.
+"""Observe every channel every few seconds by one thread: its state, the findings of `check`, and the last hour.
 
-Who asks gets what was seen last, so no number of readers makes the target work more. Nothing is written.
+A reader gets the last observation, so the number of readers does not increase the load of the target. Nothing is
+written.
 
-Invariant: a Moment is whole, and tells when it was seen: a target that hangs makes it old, never wrong.
+Invariant: a Moment is complete and contains its time. If a target hangs, the Moment becomes old, but never wrong.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ CHECK_S: Final = 15.0
 POINT_S: Final = 5.0
 POINTS: Final = 720  # an hour
 EVENTS: Final = 50
-_LAG_S = (60, 300)  # a warning, critical: as `check` without options has it
+_LAG_S = (60, 300)  # seconds for a warning and for critical, the defaults of `check`
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A channel's figures at one time of its last hour."""
+    """The values of a channel at one time of the last hour."""
 
     at: float  # Unix seconds
     lag_s: int | None
@@ -44,18 +45,20 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The observation of one moment; `error`: the reason why the channels themselves could not be found."""
+    """The observation of one moment. `error`: the reason if the list of channels could not be read."""
 
     at: float = 0.0
     channels: tuple[Seen, ...] = ()
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     history: dict[str, tuple[Point, ...]] = field(default_factory=dict)
     error: RplError | None = None
-    events: tuple[Event, ...] = ()  # the last EVENTS of the history, the oldest first
+    events: tuple[Event, ...] = ()  # the last EVENTS events of the history, oldest first
 
 
 class Watch:
-    """`find` names the channels, with their options, each time: they come and go. `checks`: `check` is asked, too."""
+    """The observer. `find`: returns the present channels with their options. `checks`: also run `check` for each
+    channel.
+    """
 
     def __init__(self, find: Callable[[], Sequence[tuple[str, Config]]], *, checks: bool = False) -> None:
         self._find, self._checks = find, checks
@@ -68,7 +71,7 @@ class Watch:
 
     @contextmanager
     def running(self) -> Iterator[Watch]:
-        """Looked at once, then again and again by a thread, for the block."""
+        """Observe the channels at once, and then repeatedly in a thread until the block ends."""
         is_over = threading.Event()
 
         def go() -> None:
@@ -86,10 +89,10 @@ class Watch:
             yield self
         finally:
             is_over.set()
-            looking.join(LOOK_S)  # one that hangs in a target that does not answer ends with the process
+            looking.join(LOOK_S)  # a thread that hangs in a silent target ends with the process
 
     def look(self) -> None:
-        """Once, now. Raises nothing: what cannot be seen is part of the moment."""
+        """Observe the channels once. This raises no error: an error becomes part of the moment."""
         try:
             named = list(self._find())
         except (RplError, OSError) as error:
@@ -120,7 +123,7 @@ class Watch:
 
 
 def _events(named: Sequence[tuple[str, Config]]) -> list[Event]:
-    """The events of the whole instance; one that cannot be read has none."""
+    """Return the last events of the whole instance, or [] if the history cannot be read."""
     try:
         return events_of(named[0][1], last=EVENTS) if named else []
     except RplError:

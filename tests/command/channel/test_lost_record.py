@@ -110,7 +110,9 @@ def test_a_lost_row_is_told_with_the_place_that_the_applier_named_last(begin: An
         life.change(MasterChanges(master_connect_retry=7))
     told = refused(life)
     assert (
-        told.errno == 1201 and f"was at {relay.exec_position}" in told.message and "received is up to" in told.message
+        told.errno == 1201
+        and f"position of the applier is {relay.exec_position}" in told.message
+        and "the read position is" in told.message
     )
     carry_out(life, told.hint)
     assert life.numbers() == ALL

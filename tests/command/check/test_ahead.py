@@ -52,13 +52,13 @@ def test_how_near_a_purge_is(left: float, keeps: float, code: str | None) -> Non
 
 def test_it_says_which_log_goes_when() -> None:
     (finding,) = judge_purge(3 * 3600, "b.000003", 86400)
-    assert "b.000003, which is read next, in about 3 h; it keeps its logs for 24 h" in finding.text
+    assert "b.000003, which is read next, in about 3 h; the source keeps its logs for 24 h" in finding.text
 
 
 def test_clocks_that_differ_are_told_beyond_what_the_measurement_can_be_wrong_by() -> None:
     assert not [*judge_skew(None, None), *judge_skew(0.9, 0.0), *judge_skew(-1.4, 0.5)]
     (ahead,), (behind,) = judge_skew(4.0, 0.1), judge_skew(-4.0, None)
-    assert "4.0 s ahead of ours (measured within 0.100 s)" in ahead.text and "behind" in behind.text
+    assert "4.0 s ahead of the local clock (measured within 0.100 s)" in ahead.text and "behind" in behind.text
 
 
 def test_durations_are_rough() -> None:

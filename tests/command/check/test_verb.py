@@ -201,7 +201,7 @@ def applied(instance: Instance, *, orderly: bool) -> None:
 
 def test_a_file_behind_its_marker_is_told_and_no_alarm(in_file: Instance) -> None:
     applied(in_file, orderly=False)
-    assert in_file.expect("file_behind_marker", "behind what was committed").level == 0
+    assert in_file.expect("file_behind_marker", "older than the position that was committed").level == 0
 
 
 def test_a_file_edited_by_hand_is_told_with_what_it_was(in_file: Instance) -> None:
@@ -218,7 +218,7 @@ def test_a_target_from_an_older_backup_is_told(in_file: Instance) -> None:
     place = f"{in_file.end} {in_file.source.ends[2]}"
     assert place in path.read_text()
     path.write_text(path.read_text().replace(place, place.rpartition(":")[0] + ":99999"))
-    in_file.expect("target_gone_back", "nobody edited it", repair="rplctl start (uses the position in the target)")
+    in_file.expect("target_gone_back", "was not edited", repair="rplctl start (uses the position in the target)")
 
 
 def test_an_interrupted_switch_or_change_is_told(in_file: Instance) -> None:
@@ -387,7 +387,7 @@ def test_the_source_in_a_folder(tmp_path: Path) -> None:
     (archive / "binlog.000005").write_bytes(b"\xfebin")
     change_master(instance.config, "", MasterChanges(master_binlog_dir=str(archive)))
     instance.set_positions(instance.relay, instance.source.ends[1], instance.source.ends[2])
-    instance.expect("source_purged", "it begins with binlog.000005", "backup", Scope.ONLINE)
+    instance.expect("source_purged", "its first log is binlog.000005", "backup", Scope.ONLINE)
     (archive / "binlog.000005").rename(archive / "binlog.000001")
     instance.expect("source_past_end", "past the end", "backup", Scope.ONLINE)
     (archive / "binlog.000001").unlink()
@@ -410,7 +410,7 @@ def test_a_live_source_that_purged_changed_or_lost_what_is_needed(
     assert "source_purged" not in [f.code for f in instance.check(Scope.ONLINE).findings]
     purge_logs(source, "binlog.000003")
     instance.expect("source_purged", "binlog.000001", "rplctl clone --replace", Scope.ONLINE)
-    instance.expect("source_same_server_id", "also ours", "rplctl init", Scope.ONLINE)
+    instance.expect("source_same_server_id", "also the server_id of this instance", "rplctl init", Scope.ONLINE)
     repositories = open_repositories(instance.config, "")
     master = repositories.master_info.read()
     repositories.master_info.flush(replace(master, master_server_id=999), force=True)

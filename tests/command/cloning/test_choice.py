@@ -74,10 +74,10 @@ def test_rights_that_are_missing_are_told_as_statements_and_nothing_is_left_out(
         "seen": f"one snapshot with {ODD}.hidden",
         "written": "",
         "hidden": f"one snapshot with {ODD}.seen",
-        "old": "MyISAM: shows no snapshot, nothing may write to it while it is read",
+        "old": "MyISAM: has no snapshots, so writes to it wait while it is read",
         "keyless": "no key: one chunk",
         "versioned": "without its history",
-        "numbers": "sequence: its value comes with the next that is taken",
+        "numbers": "sequence: its next event sets its value",
     }
     mariadb.sql(f"USE {ODD}; INSERT INTO keyless SELECT seq FROM seq_1_to_1000")
     mariadb.sql(f"ANALYZE TABLE {ODD}.keyless")
@@ -88,7 +88,7 @@ def test_rights_that_are_missing_are_told_as_statements_and_nothing_is_left_out(
     assert_what_cannot_be_meant_is_refused(replica)
     mariadb.sql(f"CREATE TABLE {ODD}.SEEN (id INT PRIMARY KEY)")
     said = replica.run("clone", expect=2).stderr
-    assert f"the target takes {ODD}.SEEN, {ODD}.seen for one table" in said and "--replicate-ignore-table" in said
+    assert f"{ODD}.SEEN, {ODD}.seen are the same table for the target" in said and "--replicate-ignore-table" in said
     mariadb.sql(f"DROP DATABASE {ODD}; DROP USER few@'%'")
 
 
@@ -100,7 +100,7 @@ def asked(replica: Replica, *more: str, expect: int) -> list[dict[str, str]]:
 def assert_what_cannot_be_meant_is_refused(replica: Replica) -> None:
     for words, code, said in (
         (f"--tables {ODD}.none", 6, "ERROR 1146"),
-        ("--tables other.t", 2, "filters leave out other.t"),
+        ("--tables other.t", 2, "filters exclude other.t"),
         ("--databases other", 6, "SELECT on other.*"),
         (f"--tables {ODD}.seen", 2, f"replicates {ODD}.hidden"),
     ):

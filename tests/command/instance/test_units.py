@@ -126,7 +126,7 @@ def test_a_changed_unit_is_written_over_only_when_asked(config: Config, tmp_path
     assert write_units(config, tmp_path, force=False).written == ()
     (tmp_path / "rplctl.service").write_text("mine\n")
     (tmp_path / "rplctl-sync.timer").unlink()
-    with pytest.raises(UsageError, match=r"others than would be written: rplctl\.service$"):
+    with pytest.raises(UsageError, match=r"have other contents: rplctl\.service$"):
         write_units(config, tmp_path, force=False)
     assert not (tmp_path / "rplctl-sync.timer").exists(), "nothing is written then"
     assert write_units(config, tmp_path, force=True).written == ("rplctl.service", "rplctl-sync.timer")

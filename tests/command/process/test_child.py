@@ -120,13 +120,13 @@ def test_the_error_of_a_thread_names_how_far_it_came(
 
 def test_a_killed_child_is_told_by_its_signal(channel: Channel, children: list[Child]) -> None:
     child = run(channel, "import os, signal; os.kill(os.getpid(), signal.SIGKILL)", children)
-    with pytest.raises(RplError, match="was killed by SIGKILL: it said nothing"):
+    with pytest.raises(RplError, match="was killed by SIGKILL: its log has no message"):
         process.wait_until_it_runs(child)
 
 
 def test_a_child_that_never_takes_its_lock_is_ended_after_the_timeout(channel: Channel, children: list[Child]) -> None:
     child = run(channel, "import time; time.sleep(600)", children)
-    with pytest.raises(RplError, match="did not come up within 0 s"):
+    with pytest.raises(RplError, match="did not start within 0 s"):
         process.wait_until_it_runs(child, 0.3)
     assert child.exit_code() == -signal.SIGTERM
 
@@ -162,7 +162,7 @@ def test_one_that_does_not_listen_is_not_killed_while_its_process_serves_other_c
     both = HOLDS.replace("'receiver'):", "'applier'), hold_lock(Channel('east', Path(sys.argv[1])), 'applier'):")
     pid = run(channel, both.format(ignore=IGNORES), children).popen.pid
     until_held(east, "applier")
-    with pytest.raises(LockBusy, match=f"its process {pid} was not killed, for it also serves 'east'"):
+    with pytest.raises(LockBusy, match=f"its process {pid} was not killed because it also serves 'east'"):
         stop_running(channel, "applier", 0.2)
     assert lock_holder(channel, "applier") == lock_holder(east, "applier") == pid
     assert not channel.stop_path.exists()
@@ -346,7 +346,7 @@ def test_ctrl_c_says_how_far_it_came(
         supervise.supervise(Run(config, channel, [child], END), 180, lambda *_: os.kill(os.getpid(), signal.SIGINT))
     assert capsys.readouterr().err == (
         f"ERROR: channel '' was stopped by SIGINT before it was at {END.position}\n"
-        "position: binlog.000001:500\nhint: to continue from this position, run: rplctl start\n"
+        "position: binlog.000001:500\nhint: To continue from this position, run: rplctl start\n"
     )
 
 

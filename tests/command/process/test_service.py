@@ -71,7 +71,7 @@ def test_the_watchdog_is_fed_only_while_the_threads_live(tmp_path: Path) -> None
         receiver = lock_holder(Channel("", tmp_path), "receiver")
         assert receiver
         os.kill(receiver, signal.SIGSTOP)
-        silence = "STATUS=no sign of life of the receiver"
+        silence = "STATUS=no report of the receiver"
         try:
             wait_until(lambda: silence in said(), 30)
             time.sleep(1)

@@ -141,7 +141,7 @@ def test_a_lost_target_is_critical_for_every_command_and_starts_refuse(
         assert not {f.code for f in verdict.findings} & {"repository_missing", "target_away", "table_missing"}
     lines = doctor(life.config)
     assert any(line.Result == FAIL and "target_lost" in line.Check for line in lines), lines
-    assert not any("first start makes it" in line.Detail for line in lines)
+    assert not any("first start creates it" in line.Detail for line in lines)
     for _ in range(2):  # nothing that was refused makes it valid
         with pytest.raises(UnfitTarget) as refused:
             start(life)

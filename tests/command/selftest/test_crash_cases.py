@@ -59,4 +59,4 @@ def test_a_name_that_is_none_is_an_error_which_lists_them(
 ) -> None:
     with pytest.raises(UsageError, match="'no' is not a") as refused:
         check_names(points, modes, kinds)
-    assert refused.value.hint.startswith("known are ")
+    assert refused.value.hint.startswith("use one of these: ")

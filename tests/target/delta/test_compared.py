@@ -71,4 +71,4 @@ def test_planted_faults_are_all_that_is_found_in_a_mirror(
 
 def test_a_lake_of_changes_has_no_rows_to_verify(replica: Replica, mariadb: MariadbServer, tmp_path: Path) -> None:
     set_up(replica, mariadb, f"delta+file://{tmp_path / 'lake'}")
-    assert "keeps changes, not rows" in replica.run("verify", expect=2).stderr
+    assert "stores changes, not rows" in replica.run("verify", expect=2).stderr
