@@ -368,8 +368,8 @@ def _source(config: Config, master: MasterInfo, check: str) -> Iterator[DoctorLi
     if tables:
         text = f"UPDATE events of {_LOGS_NO_GENERATED} lack generated columns: {len(tables)} tables, {tables[0]} first"
         hint = (
-            "rplctl computes only sums of whole numbers (man rplctl-types). "
-            "To leave the tables out, run: rplctl change-filter --replicate-ignore-table DB.TABLE"
+            "generated columns other than sums of whole numbers stop the channel (man rplctl-types). "
+            "To exclude the tables, run: rplctl change-filter --replicate-ignore-table DB.TABLE"
         )
         yield DoctorLine(check, WARN, text, hint)
 

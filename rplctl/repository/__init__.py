@@ -85,8 +85,8 @@ def refuse_held_table(config: Config) -> None:
         raise ConfigError(
             f"a repository cannot be a TABLE of a {kind} target: only one process at a time can open such a target, "
             "but the receiver, the applier and every command read their records",
-            hint="To keep the records in files, set master_info_repository and relay_log_info_repository to FILE. "
-            "The commit mode 'marker' keeps the position crash-safe.",
+            hint="a FILE is crash-safe by a marker row in the target (commit mode 'marker'). To use files, run: "
+            "rplctl init --master-info-repository FILE --relay-log-info-repository FILE",
         )
 
 

@@ -320,7 +320,9 @@ def known_channels(config: Config, says: Callable[[Note], None] = lambda note: N
         if not names or (found.is_one and not isinstance(error, TargetError)):
             raise error
         which = "the target" if found.is_one else f"the target {target}"
-        says(Note(f"{which} does not answer ({error.message}): the list has only the channels of the instance folder"))
+        says(
+            Note(f"{which} does not answer ({error.message}): the list has only the channels that are known without it")
+        )
     return names
 
 

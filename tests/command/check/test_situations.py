@@ -369,7 +369,7 @@ ROWS = [
         (*BOTH_STOPPED, "repository_both"), "the next start refuses"),
     Row("RelayLogInfo in the other place", elsewhere, UNKNOWN, words="repository_elsewhere moves it", exit=1),
     Row("no RelayLogInfo", halted(lambda s: s.channel.relay_log_info_path.unlink()), CRITICAL,
-        (*BOTH_STOPPED, "repository_missing"), f"the target is at {END} start (makes it)", {"Exec_Master_Log_Pos": 0}),
+        (*BOTH_STOPPED, "repository_missing"), f"the position in the target is {END} start (creates the record)", {"Exec_Master_Log_Pos": 0}),
     Row("no MasterInfo", halted(lambda s: s.channel.master_info_path.unlink()), CRITICAL, ("repository_missing",),
         f"not configured no MasterInfo {END} change-master", exit=4),
     Row("MasterInfo damaged", halted(lambda s: s.channel.master_info_path.write_text("33\nrubbish")), CRITICAL,
