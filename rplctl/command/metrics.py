@@ -86,7 +86,7 @@ def _metrics_of(channels: Sequence[Seen], at: float) -> Iterator[Metric]:
     info = GaugeMetricFamily("rplctl_info", "The program.", labels=["version"])
     info.add_metric([__version__], 1)
     yield info
-    yield GaugeMetricFamily("rplctl_seen_timestamp_seconds", "When the channels were looked at.", at)
+    yield GaugeMetricFamily("rplctl_seen_timestamp_seconds", "Time at which the channels were read.", at)
     up = GaugeMetricFamily("rplctl_channel_up", "Whether the channel's state could be read.", labels=[_CHANNEL])
     for each in channels:
         up.add_metric([each.channel], float(each.status is not None))
@@ -102,30 +102,62 @@ _CHANNEL = "channel_name"
 _There = tuple[Seen, SlaveStatus, Threads]
 _Value = Callable[[Seen, SlaveStatus], float | None]
 _COUNTERS: tuple[tuple[str, str, _Value], ...] = (
-    ("rplctl_transactions_applied", "Since the applier's start.", lambda _, s: s.Transactions_Applied),
-    ("rplctl_row_changes_applied", "Since the applier's start.", lambda _, s: s.Row_Changes_Applied),
+    ("rplctl_transactions_applied", "Transactions since the applier's start.", lambda _, s: s.Transactions_Applied),
+    ("rplctl_row_changes_applied", "Row changes since the applier's start.", lambda _, s: s.Row_Changes_Applied),
     ("rplctl_rows_by_spark", "Rows that tasks of Spark decoded.", lambda _, s: s.Rows_By_Spark),
     ("rplctl_rows_by_driver", "Rows that the applier decoded itself.", lambda _, s: s.Rows_By_Driver),
-    ("rplctl_retried_transactions", "After deadlocks and lock waits.", lambda _, s: s.Retried_transactions),
-    ("rplctl_passed_over_errors", "By replica_exec_mode and its like.", lambda _, s: s.Passed_Over_Errors),
+    (
+        "rplctl_retried_transactions",
+        "Transactions retried after deadlocks and lock waits.",
+        lambda _, s: s.Retried_transactions,
+    ),
+    (
+        "rplctl_passed_over_errors",
+        "Errors ignored by replica_exec_mode and similar options.",
+        lambda _, s: s.Passed_Over_Errors,
+    ),
 )
 _GAUGES: tuple[tuple[str, str, _Value], ...] = (
-    ("rplctl_last_synced_timestamp_seconds", "Of the last good start --until-synced.", lambda seen, _: seen.synced_at),
-    ("rplctl_from_cron", "1 when it runs from cron: no thread is missed.", lambda seen, _: seen.is_from_cron),
-    ("rplctl_true_lag_seconds", "By the source's clock.", lambda _, s: s.True_Lag),
-    ("rplctl_clock_skew_seconds", "The source's clock minus ours.", lambda _, s: s.Clock_Skew),
-    ("rplctl_source_purge_in_seconds", "Until it removes what is read next.", lambda _, s: s.Source_Purge_In),
-    ("rplctl_relay_disk_full_in_seconds", "At the rate of the last minutes.", lambda _, s: s.Relay_Disk_Full_In),
-    ("rplctl_spark_workers", "Tasks of Spark at a time.", lambda _, s: s.Spark_Workers),
+    (
+        "rplctl_last_synced_timestamp_seconds",
+        "Time of the last successful start --until-synced.",
+        lambda seen, _: seen.synced_at,
+    ),
+    (
+        "rplctl_from_cron",
+        "1 if cron runs the channel, so that a stopped thread is normal.",
+        lambda seen, _: seen.is_from_cron,
+    ),
+    ("rplctl_true_lag_seconds", "Lag by the source's clock.", lambda _, s: s.True_Lag),
+    ("rplctl_clock_skew_seconds", "The source's clock minus the local clock.", lambda _, s: s.Clock_Skew),
+    (
+        "rplctl_source_purge_in_seconds",
+        "Time until the source purges the log that is read next.",
+        lambda _, s: s.Source_Purge_In,
+    ),
+    (
+        "rplctl_relay_disk_full_in_seconds",
+        "Time until the disk of the relay logs is full, at the rate of the last minutes.",
+        lambda _, s: s.Relay_Disk_Full_In,
+    ),
+    ("rplctl_spark_workers", "Number of Spark tasks that run at the same time.", lambda _, s: s.Spark_Workers),
     ("rplctl_clone_tables", "Tables that rplctl clone copies and has copied.", lambda _, s: s.Clone_Tables),
-    ("rplctl_clone_tables_done", "Of these, the copied ones.", lambda _, s: s.Clone_Tables_Done),
-    ("rplctl_clone_rows_per_second", "Of a copy that goes on.", lambda _, s: s.Clone_Rows_Per_Second),
-    ("rplctl_clone_seconds_left", "Of a copy, as far as it can be told.", lambda _, s: s.Clone_Seconds_Left),
-    ("rplctl_verify_timestamp_seconds", "When the last whole verify began.", lambda _, s: _moment(s.Verify_Timestamp)),
-    ("rplctl_verify_differences", "Rows that it found to differ.", lambda _, s: _of_verify(s, s.Verify_Differences)),
+    ("rplctl_clone_tables_done", "Tables that rplctl clone has copied.", lambda _, s: s.Clone_Tables_Done),
+    ("rplctl_clone_rows_per_second", "Rows per second of a running copy.", lambda _, s: s.Clone_Rows_Per_Second),
+    ("rplctl_clone_seconds_left", "Estimated remaining time of a copy.", lambda _, s: s.Clone_Seconds_Left),
+    (
+        "rplctl_verify_timestamp_seconds",
+        "Start of the last complete verify.",
+        lambda _, s: _moment(s.Verify_Timestamp),
+    ),
+    (
+        "rplctl_verify_differences",
+        "Differing rows of the last verify.",
+        lambda _, s: _of_verify(s, s.Verify_Differences),
+    ),
     (
         "rplctl_verify_tables_not_compared",
-        "Tables that it could not compare.",
+        "Tables that the last verify could not compare.",
         lambda _, s: _of_verify(s, s.Verify_Tables_Not_Compared),
     ),
 )
@@ -189,10 +221,14 @@ def _heartbeat_metrics(there: Iterable[tuple[float, Threads]]) -> Iterator[Metri
 
 
 def _thread_metrics(threads: Sequence[tuple[Seen, ThreadReport]]) -> Iterator[Metric]:
-    state = GaugeMetricFamily("rplctl_thread_state", "1 for the state it is in.", labels=[_CHANNEL, "thread", "state"])
-    errno = GaugeMetricFamily("rplctl_thread_last_errno", "0 without an error.", labels=[_CHANNEL, "thread"])
+    state = GaugeMetricFamily(
+        "rplctl_thread_state", "1 for the present state of the thread.", labels=[_CHANNEL, "thread", "state"]
+    )
+    errno = GaugeMetricFamily(
+        "rplctl_thread_last_errno", "Last error of the thread; 0 without an error.", labels=[_CHANNEL, "thread"]
+    )
     heard = GaugeMetricFamily(
-        "rplctl_thread_heard_seconds", "Since its last sign of life.", labels=[_CHANNEL, "thread"]
+        "rplctl_thread_heard_seconds", "Time since the last report of the thread.", labels=[_CHANNEL, "thread"]
     )
     for each, thread in threads:
         labels = [each.channel, thread.role]
