@@ -108,7 +108,7 @@ def _answered(session: ClientSession, front: Front, sql: str) -> Answer:
 
 
 def _error(session: ClientSession, error: RplError) -> bytes:
-    text = f"{error.message} ({error.hint})" if error.hint else error.message
+    text = f"{error.message}\nHint: {error.hint}" if error.hint else error.message
     session.notes, session.has_failed = (Note(text, error.errno or er.UNKNOWN_ERROR),), True
     return wire.error(error.errno or er.UNKNOWN_ERROR, text)
 
