@@ -175,7 +175,7 @@ def _position_there(moved: Config, name: str) -> BinlogPosition:
 
 def _why(belonging: Belonging, shown: str, name: str) -> str:
     if belonging.state is TargetState.LOST:
-        return f"{shown} does not hold what belongs to channel '{name}'"
+        return f"{shown} does not hold the rows of channel '{name}'"
     assert belonging.error is not None
     return f"{shown}: {belonging.error.message}"
 

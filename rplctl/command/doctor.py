@@ -286,8 +286,8 @@ def _power_cut(connection: Connection, config: Config) -> Iterator[DoctorLine]:
     found = list(dialect_of(connection.dialect.name).power_cut(connection, lost))
     yield from found or [DoctorLine(POWER_CUT, OK, "takes no committed row from the target, nor its position")]
     events = config.sync_relay_log
-    part = f"up to {events} events" if events else "what came since its last rotation"
-    text = f"takes {part} from it, which are fetched again while the source has them"
+    part = f"up to {events} events" if events else "the events since its last rotation"
+    text = f"takes {part}, which are fetched again while the source has them"
     yield DoctorLine(f"{POWER_CUT}, relay log", OK, text)
 
 

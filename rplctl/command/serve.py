@@ -291,7 +291,7 @@ def _ready(moment: Moment, query: _Query) -> _Answer:
         return HTTPStatus.BAD_REQUEST, _TEXT, b"lag is a number of seconds\n"
     channels = [each for each in moment.channels if not wanted or each.channel in wanted]
     if not _is_fresh(moment) or not channels:
-        return _health("nothing was seen")
+        return _health("no channel was checked")
     return _health("" if all(_is_ready(each, int(lag) if lag else None) for each in channels) else "not ready")
 
 
@@ -315,7 +315,7 @@ _PAGE: Final = files("rplctl.command.watching").joinpath("page.html").read_bytes
 _ROUTES: Final[dict[str, Callable[[Moment, _Query], _Answer]]] = {
     "/": lambda *_: (HTTPStatus.OK, "text/html; charset=utf-8", _PAGE),
     "/metrics": lambda moment, _: (HTTPStatus.OK, _SAMPLES, metrics(moment.channels, moment.at)),
-    "/health/live": lambda moment, _: _health("" if _is_fresh(moment) else "nothing was seen for a while"),
+    "/health/live": lambda moment, _: _health("" if _is_fresh(moment) else "the channels were not checked for a while"),
     "/health/ready": _ready,
     "/status.json": lambda moment, _: (
         HTTPStatus.OK,

@@ -46,7 +46,7 @@ def _literal(kind: int, flags: int, body: Reader) -> str:
     if kind in _DATES:
         return _date(body.counted())
     if kind == _TIME:
-        raise RplError("a prepared statement takes no parameter of the type TIME")
+        raise RplError("prepared statements do not support parameters of the type TIME")
     text = body.counted().decode("utf-8", "replace")
     for plain, escaped in (("\\", "\\\\"), ("'", "''"), ("\0", "\\0")):
         text = text.replace(plain, escaped)

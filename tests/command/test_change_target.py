@@ -67,8 +67,8 @@ def test_a_target_that_lacks_the_channels_state_changes_nothing(
     for url, why in (
         (old, "is an older copy"),
         (others, "belong to instance"),
-        (empty, "does not hold what belongs to channel ''"),
-        (f"sqlite:///{life.folder / 'none.db'}", "does not hold what belongs to channel ''"),
+        (empty, "does not hold the rows of channel ''"),
+        (f"sqlite:///{life.folder / 'none.db'}", "does not hold the rows of channel ''"),
     ):
         with pytest.raises(TargetError, match=why) as refused:
             change_target(life.config, url)

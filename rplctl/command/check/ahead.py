@@ -29,7 +29,7 @@ def check_ahead(status: SlaveStatus, threads: Threads, critical_s: int) -> Itera
     if full is not None and full < DISK_WARNING_S:
         code = "relay_disk_filling" if full >= DISK_CRITICAL_S else "relay_disk_full_soon"
         text = f"the disk of the relay logs is full in about {rough(full)} at the rate of the last minutes"
-        yield found(code, text, "free some space, or set relay_log_space_limit; the applier purges what it has applied")
+        yield found(code, text, "free some space, or set relay_log_space_limit; the applier purges applied relay logs")
     yield from judge_skew(status.Clock_Skew, status.Clock_Skew_Error)
     lag, known = status.True_Lag, status.Seconds_Behind_Master
     if status.True_Lag_From == "heartbeat" and lag is not None and known is not None and lag - known >= critical_s:

@@ -91,7 +91,7 @@ def check_target(config: Config, channel: Channel, stored: Stored) -> Iterator[F
         catalog = load_models(connection, channel.name, position)
         empty = [f"{database}.{table}" for database, table in tables_made_empty(connection, channel.name)]
     if empty:
-        text = f"load-schema made these tables empty, and their rows were never copied: {', '.join(empty)}"
+        text = f"load-schema created these tables empty, and their rows were never copied: {', '.join(empty)}"
         yield found("rows_never_copied", text, "copy the rows (INITIAL COPY in rplctl(1)), then " + LOADED)
     # sequences have no rows to check
     if models := [model for model in catalog.tables.values() if model.holds_rows]:

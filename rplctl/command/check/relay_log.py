@@ -91,7 +91,7 @@ def _position(index: RelayLogIndex, names: list[str], relay: RelayLogInfo, *, by
         text = f"Relay_Log_Pos {position} is inside an event or a transaction"
         yield found("relay_position_inside_event", text, goes_by)
     elif executed.log_name and boundary.source.log_name and boundary.source != executed:
-        text = f"Relay_Log_Pos {position} is {boundary.source} of the source, Exec_Master_Log_Pos says {executed}"
+        text = f"Relay_Log_Pos {position} is {boundary.source} of the source, but Exec_Master_Log_Pos is {executed}"
         yield found("positions_disagree", text, _set_position(executed))
 
 

@@ -54,7 +54,7 @@ def check_running(status: SlaveStatus, threads: Threads, limits: Limits, now: fl
     if lag is not None and lag - status.SQL_Delay >= min(limits.warning_s, limits.critical_s):
         code = "lag_critical" if lag - status.SQL_Delay >= limits.critical_s else "lag_warning"
         delay = f", MASTER_DELAY is {status.SQL_Delay} s" if status.SQL_Delay else ""
-        yield found(code, f"{lag} s behind the source{delay}", "rplctl show-status (what the applier does)")
+        yield found(code, f"{lag} s behind the source{delay}", "rplctl show-status (shows the applier's state)")
 
 
 def check_cron(record: SyncRecord | None, threads: Threads, limits: Limits, now: float) -> Iterator[Finding]:

@@ -241,7 +241,7 @@ def judge(seen: str, killed: Outcome, restarted: Outcome, end: State) -> str:
         return restarted.error
     acknowledged = [said[1] for said in killed.said if said[0] == "commit"]
     if seen == ROLLED_BACK and acknowledged:
-        return f"{acknowledged[-1]} was committed and is gone"
+        return f"{acknowledged[-1]} was committed, but is missing"
     _, position, digest, left = restarted.said[-1]
     if (position, digest) != (_at(end), end.digest):
         return f"{seen}, then at {position} rows or position differ"

@@ -299,7 +299,7 @@ RELAY_LOG: list[tuple[str, Damage, str]] = [
     (
         "positions_disagree",
         lambda i: i.set_positions(i.relay, i.source.ends[0], i.source.ends[2]),
-        "Exec_Master_Log_Pos says",
+        "Exec_Master_Log_Pos is",
     ),
     (
         "read_behind_executed",

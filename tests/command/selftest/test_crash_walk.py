@@ -177,7 +177,7 @@ END = State("", "b.000001", 9, "rows")
 @pytest.mark.parametrize(
     ("seen", "killed", "restarted", "says"),
     [
-        (ROLLED_BACK, ["commit", "b.000001:5"], ["end", "b.000001:9", "rows", []], "was committed and is gone"),
+        (ROLLED_BACK, ["commit", "b.000001:5"], ["end", "b.000001:9", "rows", []], "was committed, but is missing"),
         (COMMITTED, ["start"], ["end", "b.000001:5", "rows", []], "rows or position differ"),
         (COMMITTED, ["start"], ["end", "b.000001:9", "other", []], "rows or position differ"),
         (COMMITTED, ["start"], ["end", "b.000001:9", "rows", [".x.tmp7"]], "left over: .x.tmp7"),
