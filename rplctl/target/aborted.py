@@ -1,6 +1,6 @@
-"""Connections that are cut off from another thread, for the target as if the process had died.
+"""Termination of an engine's connections from another thread; to the target, the process seems to have died.
 
-Invariant: once an engine is severed, whoever waits for an answer of it gets an error, and it makes no connection again.
+Invariant: after `abort`, a call that waits for the target gets an error, and the engine never connects again.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _aborted: WeakSet[Engine] = WeakSet()
 
 
 def watch_connections(engine: Engine) -> None:
-    """Keep the connections of the engine so that `abort` finds them. The caller has just made the engine and listens to
-    nothing yet.
+    """Record the connections of the engine for `abort`. The caller has just created the engine, and has not added event
+    listeners yet.
     """
     from sqlalchemy import event
 
@@ -34,7 +34,7 @@ def watch_connections(engine: Engine) -> None:
     def refuse(*_: object) -> None:
         if engine in _aborted:
             raise TargetError(
-                "cut off from the target: the running work did not end within the timeout of STOP",
+                "the connection to the target was terminated: the running work exceeded the timeout of STOP",
                 errno=er.CONNECTION_KILLED,
                 hint="when the target answers again, run: rplctl start",
             )
@@ -43,19 +43,19 @@ def watch_connections(engine: Engine) -> None:
 
 
 def abort(engine: Engine) -> None:
-    """Cut off the engine, from any thread. Calls that wait for an answer get an error, and the server rolls back as
-    after a crash. No other connection is made: a call that would begin one ends with an error that is not tried again.
-    An applier that shares its process ends as if it had died.
+    """Terminate the connections of the engine; any thread may call this. Calls that wait for an answer get an error,
+    and the server rolls back as after a crash. Later attempts to connect fail with an error that is not transient. An
+    applier in this process ends as if it had died.
     """
     _aborted.add(engine)
     for connection in members_of(_connections.get(engine, ())):
-        link = getattr(connection, "_sock", connection)  # PyMySQL's socket; psycopg's connection knows its descriptor
+        link = getattr(connection, "_sock", connection)  # PyMySQL's socket; psycopg's connection has fileno() itself
         with contextlib.suppress(Exception), socket.socket(fileno=os.dup(link.fileno())) as wire:  # closed already
             wire.shutdown(socket.SHUT_RDWR)
 
 
 def cut_off_target(url: str) -> None:
-    """Cut off every engine of this process on the target of that URL."""
+    """Call `abort` for every engine of this process that is connected to the target of this URL."""
     from sqlalchemy.engine import make_url
 
     wanted = make_url(url)
@@ -65,5 +65,5 @@ def cut_off_target(url: str) -> None:
 
 
 def is_aborted(engine: Engine) -> bool:
-    """True if nothing can be asked or written any more: the applier ends as after a crash."""
+    """True if `abort` was called for the engine, so that the applier must end as after a crash."""
     return engine in _aborted

@@ -1,8 +1,7 @@
-"""The answers that a command gets once for all the channels that it looks at: one question to a target or a folder is
-not repeated.
+"""A cache of answers that is shared by the channels of one command: no question to a target or folder is repeated.
 
-Invariant: an answer counts within the block `asked_once` that it was given in, and a question that failed is asked
-again. Outside of such a block each question is asked.
+Invariant: an answer is valid until the end of its `asked_once` block. A question that failed is asked again. Outside of
+such a block, every question is asked.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ _answers: ContextVar[dict[tuple[Engine | Path, str], Any] | None] = ContextVar("
 
 @contextmanager
 def asked_once() -> Iterator[None]:
-    """Keep the answers while a command looks at many channels, for some seconds. An answer that is kept must not depend
-    on the channel.
+    """Cache the answers in this block, in which a command checks many channels within seconds. A cached answer must not
+    depend on the channel.
     """
     token = _answers.set({})
     try:
@@ -34,7 +33,7 @@ def asked_once() -> Iterator[None]:
 
 
 def answer(of: Engine | Path, question: str, ask: Callable[[], T]) -> T:
-    """Return the result of `ask`, or its earlier result for the same question about the same target or folder. Raises
+    """Return the result of `ask`, or the cached result for the same question about the same target or folder. Raises
     the errors of `ask`.
     """
     known = _answers.get()
@@ -47,5 +46,5 @@ def answer(of: Engine | Path, question: str, ask: Callable[[], T]) -> T:
 
 
 def is_answered(of: Engine | Path, question: str, by: object) -> bool:
-    """True if `by` is the answer that this block has for the question; False if the question was not asked yet."""
+    """True if the cached answer to the question is `by`; False if the question was not asked in this block."""
     return (of, question) in (known := _answers.get() or {}) and known[of, question] == by

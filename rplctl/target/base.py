@@ -1,8 +1,8 @@
-"""The interface of a target database: one transaction at a time, net changes in bulk, single changes strictly, DDL.
+"""The interface of a target database: transactions, net changes in bulk, single row changes, and DDL.
 
-Invariant (design D2): nothing is upserted. Every change knows what it expects of the target (INSERT → key absent,
-UPDATE/DELETE → exactly one row). A target that differs raises: in bulk `CountMismatch`, after which the applier applies
-one source transaction at a time; singly a TargetError with MySQL's errno, table and key.
+Invariant (design D2): nothing is upserted. Every change expects a state of the target (INSERT: the key is absent,
+UPDATE and DELETE: exactly one row). If the target differs, bulk changes raise `CountMismatch`, and the applier then
+applies one source transaction at a time; a single change raises TargetError with MySQL's errno, table and key.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
     from rplctl.schema.context import DdlContext
     from rplctl.schema.plan import Catalog, DdlPlan
 
-Value = int | float | str | bytes | memoryview | LargeText | None  # views and LargeText: where they lie in a file
+Value = int | float | str | bytes | memoryview | LargeText | None  # memoryview and LargeText refer to a file
 Row = tuple[Value, ...]
 
-COPIES = -1  # in place of a column: how many of a row (TableChunk.deletes of a table without a key)
-_MOST_SHOWN = 64  # characters of a value, in an error's position
+COPIES = -1  # stands for a column that counts equal rows (TableChunk.deletes of a table without a key)
+_MOST_SHOWN = 64  # characters of a value that an error's position shows
 
 
 @contextlib.contextmanager
 def committed(target: Target) -> Iterator[None]:
-    """Run the block as one transaction, without foreign keys; an exception rolls it back. Raises TargetError."""
+    """Run the block as one transaction without foreign key checks; an exception rolls it back. Raises TargetError."""
     target.begin(foreign_keys=False)
     try:
         yield
@@ -57,7 +57,7 @@ class ChangeKind(IntEnum):
 
 
 class CountMismatch(Exception):
-    """A bulk statement changed another number of rows than the source's changes say. Never leaves the applier."""
+    """The error of a bulk statement that changed an unexpected number of rows. It never leaves the applier."""
 
 
 def expect_rows(what: str, found: int, expected: int) -> None:
@@ -67,7 +67,7 @@ def expect_rows(what: str, found: int, expected: int) -> None:
 
 
 class KeylessMismatch(CountMismatch):
-    """A mismatch in a table without a key whose changes came as numbers of rows: in their order they may fit."""
+    """A mismatch in a table without a key. The changes may fit if they are applied one by one, in their order."""
 
     def __init__(self, database: str, table: str, reason: object = "") -> None:
         super().__init__(f"rows of {database}.{table}, which has no key: {reason}")
@@ -76,7 +76,7 @@ class KeylessMismatch(CountMismatch):
 
 @dataclass(frozen=True, slots=True)
 class RowSet:
-    """Rows that carry the same columns. `columns` are indexes into the table's columns; rows are in that order."""
+    """Rows with values of the same columns. `columns` are indexes into the table's columns, in the order of values."""
 
     columns: tuple[int, ...]
     rows: Sequence[Row]
@@ -84,7 +84,7 @@ class RowSet:
 
 @dataclass(frozen=True, slots=True)
 class RowChange:
-    """One change of one row. Images hold the columns the source logged (MINIMAL and NOBLOB leave some out)."""
+    """One change of one row. An image has the columns that the source logged (MINIMAL and NOBLOB omit some)."""
 
     kind: ChangeKind
     before: RowSet | None  # one row
@@ -92,7 +92,7 @@ class RowChange:
 
 
 class Pieces(Protocol):
-    """Bytes that are made while they are written."""
+    """Bytes that are computed while they are written."""
 
     def __len__(self) -> int: ...
 
@@ -101,8 +101,8 @@ class Pieces(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EncodedRows:
-    """Rows as text (`event.fields`: delimited, framed). `columns` as in RowSet; in updates the key is last. `text` is
-    pieces where it is made. `keys`: 8 bytes of each row that a later change may overwrite, or none.
+    """Rows as text, delimited or length-prefixed (`event.fields`). `columns` is as in RowSet; in updates the key is
+    last. `text` may be Pieces. `keys`: 8 bytes for each row that a later change may overwrite, or no bytes.
     """
 
     columns: tuple[int, ...]
@@ -126,7 +126,7 @@ class EncodedRows:
 
 @dataclass(frozen=True, slots=True)
 class BulkRows:
-    """A keyed table's net changes, encoded: what the lists of a TableChunk hold otherwise. All rows are whole."""
+    """The encoded net changes of a table with a key; they replace the lists of a TableChunk. All rows are complete."""
 
     absent: EncodedRows
     deletes: EncodedRows
@@ -140,15 +140,14 @@ class BulkRows:
 
 @dataclass(frozen=True, slots=True)
 class TableChunk:
-    """Net changes of one table over a piece of a batch, with what each expects (D2).
+    """Net changes of one table in a part of a batch, with the state that each change expects of the target (D2).
 
-    Keyed tables: `absent` keys must be absent and stay; `deletes` are keys of rows that must exist; `updates`
-    replace columns of rows that must exist (RowSet.columns name the columns set, the key columns follow in each row);
-    `inserts` are rows whose key must be absent. Tables without a key: whole rows, in `deletes` each once and after its
-    values how many of it must go (COPIES), in `inserts` as often as they come; or `ordered` changes, one by one.
-    `bulk`: many rows, encoded by the task; the lists are empty then. `has_views`: values may be views and LargeText.
-    `width`: columns of the source's table, where the target's may have another number of them. `by_spark`: a task of
-    Spark decoded it.
+    Table with a key: `absent` are keys that must be absent and remain so; `deletes` are keys of rows that must exist;
+    `updates` set columns of rows that must exist (RowSet.columns names the columns, the key's values follow in each
+    row); `inserts` are rows whose key must be absent. Table without a key: `deletes` has each complete row once,
+    followed by the number of copies to delete (COPIES); `inserts` repeats equal rows; or `ordered` has single changes.
+    `bulk`: many rows that the task encoded; the lists are then empty. `has_views`: values may be memoryview and
+    LargeText. `width`: number of columns of the source's table if the target's may differ, else 0.
     """
 
     database: str
@@ -158,13 +157,13 @@ class TableChunk:
     updates: list[RowSet]
     inserts: list[RowSet]
     ordered: list[RowChange]
-    change_count: int  # row changes of the source that this chunk stands for
-    foreign_keys_off: bool  # some of them ran under foreign_key_checks=0
-    cascades_logged: bool = False  # what foreign keys made of them on the source is in the log too (MySQL 9.6)
+    change_count: int  # row changes of the source that this chunk represents
+    foreign_keys_off: bool  # some of the changes ran under foreign_key_checks=0
+    cascades_logged: bool = False  # the source also logged the changes of foreign key actions (MySQL 9.6)
     bulk: BulkRows | None = None
     width: int = 0
     has_views: bool = False
-    by_spark: bool = False
+    by_spark: bool = False  # a Spark task decoded the chunk
 
     def takes_copies(self, model: TableModel) -> bool:
         """True if the chunk deletes rows of a table without a key by the number of their copies."""
@@ -172,84 +171,84 @@ class TableChunk:
 
     @property
     def net_count(self) -> int:
-        """The number of rows that the target gets."""
+        """The number of rows that the target receives."""
         sets = (rows.rows for rows in self.updates + self.inserts)
         encoded = self.bulk.parts if self.bulk is not None else ()
         return sum(map(len, (self.absent, self.deletes, self.ordered, *sets, *encoded)))
 
 
 class Target(Protocol):
-    """One connection to one target database; used by one thread at a time."""
+    """A connection to a target database, which one thread uses at a time."""
 
-    kind: str  # its name in the registry
-    bulk_rows: int  # net changes of a table from which on it wants them encoded (`TableChunk.bulk`); 0: never
-    takes_frames: bool  # framed, but for long rows
+    kind: str  # the kind's name in the registry
+    bulk_rows: int  # a table with at least so many net changes is sent encoded (`TableChunk.bulk`); 0: never
+    takes_frames: bool  # encoded rows are length-prefixed, except for long rows
     engine: Engine
 
     @property
     def connection(self) -> Connection:
         """The connection that holds the open transaction; repositories write through it."""
 
-    def mapped_errors(self) -> contextlib.AbstractContextManager[None]: ...  # as its dialect's
+    def mapped_errors(self) -> contextlib.AbstractContextManager[None]: ...  # as in `Dialect`
 
     def begin(self, *, foreign_keys: bool) -> None:
-        """Start a transaction. `foreign_keys=False` is the source's foreign_key_checks=0."""
+        """Start a transaction. `foreign_keys=False` stands for the source's foreign_key_checks=0."""
 
     def commit(self) -> None: ...
 
     def rollback(self) -> None: ...
 
     def fence(self, channel: str) -> None:
-        """Be the channel's only committer for as long as the connection lives (D4). Raises LockBusy, TargetError."""
+        """Lock the channel on the target until the connection ends (design D4). Raises LockBusy, TargetError."""
 
     def reconnect(self) -> None:
-        """Throw the connection away and open another (after an error whose outcome is not known)."""
+        """Discard the connection; the next use opens a new one. For errors whose outcome is unknown."""
 
     def lock_wait(self) -> str: ...  # which lock of another session a statement waits for; called from another thread
 
     def interrupt(self) -> None:
-        """Make the statement that is running fail at once; called from another thread. The transaction must be rolled
-        back after it, which is not waited for.
+        """Make the running statement fail at once, from another thread. The caller must then roll back the transaction;
+        `interrupt` does not wait.
         """
 
     def abort(self) -> None:
-        """Cut off the target as if this process had died; called from another thread. Calls that wait then fail."""
+        """Cut off the target from another thread, as if this process had died. Calls that wait for the target fail."""
 
     def is_idle(self) -> bool:
-        """True if, after `interrupt` and `rollback`, the interrupted changes are undone and hold no lock any more."""
+        """True if, after `interrupt` and `rollback`, the changes are undone and their locks are released."""
 
     def check_table(self, model: TableModel) -> None:
-        """Check the columns. Raises TargetError 1146 when the table is missing, 1677 when a column of the model is."""
+        """Check the table's columns. Raises TargetError 1146 if the table is missing, 1677 if a column is missing."""
 
     def takes_multisets(self, model: TableModel) -> bool:
-        """True if equal rows of the table, which has no key, are interchangeable: nothing of the target's own depends
-        on a row (a column, a trigger, a foreign key) and would be lost when the row is deleted and inserted again.
+        """True if equal rows of the keyless table are interchangeable: no column, trigger or foreign key that only the
+        target has would lose something if a row is deleted and inserted again.
         """
 
     def apply_chunks(self, chunks: Sequence[TableChunk], models: Mapping[tuple[str, str], TableModel]) -> None:
-        """Apply net changes: per chunk sequence all deletes, then updates, then inserts.
+        """Apply the net changes of all chunks: first the deletes, then the updates, then the inserts.
 
         Raises CountMismatch, KeylessMismatch, TargetError.
         """
 
     def apply_change(self, change: RowChange, model: TableModel) -> None:
-        """Apply one change exactly. Raises TargetError 1062, 1032, 1452 …"""
+        """Apply one change to exactly one row. Raises TargetError 1062, 1032, 1452 …"""
 
     def stored_value(self, image: RowSet, column: int, model: TableModel) -> Value:
-        """Return one column of the row that an image identifies. Raises TargetError 1032."""
+        """Return the value of `column` in the row that the image identifies. Raises TargetError 1032."""
 
     def execute_ddl(self, plan: DdlPlan, catalog: Catalog) -> None:
-        """Carry out a parsed DDL statement in the open transaction."""
+        """Execute a parsed DDL statement in the open transaction."""
 
     def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement of the source with everything it depends on.
+    """A statement of the source with everything on which the statement depends.
 
-    `variables`: its INTVAR, RAND and USER_VAR events. `file`: what LOAD DATA reads; `query`: its EXECUTE_LOAD_QUERY.
-    `server_version`, `system_zone`: the source's. `drops_missing`: DROP TABLE ignores tables that are missing here.
+    `variables`: its INTVAR, RAND and USER_VAR events. `file`: the contents that LOAD DATA reads. `server_version` and
+    `system_zone` are the source's. `drops_missing`: DROP TABLE ignores tables that are missing on the target.
     """
 
     query: Query | ExecuteLoadQuery
@@ -261,8 +260,8 @@ class Statement:
 
 
 class Definition(NamedTuple):
-    """An object as a server reports it. `text`: a digest of the definition without its name; '?' if the account may not
-    see it. `identity`: stays the same in a rename; or ''. `altered`: the last change; '' while that may still be now.
+    """An object as a server reports it. `text`: a digest of the definition without its name; '?' if it is not visible.
+    `identity`: an id that a rename does not change, or ''. `altered`: the time of the last change; '' if it may be now.
     """
 
     text: str
@@ -271,126 +270,124 @@ class Definition(NamedTuple):
 
 
 class StatementTarget(Target, Protocol):
-    """A MySQL or MariaDB server: executes the source's statements as they are and knows its own tables (D10, D11)."""
+    """A MySQL or MariaDB server, which executes the source's statements and reports its own tables (D10, D11)."""
 
     def run_statement(self, statement: Statement) -> Sequence[str]:
-        """Execute the statement; return notes on what the target lacks. Raises errors that the source did not have."""
+        """Execute the statement and return notes on missing features. Raises errors that the source did not have."""
 
     def is_ddl(self, query: Query, context: DdlContext) -> bool:
-        """True if the statement, as the source executed it, may do more than change rows: it then commits by itself."""
+        """True if the statement, as the source executed it, may do more than change rows; such a statement commits."""
 
     def definitions(self, objects: Iterable[ServerObject], *, identity: bool) -> dict[ServerObject, Definition | None]:
-        """Return the definitions as they are now; None for an object that is absent. With `identity`, all fields of a
-        Definition are filled in. Raises TargetError.
-        """
+        """Return the current definitions; None for a missing object. `identity`: set all fields. Raises TargetError."""
 
     def row_states(self, tables: Iterable[tuple[str, str]]) -> dict[ServerObject, Definition | None]:
-        """Return the state of the tables' rows; `altered`: of the last change, '' if the server does not report it."""
+        """Return the state of the tables' rows; `altered` is '' if the server does not report the last change."""
 
     def make_tables(self, statements: Sequence[Sql]) -> None:
-        """Execute DDL as SHOW CREATE TABLE prints it under sql_mode='', in a session of its own: each statement commits
-        by itself. A collation that only the source's vendor has becomes the nearest that the target has.
+        """Execute DDL that SHOW CREATE TABLE printed under sql_mode=''. Each statement commits, in a separate session.
+        A collation that only the source's vendor has is replaced by the nearest collation of the target.
         """
 
     def judge_primary_keys(self, policy: str) -> None:
-        """Apply REQUIRE_TABLE_PRIMARY_KEY_CHECK to the statements that follow. Raises TargetError 1235 if the target
-        has no such setting.
+        """Apply REQUIRE_TABLE_PRIMARY_KEY_CHECK to the next statements. Raises TargetError 1235 if the target has no
+        such setting.
         """
 
     def roll_back_to(self, savepoint: str) -> None:
-        """Roll back to the savepoint; if DDL has committed since then and removed the savepoint, to that commit."""
+        """Roll back to the savepoint, or to the last commit if DDL has committed and removed the savepoint."""
 
     def check_foreign_keys(self, wanted: bool) -> None:
-        """Check foreign keys or not (`wanted`) for the row changes that follow in this transaction."""
+        """Turn the check of foreign keys on or off for the next row changes of this transaction."""
 
     def introduce(self, description: FormatDescription) -> None:
         """Name the source of the events, before a transaction that may call `replay_rows`."""
 
     def can_replay(self, description: FormatDescription) -> bool:
-        """False for events of the other vendor, or when it is too late to introduce them."""
+        """False for events of the other vendor, and if `introduce` can no longer be called for their source."""
 
     def replay_rows(self, table_map: bytes, rows: bytes, description: FormatDescription) -> None:
         """Apply a rows event as the server's own applier does, without firing triggers. Raises TargetError."""
 
     def table_model(self, database: str, table: str) -> TableModel | None:
-        """Return the table as it is now; None if the table does not exist."""
+        """Return the current definition of the table; None if the table does not exist."""
 
     def wants_replay(self, model: TableModel) -> bool:
-        """True when only the server itself can apply the table's rows: it has triggers or keeps its own history."""
+        """True if only the server can apply the table's rows: the table has triggers or keeps its own history."""
 
     def prefers_replay(self, model: TableModel) -> bool:
-        """True when the server itself is more exact with some rows: typed values in JSON have no text of their own."""
+        """True if the server applies some rows more exactly: the text of JSON does not show types such as DECIMAL."""
 
     def is_transactional(self, model: TableModel) -> bool: ...
 
     def may_also_change(self, named: Collection[TableModel], statement: bytes) -> frozenset[tuple[str, str]]:
-        """Return tables without transactions that a statement may change as well as `named`; if none is named, all."""
+        """Return the non-transactional tables that the statement may change besides `named`; if that is empty, all."""
 
     def cascading_parents(self) -> frozenset[tuple[str, str]]:
-        """Tables that a foreign key with an action points at: deleting or updating them changes other rows."""
+        """Return the tables that a foreign key with an action references: changing them changes other rows."""
 
 
 class TwoPhaseTarget(Target, Protocol):
-    """A target whose transactions can be prepared, and then committed or rolled back by name (WL#3970)."""
+    """A target that can prepare a transaction, and later commit or roll it back by name (WL#3970)."""
 
-    loads_prepared: bool  # `bulk_rows` holds for them, too
+    loads_prepared: bool  # `bulk_rows` also applies to transactions that will be prepared
 
     def begin(self, *, foreign_keys: bool, xid: str = "") -> None:
-        """Start a transaction as Target.begin does; a name makes it one branch of a transaction in two phases."""
+        """Start a transaction as Target.begin does; with `xid`, it is a branch of a two-phase transaction."""
 
     def prepare(self) -> None:
-        """Prepare the transaction: it then outlives the connection, and ends by its name or by `commit`."""
+        """Prepare the transaction: it outlives the connection until `commit`, or until its name ends it."""
 
 
 class TwoPhaseVerbs(Protocol):
-    """The further operations that two-phase commit needs from a kind of server: the `two_phase` modules."""
+    """The other operations that two-phase commit needs from a kind of server (its `two_phase` module)."""
 
     def prepared_xids(self, engine: Engine, prefix: str) -> list[str]: ...
 
     def end_prepared(self, engine: Engine, verb: str, xid: str) -> None:
-        """Commit or roll back (`verb`) from outside; a transaction that is gone is done. Raises TargetError."""
+        """Commit or roll back (`verb`) a prepared transaction, unless it has already ended. Raises TargetError."""
 
     def check(self, engine: Engine, option: str, branches: int = 1) -> list[str]:
-        """Return the settings of this server that weaken two-phase commit. With several `branches`, its own log has all
-        decisions in order, flushed or not. Raises ConfigError if the server cannot support the option as it is set.
+        """Return the settings of this server that weaken two-phase commit. With several `branches`, the server's own
+        log has all decisions in order, flushed or not. Raises ConfigError if the server cannot support `option`.
         """
 
     def wait_at_most(self, connection: Connection, seconds: int) -> None:
-        """Limit the wait for a lock, in the transaction that has begun and maybe in later ones of the connection."""
+        """Limit the wait for a lock in the open transaction, and maybe in later transactions of the connection."""
 
     def claim(self, connection: Connection, prefix: str) -> None:
-        """Mark that connection, outside of a transaction, as this instance's, so that a later start knows whom to end.
+        """Mark the connection as this instance's, outside of a transaction, so that a later start can terminate it.
         Raises LockBusy.
         """
 
     def terminate_sessions(self, engine: Engine, prefix: str) -> None:
-        """End the connection of a predecessor (stopped or cut off, not gone), and wait until it is gone. The caller
-        holds the channel's lock on this host, so nobody else of this instance can be at work. Raises LockBusy.
+        """Terminate a predecessor's connection and wait for its end. The caller holds the channel's lock on this host,
+        so no other process of this instance is running. Raises LockBusy.
         """
 
 
 @runtime_checkable
 class ForeignKeyTarget(Protocol):
-    """A target that carries out foreign key actions for some changes of a transaction and not for others."""
+    """A target that can execute foreign key actions for some changes of a transaction and not for others."""
 
     def follow_foreign_keys(self, wanted: bool, models: Mapping[tuple[str, str], TableModel]) -> bool:
-        """Make changes follow the foreign keys of `models` from now on, or not (`wanted`), in a transaction that began
-        without them. Return False if that is impossible.
+        """Turn the foreign keys of `models` on or off (`wanted`) for the next changes, in a transaction that began
+        without foreign keys. Return False if that is impossible.
         """
 
 
 @runtime_checkable
 class Savepoints(Protocol):
-    """A target that keeps some state outside of its connection; a rollback of the connection undoes it too."""
+    """A target with state outside of its connection; a rollback to a savepoint must also undo this state."""
 
     def savepoint(self, name: str) -> None: ...
 
     def roll_back_to(self, name: str) -> None:
-        """Undo the rows since the savepoint, in tables that can undo; DDL stays."""
+        """Undo the row changes since the savepoint in transactional tables. DDL is not undone."""
 
 
 def key_of(model: TableModel) -> tuple[int, ...]:
-    """Indexes of the columns that identify a row: the primary key, else the first UNIQUE key without NULLs, else ()."""
+    """Return the indexes of the primary key's columns, else of the first UNIQUE key without NULLs, else ()."""
     index = {column.name: i for i, column in enumerate(model.columns)}
     for kind in ("primary", "unique"):
         for key in model.keys:
@@ -403,7 +400,7 @@ def key_of(model: TableModel) -> tuple[int, ...]:
 
 
 def describe_key(image: RowSet | None, model: TableModel) -> str:
-    """Return `id=3, code='a'` for the row of an error; the whole image where the table has no key."""
+    """Return a text such as `id=3, code='a'` that identifies a row; all values of the image if there is no key."""
     if image is None:
         return ""
     found = dict(zip(image.columns, image.rows[0], strict=False))
@@ -411,7 +408,7 @@ def describe_key(image: RowSet | None, model: TableModel) -> str:
 
 
 def pieces_of(value: bytes | memoryview | LargeText, size: int) -> Iterable[memoryview]:
-    """Return a large value in pieces of at most `size` bytes; a text has pieces of its own."""
+    """Return a large value in pieces of at most `size` bytes; a LargeText determines the size of its pieces itself."""
     if isinstance(value, LargeText):
         return value
     view = memoryview(value)
@@ -429,8 +426,8 @@ def _shown(value: Value) -> str:
 def keyless_mismatch(
     chunk: TableChunk, model: TableModel, errors: type[Exception], named: Callable[[Any], TargetError]
 ) -> Iterator[None]:
-    """Raise KeylessMismatch if the block fails on a table without a key. `errors` are the driver's, `named` makes them
-    TargetErrors; errors that are transient are raised as they are.
+    """Raise KeylessMismatch if the block fails on a table without a key. `errors` is the driver's class of errors;
+    `named` converts such an error to TargetError. Transient errors are raised unchanged.
     """
     expected: tuple[type[Exception], ...] = (CountMismatch, errors)
     try:
@@ -442,7 +439,7 @@ def keyless_mismatch(
 
 
 def inserts_together(changes: Iterable[RowChange]) -> Iterator[RowSet | RowChange]:
-    """Yield the changes in their order; consecutive inserts that carry the same columns come as one set of rows."""
+    """Yield the changes in order; consecutive inserts with the same columns are combined into one RowSet."""
 
     def alike(change: RowChange) -> tuple[int, ...] | None:
         return change.after.columns if change.after is not None and change.before is None else None
@@ -455,18 +452,18 @@ def inserts_together(changes: Iterable[RowChange]) -> Iterator[RowSet | RowChang
 
 
 def chunk_model(chunk: TableChunk, models: Mapping[tuple[str, str], TableModel]) -> TableModel:
-    """Return the model to apply the chunk with."""
+    """Return the model of the chunk's table; a key is unique only if the source's rows have all of its columns."""
     model = models[chunk.database, chunk.table]
     return model.as_known_by(chunk.width) if chunk.width else model
 
 
 def has_one_unique_key(model: TableModel) -> bool:
-    """True if a row can conflict with no row but the one that has the same key."""
+    """True if the table has exactly one unique key, so that a row can only conflict with the row of the same key."""
     return sum(key.is_unique for key in model.keys) == 1
 
 
 def check_columns(model: TableModel, present: Collection[str], table: str) -> None:
-    """Check that `present`, the columns of the target's `table`, include the model's. Raises as Target.check_table."""
+    """Raise the errors of Target.check_table if `present`, the columns of `table`, lack a column of the model."""
     if not present:
         raise no_such_table(model.database, model.name)
     for number, column in enumerate(model.columns):
@@ -483,8 +480,8 @@ def no_such_table(database: str, table: str) -> TargetError:
     return TargetError(
         f"Table '{database}.{table}' doesn't exist on the target",
         errno=er.NO_SUCH_TABLE,
-        hint="copy the table with its rows, as INITIAL COPY in rplctl(1) shows: rplctl load-schema alone makes it "
-        "empty, and the rows that the source had before are nowhere",
+        hint="copy the table with its rows, as INITIAL COPY in rplctl(1) shows; after rplctl load-schema alone, "
+        "the table lacks its earlier rows",
     )
 
 
@@ -492,7 +489,7 @@ def another_applier(channel: str, lock: str) -> LockBusy:
     return LockBusy(
         f"another applier of channel '{channel}' is connected to the target ({lock})",
         channel=channel,
-        hint="stop it there, or give this channel another name: the target keeps one position per channel",
+        hint="stop the other applier, or give this channel another name: the target has one position for each channel",
     )
 
 

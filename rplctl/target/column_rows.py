@@ -1,6 +1,6 @@
-"""Rows that are kept as their columns: no tuple is made of each where a target binds many rows to one statement.
+"""Rows that are stored as columns, so that binding many rows to one statement creates no tuple for each row.
 
-Invariant: to whoever reads them they are a list of rows, in order.
+Invariant: a reader of `ColumnRows` sees a list of rows, in order.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rplctl.target.base import Row, Value
 
 class ColumnRows(Sequence[Row]):
     def __init__(self, columns: Sequence[Sequence[Value]]) -> None:
-        """Keep one column at least, all of the same length."""
+        """Store the columns: one or more, all with the same length."""
         self._columns = columns
 
     @property

@@ -1,8 +1,8 @@
-"""Rows of a kind of target that does not speak MySQL, as `rplctl verify` compares them; `COMPARED` in a kind's folder.
+"""Rows of targets that do not speak MySQL, as `rplctl verify` compares them. A kind's folder defines `COMPARED`.
 
-A row comes as plain values (int, float, str, bytes, None), which the source's rows are made into, too, and as cells
-that are the same where the target keeps the same. A stage is a temporary table of a table's columns, in which the
-target says what it makes of rows of the source. Invariant: nothing else is written, and no lock is held.
+A row has plain values (int, float, str, bytes, None), into which the source's rows are converted too, and cells, which
+are equal if the target stores equal values. A stage is a temporary table with a table's columns. verify loads rows of
+the source into a stage to see how the target stores them. Invariant: nothing else is written, and no lock is held.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ Columns = Sequence[Column]
 
 
 class ComparedRows(ABC):
-    """The rows of one target. `columns`: the columns of the model that are compared, which are its first ones. All
-    methods except `of_source` raise TargetError.
+    """The rows of one target. `columns`: the compared columns, which are the first columns of the model. All methods
+    except `of_source` raise TargetError.
     """
 
-    stage_commits: ClassVar[bool] = False  # what is loaded into a stage needs a transaction
+    stage_commits: ClassVar[bool] = False  # the load of a stage needs a transaction that commits
 
     def __init__(self, target: Target) -> None:
         self.target = target
 
     @staticmethod
     def of_source(values: list[Any], column: Column) -> list[Any]:
-        """Return decoded values of the source as the target reports them."""
+        """Return a column's decoded values of the source in the form that the target reports."""
         return values
 
     @abstractmethod
     def drift(self, model: TableModel) -> list[str]:
-        """Return how the definition of the table differs from the one that the applier makes: statements that repair
-        it, or after `--` a difference that no statement repairs without the rows.
+        """Return the differences between the table's definition and the one that the applier creates. Each is a
+        statement that repairs it, or a comment after `--` if no statement can repair it without the rows.
         """
 
     @abstractmethod
     def scan(self, model: TableModel, columns: Columns) -> Iterator[list[PlainRow]]:
-        """Yield all rows, some at a time, on a connection of its own."""
+        """Yield all rows in lists, read on a separate connection."""
 
     @abstractmethod
     def make_stage(self, model: TableModel, columns: Columns) -> TableModel:
-        """Make an empty stage, and return the model to load it by."""
+        """Create an empty stage, and return the model for loading rows into the stage."""
 
     @abstractmethod
     def staged(self, columns: Columns) -> Rows: ...
@@ -59,20 +59,20 @@ class ComparedRows(ABC):
 
     @abstractmethod
     def of_keys(self, model: TableModel, columns: Columns, key: Sequence[int], keys: Sequence[PlainRow]) -> Rows:
-        """Return rows that have one of these keys in the columns of these numbers."""
+        """Return the rows with one of these keys. `key`: indexes of the key's columns; `keys`: values in that order."""
 
 
 def celled(rows: Iterable[PlainRow]) -> Iterator[tuple[PlainRow, Cells]]:
-    """Return rows with their cells, for a target to which equal values are the same."""
+    """Return each row with its cells, for a target that stores equal values identically."""
     return ((row, tuple(map(repr, row))) for row in rows)
 
 
 def single(value: Any) -> float:
-    """Return the number that a FLOAT keeps of the value."""
+    """Round the value to FLOAT (4 bytes), and return the number as a Python float."""
     (found,) = struct.unpack("<f", struct.pack("<f", float(value)))
     return float(found)
 
 
 def staged_model(model: TableModel, database: str, name: str) -> TableModel:
-    """Return the model by which a stage is loaded."""
+    """Return the model for loading rows into the stage `database`.`name`, without foreign keys."""
     return replace(model, database=database, name=name, foreign_keys=())

@@ -1,8 +1,8 @@
-"""Values of existing rows when ALTER TABLE adds a generated column or one with an expression as its default.
+"""Values of existing rows when ALTER TABLE adds a generated column or a column whose default is an expression.
 
-The expression is the source's SQL, so only what gives the same value everywhere is computed: + - * of whole numbers,
-and the functions of `computed_text`. Invariant: a generated column that the source calculated again (its
-expression changed, or a column that it names) never keeps its old values here.
+The expression is the source's SQL, so the target computes only expressions that have the same value on all servers:
++ - * of integers, and the functions of `computed_text`. Invariant: if the source recalculated a generated column
+(because its expression or one of its columns changed), the target never keeps the old values.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from rplctl.target.computed_text import Expression, NotKnown, Operands, TextFunc
 from rplctl.target.conversion import integer_range, type_class
 from rplctl.target.ddl_parts import quote
 
-_MOST_DIGITS = 18  # of a literal: below 2^63
+_MOST_DIGITS = 18  # a literal with so many digits is below 2^63
 _WITHOUT_DEFAULT = ("json", "geometry", "vector")
 
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """How a target calculates: SQL around an operand, and the condition of a result that is not exact."""
+    """A target's arithmetic: SQL that wraps an operand, and the condition for a result that is not exact."""
 
     operand: Callable[[Sql], Sql]
-    inexact: Callable[[Sql], Sql]  # before the condition of one out of range
+    inexact: Callable[[Sql], Sql]  # prefix of the condition for a result out of range
 
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """SQL of the value, and the condition of rows for which it is not the source's."""
+    """The SQL of a value, and the condition for rows in which the value may differ from the source's."""
 
     expression: Sql
     impossible: Sql
 
 
 def is_calculated_anew(column: Column, old: Column, step: AlterStep, context: DdlContext) -> bool:
-    """True if the source gave new values to a generated column that was there (`old`, perhaps as a plain column)."""
+    """True if the source recalculated the generated column. `old`: the same column before, generated or not."""
     if column.generated is None:
         return False
     same = old.generated is not None and _normal(old.generated) == _normal(column.generated)
@@ -52,7 +52,7 @@ def is_calculated_anew(column: Column, old: Column, step: AlterStep, context: Dd
     return any(name.casefold() in text for name in _read_otherwise(step, context))
 
 
-def computed(  # noqa: PLR0913 - what surrounds an expression, by keyword
+def computed(  # noqa: PLR0913 - the context of an expression, by keyword
     column: Column,
     text: str,
     step: AlterStep,
@@ -62,7 +62,7 @@ def computed(  # noqa: PLR0913 - what surrounds an expression, by keyword
     arithmetic: Arithmetic,
     functions: TextFunctions,
 ) -> Computed | None:
-    """The value of `text` for each row of the old table; None when only the source knows it."""
+    """Return SQL that computes the expression `text` for a row of the old table; None if only the source can."""
     operands: dict[str, tuple[Column, Sql]] = {}
     for new, origin in zip(step.new.columns, step.origins, strict=True):
         old = step.old.find(origin) if origin is not None else None
@@ -115,7 +115,7 @@ def _expression(
 
 
 def _read_otherwise(step: AlterStep, context: DdlContext) -> set[str]:
-    """Names, old and new, of columns in which an expression may find another value, other bytes or another order."""
+    """Return the old and new names of columns whose value, bytes or order changed for an expression that reads them."""
     found = set()
     for new, origin in zip(step.new.columns, step.origins, strict=True):
         old = step.old.find(origin) if origin is not None else None
@@ -127,7 +127,7 @@ def _read_otherwise(step: AlterStep, context: DdlContext) -> set[str]:
 
 
 def _changes(old: Column, new: Column, context: DdlContext) -> bool:
-    """True if values of `old` may differ in `new`, or be printed differently. A CHAR is always trimmed again."""
+    """True if values of `old` may change in `new`, or print differently. CHAR always counts: its blanks are trimmed."""
     if (
         type_class(old) != type_class(new)
         or new.labels[: len(old.labels)] != old.labels
@@ -154,7 +154,7 @@ def _changes(old: Column, new: Column, context: DdlContext) -> bool:
 
 
 def _normal(text: str) -> str:
-    """Names as users and as servers write them; a text with literals only as it is."""
+    """Return an expression without name quotes, blanks, case and outer parentheses; unchanged if it has literals."""
     if "'" in text or '"' in text:
         return text
     text = "".join(text.replace("`", "").split()).casefold()

@@ -1,7 +1,8 @@
-"""Expressions with functions over texts and whole numbers: what a generated column of existing rows holds.
+"""Expressions with functions over texts and integers: they compute a generated column for existing rows.
 
-Only what the source and every target compute alike is taken. A condition finds the rows for which that is not certain:
-letters other than ASCII in UPPER and LOWER, a NUL where the target's functions end at it, a text that is too long.
+Only expressions that the source and all targets compute alike are supported. A condition selects the rows with
+uncertain values: non-ASCII letters in UPPER and LOWER, a NUL if the target's functions end at it, a text that is too
+long.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from rplctl.sql_text import NOTHING, Grammar, Sql, joined, matched, written
 from rplctl.target.conversion import ASCII_CHARSETS, UTF8_CHARSETS
 from rplctl.target.ddl_parts import text_literal
 
-Operands = Mapping[str, tuple[Column, Sql]]  # folded name → (column, its name in SQL)
+Operands = Mapping[str, tuple[Column, Sql]]  # case-folded name → (column, its name in SQL)
 
 _MULTI_BYTE = frozenset({"gbk", "gb2312", "gb18030", "big5", "euckr", "ujis", "eucjpms", "sjis", "cp932"})
 _PRINTED = ("decimal", "date", "time", "datetime", "year")
@@ -31,21 +32,21 @@ _MOST_DIGITS = 9
 
 
 class NotKnown(Exception):
-    """Only the source can compute the expression."""
+    """The error for an expression that only the source can compute."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextFunctions:
-    """Functions over texts, as one kind of target writes them."""
+    """The SQL of functions over texts on a kind of target."""
 
-    octets: Callable[[Sql], Sql]  # of a text in UTF-8
-    printed: Callable[[Column, Sql], Sql]  # a value as text, as the source prints it
-    has_nul: Callable[[Sql], Sql]  # the condition of a text with a NUL; NOTHING where functions do not end at one
+    octets: Callable[[Sql], Sql]  # the number of bytes of a text in UTF-8
+    printed: Callable[[Column, Sql], Sql]  # a value as text, in the format of the source
+    has_nul: Callable[[Sql], Sql]  # the condition for a text with a NUL; NOTHING if functions do not end at a NUL
 
 
 @dataclass(slots=True)
 class Expression:
-    """Reads one expression; `doubts` are the conditions of rows for which its value is not certain."""
+    """A reader of an expression. `doubts` are conditions for rows in which the value of the expression is uncertain."""
 
     column: Column
     tokens: TokenStream
@@ -55,7 +56,7 @@ class Expression:
     doubts: list[Sql] = field(default_factory=list)
 
     def whole(self) -> Sql:
-        """Return the SQL of the expression as a value of the column. Raises NotKnown."""
+        """Return SQL that computes the expression as a value of the column. Raises NotKnown."""
         is_text, sql = self._term()
         if not self.tokens.at_end:
             raise NotKnown
@@ -77,7 +78,7 @@ class Expression:
             self.doubts.append(condition)
 
     def _term(self) -> tuple[bool, Sql]:
-        """Return whether it is a text, and its SQL."""
+        """Read one term. Return whether the term is a text, and its SQL."""
         tokens = self.tokens
         if tokens.accept_symbol("("):
             found = self._term()
@@ -99,7 +100,7 @@ class Expression:
     def _literal(self) -> Sql:
         token = self.tokens.token
         if token.kind == "word" and token.value not in ASCII_INTRODUCERS:
-            raise NotKnown  # of another character set, or a DATE
+            raise NotKnown  # a literal in another character set, or a DATE literal
         literal = self.tokens.string()
         if not literal.isascii() or "\0" in literal:
             raise NotKnown
@@ -128,7 +129,7 @@ class Expression:
             raise NotKnown
         own = self.column.charset
         if is_text and own is not None and column.charset not in (own, "ascii") and own != "utf8mb4":
-            raise NotKnown  # what the new character set lacks became '?'
+            raise NotKnown  # the source replaces characters with '?' that the new character set lacks
         return column, sql
 
     def _end_of_list(self) -> None:
@@ -177,7 +178,7 @@ class Expression:
         return found
 
     def _with_separators(self) -> Sql:
-        """A part that is NULL is left out together with its separator."""
+        """Read CONCAT_WS: a part that is NULL is omitted together with its separator."""
         separator = self._literal_text()
         self._comma()
         parts = [written("coalesce({} || {}, '')", text_literal(separator), part) for part in self._texts()]
@@ -220,7 +221,7 @@ class Expression:
         self._comma()
         first = 1 if from_left else self._number()
         if not first:
-            raise NotKnown  # '' to the servers, the first characters elsewhere
+            raise NotKnown  # position 0 gives '' on MySQL and MariaDB, and the first characters on targets
         if not from_left and not self.tokens.accept_symbol(","):
             return written("substr({}, {})", text, first)
         return written("substr({}, {}, {})", text, first, self._number())

@@ -1,8 +1,8 @@
-"""Values that ALTER TABLE … MODIFY makes of stored ones: the rules, and those that every kind of target has.
+"""Conversion of stored values by ALTER TABLE … MODIFY: the table of rules, and the rules that all kinds share.
 
-Each rule gives an expression over the old value and, where some values cannot be converted exactly, a condition that
-finds them: the applier stops before it changes anything when a row fits. Pairs of types without a rule convert empty
-tables and NULLs only. A strict source (sql_mode STRICT_…) refused to lose data, so nothing is cut there.
+Each rule returns an expression over the old value. If some values cannot be converted exactly, the rule also returns a
+condition for them; the applier stops before it changes anything if a row meets the condition. Pairs of types without a
+rule convert only empty tables and NULLs. A strict source (sql_mode STRICT_…) refuses to cut data, so none is cut here.
 
 | from → to | value |
 |---|---|
@@ -44,7 +44,7 @@ UTF8_CHARSETS = frozenset({"utf8mb3", "utf8mb4", "ascii"})
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """`expression` gives the new value; rows for which `impossible` holds cannot be converted, `why` says so."""
+    """The SQL of a new value. Rows that meet the condition `impossible` cannot be converted; `why` is the reason."""
 
     expression: Sql
     impossible: Sql = NOTHING
@@ -52,7 +52,7 @@ class Conversion:
 
 
 def type_class(column: Column) -> str:
-    """Return one name for types that convert alike."""
+    """Return the name of the group of types that has the column's conversion rules."""
     kind = column.type
     if kind in INTEGER_BITS:
         return "integer"
@@ -64,7 +64,7 @@ def type_class(column: Column) -> str:
 
 
 def keeps_blanks(old: Column, new: Column, context: DdlContext) -> bool:
-    """True when the source's rows keep the blanks at the end that fill up their CHAR."""
+    """True if the source's new values keep the trailing blanks of CHAR (sql_mode PAD_CHAR_TO_FULL_LENGTH)."""
     return context.pads_char and old.type == "char" and type_class(new) in ("text", "binary")
 
 
@@ -80,23 +80,24 @@ def integer_range(column: Column) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Modify(ABC):
-    """MODIFY of one column from `old` to `new` in a kind of target: one method for each rule of RULES."""
+    """MODIFY of one column from `old` to `new` on a kind of target; each rule in RULES is a method."""
 
     old: Column
     new: Column
     value: Sql  # SQL of the old value
     context: DdlContext
 
-    small: ClassVar[Sql] = NOTHING  # cast behind a YEAR that was calculated
+    small: ClassVar[Sql] = NOTHING  # cast to append to a computed YEAR
 
     def by_rule(self) -> Conversion:
         found: Conversion = getattr(self, RULES.get((type_class(self.old), type_class(self.new)), "impossible"))()
         return found
 
     def with_default(self, found: Conversion) -> Conversion:
-        """NULL becomes the implicit default in a NOT NULL column, unless the source was strict.
+        """Replace NULL with the implicit default if the column becomes NOT NULL and the source was not strict.
 
-        In a TIMESTAMP it becomes the statement's time, in any mode: MySQL refuses that in strict mode, MariaDB never.
+        In a TIMESTAMP column, NULL becomes the time of the statement in any mode: in strict mode, MySQL refuses such a
+        statement and MariaDB executes it.
         """
         if self.new.nullable or not self.old.nullable:
             return found
@@ -108,42 +109,42 @@ class Modify(ABC):
             if is_time:
                 now = replace(self.new, default=f"CURRENT_TIMESTAMP({self.new.fraction_digits})")
                 value = default_value(now, self.context)
-            else:  # an ENUM gets the error value, and not its first label
+            else:  # an ENUM gets the error value '', not its first label
                 value = "" if self.new.type == "enum" else implicit_default(self.new)
             zero = self.literal(value)
             return Conversion(written("coalesce({}, {})", found.expression, zero), found.impossible, found.why)
         except NotComputable as error:
             return Conversion(found.expression, written("{} IS NULL", self.value), str(error))
 
-    # what each kind writes in its own words
+    # SQL that differs between the kinds
 
     @abstractmethod
     def literal(self, value: Value) -> Sql:
-        """Return a literal of a value of the new column."""
+        """Return a value of the new column as a literal."""
 
     @abstractmethod
     def nothing(self) -> Sql:
-        """Return the new value for a column that has no conversion: all of its rows hold NULL."""
+        """Return the new value of a column without a conversion, in which all rows are NULL."""
 
     @abstractmethod
     def retyped(self) -> Sql:
-        """Return a floating-point number as one of the new column."""
+        """Return SQL that converts a floating-point number to the new column's type."""
 
     @abstractmethod
     def whole(self, number: Sql) -> Sql:
-        """Return the number without its fraction."""
+        """Return SQL of the number without its fraction."""
 
     @abstractmethod
     def size(self, raw: Sql) -> Sql:
-        """Return how many bytes a binary value has."""
+        """Return SQL of the number of bytes in a binary value."""
 
     def text_size(self, text: Sql) -> Sql:
-        """Return how many bytes a text has in UTF-8."""
+        """Return SQL of the number of bytes that a text has in UTF-8."""
         return self.size(text)
 
     @abstractmethod
     def zero_padded(self, raw: Sql, length: int) -> Sql:
-        """Return the bytes padded with zeros, as BINARY(length) stores them."""
+        """Return SQL of the bytes padded with zero bytes, as BINARY(length) stores them."""
 
     @abstractmethod
     def has_comma(self, text: Sql) -> Sql: ...
@@ -154,28 +155,28 @@ class Modify(ABC):
 
     @abstractmethod
     def refit_fraction(self, value: Sql, old: int, new: int) -> Conversion:
-        """Return the conversion to `new` digits after the second: more are zeros; fewer are cut by MariaDB, rounded by
-        MySQL.
+        """Return the conversion from `old` to `new` digits of a fractional second. Added digits are zeros; surplus
+        digits are cut or rounded, see `rounds_fractions`.
         """
 
     @property
     def rounds_fractions(self) -> bool:
-        """True if the source rounds surplus digits of a second: MySQL by default, MariaDB if its sql_mode says so."""
+        """True if the source rounds surplus digits of a second: MySQL by default, MariaDB if set in its sql_mode."""
         mode = self.context.sql_mode
         return bool(mode & TIME_ROUND_FRACTIONAL if self.context.is_mariadb else not mode & TIME_TRUNCATE_FRACTIONAL)
 
     @property
     def last_moment(self) -> str:
-        """The last moment of the new DATETIME or TIMESTAMP: what is rounded up past it has no value."""
+        """The latest value of the new DATETIME or TIMESTAMP; a value that is rounded up past it is not valid."""
         last = self.context.timestamp_range[1] if self.new.type == "timestamp" else "9999-12-31 23:59:59"
         return f"{last}.999999"
 
     @staticmethod
     def half(digits: int) -> int:
-        """Return half of the last of these digits after the second, in microseconds."""
+        """Return half a unit of the last digit, in microseconds. `digits`: number of digits of a fractional second."""
         return int(10 ** (6 - digits)) // 2
 
-    # the rules that are the same everywhere
+    # the rules that are the same on all kinds
 
     def impossible(self) -> Conversion:
         if self.old == self.new:
@@ -193,7 +194,7 @@ class Modify(ABC):
         return Conversion(self.value)
 
     def year_to_year(self) -> Conversion:
-        """YEAR(2) holds 0 to 99, of 1970 to 2069."""
+        """Convert between YEAR(4) and YEAR(2), which has 0 to 99 for the years 1970 to 2069."""
         if self.old.length == self.new.length:
             return self.same()
         if self.new.length == 2:
@@ -211,7 +212,7 @@ class Modify(ABC):
         return self.only(self.retyped(), either(self.not_whole(self.value, self.most_whole(2**24)), below))
 
     def most_whole(self, exact: int) -> int:
-        """Return the largest whole number that the new FLOAT or DOUBLE holds as it is; (M,D) clips greater ones."""
+        """Return the largest integer that the new FLOAT or DOUBLE stores exactly; (M,D) clips greater integers."""
         new = self.new
         return exact if new.scale is None else min(exact, 10 ** ((new.length or 0) - new.scale) - 1)
 
@@ -221,7 +222,7 @@ class Modify(ABC):
     def text_to_text(self) -> Conversion:
         fitted = self.fit_text(self.value)
         narrower = self.new.charset != "utf8mb4" and self.new.charset != self.old.charset
-        if narrower and not self.context.is_strict:  # what the new charset lacks became '?' on the source
+        if narrower and not self.context.is_strict:  # the source replaced unknown characters with '?'
             return self.only(fitted.expression, written("{} <> length({})", self.text_size(self.value), self.value))
         return fitted
 
@@ -256,7 +257,7 @@ class Modify(ABC):
 
     def set_to_set(self) -> Conversion:
         remaining = iter(self.new.labels)
-        if all(label in remaining for label in self.old.labels):  # the old labels are there, in the old order
+        if all(label in remaining for label in self.old.labels):  # all old labels remain, in the old order
             return self.same()
         known = self._listed(("", *self.new.labels))
         return self.only(self.value, written("{} OR {} NOT IN ({})", self.has_comma(self.value), self.value, known))
@@ -292,7 +293,7 @@ class Modify(ABC):
 
 
 def either(*conditions: Sql) -> Sql:
-    """Return the OR of those conditions that are not ''."""
+    """Return the non-empty conditions, joined with OR."""
     return joined(" OR ", (condition for condition in conditions if condition))
 
 

@@ -1,6 +1,7 @@
-"""DDL of a kind of target that does not speak MySQL: what its `Ddl` must say, and what follows from that.
+"""The base class `Ddl` for the DDL of targets that do not speak MySQL: its abstract methods and the shared code.
 
-A new table's columns are filled over the old names (guards, before columns are renamed) or over the new ones.
+Expressions for the columns of a new table use the old names of columns (in guards, which run before columns are
+renamed) or the new names.
 """
 
 from __future__ import annotations
@@ -36,21 +37,21 @@ from rplctl.target.partition import partition_condition
 
 
 class Ddl(ABC):
-    """The DDL of a kind of target; one object for each kind, `DDL` in its folder's `ddl`."""
+    """The DDL of a kind of target. Each kind has one object, `DDL` in the `ddl` of its folder."""
 
     arithmetic: ClassVar[Arithmetic]
     functions: ClassVar[TextFunctions]
     always: ClassVar[Sql]  # the condition that holds for every row
     row_number: ClassVar[Sql]
     differs: ClassVar[Sql] = written("IS DISTINCT FROM")
-    zone: ClassVar[str] = ""  # behind the text of a TIMESTAMP, that it is in UTC
-    partition_functions: ClassVar[Mapping[str, Callable[[Sql], Sql]]]  # of partitions → its SQL of a column
-    unknown_constant: ClassVar[Sql | None] = None  # `constant` of a column whose values only the source knows
+    zone: ClassVar[str] = ""  # suffix that marks the text of a TIMESTAMP as UTC
+    partition_functions: ClassVar[Mapping[str, Callable[[Sql], Sql]]]  # function of a partition → SQL for a column
+    unknown_constant: ClassVar[Sql | None] = None  # `constant` for a column whose values only the source knows
 
     @abstractmethod
     def emit(self, plan: DdlPlan, catalog: Catalog) -> list[Sql]:
-        """Return the statements of a plan; `catalog` is the one before it. Raises TargetError for names that the target
-        cannot have, RplError for rows of a partition that cannot be identified.
+        """Return the statements of a plan. `catalog`: the tables before the plan. Raises TargetError for names that the
+        target does not allow, RplError for rows of a partition that cannot be identified.
         """
 
     @abstractmethod
@@ -65,12 +66,12 @@ class Ddl(ABC):
 
     @abstractmethod
     def with_value(self, column: Column, value: Value) -> FilledColumn:
-        """Return a column that is added with the same value in every row."""
+        """Return an added column that has the same value in every row."""
 
     @abstractmethod
     def ordered(self, column: Column, name: Sql) -> tuple[Sql, Sql]:
-        """Return `name` as ORDER BY has it, so that texts are compared byte by byte, and the condition of values that
-        the source may order otherwise ('' for none).
+        """Return an ORDER BY expression for `name` that compares texts byte by byte, and a condition for values that
+        the source may order differently ('' for none).
         """
 
     def guards(self, plan: DdlPlan) -> list[Guard]:
@@ -78,8 +79,8 @@ class Ddl(ABC):
         return [guard for step in steps_here(plan) for guard in self._guards(step, plan.context)]
 
     def carry_out(self, plan: DdlPlan, catalog: Catalog, execute: Callable[[Sql], Any]) -> None:
-        """Check the guards and execute the statements. `execute` gives a cursor of the open transaction. Raises
-        TargetError for rows that a guard finds.
+        """Check the guards and execute the statements. `execute` runs SQL in the open transaction and returns a cursor.
+        Raises TargetError if a guard finds a row.
         """
         for guard in self.guards(plan):
             if execute(guard.query).fetchone() is not None:
@@ -94,9 +95,9 @@ class Ddl(ABC):
                     query = written("SELECT 1 FROM {} WHERE {} LIMIT 1", self.table(step.old), column.impossible)
                     yield Guard(query, f"ALTER TABLE {step.old.qualified_name}: {column.why}")
         elif isinstance(step, MoveRowsStep) and step.must_fit:
-            # WITHOUT VALIDATION leaves rows in a partition that is not theirs: nothing here would know them again
+            # WITHOUT VALIDATION leaves rows in the wrong partition, and the target could not find such rows later
             fits = self.partition_condition(step.new, (step.must_fit,), context)
-            why = f"rows of {step.old.qualified_name} do not belong into the partition '{step.must_fit}'"
+            why = f"rows of {step.old.qualified_name} do not belong to the partition '{step.must_fit}'"
             query = written("SELECT 1 FROM {} WHERE ({}) IS NOT TRUE LIMIT 1", self.table(step.old), fits)
             yield Guard(query, f"ALTER TABLE {step.new.qualified_name}: {why}")
 
@@ -126,7 +127,7 @@ class Ddl(ABC):
         ]
 
     def filled_columns(self, step: AlterStep, context: DdlContext, *, original_names: bool) -> list[FilledColumn]:
-        """Return one per column of the new table: converted, computed, numbered, or impossible."""
+        """Return a FilledColumn for each column of the new table: converted, computed, numbered, or impossible."""
         found = []
         for column, origin in zip(step.new.columns, step.origins, strict=True):
             old = step.old.find(origin) if origin is not None else None
@@ -159,12 +160,13 @@ class Ddl(ABC):
             return FilledColumn(column, None, NULL, self.always, why, constant=self.unknown_constant)
 
     def _numbered(self, column: Column, step: AlterStep, context: DdlContext, *, original_names: bool) -> FilledColumn:
-        """ADD COLUMN … AUTO_INCREMENT numbers the rows in the order of the old clustered key.
+        """Return the column of ADD COLUMN … AUTO_INCREMENT, which numbers the rows in the order of the clustered key.
 
-        That order is known here for whole columns of integers, dates, moments and bytes, and for text of digits and
-        small letters under a collation without digraphs. Otherwise a table of more than one row stops. A table that
-        had a counter goes on from a number that only the source knows. So does a session with a step of its own: a
-        server that changes the table in place begins one step later than one that copies it (MariaDB 10.11, MySQL 9.7).
+        This order is known for key columns of integers, dates, times and bytes without a prefix length, and for texts
+        of digits and lower-case letters under a collation without digraphs. Otherwise a table with more than one row
+        stops the channel. A table that had a counter continues from a number that only the source knows. The numbers
+        are also unknown if the session has an auto_increment_increment: a server that alters the table in place begins
+        one increment later than a server that copies the table (MariaDB 10.11, MySQL 9.7).
         """
         steps = context.auto_increment_increment, context.auto_increment_offset
         why = f"existing rows are numbered in an order that only the source knows (column '{column.name}')"
@@ -194,7 +196,7 @@ class Ddl(ABC):
 
 
 def _numbered_by_source(made: Conversion, column: Column, value: Sql, context: DdlContext) -> Conversion:
-    """Add the rows that the source numbers because the column becomes AUTO_INCREMENT."""
+    """Mark the rows as impossible that the source numbers because the column becomes AUTO_INCREMENT."""
     zeros, nulls = numbered_by_source(column, context)
     doubts = [made.impossible] if made.impossible else []
     if zeros:

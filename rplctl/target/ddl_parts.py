@@ -1,4 +1,4 @@
-"""The parts of DDL that more than one kind of target uses. No kind's own words are here, and no schema model."""
+"""The parts of DDL that several kinds of target share. This module has no SQL of a single kind, and no schema model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rplctl.schema.structure import is_compared_by_collation
 from rplctl.sql_text import NOTHING, Grammar, Sql, double_quoted, joined, matched, standard_literal, word, written
 
 _ACTIONS = {"CASCADE": written("CASCADE"), "SET NULL": written("SET NULL")}
-# Collations that sort digits and small letters one by one, as bytes are sorted; other languages have digraphs
+# Collations that sort digits and lower-case letters in byte order; collations of other languages have digraphs
 _NO_DIGRAPHS = re.compile(r"^(latin1_swedish_ci)$|_(bin|general_ci|0900_ai_ci|unicode_ci|uca1400_ai_ci)$")
 
 
@@ -33,7 +33,7 @@ def text_literal(text: str) -> Sql:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A query that must return no row before the plan's statements run; else raise RplError(message, hint=hint)."""
+    """A query that must return no row before the plan's statements run, and the error if the query returns a row."""
 
     query: Sql
     message: str
@@ -42,34 +42,36 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class FilledColumn:
-    """A column of the new table. `constant`: SQL of the same value for every row, when that outlives the statement."""
+    """A column of the new table and its value. `constant`: SQL of a value that is the same for all rows, also later."""
 
     column: Column
     origin: str | None
     expression: Sql
-    impossible: Sql = NOTHING  # SQL condition of rows whose value cannot be had here
+    impossible: Sql = NOTHING  # SQL condition for rows whose value cannot be computed on the target
     why: str = ""
     constant: Sql | None = None
     is_unchanged: bool = False
 
 
 def column_line(column: Column, kind: Sql, default: Sql) -> Sql:
-    """Return a column of CREATE and ADD; `kind` and `default` may be empty."""
+    """Return a column's definition for CREATE TABLE or ADD COLUMN; `kind` and `default` may be empty."""
     required = written("NOT NULL") if is_required(column) else NOTHING
     return joined(" ", filter(None, (quote(column.name), kind, required, default and written("DEFAULT {}", default))))
 
 
 def is_required(column: Column) -> bool:
-    """True if the column is NOT NULL here; a generated column is filled after its row is stored."""
+    """True if the column is NOT NULL on the target; a generated column is not, as its value is set after the row."""
     return not column.nullable and column.generated is None
 
 
 def rename_columns(
     step: AlterStep, table: Sql, parked: str, folded: Callable[[str], str] = str
 ) -> tuple[list[Sql], TableModel]:
-    """RENAME COLUMN for each that changed its name, and the model after it. Names that others still have are reached by
-    way of `parked`, which begins no name of a column; a dropped column whose name is taken gives it up. Targets carry
-    the new names into indexes and foreign keys. `folded`: names that are the same to the target are equal then.
+    """Return RENAME COLUMN statements for all renamed columns, and the model after them.
+
+    If the new name still belongs to another column, the column is first renamed to a temporary name with the prefix
+    `parked`, which no column has. A dropped column is renamed if its name is needed. Targets update indexes and foreign
+    keys themselves. `folded` maps names that the target regards as equal to the same text.
     """
     old = step.old
     pairs = [(o, c.name) for o, c in zip(step.origins, step.new.columns, strict=True) if o is not None and o != c.name]
@@ -92,7 +94,7 @@ def rename_column(table: Sql, name: str, new_name: str) -> Sql:
 
 
 def constant_default(column: Column) -> Value:
-    """Return the default that depends on nothing but the column; None for no default, and for NULL."""
+    """Return the default value if it depends only on the column; None for NULL and for other defaults."""
     if column.default is None or "CURRENT" in column.default.upper() or column.type == "timestamp":
         return None
     try:
@@ -102,8 +104,8 @@ def constant_default(column: Column) -> Value:
 
 
 def computed_values(model: TableModel, given: Mapping[int, Sql], name_of: Callable[[int], Sql]) -> dict[int, Sql]:
-    """Return column → SQL of generated columns that are not `given` but depend on given ones; `name_of`: a column's
-    SQL.
+    """Return the SQL of each generated column that is not in `given` but depends on a column in `given`. Keys are
+    column indexes; `name_of` returns a column's SQL.
     """
     return {
         column: written(
@@ -118,14 +120,14 @@ def computed_values(model: TableModel, given: Mapping[int, Sql], name_of: Callab
 
 
 def new_tables(plan: DdlPlan, catalog: Catalog) -> list[TableModel]:
-    """Return tables that get a name which no table had before the plan, and that have rows here."""
+    """Return the plan's tables with a name that no table had before, and with rows on the target."""
     changes = plan.model_changes.items()
     return [model for name, model in changes if model and name not in catalog.tables and model.holds_rows]
 
 
 def may_be_alike(model: TableModel, catalog: Catalog) -> list[TableModel]:
-    """Return other tables whose database's and own names are together as long. This is quick where there are very many
-    tables: a statement costs the same then.
+    """Return the other tables whose database and table names have the same total length, as candidates for a conflict
+    of names. This check of lengths keeps a statement fast if there are very many tables.
     """
     size = len(model.database) + len(model.name)
     alike = [other for other in catalog.tables.values() if len(other.database) + len(other.name) == size]
@@ -133,9 +135,9 @@ def may_be_alike(model: TableModel, catalog: Catalog) -> list[TableModel]:
 
 
 def steps_here(plan: DdlPlan) -> Iterator[Step]:
-    """The steps of tables that the target has. A table that gets an engine whose rows are elsewhere is dropped.
+    """Yield the steps for tables that the target has. If a table's new engine stores its rows elsewhere, it is dropped.
 
-    Raises TargetError 1235 where a MERGE table changes other tables, 1846 for rows that come from elsewhere.
+    Raises TargetError 1235 if a MERGE table would change other tables, 1846 if rows would come from elsewhere.
     """
     for step in plan.steps:
         match step:
@@ -157,9 +159,9 @@ def model_of(step: Step) -> TableModel:
 
 
 def is_enforceable(key: ForeignKey, model: TableModel, catalog: Catalog) -> bool:
-    """True if the target can check the foreign key. Targets need the parent's columns to be a key; InnoDB takes any
-    index. A parent not known yet may still come. Targets would judge text differently that the source compares by a
-    collation ('abc' of the parent 'ABC').
+    """True if the target can check the foreign key. Targets require a unique key on the parent's columns, but InnoDB
+    accepts any index. An unknown parent table may be created later. A key over text that the source compares by a
+    collation is not enforceable without an action, because 'abc' may refer to 'ABC'.
     """
     if not key.ref_columns or (is_compared_by_collation(key, model) and not key.acts):
         return False
@@ -172,19 +174,20 @@ def is_enforceable(key: ForeignKey, model: TableModel, catalog: Catalog) -> bool
 
 
 def is_indexed(key: Key) -> bool:
-    """True if the target has an index for the key: keys over words, shapes, vectors and expressions have none."""
+    """True if the target has an index for the key; FULLTEXT, SPATIAL, VECTOR and expression keys have no index."""
     return key.kind in ("unique", "index") and not key.has_expression
 
 
 def is_in_order(column: Column) -> bool:
-    """True if every target orders the type's values as the source does."""
+    """True if every target sorts the values of the column's type in the same order as the source."""
     return column.type in (*INTEGER_BITS, "year", "date", "datetime", "timestamp", "binary", "varbinary")
 
 
 def is_in_known_order(model: TableModel, key: Key, context: DdlContext) -> bool:
-    """True if the rows of an InnoDB table are in the order of this clustered key as every target sorts it.
+    """True if the table's rows are in the order of its clustered key, and every target sorts the key in this order.
 
-    Partitions have an order each, and MariaDB before 10.8 keeps a DESC part ascending.
+    False for tables that are not InnoDB and for partitioned tables, which have a separate order in each partition.
+    MariaDB before 10.8 stores a DESC part in ascending order.
     """
     if model.engine.casefold() not in ("", "innodb") or model.partitioning is not None:
         return False
@@ -200,8 +203,8 @@ def is_in_known_order(model: TableModel, key: Key, context: DdlContext) -> bool:
 
 
 def numbered_by_source(column: Column, context: DdlContext) -> tuple[bool, bool]:
-    """Return whether rows with 0, and rows with NULL, get numbers when the column becomes AUTO_INCREMENT (asked of
-    MariaDB 10.11 and MySQL 9.7).
+    """Return two flags: rows with 0, and rows with NULL, get new numbers when the column becomes AUTO_INCREMENT (tested
+    on MariaDB 10.11 and MySQL 9.7).
     """
     keeps_zeros = bool(context.sql_mode & NO_AUTO_VALUE_ON_ZERO)
     return not keeps_zeros, not (column.nullable and (keeps_zeros or not context.is_mariadb))
@@ -219,8 +222,8 @@ def clustered_key(model: TableModel) -> Key | None:
 
 
 def actions(key: ForeignKey) -> Sql:
-    """Return the actions of the key. RESTRICT is NO ACTION here: InnoDB checks neither later, but a grouped transaction
-    can wait on the target.
+    """Return the ON DELETE and ON UPDATE clauses of the key. RESTRICT becomes NO ACTION: InnoDB defers neither check,
+    but on the target, a transaction that groups several transactions of the source can defer NO ACTION.
     """
     return joined(
         "",
@@ -233,7 +236,7 @@ def actions(key: ForeignKey) -> Sql:
 
 
 def with_renamed_columns(model: TableModel, names: Mapping[str, str]) -> TableModel:
-    """Return the model when some columns have got other names; its indexes keep theirs."""
+    """Return the model with columns renamed by `names` (old name → new name). Index names do not change."""
 
     def new(name: str) -> str:
         return names.get(name, name)

@@ -1,16 +1,16 @@
 """The position of a target's own log: the storage engines' part of WL#9452 (Step-5: lock, collect, unlock).
 
-    kind         key          what
-    mysql        InnoDB       LSN, LSN_checkpoint: bytes; MySQL ≥ 8.0 says them itself (performance_schema.log_status)
-    mariadb      InnoDB       LSN, LSN_checkpoint: bytes, of its status variables
-    postgresql   PostgreSQL   LSN (pg_current_wal_lsn), LSN_checkpoint, as PostgreSQL writes them: 0/16B3748
+    kind         key          figures
+    mysql        InnoDB       LSN, LSN_checkpoint in bytes; from performance_schema.log_status (MySQL ≥ 8.0)
+    mariadb      InnoDB       LSN, LSN_checkpoint in bytes; from status variables
+    postgresql   PostgreSQL   LSN (pg_current_wal_lsn), LSN_checkpoint in PostgreSQL's format: 0/16B3748
     sqlite       SQLite       see sqlite/engine_log.py
 
-Invariant: `lock` and `collect` never wait for a transaction of the target (design D8: appliers hold one when they wait
-for us), and for nothing else longer than LONGEST_WAIT_S. Whether the target's user may ask at all is checked by
-`Dialect.open_log`, before any lock: without BACKUP_ADMIN there is error 1227 and nothing else. What counts as that is
-what the server asks for a backup of its own: MySQL the privilege itself, MariaDB and MySQL 5.7 RELOAD (BACKUP STAGE,
-FLUSH TABLES WITH READ LOCK), PostgreSQL the right to call pg_backup_start.
+Invariant: `lock` and `collect` never wait for a transaction of the target (design D8: an applier that waits for this
+process has an open transaction), and wait at most LONGEST_WAIT_S for anything else. `Dialect.open_log` checks the
+privilege before any lock, and raises error 1227 if it is missing. The privilege is the one that the server requires for
+its own backup: BACKUP_ADMIN on MySQL, RELOAD on MariaDB and MySQL 5.7 (BACKUP STAGE, FLUSH TABLES WITH READ LOCK),
+EXECUTE on pg_backup_start on PostgreSQL.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class EngineLog(Protocol):
         """Return the figures of the log. Raises TargetError."""
 
     def copy_to(self, path: Path) -> bool:
-        """Copy the database as it was when the log was locked; False for one that is no file of ours."""
+        """Copy the database in its state at `lock`. Return False if the database is not a local file."""
         return False
 
     def unlock(self) -> None: ...
@@ -54,12 +54,12 @@ class EngineLog(Protocol):
 
 
 def access_denied(hint: str) -> TargetError:
-    """Return the error of WL#9452 I-2, in its words."""
+    """Return the error that WL#9452 I-2 defines, with its text."""
     return TargetError(_DENIED_TEXT, errno=er.SPECIFIC_ACCESS_DENIED_ERROR, hint=hint)
 
 
 class ServerLog(EngineLog):
-    """A server locks its log inside one statement of ours: there is nothing to hold in between."""
+    """The log of a server, which locks its log inside a single statement, so that `lock` has nothing to do."""
 
     name = ""
 
@@ -91,7 +91,7 @@ class ServerLog(EngineLog):
 def open_server_log(
     engine: Engine, errors: Callable[[], AbstractContextManager[None]], make: Callable[[Connection], EngineLog]
 ) -> EngineLog:
-    """Open the log of a server. Raises TargetError: 1227 without the privilege, and what connecting raises."""
+    """Open the log of a server. Raises TargetError: 1227 without the privilege, and the errors of connecting."""
     with log_errors(errors):
         connection = engine.connect()
     try:
@@ -104,7 +104,7 @@ def open_server_log(
 
 @contextmanager
 def log_errors(mapped: Callable[[], AbstractContextManager[None]]) -> Iterator[None]:
-    """Raise errors of the driver as TargetError, without the statement."""
+    """Convert errors of the driver to TargetError, without the text of the statement."""
     from sqlalchemy.exc import SQLAlchemyError
 
     try:

@@ -1,11 +1,11 @@
-"""The interface of a target that keeps files of rows instead of rows: a lake, each table a log of changes of its own.
+"""The interface of a lake: a target that stores rows in files, with a separate log of changes for each table.
 
-    LakeTarget    a Target whose own tables are in a database, and whose replicated tables are files
-    FileWriter    travels to Spark's tasks: rows → a file that no table names yet
-    LakeTables    names files in a table: one transaction of that table, with the number of the batch
+    LakeTarget    a Target whose replicated tables are files; rplctl's tables are in a database
+    FileWriter    writes rows to a file that no table lists yet; Spark tasks use it
+    LakeTables    adds files to a table in one transaction of this table, with the number of the batch
 
-Invariant: a file counts only once its table names it. A table takes a batch once: it says itself which batch it has.
-Of each number there is one batch in the whole lake, claimed before its first table takes it.
+Invariant: a file belongs to a table only after the table lists it. A table takes each batch once, because the table
+stores the number of its last batch. A batch number is claimed once in the lake, before a table takes the batch.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from rplctl.target.base import Target
 
 @dataclass(frozen=True, slots=True)
 class WrittenFile:
-    """A file of one table's rows. `path` is relative to the table's folder."""
+    """A file with rows of one table. `path` is relative to the table's folder."""
 
     database: str
     table: str
-    folder: str  # of the table, relative to the lake
+    folder: str  # the table's folder, relative to the lake
     path: str
     size: int  # bytes
     rows: int
-    stats: str  # of the rows, as the kind of lake writes them down
+    stats: str  # statistics of the rows, in the format of the kind of lake
 
 
 @dataclass(frozen=True, slots=True)
 class PendingTable:
-    """The changes that a batch brings to one table. `columns`: its columns after the batch, as the kind of lake writes
-    them down. `removed`: paths of files that the batch removes. `replaces`: after the batch, the table has these files
-    only, and exactly these columns.
+    """The changes of one table in a batch. `columns`: the table's columns after the batch, in the format of the kind of
+    lake. `removed`: paths of files that the batch removes. `replaces`: after the batch, the table has only these files
+    and exactly these columns.
     """
 
     folder: str
@@ -46,70 +46,70 @@ class PendingTable:
 
 
 class FileWriter(Protocol):
-    """Pure data until it writes; runs in Spark's tasks."""
+    """A picklable writer of a table's files, which Spark tasks use."""
 
-    zero_dates_null: bool  # a date that is none becomes NULL; else it is an error
+    zero_dates_null: bool  # an invalid date becomes NULL; otherwise an invalid date is an error
 
     def write(self, model: TableModel, folder: str, rows: Any, stats: str = "") -> WrittenFile:
-        """Write `rows`, a table of Arrow's, into a new file, which is durable when this returns. `stats`: figures of
-        the rows other than their number. Raises TargetError.
+        """Write `rows`, an Arrow table, to a new file and sync the file. `stats`: statistics of the rows other than
+        their number. Raises TargetError.
         """
 
 
 class LakeTables(Protocol):
-    """The tables of one lake, as the commit sees them."""
+    """The interface to the tables of one lake that the commit of a batch uses."""
 
     def columns_of(self, schema: Any) -> str:
-        """Return Arrow's schema as the kind of lake writes it down. Raises TargetError for a type that it has not."""
+        """Return an Arrow schema in the format of the kind of lake. Raises TargetError for an unsupported type."""
 
     def fits(self, has: str, wanted: str) -> bool:
-        """True if a table of the columns `has` takes rows of `wanted`."""
+        """True if a table with the columns `has` accepts rows with the columns `wanted`."""
 
     def takes(self, folder: str, columns: str) -> bool | None:
-        """True if the table takes rows of these columns; None if the table does not exist. Raises TargetError."""
+        """True if the table accepts rows with these columns; None if the table does not exist. Raises TargetError."""
 
     def version(self, folder: str, app_id: str) -> int:
-        """Return the last batch of `app_id` that the table has; 0 for none, or when there is no table. Raises
+        """Return the number of the table's last batch of `app_id`; 0 if there is no batch or no table. Raises
         TargetError.
         """
 
     def places(self, folder: str) -> list[tuple[str, str, int, int]]:
-        """Return (op, log, pos, row number) of each change in the table, in no order. Raises TargetError."""
+        """Return (op, log, pos, row number) of each change in the table, unordered. Raises TargetError."""
 
     def claimed(self, app_id: str) -> int:
         """Return the last batch of `app_id` that a writer has claimed; 0 for none. Raises TargetError."""
 
     def claim(self, app_id: str, batch: int, mark: int) -> None:
-        """Make the batch of this mark the one of its number in the whole lake, durably; again by whoever has it.
-        Raises LockBusy when another one, or a later one, is that; TargetError.
+        """Claim the batch number durably for the writer with this mark; the writer may claim it again. Raises LockBusy
+        if another writer has claimed this batch or a later one; TargetError.
         """
 
     def publish(self, table: PendingTable, app_id: str, batch: int) -> None:
-        """Commit the files of the batch, all or none. Raises LockBusy when somebody else has committed meanwhile,
-        TargetError.
+        """Commit all files of the batch to the table atomically. Raises LockBusy if another writer has committed in the
+        meantime, TargetError.
         """
 
 
 @runtime_checkable
 class LakeTarget(Target, Protocol):
     writer: FileWriter
-    keeps_changes: bool  # as rows; else its tables are those of the source
+    keeps_changes: bool  # a table's rows are changes; otherwise they are the source's current rows
 
     def adopts(self, model: TableModel) -> bool:
-        """True if a channel that begins in the middle of the source's log continues with this table of the source.
+        """True if a channel that begins in the middle of the source's log can continue the existing table of the lake.
         Raises TargetError.
         """
 
     def folder_of(self, model: TableModel, schema: Any) -> str:
-        """Return the folder for rows of this definition, relative to the lake. `schema`: Arrow's schema of its changes.
+        """Return the folder for rows of this table, relative to the lake. `schema`: the Arrow schema of its changes.
         Raises TargetError.
         """
 
     def stage(self, model: TableModel, schema: Any, files: Sequence[WrittenFile]) -> None:
-        """Add files that the batch brings, or make the table, in the open transaction. Undone by `rollback`."""
+        """Add files of the batch to the open transaction, and create the table if needed. `rollback` undoes this."""
 
     def unstage(self, file: WrittenFile) -> None:
-        """Forget a staged file whose rows the source took back."""
+        """Remove a staged file from the batch, because the source has rolled back its rows."""
 
     def take_staged(self) -> tuple[PendingTable, ...]:
         """Return the changes that `stage` collected since `begin`, one entry for each table."""

@@ -1,4 +1,4 @@
-"""The common part of targets that hold one connection: its transaction, and its end."""
+"""The base class of targets that use one connection: it ends the transaction and closes the connection."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class OneConnection(ABC):
-    """A target that holds one connection (target.base.Target)."""
+    """A target.base.Target that uses one connection."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -37,7 +37,7 @@ class OneConnection(ABC):
             transaction.commit()
 
     def prepare(self) -> None:
-        """Prepare the transaction, as target.base.TwoPhaseTarget describes."""
+        """Prepare the transaction as target.base.TwoPhaseTarget describes."""
         assert self._connection is not None
         with self.mapped_errors():
             cast("TwoPhaseTransaction", self._connection.get_transaction()).prepare()
@@ -61,5 +61,5 @@ class OneConnection(ABC):
         abort(self.engine)
 
     def is_idle(self) -> bool:
-        """Always: the rollback was here."""
+        """True at all times, because `rollback` waits until the changes are undone."""
         return True

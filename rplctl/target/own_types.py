@@ -1,4 +1,4 @@
-"""Column types of rplctl's own tables, by what they hold: the record that each dialect fills in."""
+"""The column types of rplctl's tables, by the values that they store. Each dialect fills in this record."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rplctl.sql_text import Sql, written
 
 @dataclass(frozen=True, slots=True)
 class OwnTypes:
-    """The defaults are what holds all on a kind without types of MySQL's own."""
+    """The column types of a kind. The defaults store all values on a kind that lacks MySQL's types."""
 
     text: Any = sa.Text()
     long_text: Any = sa.Text()
@@ -23,14 +23,14 @@ class OwnTypes:
     switch: Any = sa.Boolean(create_constraint=False)
     seconds: Any = sa.Float(53)
     short_seconds: Any = sa.Float(24)
-    no_case: str | None = None  # collation of a name without case
-    off: Sql = written("0")  # SQL of the switch's default
-    options: dict[str, Any] = field(default_factory=dict)  # of the `rplctl_…` tables: names are told apart bytewise
+    no_case: str | None = None  # collation of names that are compared without case
+    off: Sql = written("0")  # SQL of a switch's default value
+    options: dict[str, Any] = field(default_factory=dict)  # table options with which names are compared bytewise
     name_of: Callable[[int, str], Any] | None = None
     choice_of: Callable[[tuple[str, ...]], Any] | None = None
 
     def name(self, length: int, collation: str = "") -> Any:
-        """`collation`: MySQL's, for names that are compared without case."""
+        """Return the type of a name. `collation`: MySQL's collation for a name that is compared without case, or ''."""
         if self.name_of is not None:
             return self.name_of(length, collation)
         return sa.String(length, collation=self.no_case if collation else None)

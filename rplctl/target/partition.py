@@ -1,9 +1,9 @@
-"""Which rows a partition holds: DROP and TRUNCATE PARTITION delete rows without logging them.
+"""Conditions for the rows of a partition: DROP and TRUNCATE PARTITION delete rows without logging the rows.
 
-Carried out for RANGE and LIST over an integer, date or datetime column or YEAR, TO_DAYS, TO_SECONDS, UNIX_TIMESTAMP of
-one: what retention jobs use. HASH, KEY, several columns, text and other expressions stop the channel.
-A NULL is in the lowest RANGE partition, or in the LIST partition that names it. MariaDB's DEFAULT partition of a LIST
-holds what no other one names.
+Supported are RANGE and LIST over an integer, date or datetime column, or over YEAR, TO_DAYS, TO_SECONDS or
+UNIX_TIMESTAMP of a column; retention jobs use these. HASH, KEY, several columns, text and other expressions stop the
+channel. A NULL is in the lowest RANGE partition, or in the LIST partition that names NULL. MariaDB's DEFAULT partition
+of a LIST contains the values that no other partition names.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def partition_condition(
     functions: Mapping[str, Callable[[Sql], Sql]],
     to_sql: Callable[[Value, Column], Sql],
 ) -> Sql:
-    """A condition for the rows of these partitions; '' for all rows. `functions`: see `Ddl.partition_functions`.
+    """Return a condition for the rows of these partitions; '' for all rows. `functions`: see `Ddl.partition_functions`.
 
-    Raises RplError when this is not known.
+    Raises RplError if the condition cannot be determined.
     """
     if not names:
         return NOTHING
@@ -56,7 +56,7 @@ def partition_condition(
             if len(known) == len(conditions):
                 return joined(" OR ", (written("({})", condition) for condition in known))
     raise RplError(
-        f"rplctl cannot tell which rows of {model.qualified_name} are in partition {', '.join(names)}",
+        f"cannot determine which rows of {model.qualified_name} are in partition {', '.join(names)}",
         errno=er.PARSE_ERROR,
         hint=WAY_OUT,
     )
@@ -65,7 +65,7 @@ def partition_condition(
 def _value_sql(
     function: str, column: Column, functions: Mapping[str, Callable[[Sql], Sql]], *, by_columns: bool
 ) -> Sql | None:
-    """Return the SQL of the value by which partitions are distinguished; None when it is not a known one."""
+    """Return SQL of the value that selects a row's partition; None if the function or the type is not supported."""
     name, kind = quote(column.name), column.type
     if function:
         return functions[function](name) if kind in _TYPES.get(function, ()) else None
@@ -74,7 +74,7 @@ def _value_sql(
 
 
 def _column_name(partitioning: Partitioning) -> tuple[str, str]:
-    """(`TO_DAYS`, `created`) of `TO_DAYS(created)`; ('', 'id') of `id`; ('', '') for anything else."""
+    """Return ('TO_DAYS', 'created') for `TO_DAYS(created)`, ('', 'id') for `id`, and ('', '') for other expressions."""
     match = re.fullmatch(r"\s*(?:(\w+)\s*\(\s*)?(`(?:[^`]|``)+`|[\w$]+)\s*(\))?\s*", partitioning.expression)
     if match is None or (match[1] is None) != (match[3] is None):
         return NOTHING, NOTHING
@@ -83,7 +83,7 @@ def _column_name(partitioning: Partitioning) -> tuple[str, str]:
 
 
 class _ValueReader:
-    """Reads the contents of VALUES as SQL literals of the column's kind."""
+    """A reader of the VALUES clause of a partition; it returns SQL literals of the column's type."""
 
     def __init__(self, column: Column | None, context: DdlContext, to_sql: Callable[[Value, Column], Sql]) -> None:
         self.column = column  # None: the values are numbers
@@ -91,7 +91,7 @@ class _ValueReader:
         self.to_sql = to_sql
 
     def read(self, partition: Partition) -> list[Sql] | None:
-        """`LESS THAN (10)` → ['10']; MAXVALUE and NULL stay words; None when a value is not a constant."""
+        """Return the values as SQL: `LESS THAN (10)` → ['10']. None if a value is not a constant, MAXVALUE or NULL."""
         tokens = TokenStream(partition.values, self.context)
         _ = tokens.accept("LESS THAN") or tokens.accept("IN")
         tokens.expect_symbol("(")
@@ -119,7 +119,7 @@ class _ValueReader:
 
 
 def _rest(partitioning: Partitioning, value: Sql, reader: _ValueReader) -> Sql | None:
-    """Return the condition of MariaDB's DEFAULT partition: what no other one names."""
+    """Return the condition for MariaDB's DEFAULT partition; None if another partition's values are not constants."""
     others = [reader.read(partition) for partition in partitioning.partitions if partition.values]
     listed = [item for own in others if own is not None for item in own]
     if None in others:

@@ -1,12 +1,12 @@
-"""The kinds of target: a folder and a line here for each. What a kind can do is said in its folder and nowhere else.
+"""The list of the kinds of target. Each kind has a folder, which alone defines the properties of the kind:
 
-    dialect    how to open it, what it makes of errors, its logs, two phases and own tables (`dialect.Dialect`)
-    form       in which form it takes its values (`value_form.ValueForm`); pure: Spark's tasks load it and no driver
+    dialect    opens the target, maps errors, and has its log, two-phase commit and rplctl's tables (`dialect.Dialect`)
+    form       the form in which it takes values (`value_form.ValueForm`); Spark tasks import it without a driver
     compared   its rows as `rplctl verify` compares them (`compared.ComparedRows`)
     undo       its rows as SQL text, for `rplctl repair` (`undo.UndoSql`)
 
-Names are those of a URL's scheme and of SQLAlchemy's dialect. Invariant: a name that no line has is an error, never
-taken for another kind.
+The name of a kind is the scheme of its URL and the name of SQLAlchemy's dialect. Invariant: an unknown name is an
+error; it never selects another kind.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Kind:
     folder: str
     also: tuple[str, ...] = ()  # other names
     is_file: bool = False  # KIND:///PATH
-    has_own_rows: bool = True  # False: they come as they come from a source, and it has no `compared`
+    has_own_rows: bool = True  # False: the kind reports rows in the same form as a source, and needs no `compared`
 
 
 KINDS: dict[str, Kind] = {
@@ -44,20 +44,20 @@ KINDS: dict[str, Kind] = {
 }
 
 
-DEFAULT_KIND = "sqlite"  # the embedded one, when no target is named
+DEFAULT_KIND = "sqlite"  # the embedded database, used if no target is named
 
 
 def target_kind(url: str) -> str:
     """Return the kind of a URL: `sqlite:///x` → `sqlite`, `mariadb+pymysql://…` → `mysql`.
 
-    Drivers after a plus sign do not count. A scheme that belongs to no kind is returned unchanged.
+    A driver after a plus sign is ignored. A scheme that belongs to no kind is returned unchanged.
     """
     scheme = url.partition("://")[0].partition("+")[0]
     return next((name for name, kind in KINDS.items() if scheme in kind.also), scheme)
 
 
 def is_missing_file(url: str) -> bool:
-    """True if the target is a file of this machine that does not exist. Loads no driver (design D16)."""
+    """True if the target is a local file that does not exist. Loads no driver (design D16)."""
     kind, path = KINDS.get(target_kind(url)), url.partition(":///")[2].partition("?")[0]
     if kind is None or not kind.is_file or path in ("", ":memory:") or path.startswith("file:"):
         return False
@@ -66,7 +66,7 @@ def is_missing_file(url: str) -> bool:
 
 @cache
 def dialect_of(name: str) -> Dialect:
-    """Return the dialect of a kind, a scheme or SQLAlchemy's name. Raises ConfigError for any other."""
+    """Return the dialect with the name of a kind, a scheme or SQLAlchemy's dialect. Raises ConfigError for others."""
     found: Dialect = import_module(f"{_kind(name).folder}.dialect").DIALECT
     return found
 
@@ -80,7 +80,7 @@ def value_form(name: str) -> ValueForm:
 
 @cache
 def compared_rows(name: str) -> type[ComparedRows] | None:
-    """Return how a kind's rows are compared; None if they come as from a source. Raises ConfigError for other names."""
+    """Return a kind's ComparedRows; None if it reports rows in a source's form. Raises ConfigError for other names."""
     if not (kind := _kind(name)).has_own_rows:
         return None
     found: type[ComparedRows] = import_module(f"{kind.folder}.compared").COMPARED
@@ -89,7 +89,7 @@ def compared_rows(name: str) -> type[ComparedRows] | None:
 
 @cache
 def undo_sql(name: str) -> UndoSql:
-    """Return how a kind writes its rows as SQL text. Raises ConfigError for a name that is not a kind's."""
+    """Return the UndoSql of a kind. Raises ConfigError for a name that is not a kind's."""
     sql: UndoSql = import_module(f"{_kind(name).folder}.undo").UNDO
     return sql
 

@@ -1,7 +1,7 @@
-"""Values that ALTER TABLE … MODIFY makes of stored ones where columns have types of their own (PostgreSQL, DuckDB).
+"""Conversion of stored values by ALTER TABLE … MODIFY on targets with typed columns (PostgreSQL, DuckDB).
 
-The rules of `target.conversion` that such targets write alike: standard SQL, with CAST to the type that the target
-declares. A NUMERIC and a date come as what they are, text in UTF-8.
+This module has the rules of `target.conversion` that these targets share. The rules are standard SQL, with CAST to the
+type that the target declares. Values of NUMERIC and date columns keep their types; text is in UTF-8.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CANONICAL_INTEGER = written("'^(0|-?[1-9][0-9]{0,29})$'")
 
 
 class TypedModify(Modify):
-    # what each target writes in its own words
+    # SQL that differs between the targets
 
     @abstractmethod
     def declared(self, column: Column) -> Sql:
@@ -26,33 +26,33 @@ class TypedModify(Modify):
 
     @abstractmethod
     def shown(self) -> Sql:
-        """Return the old value as text, as the source prints it."""
+        """Return SQL of the old value as text, in the format of the source."""
 
     @abstractmethod
     def float_of(self, text: Sql) -> Sql:
-        """Return a text that is a decimal number, as DOUBLE or FLOAT."""
+        """Return SQL that converts the text of a decimal number to DOUBLE or FLOAT."""
 
     @abstractmethod
     def fitted(self) -> Sql:
-        """Return a number as the new DECIMAL, where it fits."""
+        """Return SQL that converts a number to the new DECIMAL type if the number fits."""
 
     @abstractmethod
     def beyond(self) -> Sql:
-        """Return the condition of numbers that do not fit into the new DECIMAL."""
+        """Return the condition for numbers that do not fit the new DECIMAL type."""
 
     @abstractmethod
     def encoded(self, text: Sql) -> Sql:
-        """Return the bytes of the text in UTF-8."""
+        """Return SQL of the text's bytes in UTF-8."""
 
     @abstractmethod
     def moved(self, by: timedelta) -> Sql:
-        """Return the old moment in the other zone."""
+        """Return SQL of the old date and time, moved by the offset of a time zone."""
 
     @abstractmethod
     def moment(self, text: str) -> Sql:
-        """Return a literal to compare `moved` with."""
+        """Return a date and time as a literal, for a comparison with `moved`."""
 
-    # what they write alike
+    # SQL that is the same on all of these targets
 
     @property
     def has_same_type(self) -> bool:
@@ -77,7 +77,7 @@ class TypedModify(Modify):
         return written("strpos({}, ',') > 0", text)
 
     def beyond_integer(self, number: Sql) -> Sql:
-        """Return the condition of integers, BIT and YEAR that are out of the range of the new column."""
+        """Return the condition for integers, BIT and YEAR values that are out of the new column's range."""
         low, high = integer_range(self.new)
         old_low, old_high = integer_range(self.old)
         return either(
@@ -94,7 +94,7 @@ class TypedModify(Modify):
         return self.fit_text(digits)
 
     def no_integer(self, number: Sql) -> Sql:
-        """Return the condition of texts that are not integers of the new column; `number`: such a text as a number."""
+        """Return the condition for texts that are not integers of the new column. `number`: the text as a number."""
         low, high = integer_range(self.new)
         is_number, is_beyond = (
             written("{} ~ {}", self.value, CANONICAL_INTEGER),
@@ -108,10 +108,10 @@ class TypedModify(Modify):
         return self.only(*self.number_of_text())
 
     def number_of_text(self) -> tuple[Sql, Sql]:
-        """SQL of the DOUBLE or FLOAT that a text is, and of the condition that it is not exact to the bit.
+        """Return SQL that converts a text to DOUBLE or FLOAT, and the condition for texts whose number may differ.
 
-        Servers read a decimal number, blanks around it, and round once; these targets round right. A source without
-        strict mode took what other texts began with.
+        Servers accept a decimal number with blanks around it and round once; these targets round correctly. For any
+        other text, a source without strict mode used the number at the beginning of the text.
         """
         exponent = NOTHING if self.new.type == "float" else written("([eE][+-]?[0-9]{1,2})?")
         pattern = written("'^ *[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+){} *$'", exponent)
@@ -135,11 +135,11 @@ class TypedModify(Modify):
         return self.only(self.value if self.has_same_type else self.fitted(), joined(" OR ", bad))
 
     def cut(self, digits: int) -> Sql:
-        """Return a DECIMAL with this number of digits after the point."""
+        """Return SQL that cuts the DECIMAL to this number of digits after the point."""
         return written("trunc({}, {})", self.value, digits)
 
     def no_whole_integer(self) -> Sql:
-        """Return the condition of DECIMAL values that are not integers within the range of the new column."""
+        """Return the condition for DECIMAL values that are not integers in the new column's range."""
         low, high = integer_range(self.new)
         return written("{} <> trunc({}) OR {} NOT BETWEEN {} AND {}", self.value, self.value, self.value, low, high)
 
@@ -180,7 +180,7 @@ class TypedModify(Modify):
         )
 
     def between_zones(self) -> Conversion:
-        """TIMESTAMP is kept in UTC, DATETIME in the session's time zone of the ALTER."""
+        """Convert between TIMESTAMP, which is stored in UTC, and DATETIME, in the time zone of the ALTER's session."""
         offset = self.context.utc_offset()
         if offset is None:
             return self.impossible()
@@ -193,7 +193,7 @@ class TypedModify(Modify):
         return self.only(found.expression, either(found.impossible, bad))
 
     def shape_of_new(self) -> Sql:
-        """The pattern of a text that is a canonical value of the new DATE, TIME or DATETIME."""
+        """Return a regular expression for texts that are canonical values of the new DATE, TIME or DATETIME."""
         shape = {"date": "#{4}-#{2}-#{2}", "time": "#{2}:#{2}:#{2}", "datetime": "#{4}-#{2}-#{2} #{2}:#{2}:#{2}"}
         pattern = shape[self.new.type] + (
             written("[.]#{{{}}}", self.new.fraction_digits) if self.new.fraction_digits else ""

@@ -1,6 +1,7 @@
-"""How a kind of target writes its rows as SQL text: what `rplctl repair` takes back; `UNDO` in a kind's folder.
+"""The interface that writes rows of a target as SQL text, so that the repairs of `rplctl repair` can be undone.
 
-Invariant: a literal is lossless: the statement that brings it back makes the same bytes, numbers and times of it.
+A kind's folder defines `UNDO`. Invariant: literals are lossless; executing them restores the same bytes, numbers and
+times.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from rplctl.target.ddl_parts import quote
 
 
 class UndoSql(ABC):
-    begin: ClassVar[str]  # statements around those of one transaction
+    begin: ClassVar[str]  # `begin` and `end` enclose the statements of one transaction
     end = "COMMIT;\n"
-    has_backslashes: ClassVar[bool] = False  # in a text one hides what is behind it
+    has_backslashes: ClassVar[bool] = False  # a backslash in a text literal escapes the next character
 
     @staticmethod
     @abstractmethod
@@ -31,12 +32,12 @@ class UndoSql(ABC):
 
     @abstractmethod
     def literal(self, value: Any, column: Column) -> Sql:
-        """Return a literal of a key's plain value (target.compared), to find a row by."""
+        """Return a key's plain value (target.compared) as a literal that identifies a row."""
 
     @abstractmethod
     def literals(self, target: Target, model: TableModel) -> dict[Sql, Sql]:
-        """Columns of the target's table that can be written, quoted: SQL that gives the literal of each as text, NULL
-        where it is that. Raises TargetError.
+        """Return the quoted, writable columns of the target's table, each with SQL that computes its literal as text;
+        the SQL is NULL if the value is NULL. Raises TargetError.
         """
 
     def rows(self, target: Target, sql: Sql) -> list[tuple[Any, ...]]:

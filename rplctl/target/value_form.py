@@ -1,7 +1,7 @@
-"""The form in which a kind of target takes its values: chosen before decoding, so that no cell is converted twice.
+"""The form in which a kind of target takes values. It is chosen before decoding, so that no value is converted twice.
 
-Pure and imported by Spark tasks: a form loads no driver. Each kind has its own (`form` in its folder); the kind travels
-with the split.
+Each kind has its own form (`form` in its folder). Spark tasks import the form, so a form loads no driver; the name of
+the kind travels with the split.
 """
 
 from __future__ import annotations
@@ -16,15 +16,17 @@ from rplctl.target.base import Value
 
 @dataclass(frozen=True, slots=True)
 class ValueForm:
-    """`format_for`: how to decode a column; `stored`: what becomes of the decoded values. `keeps_json_types`: JSON
-    there has typed values (DECIMAL, DATE, BLOB) that its text does not show; such documents need the event itself.
-    `knows_defaults`: it fills in what an INSERT leaves out, generated columns too.
-    `describes_itself`: its tables are their own models, and need not be exactly the source's.
-    `takes_views`: large bytes may stay where they are.
-    `moves_keys`: an update may name columns of the key, and a key may be deleted and inserted in one chunk.
-    `counts_rows`: it takes rows of a table without a key by their numbers, as plain values too.
-    `encodes`: tasks encode many rows of such columns for the target's bulk load; `field_text` and `takes_bytes` are
-    `event.fields.TextForm`'s. `takes_delimited`: also rows that cannot be framed.
+    """The properties of a kind that the decoder of its values needs.
+
+    `format_for` returns the format that decodes a column; `stored` converts the decoded values of a column.
+    `keeps_json_types`: the kind's JSON has typed values (DECIMAL, DATE, BLOB) that its text does not show; documents
+    with such values need the event itself. `knows_defaults`: the target fills in the columns that an INSERT omits, also
+    generated columns. `describes_itself`: the target's own table definitions are used, which may differ from the
+    source's. `takes_views`: large values may remain references to a file. `moves_keys`: an update may set columns of
+    the key, and a chunk may delete and insert the same key. `counts_rows`: the target takes rows of a table without a
+    key with their number of copies, also as plain values. `encodes`: tasks encode many rows of these columns for the
+    target's bulk load; `field_text` and `takes_bytes` are those of `event.fields.TextForm`. `takes_delimited`: the bulk
+    load also takes delimited rows, for rows that cannot be length-prefixed.
     """
 
     format_for: Callable[[ColumnFormat, Column], ColumnFormat] = lambda fmt, _column: fmt

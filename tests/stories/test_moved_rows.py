@@ -53,8 +53,8 @@ MARIADB = {
 ALL: dict[str, dict[str, str]] = {"mysql": BOTH, "mariadb": BOTH | MARIADB}
 # what cannot be done exactly → words of the error; nothing of it may be passed over
 STOPS = {
-    "ALTER TABLE p EXCHANGE PARTITION p0 WITH TABLE e WITHOUT VALIDATION": (1846, "do not belong into the partition"),
-    "ALTER TABLE h TRUNCATE PARTITION p1": (1064, "cannot tell which rows of stopped.h are in partition p1"),
+    "ALTER TABLE p EXCHANGE PARTITION p0 WITH TABLE e WITHOUT VALIDATION": (1846, "do not belong to the partition"),
+    "ALTER TABLE h TRUNCATE PARTITION p1": (1064, "cannot determine which rows of stopped.h are in partition p1"),
     "ALTER TABLE e DISCARD TABLESPACE": (1064, "takes or brings rows"),
 }
 
