@@ -1,1 +1,1 @@
-"""MySQL and MariaDB as targets."""
+"""The kind of target for MySQL and MariaDB."""

@@ -1,7 +1,7 @@
-"""Pairs of types between which MariaDB and MySQL convert every stored value alike (design D32).
+"""Pairs of column types between which MariaDB and MySQL convert all stored values alike (design D32).
 
-A MODIFY or CHANGE of the other vendor is executed as it was logged only for these pairs; tests/target/mysql compares
-each of them on servers of both vendors.
+Only for these pairs does the target execute a logged MODIFY or CHANGE of the other vendor. tests/target/mysql compares
+each pair on servers of both vendors.
 """
 
 from __future__ import annotations
@@ -14,17 +14,18 @@ _REAL = frozenset({"float", "double"})
 _NUMBERS = _REAL | {"integer", "decimal"}
 _DATES = frozenset({"date", "datetime", "timestamp"})
 _TIMES = _DATES | {"time"}
-_OF_TEXT = _STRINGS | _REAL | _DATES | {"decimal", "enum", "json"}  # they read '2024-01-02T03:04:05' as other TIMEs
+# without TIME: the vendors read '2024-01-02T03:04:05' as different times
+_OF_TEXT = _STRINGS | _REAL | _DATES | {"decimal", "enum", "json"}
 _ALIKE = {
     "integer": _NUMBERS | _STRINGS | {"bit", "year", "enum"},
     "year": _NUMBERS | _STRINGS | {"bit"},
     "decimal": _NUMBERS | _STRINGS,
-    "float": _REAL | _STRINGS | {"decimal"},  # MySQL makes the smallest integer of a number that is too large
+    "float": _REAL | _STRINGS | {"decimal"},  # MySQL converts a number that is too large to the smallest integer
     "double": _NUMBERS | _STRINGS,
-    "bit": frozenset({"integer", "decimal"}),  # MariaDB takes 64 bits for a signed number where FLOAT or DOUBLE is new
+    "bit": frozenset({"integer", "decimal"}),  # for FLOAT and DOUBLE, MariaDB reads 64 bits as a signed number
     "text": _OF_TEXT,
     "char": _OF_TEXT,
-    "binary": _REAL | _DATES | {"decimal", "binary"},  # of bytes that are not text MariaDB makes '?', MySQL nothing
+    "binary": _REAL | _DATES | {"decimal", "binary"},  # for bytes that are not text, MariaDB stores '?', MySQL ''
     "date": _STRINGS | {"datetime", "timestamp", "integer", "decimal"},
     "time": _STRINGS | {"decimal"},
     "datetime": _STRINGS | _TIMES | {"decimal"},
@@ -32,7 +33,7 @@ _ALIKE = {
     "enum": _STRINGS | {"integer", "decimal"},
     "set": _STRINGS | {"integer", "decimal"},
 }
-# lax, MariaDB cuts '1.5' to the integer 1 and MySQL rounds it
+# in a mode that is not strict, MariaDB cuts '1.5' to the integer 1, and MySQL rounds it
 _ALIKE_IF_STRICT = {
     "text": frozenset({"integer", "set"}),
     "char": frozenset({"integer", "set"}),
@@ -41,10 +42,10 @@ _ALIKE_IF_STRICT = {
 
 
 def converts_alike(old: Column, new: Column, *, is_strict: bool) -> bool:
-    """True if both vendors make the same new value of every value of the old column."""
+    """True if both vendors convert every value of the old column to the same new value."""
     before, after = type_class(old), type_class(new)
     if before == after or after in _ALIKE.get(before, ()):
         return True
     if after == "integer" and before in _TIMES:
-        return not old.fraction_digits  # MariaDB cuts, MySQL rounds, whatever their sql_mode says
+        return not old.fraction_digits  # MariaDB cuts and MySQL rounds, in any sql_mode
     return is_strict and after in _ALIKE_IF_STRICT.get(before, ())

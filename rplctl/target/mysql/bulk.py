@@ -1,19 +1,20 @@
-"""Net changes into MySQL and MariaDB in bulk: by MariaDB's bulk execution (framed rows), else by LOAD DATA LOCAL from
-memory: no file on either side.
+"""Bulk application of net changes to MySQL and MariaDB: MariaDB's bulk execution of length-prefixed rows, else LOAD
+DATA LOCAL from memory, without a file on either side.
 
-Invariant (design D2): nothing is upserted unseen. LOCAL makes the server forgive (it skips duplicates and turns errors
-into warnings), so what it reports decides: records as sent, none skipped, no warning, as many rows replaced, deleted or
-matched as the source changed. Anything else is CountMismatch; the applier rolls back and finds the exact transaction.
+Invariant (design D2): nothing is upserted unnoticed. With LOCAL, the server skips duplicates and turns errors into
+warnings, so the reported counts decide. The number of records must be as sent, none skipped, without a warning, and the
+number of replaced, deleted or matched rows must be the source's. Otherwise CountMismatch is raised; the applier then
+rolls back and finds the exact transaction.
 
-    deletes   keys → temporary table, DELETE … JOIN; rows of a table without a key: `multiset`
-    updates   where the primary key is the only unique key and the source's table has all its columns (more of them
-              keep their values): framed: INSERT … ON DUPLICATE KEY UPDATE; else LOAD DATA REPLACE, unless a foreign
-              key points at the table;
-              else, or when LOAD DATA replaced fewer rows than sent (it does not count rows that stay the same),
-              rows → temporary table, UPDATE … JOIN; where rows trade values of another unique key, DELETE and INSERT
+    deletes   keys → temporary table, DELETE … JOIN; for a table without a key see `multiset`
+    updates   if the primary key is the only unique key and the source's rows have all columns of the table:
+              length-prefixed rows by INSERT … ON DUPLICATE KEY UPDATE; other rows by LOAD DATA REPLACE, unless a
+              foreign key references the table;
+              otherwise, or if LOAD DATA replaced fewer rows than sent (it does not count unchanged rows):
+              rows → temporary table, UPDATE … JOIN; DELETE and INSERT if rows exchange values of another unique key
     inserts   INSERT, LOAD DATA
 
-Of the two ways bulk execution costs the server less: LOAD DATA looks at every byte of a row for its end.
+Bulk execution costs the server less: LOAD DATA scans every byte of a row for its end.
 """
 
 from __future__ import annotations
@@ -45,16 +46,16 @@ from rplctl.target.mysql.multiset import COPIES_COLUMN, STAGE, MultisetRemover
 from rplctl.target.mysql.rows import implicit_zeros, kept_times, table_name
 from rplctl.target.mysql.values import is_equal, literal, quote
 
-_STAGE = written_bytes(b"`rplctl`.`rplctl_stage`")  # beside our own tables: a database we have rights in
+_STAGE = written_bytes(b"`rplctl`.`rplctl_stage`")  # the account has privileges in this database
 _UNUSED = written_bytes(b"@rplctl_unused")
 _PARAMETER = written_bytes(b"?")
 _STAGES = frozenset({_STAGE, STAGE})
-_NUMBERED = frozenset({"bit", "enum", "set"})  # LOAD DATA would take digits for text
-_READ_AS_TEXT = frozenset({"json", "inet4", "inet6", "uuid"})  # bytes would be their own form, not what they print
+_NUMBERED = frozenset({"bit", "enum", "set"})  # LOAD DATA would read digits as text
+_READ_AS_TEXT = frozenset({"json", "inet4", "inet6", "uuid"})  # the server would read bytes as the internal format
 
 
 class BulkLoader:
-    """`send` executes statements on the driver's connection and returns the rows each matched, `ask` fetches."""
+    """A bulk loader of net changes. `send` executes SQL and returns the matched rows per statement; `ask` queries."""
 
     def __init__(
         self,
@@ -68,13 +69,13 @@ class BulkLoader:
         self._multiset = MultisetRemover(send, ask)
 
     def remove_copies(self, rows: EncodedRows, model: TableModel) -> None:
-        """Delete rows of a table without a key, of each row as many copies as it says. Raises CountMismatch."""
+        """Delete the given number of copies of each row in a table without a key. Raises CountMismatch."""
         with self._multiset.stage(model) as stage:
             self._into(stage, rows, model)
             self._multiset.remove(model, rows.count)
 
     def remove(self, chunk: TableChunk, model: TableModel) -> None:
-        """Delete what must be deleted; keys that must be absent are."""
+        """Delete the rows to delete, and check that the keys in `absent` do not exist. Raises CountMismatch."""
         assert chunk.bulk is not None
         for keys, expected in ((chunk.bulk.absent, 0), (chunk.bulk.deletes, chunk.bulk.deletes.count)):
             if keys.count:
@@ -82,8 +83,8 @@ class BulkLoader:
                     expect_rows(f"delete from {model.qualified_name}", self._delete_staged(model), expected)
 
     def update(self, chunk: TableChunk, model: TableModel, *, is_parent: bool) -> None:
-        """Bring rows that exist to their new values. `is_parent`: a foreign key points at the table; REPLACE would
-        delete a row there before it inserts the new one.
+        """Set the new values of existing rows. `is_parent`: a foreign key references the table, so REPLACE must not be
+        used: it deletes a row before it inserts the new row.
         """
         assert chunk.bulk is not None
         rows = chunk.bulk.updates
@@ -104,14 +105,14 @@ class BulkLoader:
             self._update_staged(rows, model)
 
     def insert(self, chunk: TableChunk, model: TableModel) -> None:
-        """Insert rows whose keys are absent."""
+        """Insert the rows, whose keys must be absent."""
         assert chunk.bulk is not None
         if chunk.bulk.inserts.count:
             self._into(table_name(model), chunk.bulk.inserts, model)
 
     def keeps_exactly(self, rows: RowSet, model: TableModel) -> bool:
-        """True if one row keeps its values in columns like the table's, without strict mode: the real table is never
-        written to find out. False, unasked, for a row with a large cell.
+        """True if the table's columns store the values of one row exactly, without strict mode. The test uses a
+        temporary table. False, without a test, for a row with a large value.
         """
         written = [(value, model.columns[c]) for value, c in zip(rows.rows[0], rows.columns, strict=True)]
         written = [(value, column) for value, column in written if column.generated is None]
@@ -125,14 +126,14 @@ class BulkLoader:
 
     @contextmanager
     def _staged(self, rows: EncodedRows, model: TableModel) -> Iterator[None]:
-        """The rows in the stage."""
+        """Create the stage and load the rows into it."""
         with self._stage(rows.columns, model):
             self._into(_STAGE, rows, model)
             yield
 
     @contextmanager
     def _stage(self, columns: Sequence[int], model: TableModel) -> Iterator[None]:
-        """A temporary table whose columns are as the table's, so that indexes fit."""
+        """Create a temporary table with the same column types as the table, so that joins can use indexes."""
         names = joined_bytes(b", ", (quote(model.columns[c].name) for c in columns if c not in _generated(model)))
         empty = written_bytes(b"SELECT %s FROM %s WHERE FALSE", names, table_name(model))
         self._send(written_bytes(b"CREATE TEMPORARY TABLE %s %s", _STAGE, empty))
@@ -177,7 +178,7 @@ class BulkLoader:
         return _whole(execute_frames(self._driver(), sql, rows), rows, model)
 
     def _delete_staged(self, model: TableModel) -> int:
-        table = table_name(model)  # no alias: MySQL would look for that in the default database
+        table = table_name(model)  # without an alias, which MySQL would look up in the default database
         how = written_bytes(b"%s AS s STRAIGHT_JOIN %s ON %s", _STAGE, table, _same_key(model))
         return self._send(written_bytes(b"DELETE FROM %s USING %s", table, how))[0]
 
@@ -188,7 +189,7 @@ class BulkLoader:
         sets = [written_bytes(b"%s.%s=s.%s", table, name, name) for name in names]
         stay = (quote(column.name) for column in kept_times(model, rows.columns))
         sets += [written_bytes(b"%s.%s=%s.%s", table, name, table, name) for name in stay]
-        if not sets:  # nothing but the key: the rows are there, that is all
+        if not sets:  # only key columns: the UPDATE just checks that the rows exist
             name = quote(model.columns[key[0]].name)
             sets.append(written_bytes(b"%s.%s=s.%s", table, name, name))
         both = written_bytes(b"%s AS s STRAIGHT_JOIN %s ON %s", _STAGE, table, _same_key(model))
@@ -209,7 +210,9 @@ class BulkLoader:
 
 
 def _whole(loaded: Loaded, rows: EncodedRows, model: TableModel) -> Loaded:
-    """Raises CountMismatch, or the driver's error 1265 where no row is missing and a value did not fit."""
+    """Return the counts if all rows were loaded. Raises CountMismatch, or the driver's error 1265 if only a value did
+    not fit.
+    """
     if loaded.warnings and (loaded.records, loaded.skipped) == (rows.count, 0):
         raise err.DataError(er.WARN_DATA_TRUNCATED, f"Data truncated in a load into {model.qualified_name}")
     if (loaded.records, loaded.skipped, loaded.warnings) != (rows.count, 0, 0):
@@ -232,7 +235,7 @@ def load_local(  # noqa: PLR0913 - the parts of one statement
     sets: Sequence[SqlBytes] = (),
     how: SqlBytes = NO_BYTES,
 ) -> Loaded:
-    """Load fields as bytes by LOAD DATA LOCAL: `places` are their columns or variables, `sets` assignments."""
+    """Load fields as bytes with LOAD DATA LOCAL. `places`: columns or variables for the fields; `sets`: assignments."""
     given = written_bytes(b" SET %s", joined_bytes(b", ", sets)) if sets else NO_BYTES
     sql = written_bytes(
         b"LOAD DATA LOCAL INFILE 'rplctl'%s INTO TABLE %s CHARACTER SET binary (%s)%s",
@@ -265,7 +268,7 @@ def _same_key(model: TableModel) -> SqlBytes:
 
 
 def _converted(column: Column, variable: SqlBytes) -> SqlBytes | None:
-    """Return the conversion of a field that LOAD DATA alone would not store as it is; None for other fields."""
+    """Return SQL that converts a field which LOAD DATA would otherwise misread; None for other fields."""
     if column.type in _NUMBERED:
         return written_bytes(b"CAST(%s AS UNSIGNED)", variable)
     if column.type in _READ_AS_TEXT:

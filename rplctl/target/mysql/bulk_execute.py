@@ -1,14 +1,14 @@
-"""MariaDB's bulk execution: one prepared statement for many rows of parameters, which PyMySQL does not know.
+"""MariaDB's bulk execution of a prepared statement with many rows of parameters, which PyMySQL does not support.
 
-Invariant: every parameter goes as a BLOB, so that its bytes are stored as they are, whatever the session's charset.
-Rows are those of `event.fields`, framed; PACKET_BYTES of them at a time.
+Invariant: every parameter is sent as a BLOB, so that its bytes are stored unchanged in any session character set. Rows
+are length-prefixed (`event.fields`) and are sent in packets of about PACKET_BYTES.
 
     COM_STMT_BULK_EXECUTE (manual of MariaDB)
     1 byte      0xfa
-    4 bytes     the statement, of the answer to COM_STMT_PREPARE
+    4 bytes     number of the statement, from the answer to COM_STMT_PREPARE
     2 bytes     flags; 128: types follow
-    2 bytes     of each parameter: its type, 0
-    …           rows
+    2 bytes     for each parameter: its type, 0
+    …           the rows
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _STATEMENT = slice(1, 5)
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The counts that the server reports for many rows at once. `replaced`: rows that were there before."""
+    """The counts that the server reports for a bulk statement. `replaced`: rows that replaced an existing row."""
 
     records: int
     replaced: int
@@ -47,12 +47,12 @@ class Loaded:
 
 
 def execute_frames(connection: LoadingConnection, sql: SqlBytes, rows: EncodedRows) -> Loaded:
-    """Execute the statement, which has a parameter for each column, for each row. Raises the driver's errors."""
+    """Execute the statement for each row; it has one parameter for each column. Raises the driver's errors."""
     driver: Any = connection
     parameters = len(rows.columns)
     driver._execute_command(_PREPARE, sql)
     statement = driver._read_packet().get_all_data()[_STATEMENT]
-    for _ in range(parameters + 1):  # their descriptions and the end of them
+    for _ in range(parameters + 1):  # the descriptions of the parameters, and the end-of-list packet
         driver._read_packet()
     head = statement + struct.pack("<H", _TYPES_FOLLOW) + _BLOB * parameters
     records = replaced = warnings = 0
@@ -60,18 +60,18 @@ def execute_frames(connection: LoadingConnection, sql: SqlBytes, rows: EncodedRo
         for piece in _pieces(rows, min(PACKET_BYTES, connection.most_bytes // 2)):
             driver._execute_command(_BULK_EXECUTE, b"".join((head, piece)))
             affected = driver._read_query_result()
-            counts = re.findall(rb": *(\d+)", driver._result.message) or (1, affected - 1)  # nothing of a single row
+            counts = re.findall(rb": *(\d+)", driver._result.message) or (1, affected - 1)  # a single row: no message
             records += int(counts[0])
             replaced += int(counts[1])
             warnings += driver._result.warning_count
     finally:
-        with suppress(err.Error, OSError):  # the connection may be gone, and with it the statement
+        with suppress(err.Error, OSError):  # a lost connection has closed the statement
             driver._execute_command(_CLOSE, statement)
     return Loaded(records, replaced, 0, warnings)
 
 
 def _pieces(rows: EncodedRows, most_bytes: int) -> Iterator[memoryview]:
-    """Yield whole rows, at least two at a time: of a single row the server does not report whether it was there."""
+    """Yield pieces of two or more complete rows: for a single row, the server does not report if it replaced a row."""
     ends = row_ends(byte_view(rows.view), len(rows.columns), length_prefixed=True)
     first = start = 0
     while first < len(ends):

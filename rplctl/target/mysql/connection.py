@@ -1,9 +1,9 @@
-"""Connections to a MySQL or MariaDB target: what every one of them is set to, and the driver's errors as ours.
+"""Connections to a MySQL or MariaDB target: their common settings, and the conversion of the driver's errors.
 
-Invariant: a password is told by the rules that hold for sources too (handshake/), and no file of this machine is ever
-sent because a server asked for it: LOAD DATA LOCAL gets `LoadingConnection.local_data` and nothing else (design D14).
-A text is one statement: the server refuses what follows it, unless `take_several` announced a batch of ours (D27).
-Until the session is set up every answer is bounded in bytes and time, after that in bytes.
+Invariants: a password is sent by the same rules as to a source (handshake/). A server can never request a local file:
+LOAD DATA LOCAL sends only `LoadingConnection.local_data` (design D14). A text has one statement: the server refuses a
+second one, unless `take_several` has allowed several statements of rplctl (D27). Every answer is limited in bytes, and
+also in time until the session is set up.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from rplctl.target.aborted import watch_connections
 from rplctl.target.mysql.security import connection_options
 from rplctl.target.mysql.settings import ROWS, assignments
 
-# at the door: an account that is repaired, or a server with room again, lets us in (as a replica waits for its source)
+# errors of login that can pass: someone repairs the account, or the server has a free connection again
 REFUSALS = frozenset({
     er.ACCESS_DENIED_ERROR, er.HOST_IS_BLOCKED, er.HOST_NOT_PRIVILEGED, er.TOO_MANY_USER_CONNECTIONS,
     er.USER_LIMIT_REACHED, er.ACCESS_DENIED_NO_PASSWORD_ERROR, er.MUST_CHANGE_PASSWORD_LOGIN,
@@ -37,11 +37,11 @@ REFUSALS = frozenset({
 })  # fmt: skip
 _SEVERAL, _ONE = struct.pack("<H", 0), struct.pack("<H", 1)  # MYSQL_OPTION_MULTI_STATEMENTS_ON, _OFF
 _PACKET = 1 << 20
-_CAPABILITIES_LENGTH = 32  # bytes in which a client says what it can do
-_MARIADB_BULK_OPERATIONS = 1 << 2  # of the upper 32 capabilities (manual: client/server protocol, handshake)
-SILENCE_S = 10  # a server that hangs takes the connection and says nothing: the kernel does the taking
+_CAPABILITIES_LENGTH = 32  # bytes of the client's capabilities
+_MARIADB_BULK_OPERATIONS = 1 << 2  # in the upper 32 capabilities (manual: client/server protocol, handshake)
+SILENCE_S = 10  # the kernel accepts connections to a server that hangs, but the server never answers
 SIGN_IN_S = 60
-MOST_BYTES = 2 << 30  # of one answer: a row has at most half of that
+MOST_BYTES = 2 << 30  # maximum of one answer; a row has at most half of that
 _KEEPALIVE = (
     *((socket.TCP_KEEPIDLE, 15), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3)),
     (socket.TCP_USER_TIMEOUT, 30_000),
@@ -50,15 +50,15 @@ HINTS = {
     er.DBACCESS_DENIED_ERROR: "grant the target's user the rights on this database",
     er.ACCESS_DENIED_ERROR: "check the target's user and password: rplctl init --target URL "
     "--target-password-file FILE",
-    er.CR_SSL_CONNECTION_ERROR: "check the ssl words behind the ? of the target's URL, and that the server offers TLS",
+    er.CR_SSL_CONNECTION_ERROR: "check the ssl options in the target's URL, and that the server supports TLS",
     er.CR_AUTH_PLUGIN_CANNOT_LOAD: "give the target's account another authentication plugin: see TARGET CONNECTIONS "
     "in rplctl(1)",
-    er.CR_AUTH_PLUGIN_ERR: "say how the password may travel: '?ssl_ca=FILE' behind the target's URL encrypts and "
-    "checks the server's certificate, '?ssl_mode=REQUIRED' encrypts and believes whoever answers; see TARGET "
-    "CONNECTIONS in rplctl(1)",
+    er.CR_AUTH_PLUGIN_ERR: "append '?ssl_ca=FILE' to the target's URL to encrypt the connection and verify the "
+    "server's certificate, or '?ssl_mode=REQUIRED' to encrypt without verification; see TARGET CONNECTIONS in "
+    "rplctl(1)",
     er.TABLEACCESS_DENIED_ERROR: "grant the target's user the rights on this table",
     er.SPECIFIC_ACCESS_DENIED_ERROR: "grant the target's user this privilege",
-    er.OPTION_PREVENTS_STATEMENT: "make the target writable (read_only, super_read_only), then rplctl start",
+    er.OPTION_PREVENTS_STATEMENT: "turn off read_only and super_read_only on the target, then run: rplctl start",
     er.NET_PACKET_TOO_LARGE: "raise max_allowed_packet on the target",
     er.RECORD_FILE_FULL: "free space on the target",
     er.CLIENT_LOCAL_FILES_DISABLED: "set local_infile=1 on the target",
@@ -68,7 +68,7 @@ HINTS = {
 
 
 class MysqlCursor(Protocol):
-    """The cursor of PyMySQL as this package speaks to it: it takes nothing but typed SQL (design D27)."""
+    """The interface of PyMySQL's cursor that this package uses; it accepts only typed SQL (design D27)."""
 
     @property
     def rowcount(self) -> int: ...
@@ -84,12 +84,12 @@ class MysqlCursor(Protocol):
 
 class _Result(MySQLResult):
     def _read_load_local_packet(self, first_packet: Any) -> None:
-        """Send what the caller gave, whatever file name the server asks for."""
+        """Send the caller's data for any file name that the server requests."""
         connection: Any = self.connection
         data, connection.local_data = connection.local_data, None
         if data is None:
             raise err.OperationalError(
-                er.NOT_ALLOWED_COMMAND, "The target asked for a local file, which no statement of ours offered"
+                er.NOT_ALLOWED_COMMAND, "the target requested a local file that rplctl had not offered"
             )
         size = min(_PACKET, connection.most_bytes // 2)
         for piece in data:
@@ -101,13 +101,12 @@ class _Result(MySQLResult):
 
 
 class LoadingConnection(GuardedConnection):
-    """PyMySQL's connection, whose LOAD DATA LOCAL reads `local_data`, set right before the statement.
+    """PyMySQL's connection with a LOAD DATA LOCAL that sends `local_data`; the caller sets it before the statement.
 
-    `takes_frames`: it is a MariaDB that executes a statement for many rows of parameters at once (`bulk_execute`).
-    A statement longer than `most_bytes` is refused here: the server would close the connection while it is sent, which
-    looks like a lost one and would be tried again.
-    `before_own`: called before anything is said on it; leaves the session of a statement of the source (D21).
-    `take_several`: whether a text may hold several statements. Never while one of the source is executed.
+    `takes_frames`: the server is a MariaDB with bulk execution (`bulk_execute`). A statement longer than `most_bytes`
+    is refused before it is sent: the server would close the connection, which looks like a lost connection and would be
+    tried again. `before_own`: called before each command; it leaves the session of a statement of the source (D21).
+    `take_several` must not allow several statements while a statement of the source is executed.
     """
 
     before_own: Callable[[], None] | None = None
@@ -119,15 +118,15 @@ class LoadingConnection(GuardedConnection):
 
     def _request_authentication(self) -> None:
         capabilities: int = self.server_capabilities  # type: ignore[attr-defined]
-        self.takes_frames = self._is_greeting = not capabilities & CLIENT.LONG_PASSWORD  # each MySQL sets that bit
+        self.takes_frames = self._is_greeting = not capabilities & CLIENT.LONG_PASSWORD  # every MySQL sets this bit
         super()._request_authentication()  # type: ignore[misc]
 
     def write_packet(self, payload: Any) -> None:
-        if self._is_greeting:  # said before TLS begins and again in it
+        if self._is_greeting:  # sent before TLS begins and again inside TLS
             self._is_greeting = len(payload) == _CAPABILITIES_LENGTH
             flags = (
                 int.from_bytes(payload[:4], "little") & ~CLIENT.LONG_PASSWORD
-            )  # clear: bytes 28-31 are MariaDB's own
+            )  # a clear bit means that bytes 28-31 are MariaDB's
             payload = struct.pack("<I24sI", flags, payload[4:28], _MARIADB_BULK_OPERATIONS) + payload[32:]
         super().write_packet(payload)
 
@@ -139,22 +138,22 @@ class LoadingConnection(GuardedConnection):
                 f"Got a packet bigger than 'max_allowed_packet' bytes: {len(sql)}, the target takes {self.most_bytes}"
             )
             raise err.OperationalError(er.NET_PACKET_TOO_LARGE, text)
-        if isinstance(sql, bytes):  # the driver cuts off packet by packet, and would copy the rest each time
+        if isinstance(sql, bytes):  # the driver slices off each packet, which would copy the remaining bytes each time
             sql = memoryview(sql)
         super()._execute_command(command, sql)
 
     def cursor(self, cursor: Any = None) -> AbstractContextManager[MysqlCursor]:  # type: ignore[override]
-        """Return PyMySQL's own cursor, which SQLAlchemy asks for too."""
+        """Return PyMySQL's cursor; SQLAlchemy uses this method too."""
         return cast("AbstractContextManager[MysqlCursor]", super().cursor(cursor))
 
     def last_message(self) -> bytes:
-        """Return the server's words on the last statement. PyMySQL shows them nowhere else."""
+        """Return the server's message about the last statement, which PyMySQL does not expose otherwise."""
         result: Any = self._result
         message: bytes = result.message
         return message
 
     def take_several(self, *, wanted: bool) -> None:
-        """Allow several statements in one text, or forbid them. The server is asked only when this changes."""
+        """Allow or forbid several statements in one text. A command is sent only if this changes."""
         if self._takes_several is wanted:
             return
         self._execute_command(COMMAND.COM_SET_OPTION, _SEVERAL if wanted else _ONE)
@@ -172,7 +171,7 @@ class LoadingConnection(GuardedConnection):
 
 
 def open_engine(url: str) -> Engine:
-    """An engine whose connections count matched rows, are in UTC and store values as they are. Raises ConfigError."""
+    """Return an engine whose connections count matched rows, use UTC and store bytes unchanged. Raises ConfigError."""
     parsed = make_url(url)
     security, options = connection_options(parsed)
     options |= {
@@ -186,7 +185,7 @@ def open_engine(url: str) -> Engine:
         connect_args=options,
         hide_parameters=True,
         pool_pre_ping=True,
-        max_overflow=-1,  # who commits by sixteen connections needs more
+        max_overflow=-1,  # a parallel commit can use sixteen connections
     )
     watch_connections(engine)
 
@@ -198,7 +197,7 @@ def open_engine(url: str) -> Engine:
 
 
 def connect(options: dict[str, Any], security: Security) -> LoadingConnection:
-    """Signed in, and set up as each of our sessions is. Raises the driver's errors, ConfigError."""
+    """Connect, log in and set the common session variables. Raises the driver's errors, ConfigError."""
     connection = LoadingConnection(**options, security=security, sign_in_s=SIGN_IN_S, silence_s=SILENCE_S)
     try:
         connection.connect()
@@ -214,12 +213,12 @@ def connect(options: dict[str, Any], security: Security) -> LoadingConnection:
     except BaseException:
         connection._force_close()  # type: ignore[attr-defined]
         raise
-    connection.allow(Allowance(MOST_BYTES, None))  # a statement may take hours
+    connection.allow(Allowance(MOST_BYTES, None))  # no time limit, because a statement may take hours
     return connection
 
 
 def _notice_a_vanished_server(connection: Any) -> None:
-    """Within half a minute, although a statement may take hours: an applier must not wait for an answer for ever."""
+    """Set the keepalive so that a lost server is noticed within half a minute, although a statement may take hours."""
     link: socket.socket = connection._sock
     if link.family == socket.AF_UNIX:
         return
@@ -229,19 +228,19 @@ def _notice_a_vanished_server(connection: Any) -> None:
 
 
 def protection(connection: Any) -> Protection:
-    """Return how an engine's connection is protected."""
+    """Return the protection (TLS or none) of an engine's connection."""
     driver = connection.connection.driver_connection
     assert isinstance(driver, GuardedConnection)
     return driver.protection
 
 
 def with_driver(url: URL) -> URL:
-    """mysql:// and mariadb:// mean PyMySQL, the only driver whose socket and errors we know."""
+    """Return the URL with PyMySQL as driver, the only driver whose socket and errors this module handles."""
     return url.set(drivername=f"{url.drivername.partition('+')[0]}+pymysql")
 
 
 def target_error(error: err.Error | OSError) -> TargetError:
-    """The server's number and text; `transient` when trying again may help."""
+    """Convert a driver's error to a TargetError with the server's number and text, and set `transient`."""
     arguments = error.args
     errno = arguments[0] if arguments and isinstance(arguments[0], int) else 0
     text = str(arguments[1]) if len(arguments) > 1 else str(error)
@@ -253,7 +252,7 @@ def target_error(error: err.Error | OSError) -> TargetError:
 
 @contextmanager
 def mapped_errors() -> Iterator[None]:
-    """Errors of the driver, bare or wrapped by SQLAlchemy, become TargetError without the statement: it holds data."""
+    """Convert errors of the driver or SQLAlchemy to TargetError, without the statement, which may contain data."""
     try:
         yield
     except DBAPIError as error:

@@ -1,8 +1,8 @@
-"""Definitions of the objects of a MySQL or MariaDB server, so that a change of one is seen after a crash (design D28).
+"""Definitions of the objects of a MySQL or MariaDB server, so that a change is detected after a crash (design D28).
 
-RENAME TABLE and EXCHANGE PARTITION leave definitions unchanged and give them to other tables. The numbers that InnoDB
-gives to tables and partitions show that. MariaDB moves columns without a new number; the time of the table's last
-ALTER, in whole seconds, shows that.
+RENAME TABLE and EXCHANGE PARTITION move unchanged definitions to other tables; the ids that InnoDB assigns to tables
+and partitions show this. MariaDB moves columns without a new id; the time of the table's last ALTER, in whole seconds,
+shows this.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ABSENT: Final = frozenset(
         er.EVENT_DOES_NOT_EXIST,
     }
 )  # fmt: skip
-_CHANGES_ALONE: Final = re.compile(r" AUTO_INCREMENT=\d+")  # with rows
+_CHANGES_ALONE: Final = re.compile(r" AUTO_INCREMENT=\d+")  # row changes alter this number
 _NAMED: Final = re.compile(r"\A(CREATE (?:\w+ )*?TABLE) `(?:[^`]|``)*`")
 _RIGHTS: Final = ("db", "tables_priv", "columns_priv", "procs_priv", "proxies_priv")
 _ACCOUNTS: Final = {
@@ -41,7 +41,7 @@ Ask = Callable[[Sql], Sequence[Sequence[Any]]]
 def read_definitions(
     ask: Ask, objects: Iterable[ServerObject], server: ServerKind, *, identity: bool
 ) -> dict[ServerObject, Definition | None]:
-    """Return the definitions of the objects; None for an object that is absent. Raises TargetError."""
+    """Return the definitions of the objects; None for a missing object. Raises TargetError."""
     return {found: _definition(ask, found, server, identity) for found in objects}
 
 
@@ -63,7 +63,7 @@ def _definition(ask: Ask, found: ServerObject, server: ServerKind, identity: boo
     if found.kind != TABLE:
         return Definition("" if found.kind == DATABASE else _digest(repr(row)))
     text = Definition(_digest(_NAMED.sub(r"\1", _CHANGES_ALONE.sub("", str(row[1])))))
-    if not identity or len(row) != 2:  # a view has more
+    if not identity or len(row) != 2:  # the row of a view has more columns
         return text
     numbers, (engine, made, is_past) = _numbers(ask, found, server), _status(ask, found)
     if engine != "InnoDB":
@@ -72,8 +72,8 @@ def _definition(ask: Ask, found: ServerObject, server: ServerKind, identity: boo
 
 
 def _numbers(ask: Ask, found: ServerObject, server: ServerKind) -> str:
-    """The numbers of an InnoDB table and of its partitions; '' where they are not for us to see. An instant ALTER of
-    MySQL keeps the number and counts a version of the rows.
+    """Return the ids of an InnoDB table and its partitions; '' if the account may not read them. MySQL's instant ALTER
+    keeps the id and increments a version number of the rows, which is part of the text.
     """
     tables = written("INNODB_SYS_TABLES") if server.is_mariadb else written("INNODB_TABLES")
     counts = not server.is_mariadb and server.version >= _ROW_VERSIONS_SINCE
@@ -91,8 +91,8 @@ def _numbers(ask: Ask, found: ServerObject, server: ServerKind) -> str:
 
 
 def _status(ask: Ask, found: ServerObject) -> tuple[str, str, bool]:
-    """Return the engine, the second in which the table was made (InnoDB of MariaDB: last altered or renamed), and
-    whether that second is over.
+    """Return the engine, the time in seconds at which the table was created (InnoDB of MariaDB: last altered or
+    renamed), and True if this second has passed.
     """
     columns = written("ENGINE, CREATE_TIME, CREATE_TIME < SYSDATE()")
     engine, made, is_past = ask(_of_table(columns, found.database, found.name))[0]
@@ -100,7 +100,7 @@ def _status(ask: Ask, found: ServerObject) -> tuple[str, str, bool]:
 
 
 def read_row_states(ask: Ask, tables: Iterable[TableName]) -> dict[ServerObject, Definition | None]:
-    """Return the states of rows, as StatementTarget.row_states does. Aria does not keep the time up to date."""
+    """Return the states of rows as StatementTarget.row_states does. Only MyISAM reports an exact time of change."""
     found: dict[ServerObject, Definition | None] = {}
     for database, name in tables:
         columns = written("ENGINE, TABLE_ROWS, DATA_LENGTH, DATA_FREE, UPDATE_TIME, UPDATE_TIME < SYSDATE()")
@@ -122,7 +122,7 @@ def _name(found: ServerObject) -> Sql:
 
 
 def _file_name(name: str) -> str:
-    """A pattern for LIKE of how servers write the name of a file: what is not ASCII may be anything there."""
+    """Return a LIKE pattern for a table's or database's name in a file name; a non-ASCII character matches any text."""
     return "".join(_in_file(letter) for letter in name)
 
 

@@ -1,4 +1,4 @@
-"""MySQL and MariaDB: servers of the source's own kind, whose DDL commits by itself."""
+"""The dialect of MySQL and MariaDB targets, which execute the source's statements and whose DDL commits."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from rplctl.target.mysql.doctor import power_cut, rights
 from rplctl.target.mysql.engine_log import log_of_server
 from rplctl.target.own_types import OwnTypes
 
-_MEMORY: Final = "MEMORY"  # the engine without TEXT: there texts are VARCHAR, long enough for settings
+_MEMORY: Final = "MEMORY"  # this engine has no TEXT, so its texts are VARCHAR, long enough for settings
 _UTF8: Final[dict[str, Any]] = {"charset": "utf8mb4", "collation": "utf8mb4_bin"}
 
-# MariaDB ≥ 10.8 counts the log's with the data files'; in so short a run nothing else is synced
+# MariaDB ≥ 10.8 counts the fsyncs of the log and the data files together; a short run syncs only the log
 _LOG_SYNCS = written(
     "SHOW GLOBAL STATUS WHERE Variable_name IN"
     " ('Innodb_os_log_fsyncs', 'Innodb_data_fsyncs', 'Aria_transaction_log_syncs')"
@@ -66,7 +66,7 @@ class MysqlDialect(Dialect):
     power_cut = staticmethod(power_cut)
 
     def time_zone(self, connection: Connection, zone: SystemZone) -> str:
-        from rplctl.target.mysql.time_zone import TimeZones  # loads Numba, as below
+        from rplctl.target.mysql.time_zone import TimeZones  # imported late because it loads Numba
 
         def rows(sql: Sql) -> Sequence[Any]:
             with mapped_errors():
@@ -75,7 +75,7 @@ class MysqlDialect(Dialect):
         return TimeZones(rows).word_for(zone)
 
     def open_target(self, engine: Engine) -> Target:
-        from rplctl.target.mysql.target import MysqlTarget  # loads Numba: a look at positions needs none
+        from rplctl.target.mysql.target import MysqlTarget  # imported late because it loads Numba
 
         return MysqlTarget(engine)
 
@@ -135,7 +135,7 @@ class MysqlDialect(Dialect):
             ask(connection, _grant(table, columns, _PUBLIC))
 
     def statements_for_readers(self, connection: Connection, tables: Mapping[Sql, Sequence[str]]) -> list[str]:
-        if not _has_public(connection):  # a role that everybody has
+        if not _has_public(connection):  # without PUBLIC, every user gets a mandatory role
             grants = [_grant(table, columns, _ROLE) for table, columns in tables.items()]
             return [written("CREATE ROLE IF NOT EXISTS {}", _ROLE), *grants, *_FOR_EVERYBODY]
         if _may_grant(connection):
@@ -143,9 +143,9 @@ class MysqlDialect(Dialect):
         return [_grant(table, columns, _PUBLIC) for table, columns in tables.items()]
 
     def lock_installation(self, connection: Connection) -> None:
-        connection.detach()  # closed at the end, not pooled: the lock and env.py's sql_mode end with the session
+        connection.detach()  # not returned to the pool: the lock and env.py's sql_mode end with the session
         if ask(connection, written("SELECT GET_LOCK(:name, 60)"), {"name": f"{OWN_SCHEMA}.install"}).scalar() != 1:
-            raise LockBusy("another process is creating the repository tables", hint="try again")
+            raise LockBusy("another process is creating the repository tables", hint="run the command again")
 
     def add_key_column(self, connection: Connection, table: Sql) -> bool:
         key = written("DROP PRIMARY KEY, ADD PRIMARY KEY (Channel_name, Xid, Piece)")
@@ -154,18 +154,18 @@ class MysqlDialect(Dialect):
 
     def make_own_schema(self, connection: Connection) -> None:
         ask(connection, written("CREATE DATABASE IF NOT EXISTS {} CHARACTER SET utf8mb4", word(OWN_SCHEMA)))
-        # an engine that the server lacks is an error, not silently another engine
+        # a storage engine that the server lacks must be an error, not replaced by another engine
         ask(connection, written("SET SESSION sql_mode = CONCAT(@@SESSION.sql_mode, ',NO_ENGINE_SUBSTITUTION')"))
 
 
 def _has_public(connection: Connection) -> bool:
-    """True for MariaDB 10.11 and later, where a right can be given to PUBLIC."""
+    """True for MariaDB 10.11 and later, which can grant a privilege to PUBLIC."""
     version = str(ask(connection, written("SELECT VERSION()")).scalar())
     return "MariaDB" in version and tuple(map(int, version.split("-")[0].split(".")[:2])) >= _PUBLIC_SINCE
 
 
 def _may_grant(connection: Connection) -> bool:
-    """True if the account may give others the right to read our tables."""
+    """True if the account may grant SELECT on rplctl's tables to others."""
     found = ask(connection, _GRANTABLE, {"schema": OWN_SCHEMA}).scalar()
     return bool(found)
 
@@ -176,7 +176,7 @@ def _grant(table: Sql, columns: Sequence[str], whom: Sql) -> Sql:
 
 
 def _in_both(options: dict[str, str]) -> dict[str, str]:
-    """Return the options for both names that SQLAlchemy has for the kind."""
+    """Return the options with both prefixes of SQLAlchemy: `mysql_` and `mariadb_`."""
     return {f"{name}_{option}": value for name in ("mysql", "mariadb") for option, value in options.items()}
 
 

@@ -1,4 +1,4 @@
-"""Checks of `doctor` for a MySQL or MariaDB target: bulk loading of rows, and the effects of a power cut."""
+"""The checks of `rplctl doctor` for a MySQL or MariaDB target: bulk load, and settings that matter in a power cut."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from rplctl.sql_run import ask, run
 from rplctl.sql_text import written
 from rplctl.target.dialect import OK, POWER_CUT, RESTORE, WARN, DoctorLine
 
-_ORDERED: Final = {1, 3}  # innodb_flush_log_at_trx_commit: 3 is MariaDB's, at PREPARE and at COMMIT
+_ORDERED: Final = {1, 3}  # safe values of innodb_flush_log_at_trx_commit; MariaDB's 3 syncs at PREPARE and at COMMIT
 
 
 def rights(connection: Connection) -> Iterator[DoctorLine]:
-    """Check that rows may be loaded in bulk."""
+    """Check if the target allows LOAD DATA LOCAL, which loads rows in bulk."""
     may_load = bool(ask(connection, written("SELECT @@local_infile")).scalar())
     hint = "" if may_load else "SET GLOBAL local_infile=1 on the target, and in its option file"
-    detail = "on" if may_load else "off: rows go by INSERT and UPDATE instead of in bulk, slower"
+    detail = "on" if may_load else "off: rows are applied with INSERT and UPDATE, which is slower than a bulk load"
     yield DoctorLine("target local_infile", OK if may_load else WARN, detail, hint)
 
 
@@ -36,21 +36,21 @@ def power_cut(connection: Connection, lost: str) -> Iterator[DoctorLine]:
 
 
 def judge_innodb(settings: Mapping[str, str], lost: str) -> Iterator[DoctorLine]:
-    """Return warnings about settings of InnoDB in MySQL and MariaDB that let a power cut take something."""
+    """Yield warnings about settings with which a power cut can lose or damage data. `lost`: a text about the loss."""
     flushed = settings.get("innodb_flush_log_at_trx_commit", "1")
     if int(flushed) not in _ORDERED:
         seconds = settings.get("innodb_flush_log_at_timeout", "1")
-        text = f"innodb_flush_log_at_trx_commit is {flushed}: takes the commits of the last {seconds} s or so, {lost}"
+        text = f"innodb_flush_log_at_trx_commit is {flushed}: loses the commits of about the last {seconds} s, {lost}"
         yield DoctorLine(POWER_CUT, WARN, text, "SET GLOBAL innodb_flush_log_at_trx_commit=1 on the target")
     synced = settings.get("sync_binlog", "1")
-    if settings.get("log_bin") == "ON" and synced != "1":  # the log decides, at its start, which commits there were
-        some = "those that the system has not written yet" if synced == "0" else f"the last {synced} groups of them"
-        text = f"sync_binlog is {synced}: takes commits that are not in the target's binary log, {some}; {lost}"
+    if settings.get("log_bin") == "ON" and synced != "1":  # after a crash, the server keeps only commits in this log
+        some = "all that the system has not written yet" if synced == "0" else f"up to the last {synced} groups"
+        text = f"sync_binlog is {synced}: loses commits that are not yet in the target's binary log, {some}; {lost}"
         yield DoctorLine(POWER_CUT, WARN, text, "SET GLOBAL sync_binlog=1 on the target")
     doublewrite = settings.get("innodb_doublewrite", "ON")
     if doublewrite.upper() in ("OFF", "0", "DETECT_ONLY"):
-        text = f"innodb_doublewrite is {doublewrite}: a page that is written half stays so; {RESTORE}"
-        yield DoctorLine(POWER_CUT, WARN, text, "set innodb_doublewrite=ON, unless the disk writes pages whole")
+        text = f"innodb_doublewrite is {doublewrite}: a half-written page is not repaired; {RESTORE}"
+        yield DoctorLine(POWER_CUT, WARN, text, "set innodb_doublewrite=ON, unless the disk writes pages atomically")
     if settings.get("innodb_flush_method", "").lower() in ("nosync", "littlesync"):
         text = f"innodb_flush_method is {settings['innodb_flush_method']}: {RESTORE}"
         yield DoctorLine(POWER_CUT, WARN, text, "set innodb_flush_method=fsync or O_DIRECT")

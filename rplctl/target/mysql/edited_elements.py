@@ -1,4 +1,4 @@
-"""Columns, keys and checks of a statement in the words of the target (design D33)."""
+"""The translation of columns, keys and checks of a statement for the target (design D33)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 from rplctl.target.mysql.collations import COLLATION_NUMBERS, UTF8MB4_GENERAL, near_collation
 from rplctl.target.mysql.edited_statement import EditedStatement, Gone
 
-# words that are names without quotes to one vendor alone, and nothing else in its DDL
+# words that the target reserves and that the other vendor accepts as unquoted names
 _RESERVED: Final = {
     True: frozenset(
         "CURRENT_ROLE DELETE_DOMAIN_ID DO_DOMAIN_IDS IGNORE_DOMAIN_IDS OFFSET PAGE_CHECKSUM PARSE_VCOL_EXPR PORTION"
@@ -21,7 +21,7 @@ _RESERVED: Final = {
         " LEAD LIBRARY NTH_VALUE NTILE OF OPTIMIZER_COSTS PERCENT_RANK QUALIFY RANK TABLESAMPLE WINDOW".split()
     ),
 }
-# of a column, a key or a table: how many values follow an optional '='
+# attributes that the target lacks → number of values after an optional '='
 _ATTRIBUTES: Final = {
     True: {"COLUMN_FORMAT": 1, "STORAGE": 1, "ENGINE_ATTRIBUTE": 1, "SECONDARY_ENGINE_ATTRIBUTE": 1, "VISIBLE": 0},
     False: {"COMPRESSED": 0, "REF_SYSTEM_ID": 1},
@@ -34,7 +34,7 @@ _OPTIONS: Final = {
 }  # fmt: skip
 OF_DATABASES: Final = {True: {"ENCRYPTION": 1}, False: {"COMMENT": 1}}
 _ENGINES: Final = {True: frozenset({"NDB", "NDBCLUSTER"}), False: frozenset({"ARIA", "MARIA", "ROCKSDB", "TOKUDB"})}
-# functions that MySQL alone has; of those in a generated column rows bring the values
+# functions that only MySQL has; a generated column with such a function gets its values from the rows
 _ONLY_MYSQL: Final = frozenset(
     "UUID_TO_BIN BIN_TO_UUID IS_UUID REGEXP_LIKE JSON_STORAGE_SIZE JSON_STORAGE_FREE JSON_SCHEMA_VALIDATION_REPORT"
     " STATEMENT_DIGEST ST_LATITUDE ST_LONGITUDE ST_TRANSFORM ST_GEOHASH ANY_VALUE GROUPING".split()
@@ -48,10 +48,10 @@ _CHECKS_SINCE, _EXPRESSION_KEYS_SINCE, _INVISIBLE_SINCE, _IGNORED_SINCE = 80016,
 
 @dataclass(slots=True)
 class EditedElements(EditedStatement):
-    """The edits that a column, a key or a check needs, in CREATE TABLE as in ALTER TABLE."""
+    """The edits of a column, a key or a check in CREATE TABLE and ALTER TABLE."""
 
     def _element(self, first: int, end: int) -> None:
-        """Edit a column, a key or a constraint of CREATE TABLE, or of ADD."""
+        """Edit a column, a key or a constraint of CREATE TABLE or ADD."""
         at = first
         if self.is_word(first, "CONSTRAINT", "CHECK"):
             at += self.is_word(first, "CONSTRAINT")
@@ -73,14 +73,14 @@ class EditedElements(EditedStatement):
         self._column(at, end)
 
     def _check(self, first: int, at: int, end: int) -> str:
-        """Return a CHECK under the name that the source gives it. Raises Gone for one that the target cannot have."""
+        """Return a CHECK with the name that it has on the source. Raises Gone if the target does not support it."""
         body = self.behind(at + 1)
         name = self.text[self.tokens[at - 1].start : self.tokens[at - 1].end] if at - first >= 2 else ""
         if not name and not self.context.is_mariadb:
             self.checks += 1
             name = self.named_after_table(f"_chk_{self.checks}")
         if name.startswith(("CONSTRAINT_", "`CONSTRAINT_")) and not self.to_mariadb:
-            name = ""  # MySQL's names are of the whole database
+            name = ""  # MySQL's names of checks must be unique in the database
         keeps = not self.to_mariadb and self.target.version >= _CHECKS_SINCE
         if (self.is_word(body, "NOT") and not keeps) or (self.to_mariadb and self._is_only_mysql(at, body)):
             self.note(self.shown(first, end))
@@ -94,7 +94,7 @@ class EditedElements(EditedStatement):
         return f"CONSTRAINT {name} {text}" if name else text
 
     def _key(self, first: int, end: int) -> None:
-        """Edit a key: its parts, and the options around them."""
+        """Edit the parts and the options of a key. Raises Gone if the target does not support the key."""
         outline = self.outline(first, end)
         group = next((n for n in outline if self.is_symbol(n, "(")), end)
         takes = not self.to_mariadb and self.target.version >= _EXPRESSION_KEYS_SINCE
@@ -116,7 +116,7 @@ class EditedElements(EditedStatement):
         self._cut_options(group, end, attributes)
 
     def _visibility(self, first: int, end: int) -> None:
-        """Say INVISIBLE of an index in the target's word, IGNORED for MariaDB."""
+        """Replace INVISIBLE of an index with MariaDB's IGNORED, or the reverse for MySQL."""
         for at in self.outline(first, end):
             if not self.is_word(at, "VISIBLE", "INVISIBLE", "IGNORED"):
                 continue
@@ -131,7 +131,7 @@ class EditedElements(EditedStatement):
                 self.put(begin, at + 1, words[not is_hidden])
 
     def _column(self, first: int, end: int) -> None:
-        """Edit a column, from its name on."""
+        """Edit the definition of a column. `first`: the index of its name's token."""
         outline = [at for at in self.outline(first, end) if not self.is_word(at - 1, "AFTER")]
         words = {self.tokens[n].value for n in outline[1:] if self.tokens[n].kind == "word"}
         is_generated = "AS" in words
@@ -159,7 +159,7 @@ class EditedElements(EditedStatement):
         self._expressions(first + 1, end)
 
     def _plain(self, first: int, at: int) -> None:
-        """Make a generated column that the target cannot compute a plain one: rows bring its values."""
+        """Make a generated column plain if MariaDB cannot compute it; the rows of the log have its values."""
         begin, end = at - 2 * self.is_word(at - 1, "ALWAYS"), self.behind(at + 1)
         if not self._is_only_mysql(at, end):
             return
@@ -168,7 +168,7 @@ class EditedElements(EditedStatement):
         self.cut(begin, end)
 
     def _move_check(self, first: int, at: int) -> None:
-        """Make the CHECK of a column one of the table: MariaDB gives the former no name."""
+        """Move the CHECK of a column to the table, because MariaDB gives no name to the CHECK of a column."""
         end = self.behind(at + 1)
         end += (self.is_word(end, "NOT") and self.is_word(end + 1, "ENFORCED")) * 2 or self.is_word(end, "ENFORCED")
         begin = at - (2 if self.is_word(at - 2, "CONSTRAINT") else self.is_word(at - 1, "CONSTRAINT"))
@@ -179,7 +179,7 @@ class EditedElements(EditedStatement):
             self.added.append(self._check(begin, at, end))
 
     def _default(self, first: int, at: int, end: int) -> None:
-        """Edit a default. Rows that are there already depend on it."""
+        """Edit the default of a column. A default that fills existing rows is never omitted."""
         value, after = at + 1, self.behind(at + 1)
         if self.to_mariadb:
             if self.is_new and self._is_only_mysql(value, after):
@@ -202,7 +202,7 @@ class EditedElements(EditedStatement):
         )
 
     def _expressions(self, first: int, end: int) -> None:
-        """Write `j->'$.a'` as the function that MariaDB has."""
+        """Replace `j->'$.a'` with JSON_EXTRACT for MariaDB."""
         if not self.to_mariadb:
             return
         for at in range(first + 1, end - 1):
@@ -217,10 +217,10 @@ class EditedElements(EditedStatement):
                 path = self.text[self.tokens[at + 1].start : last]
                 self.put(begin, at + 2, form.format(f"{self.text[start : self.tokens[at - 1].end]}, {path}"))
 
-    # words that may be anywhere
+    # words that can be in any clause
 
     def _options(self, first: int, end: int) -> None:
-        """Edit the options of a table, up to its partitions."""
+        """Edit the options of a table before PARTITION BY."""
         end = next((n for n in range(first, end) if self.reads(n, "PARTITION BY")), end)
         self._cut_options(first, end, _OPTIONS[self.to_mariadb])
         for at in range(first, end):
@@ -240,7 +240,7 @@ class EditedElements(EditedStatement):
                 self.cut(begin, min(after, end))
 
     def _words(self, first: int, end: int) -> None:
-        """Replace collations that the target lacks, and quote names that it reserves."""
+        """Replace collations that the target lacks, and quote names that are reserved words of the target."""
         has_collation = any(self.is_word(at, "COLLATE") for at in range(first, end))
         for at in range(first, end):
             value = at + 1 + self.is_symbol(at + 1, "=")
@@ -257,10 +257,10 @@ class EditedElements(EditedStatement):
         self._quote(first, end)
 
     def _default_collation(self, at: int) -> None:
-        """Name the default of utf8mb4: it differs between the vendors, and decides which values of a key are equal."""
+        """Add the default collation of utf8mb4, which differs between the vendors and decides which keys are equal."""
         if self.context.is_mariadb:
             return
-        number = self.query.context.default_collation_for_utf8mb4 or UTF8MB4_GENERAL  # since 8.0 the log names it
+        number = self.query.context.default_collation_for_utf8mb4 or UTF8MB4_GENERAL  # MySQL logs it since 8.0
         near = near_collation(COLLATION_NUMBERS.get(number, ""), self.collations().values())
         if near in self.collations().values():
             token = self.tokens[at]

@@ -1,6 +1,6 @@
-"""A statement's text and its tokens, and edits of it at them (design D33).
+"""The text and tokens of a statement, and the edits of the text (design D33).
 
-Invariant: a name that an edit writes is the source's own text in its own quotes, or goes through `backticked`.
+Invariant: a name in an edit is the source's text in its original quotes, or is quoted by `backticked`.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from rplctl.target.mysql.session import ServerKind
 
 
 class Gone(Exception):
-    """Nothing of the clause or the statement is left."""
+    """The signal that nothing remains of a clause or a statement."""
 
 
 @dataclass(slots=True)
 class EditedStatement:
-    """One statement and its edits: (start, end, text) of places in the text, which do not overlap."""
+    """A statement and its edits: tuples of start offset, end offset and new text, which do not overlap."""
 
     query: Query
     context: DdlContext
@@ -33,12 +33,12 @@ class EditedStatement:
     collations: Callable[[], Mapping[int, str]]
     edits: list[tuple[int, int, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    name: str = ""  # of the table, as it is written
-    table_token: int = 0  # the number of its token, without the database
-    model: TableModel | None = None  # of the table at the target
-    is_new: bool = False  # the table has no rows
-    added: list[str] = field(default_factory=list)  # CHECKs that were written with a column
-    checks: int = 0  # the highest number of a name that the source generates
+    name: str = ""  # the table's name in the spelling of the statement
+    table_token: int = 0  # index of the token with the table's name, without the database
+    model: TableModel | None = None  # the definition of the target's table
+    is_new: bool = False  # the statement creates the table
+    added: list[str] = field(default_factory=list)  # CHECKs to add, which the statement had in a column
+    checks: int = 0  # the highest number in a generated name of a CHECK
 
     @property
     def to_mariadb(self) -> bool:
@@ -61,7 +61,7 @@ class EditedStatement:
         return decode_text(raw.encode("latin-1"), self.query.charset)
 
     def behind(self, at: int) -> int:
-        """Return the number of the token after the one at `at`, or after the group that begins there."""
+        """Return the index of the token after the token `at`, or after the parenthesized group that begins at `at`."""
         if not self.is_symbol(at, "("):
             return at + 1
         depth = 0
@@ -73,7 +73,7 @@ class EditedStatement:
         return at
 
     def outline(self, first: int, end: int) -> list[int]:
-        """Return the numbers of the tokens of this level."""
+        """Return the indexes of the tokens outside of inner parentheses."""
         found = []
         while first < end:
             found.append(first)
@@ -81,7 +81,7 @@ class EditedStatement:
         return found
 
     def parts(self, first: int, end: int) -> list[tuple[int, int]]:
-        """Return what is between the commas of this level."""
+        """Return the ranges of tokens between commas, outside of inner parentheses, as pairs of first and end."""
         found, begin = [], first
         for at in self.outline(first, end):
             if self.is_symbol(at, ","):
@@ -94,7 +94,7 @@ class EditedStatement:
         return last - (last > 0 and self.tokens[last - 1].value == ";")
 
     def named_after_table(self, suffix: str) -> str:
-        """Return the table's name with the suffix, in the quotes that the source wrote."""
+        """Return the table's name with the suffix, in the quotes of the statement."""
         token = self.tokens[self.table_token]
         end = token.end - (token.kind == "quoted")
         return f"{self.text[token.start : end]}{suffix}{self.text[end : token.end]}"
@@ -108,7 +108,7 @@ class EditedStatement:
         self.edits.append((self.tokens[first].start, self.tokens[end - 1].end, text))
 
     def edited(self, start: int, end: int) -> str:
-        """Return the text between two places with the edits in it."""
+        """Return the text between two offsets, with the edits applied."""
         out, at = [], start
         for first, last, text in sorted(self.edits):
             if at <= first and last <= end:
@@ -122,10 +122,10 @@ class EditedStatement:
 
     def note(self, what: str) -> None:
         name = decode_text(self.name.encode("latin-1"), self.query.charset)
-        self.notes.append(f"Table {name} on the target is without this, on which no row depends: {what}")
+        self.notes.append(f"Table {name} on the target lacks this part, on which no row depends: {what}")
 
     def known_names(self, *, columns: bool = True) -> set[str]:
-        """Return the folded names of what the target's table has."""
+        """Return the case-folded names of the columns, keys and constraints of the target's table."""
         if self.model is None:
             return set()
         names = [column.name for column in self.model.columns] if columns else []
@@ -133,7 +133,9 @@ class EditedStatement:
         return {name.casefold() for name in (*names, *(check.name for check in self.model.checks))}
 
     def _condition(self, at: int, name: int) -> int:
-        """Resolve IF EXISTS and IF NOT EXISTS, which MariaDB alone has in a clause; return where the name is."""
+        """Remove IF EXISTS or IF NOT EXISTS for MySQL, which has no such clauses. Return the index of the name's token.
+        Raises Gone if the condition is false on the target. `name`: the index of the name's token.
+        """
         if self.to_mariadb:
             return name
         self.cut(at, name)

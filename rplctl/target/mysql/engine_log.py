@@ -1,4 +1,4 @@
-"""The position of InnoDB's log (WL#9452): MySQL ≥ 8.0 says it itself, MariaDB and MySQL 5.7 in their status."""
+"""The position of InnoDB's log (WL#9452), from log_status on MySQL ≥ 8.0, from the status on MariaDB and MySQL 5.7."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def log_of_server(connection: Connection) -> EngineLog:
 
 
 class MysqlLog(ServerLog):
-    """MySQL ≥ 8.0: the row of its own log_status, which asks for BACKUP_ADMIN itself."""
+    """The log of MySQL ≥ 8.0: performance_schema.log_status, for which the server requires BACKUP_ADMIN."""
 
     name = "InnoDB"
 
@@ -54,7 +54,7 @@ class MysqlLog(ServerLog):
 
 
 class InnodbStatusLog(MysqlLog):
-    """MariaDB and MySQL 5.7: status variables, else what SHOW ENGINE INNODB STATUS says."""
+    """The log of MariaDB and MySQL 5.7: status variables, else the text of SHOW ENGINE INNODB STATUS."""
 
     def __init__(self, connection: Connection, *, is_mariadb: bool) -> None:
         ServerLog.__init__(self, connection, mapped_errors)
@@ -64,7 +64,7 @@ class InnodbStatusLog(MysqlLog):
             )
         grants = ask(connection, written("SHOW GRANTS")).scalars().all()
         if not any(_BACKUP_RIGHTS.search(f"{grant} ") for grant in grants):
-            raise access_denied("GRANT RELOAD, PROCESS ON *.* to the target's user, then rplctl log-status")
+            raise access_denied("GRANT RELOAD, PROCESS ON *.* to the target's user, then run: rplctl log-status")
         self._figures()
 
     def _figures(self) -> Figures:
@@ -76,9 +76,9 @@ class InnodbStatusLog(MysqlLog):
 
 
 def innodb_status_figures(status: str) -> Figures:
-    """LSN and checkpoint of SHOW ENGINE INNODB STATUS. Raises TargetError when it does not say."""
+    """Return LSN and checkpoint from SHOW ENGINE INNODB STATUS. Raises TargetError if the text lacks one of them."""
     lsn = re.search(r"^Log sequence number\s+(\d+)", status, re.MULTILINE)
     checkpoint = re.search(r"^Last checkpoint at\s+(\d+)", status, re.MULTILINE)
     if not lsn or not checkpoint:
-        raise TargetError("SHOW ENGINE INNODB STATUS says no log sequence number")
+        raise TargetError("SHOW ENGINE INNODB STATUS does not report a log sequence number")
     return {"LSN": int(lsn[1]), "LSN_checkpoint": int(checkpoint[1])}

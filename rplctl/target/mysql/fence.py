@@ -1,7 +1,7 @@
-"""One committer per channel on a MySQL or MariaDB server: GET_LOCK on the applier's own connection (design D4).
+"""The lock that allows one committer per channel on a MySQL or MariaDB server: GET_LOCK (design D4).
 
-Invariant: the lock's life is the connection's, so whoever lost its connection has lost the lock, and a connection that
-did not get it is closed, never written through.
+Invariant: the applier's connection has the lock, so an applier that loses its connection loses the lock. A connection
+that does not get the lock is closed and never used for writes.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from rplctl.sql_text import Sql, text_literal, written
 from rplctl.target.base import another_applier
 from rplctl.target.mysql.connection import LoadingConnection, mapped_errors
 
-LOCK_WAIT_SECONDS = 10  # a server notices a client killed a moment ago
+LOCK_WAIT_SECONDS = 10  # time for the server to notice that a client was killed
 _LONGEST_NAME = 64  # characters
 
 
 def take(driver: LoadingConnection, channel: str, predecessor: int) -> int:
-    """The connection's number. `predecessor`: that of before; what a network fault left open on the server is ended.
+    """Take the channel's lock, and return the number of this connection. `predecessor`: the number of this applier's
+    last connection, or 0; it is killed if it still has the lock after a network fault.
 
-    Raises LockBusy when another connection has the lock, TargetError (transient while our own old one rolls back).
+    Raises LockBusy if another connection has the lock, TargetError (transient while the predecessor rolls back).
     """
     name = f"rplctl:{channel}"
     if len(name) > _LONGEST_NAME:
@@ -36,7 +37,7 @@ def take(driver: LoadingConnection, channel: str, predecessor: int) -> int:
             return (cursor.fetchone() or (None,))[0]
 
         if predecessor and asked(written("SELECT IS_USED_LOCK({})", lock)) == predecessor:
-            with suppress(TargetError), mapped_errors():  # gone by itself: GET_LOCK tells
+            with suppress(TargetError), mapped_errors():  # if it has ended already, GET_LOCK succeeds
                 cursor.execute(written("KILL {}", predecessor))
         got = asked(written("SELECT GET_LOCK({}, {})", lock, LOCK_WAIT_SECONDS))
         owner = None if got == 1 else asked(written("SELECT IS_USED_LOCK({})", lock))
@@ -45,6 +46,6 @@ def take(driver: LoadingConnection, channel: str, predecessor: int) -> int:
         identifier: int = driver.thread_id()  # type: ignore[no-untyped-call]
         return identifier
     if predecessor and owner == predecessor:
-        text = f"the target still rolls back what channel '{channel}' did on its lost connection {owner}"
+        text = f"the target is still rolling back the changes of channel '{channel}' on the lost connection {owner}"
         raise TargetError(text, errno=er.CR_SERVER_LOST, transient=True)
     raise another_applier(channel, f"lock '{name}'")

@@ -1,7 +1,7 @@
-"""Values for MySQL and MariaDB: text as the bytes of the column's own charset, ENUM and SET as their numbers.
+"""The form of values for MySQL and MariaDB: text is bytes in the column's character set, ENUM and SET are numbers.
 
-They are stored byte for byte as the source has them, with no conversion either way. Text of another charset on the
-target stays str.
+Values are stored byte for byte as on the source, without conversion. Text is str if the target's column has another
+character set.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _COMPRESSED: Final = frozenset({ColumnType.VARCHAR_COMPRESSED, ColumnType.BLOB_C
 
 
 def _own_bytes(fmt: ColumnFormat, column: Column) -> ColumnFormat:
-    """ENUM and SET as numbers, text of the same charset on both sides as bytes."""
+    """Return a format that decodes ENUM and SET to numbers, and text to bytes if both columns have its charset."""
     if fmt.real_type in (ColumnType.ENUM, ColumnType.SET):
         return ColumnFormat(ColumnType.LONGLONG, unsigned=True)
-    if fmt.sql_type == "year(2)":  # stored as the whole year
+    if fmt.sql_type == "year(2)":  # stored with four digits
         return replace(fmt, sql_type="year")
     if (
         column.type not in CHARACTER_TYPES
@@ -33,12 +33,12 @@ def _own_bytes(fmt: ColumnFormat, column: Column) -> ColumnFormat:
         return fmt
     if fmt.real_type in _COMPRESSED or fmt.real_type != ColumnType.STRING:
         return replace(fmt, charset=None)
-    return replace(fmt, type_code=ColumnType.VARCHAR, metadata=0, charset=None)  # a CHAR is not padded as BINARY is
+    return replace(fmt, type_code=ColumnType.VARCHAR, metadata=0, charset=None)  # CHAR must not be padded like BINARY
 
 
 def _loads_as_bytes(formats: Sequence[ColumnFormat], model: TableModel) -> bool:
-    """LOAD DATA takes bytes as they are: text must be of the column's own charset."""
-    pairs = zip(formats, model.columns, strict=False)  # the target's table may have more of them
+    """True if LOAD DATA can load these columns as bytes: all text is in the character set of its column."""
+    pairs = zip(formats, model.columns, strict=False)  # the target's table may have additional columns
     return all(column.type not in CHARACTER_TYPES or fmt.charset == column.charset for fmt, column in pairs)
 
 
@@ -50,7 +50,7 @@ def _text(column: Column, value: Any) -> bytes:
             return value.encode()
         case float():
             return double_bytes(value)
-    return b"%04d" % value if column.type == "year" else b"%d" % value  # the text '0' is the year 2000
+    return b"%04d" % value if column.type == "year" else b"%d" % value  # the text '0' would be the year 2000
 
 
 FORM = ValueForm(

@@ -1,7 +1,7 @@
-"""KILL from a second connection: how a statement that runs on MySQL or MariaDB ends at once.
+"""KILL from a second connection, which ends a running statement on MySQL or MariaDB at once.
 
-Killing the connection, not the statement, leaves nothing to chance: between two statements it counts too, and the
-server rolls back by itself while we go.
+The connection is killed, not the statement. This also works between two statements, and the server rolls back without
+this process.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ GONE_WITHIN_SECONDS = 1.0
 
 
 class Killer:
-    """The means to kill one target connection at a time."""
+    """A killer of the target's current connection."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -29,11 +29,11 @@ class Killer:
         self._killed = 0
 
     def watch(self, identifier: int) -> None:
-        """Set the connection that a kill is meant for."""
+        """Set the number of the connection that `kill` ends."""
         self._identifier = identifier
 
     def kill(self) -> None:
-        """Kill the connection, from another thread and only once. A server that is away needs no killing."""
+        """Kill the connection from another thread, at most once. An unreachable server is not an error."""
         if not self._identifier or self._killed == self._identifier:
             return
         self._killed = self._identifier
@@ -67,11 +67,11 @@ class Killer:
 
     @property
     def has_killed(self) -> bool:
-        """True if the present connection is killed."""
+        """True if the current connection was killed."""
         return bool(self._killed) and self._killed == self._identifier
 
     def is_gone(self) -> bool:
-        """True if the server has rolled back the changes of the killed connection; waits for a second at most."""
+        """True if the server has rolled back the killed connection's changes. Waits for at most one second."""
         deadline = time.monotonic() + GONE_WITHIN_SECONDS
         while self._killed:
             try:

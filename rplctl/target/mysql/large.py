@@ -1,8 +1,9 @@
-"""Single row changes into MySQL and MariaDB: one statement each, whose large cells go by LOAD DATA LOCAL before it.
+"""Single row changes on MySQL and MariaDB. LOAD DATA LOCAL sends large values before the statement of a change.
 
-Invariant: a large cell is in no statement, so max_allowed_packet does not limit it, and it is never held here; what is
-changed and what fails is as if it were. In its place is a temporary table's name, another one for each: MySQL opens
-a temporary table only once in a statement. Small rows, and all where the target takes no local data, go without.
+Invariant: a statement never has a large value, so max_allowed_packet does not limit the value and it is never copied;
+the result and the errors are the same as if the statement had it. The statement reads each value from a separate
+temporary table, because MySQL can open a temporary table only once in a statement. Small rows do not use this, and
+neither do targets that do not accept local data.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ _CLEAN = Loaded(records=1, replaced=0, skipped=0, warnings=0)
 
 
 class SingleChanges:
-    """`send` executes statements on the driver's connection and returns the rows each matched."""
+    """The application of single changes. `send` executes SQL and returns the matched rows of each statement."""
 
     def __init__(self, send: Callable[[SqlBytes], Sequence[int]], driver: Callable[[], LoadingConnection]) -> None:
         self._send = send
         self._driver = driver
 
     def apply(self, change: RowChange, model: TableModel, *, may_load: bool) -> int:
-        """Apply the change, and return how many rows it changed."""
+        """Apply the change, and return the number of changed rows."""
         if not may_load or not _has_large_cell(change):
             return sum(self._send(change_statement(change, model)))
         if change.before is None and change.after is not None and self._inserted(change.after, model):
@@ -51,14 +52,14 @@ class SingleChanges:
                 self._send(written_bytes(b"DROP TEMPORARY TABLE %s", joined_bytes(b", ", tables)))
 
     def insert(self, model: TableModel, rows: RowSet) -> RowSet:
-        """Insert rows with large cells, one by one; return the others for the caller. Raises CountMismatch."""
+        """Insert the rows with large values, one by one, and return the other rows. Raises CountMismatch."""
         large, small = _split_large(rows)
         self._expect_each(model, (RowChange(ChangeKind.INSERT, None, RowSet(rows.columns, [r])) for r in large))
         return small
 
     def update(self, model: TableModel, rows: RowSet) -> RowSet:
-        """Update rows with large cells as `insert` does, each by the key that follows the row's values. Raises
-        CountMismatch.
+        """Update the rows with large values, one by one, and return the other rows. Each row has its values, then its
+        key. Raises CountMismatch.
         """
         large, small = _split_large(rows)
         key, width = key_of(model), len(rows.columns)
@@ -71,8 +72,8 @@ class SingleChanges:
             expect_rows(f"a change of {model.qualified_name}", self.apply(change, model, may_load=True), 1)
 
     def _inserted(self, rows: RowSet, model: TableModel) -> bool:
-        """False, and nothing done, where the server has something to report: LOCAL makes it skip rows and change
-        values, and INSERT reports the error.
+        """Insert one row with LOAD DATA LOCAL, and return True. If the server reports a skipped row or a warning, undo
+        this and return False, so that an INSERT reports the error.
         """
         cells = [(v, model.columns[c]) for v, c in zip(rows.rows[0], rows.columns, strict=True)]
         cells = [(value, column) for value, column in cells if column.generated is None]
@@ -93,7 +94,7 @@ class SingleChanges:
         return False
 
     def _staged(self, change: RowChange, model: TableModel, tables: list[SqlBytes]) -> RowChange:
-        """Return the change with a StagedCell for each large cell that its statement would hold."""
+        """Return the change with a StagedCell for each large value that its statement needs."""
 
         def stage(value: Value, column: int) -> Value:
             if not _is_large(value) or model.columns[column].generated is not None:
@@ -103,9 +104,9 @@ class SingleChanges:
             tables.append(table)
             if (loaded := load_local(self._driver(), table, [_CELL], _text([value]))) != _CLEAN:
                 raise TargetError(
-                    f"A large cell of '{model.name}' did not arrive: {loaded}", errno=er.WARN_ALLOWED_PACKET_OVERFLOWED
+                    f"cannot load a large value of '{model.name}': {loaded}", errno=er.WARN_ALLOWED_PACKET_OVERFLOWED
                 )
-            return cast(Value, StagedCell(table))  # a statement is all that is made of it
+            return cast(Value, StagedCell(table))  # only `literal` reads this value
 
         def staged(image: RowSet) -> RowSet:
             return RowSet(image.columns, [tuple(map(stage, image.rows[0], image.columns))])
@@ -132,7 +133,7 @@ def _split_large(rows: RowSet) -> tuple[list[Row], RowSet]:
 
 
 def _without_large_alike(before: RowSet, after: RowSet) -> RowSet:
-    """Return the image without unchanged large cells: sources log all columns of a row, and the UPDATE need not write
+    """Return the new image without unchanged large values: sources log all columns of a row, but the UPDATE can skip
     these.
     """
     old = dict(zip(before.columns, before.rows[0], strict=True))

@@ -1,15 +1,16 @@
-"""Rows of a MySQL or MariaDB table without a key, so many copies of each, deleted at once.
+"""Bulk deletion of a number of copies of each row in a MySQL or MariaDB table without a key.
 
-There is no name for a row here, so all copies of a row go, and those that were more than asked for come back: rows
-that are alike in every column are the same. Invariant: a row goes because its bytes are those that are staged (never
-by a collation alone); of each row there were at least as many as asked for, counted before; and as many rows went as
-were counted, so none was like two of the staged ones. Anything else is CountMismatch.
+Such a row has no identifier. The join therefore deletes all copies of a row, and the surplus copies are inserted again.
+Invariants: a row is deleted only if its bytes equal a staged row (a collation is not enough). All copies are counted
+first, and there must be at least the requested number. The number of deleted rows must equal this count, so no row
+matched two staged rows. Otherwise CountMismatch is raised.
 
-    stage    whole rows, how many of each, and a number made of all columns (`_digest`), which is indexed
-    pass 1   the target's table joined with the stage: how many there are of each
-    pass 2   the same join deletes them
-A pass reads the whole table, or, where an index tells its rows well enough apart, only what that finds for each staged
-row. Of a row with very many copies only those asked for are deleted, by a statement of its own.
+    stage    complete rows, the number of copies of each, and an indexed checksum of the columns (`_digest`)
+    pass 1   a join of the target's table with the stage counts the copies of each row
+    pass 2   the same join deletes the rows
+
+A pass reads the complete table or, if an index is selective enough, only the rows that the index finds for each staged
+row. If a row has very many copies, a separate statement deletes only the requested number.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from rplctl.target.mysql.values import quote
 
 STAGE = written_bytes(b"`rplctl`.`rplctl_bag`")
 COPIES_COLUMN = written_bytes(b"`rplctl_copies`")
-MOST_BACK = 8  # copies of a row that are deleted and inserted again
+MOST_BACK = 8  # maximum of surplus copies of a row that are deleted and inserted again
 _FOUND = written_bytes(b"`rplctl`.`rplctl_bag_found`")
 _ROW, _DIGEST = written_bytes(b"`rplctl_row`"), written_bytes(b"`rplctl_digest`")
 _STAGED = written_bytes(b"s")
@@ -34,7 +35,7 @@ _LIKE_NUMBERS = frozenset({*INTEGER_BITS, "decimal", "year", "date", "time", "da
 _NUMBERED = frozenset({"enum", "set", "bit"})
 _STRINGS = CHARACTER_TYPES | {"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"}
 _NOT_COMPARED = GEOMETRY_TYPES | {"json", "vector"}
-_WORTH = 4  # rows found by an index cost as much as so many read one after the other
+_WORTH = 4  # a row that an index finds costs as much as so many rows of a sequential read
 
 
 def compares(model: TableModel) -> bool:
@@ -43,7 +44,7 @@ def compares(model: TableModel) -> bool:
 
 
 class MultisetRemover:
-    """`send` executes and returns the rows each statement changed, `ask` fetches."""
+    """The deletion of copies. `send` executes SQL and returns the number of rows for each statement; `ask` queries."""
 
     def __init__(
         self, send: Callable[[SqlBytes], Sequence[int]], ask: Callable[[SqlBytes], list[tuple[Any, ...]]]
@@ -53,7 +54,7 @@ class MultisetRemover:
 
     @contextmanager
     def stage(self, model: TableModel) -> Iterator[SqlBytes]:
-        """The name of a table for whole rows with their number of copies."""
+        """Create a temporary table for complete rows and their number of copies. Yields its name, and drops it."""
         own = written_bytes(
             b"%s INT UNSIGNED NOT NULL DEFAULT 0, %s INT UNSIGNED NOT NULL DEFAULT 0, %s INT UNSIGNED "
             b"NOT NULL AUTO_INCREMENT PRIMARY KEY, KEY %s (%s)",
@@ -72,7 +73,7 @@ class MultisetRemover:
             self._send(written_bytes(b"DROP TEMPORARY TABLE %s", STAGE))
 
     def remove(self, model: TableModel, count: int) -> None:
-        """Delete what is staged, `count` rows."""
+        """Delete the staged numbers of copies. `count`: number of rows in the stage. Raises CountMismatch."""
         stays = (
             written_bytes(b"s.%s=s.%s", name, name) for name in (quote(column.name) for column in kept_times(model, ()))
         )
@@ -120,7 +121,7 @@ class MultisetRemover:
             )
 
     def _remove_some(self, model: TableModel, row: int, copies: int) -> None:
-        """Only as many as are asked for; the row then no longer takes part."""
+        """Delete exactly `copies` copies of one staged row, and remove the row from the stage. Raises CountMismatch."""
         table = table_name(model)
         like = written_bytes(b"SELECT 1 FROM %s AS s WHERE s.%s=%d AND %s", STAGE, _ROW, row, _same(model))
         if (
@@ -145,7 +146,7 @@ class MultisetRemover:
         )
 
     def _telling_index(self, model: TableModel, count: int) -> str | None:
-        """An index that finds the rows with less work than reading all, going by what the server knows of it."""
+        """Return an index that finds the rows faster than a read of the table, by the server's statistics; or None."""
         names = [key.name for key in model.keys if _is_sought(key, model)]
         if not names:
             return None
@@ -161,7 +162,7 @@ class MultisetRemover:
 
 
 def _is_sought(key: Key, model: TableModel) -> bool:
-    """True if `_same` finds rows by the key: an index over whole columns that are compared as they are."""
+    """True if `_same` can use the index to find rows: it covers complete columns that `_same` compares unchanged."""
     if key.kind not in ("unique", "index") or key.has_expression or any(part.length for part in key.parts):
         return False
     columns = [model.find(part.column) for part in key.parts]
@@ -182,13 +183,13 @@ def _equal(column: Column, table: SqlBytes) -> SqlBytes:
     if column.type in _NUMBERED:
         return written_bytes(b"%s+0 <=> %s+0", one, other)
     same = written_bytes(b"%s <=> %s", one, other)
-    if column.type in CHARACTER_TYPES and column.charset != "binary":  # CAST of what is above max_allowed_packet: NULL
+    if column.type in CHARACTER_TYPES and column.charset != "binary":  # CAST gives NULL above max_allowed_packet
         return written_bytes(b"%s AND (%s IS NULL OR CAST(%s AS BINARY)=CAST(%s AS BINARY))", same, one, one, other)
     return same
 
 
 def _digest(model: TableModel, table: SqlBytes) -> SqlBytes:
-    """A number that rows which are alike have in common; other columns than these are only compared."""
+    """Return SQL of a checksum that is the same for equal rows. Columns of other types are only compared."""
     parts = [integer_bytes(0), integer_bytes(0)]
     for column in _stored(model):
         name = written_bytes(b"%s.%s", table, quote(column.name))

@@ -1,8 +1,8 @@
-"""Row changes as SQL statements for MySQL and MariaDB: the plain form, many rows per INSERT and DELETE.
+"""Row changes as SQL statements for MySQL and MariaDB, with many rows per INSERT and DELETE.
 
-Pure: texts in, texts out. Generated columns are never written. An UPDATE names every TIMESTAMP and DATETIME column, so
-that ON UPDATE CURRENT_TIMESTAMP does not put in a time of its own. An INSERT gives a column that it has no value for,
-and that has no default, the zero of its type, as servers do for columns which only the replica has.
+The functions only build text. Generated columns are never written. An UPDATE names every TIMESTAMP and DATETIME column,
+so that ON UPDATE CURRENT_TIMESTAMP does not change them. If a column has neither a value nor a default, an INSERT
+writes the zero value of its type, as servers do for columns that only the replica has.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from rplctl.sql_text import NO_BYTES, SqlBytes, joined_bytes, row_bytes, written
 from rplctl.target.base import ChangeKind, Row, RowChange, RowSet, TableChunk, Value, key_of
 from rplctl.target.mysql.values import comparand, is_empty_enum, is_equal, literal, quote
 
-STATEMENT_BYTES = 1 << 20  # a statement is closed once it is this long
-ROWS_PER_STATEMENT = 500  # keys per DELETE: each is a range for the optimizer
+STATEMENT_BYTES = 1 << 20  # a statement of at least so many bytes gets no more rows
+ROWS_PER_STATEMENT = 500  # each key of a DELETE is a range for the optimizer
 
 
 _Join = Callable[[Iterable[SqlBytes]], SqlBytes]
@@ -40,7 +40,7 @@ def table_name(model: TableModel) -> SqlBytes:
 
 
 def insert_statements(model: TableModel, rows: RowSet) -> Iterator[tuple[SqlBytes, int]]:
-    """(statement, rows in it)."""
+    """Yield INSERT statements, each with its number of rows."""
     written = [(i, c) for i, c in enumerate(rows.columns) if model.columns[c].generated is None]
     zeros = implicit_zeros(model, rows.columns)
     names = joined_bytes(
@@ -54,7 +54,7 @@ def insert_statements(model: TableModel, rows: RowSet) -> Iterator[tuple[SqlByte
 
 
 def implicit_zeros(model: TableModel, columns: Sequence[int]) -> list[tuple[Column, SqlBytes]]:
-    """Columns besides `columns` that need a value and have no default, with the zero of their type."""
+    """Return the columns outside of `columns` that need a value but have no default, with the zero of their type."""
     given = set(columns)
     zeros = ((column, _ZEROS.get(column.type)) for number, column in enumerate(model.columns) if number not in given)
     return [(column, zero) for column, zero in zeros if zero is not None and _needs_value(column)]
@@ -65,7 +65,7 @@ def _needs_value(column: Column) -> bool:
 
 
 def kept_times(model: TableModel, columns: Collection[int]) -> list[Column]:
-    """Columns besides `columns` that an UPDATE must name for them to stay as they are."""
+    """Return the columns outside of `columns` that an UPDATE must set to themselves so that their values remain."""
     return [
         column
         for number, column in enumerate(model.columns)
@@ -74,7 +74,7 @@ def kept_times(model: TableModel, columns: Collection[int]) -> list[Column]:
 
 
 def delete_statements(model: TableModel, keys: Sequence[Row]) -> Iterator[tuple[SqlBytes, int]]:
-    """Delete by key; (statement, keys in it)."""
+    """Yield DELETE statements by key, each with its number of keys."""
     head = written_bytes(b"DELETE FROM %s WHERE ", table_name(model))
     return _grouped(head, _BY_OR, (written_bytes(b"(%s)", by_key(model, key)) for key in keys))
 
@@ -91,7 +91,7 @@ def by_key(model: TableModel, key: Row) -> SqlBytes:
 
 
 def update_statement(model: TableModel, columns: Sequence[int], values: Row, where: SqlBytes) -> SqlBytes:
-    """Return the UPDATE that gives `columns` the `values` where `where` holds."""
+    """Return the UPDATE that sets `columns` to `values` in the rows that meet the condition `where`."""
     given = set(columns)
     parts = [
         written_bytes(b"%s=%s", quote(model.columns[c].name), literal(value, model.columns[c]))
@@ -99,7 +99,7 @@ def update_statement(model: TableModel, columns: Sequence[int], values: Row, whe
         if model.columns[c].generated is None and not _is_no_geometry(value, model.columns[c])
     ]
     parts += [_itself(column) for column in kept_times(model, given)]
-    if not parts:  # only generated columns changed: they follow by themselves
+    if not parts:  # only generated columns changed, and the server computes these
         free = next(column for column in model.columns if column.generated is None)
         parts.append(_itself(free))
     return written_bytes(b"UPDATE %s SET %s WHERE %s", table_name(model), joined_bytes(b", ", parts), where)
@@ -111,14 +111,14 @@ def _itself(column: Column) -> SqlBytes:
 
 
 def _is_no_geometry(value: Value, column: Column) -> bool:
-    """True for the value that ALTER TABLE … ADD g GEOMETRY NOT NULL gave to existing rows. Nobody can write this value,
-    so the row on the target has it already.
+    """True for the empty value that ALTER TABLE … ADD g GEOMETRY NOT NULL sets in existing rows. No statement can write
+    this value, so the target's row already has it.
     """
     return value == b"" and column.type in GEOMETRY_TYPES
 
 
 def change_statement(change: RowChange, model: TableModel) -> SqlBytes:
-    """Return the statement for one change of one row."""
+    """Return the INSERT, UPDATE or DELETE for one change of one row."""
     if change.kind is ChangeKind.INSERT:
         assert change.after is not None
         return next(insert_statements(model, change.after))[0]
@@ -131,7 +131,7 @@ def change_statement(change: RowChange, model: TableModel) -> SqlBytes:
 
 
 def update_statements(model: TableModel, rows: RowSet) -> Iterator[tuple[SqlBytes, int]]:
-    """Yield UPDATEs by key, many in one packet, with the number of rows in each. A row has its values, then its key."""
+    """Yield texts with many UPDATEs by key, each with its number of rows. A row has the values, then the key."""
     width = len(rows.columns)
     return _grouped(
         NO_BYTES,
@@ -141,8 +141,8 @@ def update_statements(model: TableModel, rows: RowSet) -> Iterator[tuple[SqlByte
 
 
 def where_row(model: TableModel, image: RowSet) -> SqlBytes:
-    """Return the condition of a row: by key when the image holds it, else by the whole image and only one row, as the
-    server does without a key.
+    """Return the condition for a row: by key if the image has all key columns, else by all columns of the image with
+    LIMIT 1, as a server does without a key.
     """
     row = image.rows[0]
     if finds_by_key(model, image):
@@ -160,7 +160,7 @@ def finds_by_key(model: TableModel, image: RowSet) -> bool:
 
 
 def has_empty_enum(model: TableModel, sets: Iterable[RowSet]) -> bool:
-    """True when strict mode would refuse one of the rows (ENUM's error value)."""
+    """True if a row has the error value of an ENUM, which strict mode refuses."""
     for rows in sets:
         enums = [(i, model.columns[c]) for i, c in enumerate(rows.columns) if model.columns[c].type == "enum"]
         if enums and any(is_empty_enum(row[i], column) for row in rows.rows for i, column in enums):
@@ -169,9 +169,9 @@ def has_empty_enum(model: TableModel, sets: Iterable[RowSet]) -> bool:
 
 
 def parents_first(chunks: Sequence[TableChunk], models: Mapping[tuple[str, str], TableModel]) -> list[TableChunk]:
-    """Return the chunks so that a table comes after those its foreign keys point at; cycles stay as they are."""
+    """Return the chunks in an order in which parent tables precede child tables; cycles keep their order."""
     by_name = {(chunk.database, chunk.table): chunk for chunk in chunks}
-    wanted = {*by_name}  # names alone: what calls itself is a cycle, and keeps what it knows until garbage is sought
+    wanted = {*by_name}  # only names: a recursive function is a reference cycle, which keeps its variables alive
     ordered: list[tuple[str, str]] = []
     seen: set[tuple[str, str]] = set()
 

@@ -1,13 +1,13 @@
-"""Options after the question mark of a MySQL or MariaDB target's URL, and what they mean for the connection.
+"""The options after the question mark in the URL of a MySQL or MariaDB target, and their effect on the connection.
 
-    ssl_mode=DISABLED|PREFERRED|REQUIRED|VERIFY_CA|VERIFY_IDENTITY  as MySQL's client; else what the others imply
-    ssl_ca, ssl_capath, ssl_crl, ssl_crlpath    authorities and revocations; alone they mean VERIFY_IDENTITY
-    ssl_check_hostname=0                        with these: VERIFY_CA
+    ssl_mode=DISABLED|PREFERRED|REQUIRED|VERIFY_CA|VERIFY_IDENTITY  as in MySQL's client; the default depends on others
+    ssl_ca, ssl_capath, ssl_crl, ssl_crlpath    authorities and revocations; without ssl_mode: VERIFY_IDENTITY
+    ssl_check_hostname=0                        in addition to these: VERIFY_CA
     ssl_cert, ssl_key, ssl_cipher, tls_version, tls_ciphersuites
     server_public_key_path, get_server_public_key=1    for passwords without TLS
     unix_socket, connect_timeout
 
-Invariant: a word that is not known here is refused: a misspelt ssl_ca must not leave a connection unverified.
+Invariant: an unknown option is refused, because a misspelt ssl_ca must not leave a connection unverified.
 """
 
 from __future__ import annotations
@@ -34,13 +34,15 @@ CONNECT_TIMEOUT_S = 10
 
 
 def connection_options(url: URL) -> tuple[Security, dict[str, Any]]:
-    """Return how to sign in, and the driver's other options. Raises ConfigError for unknown or contradictory ones."""
+    """Return the security of the login, and the driver's options. Raises ConfigError for unknown or contradictory
+    options.
+    """
     words = {name.replace("-", "_"): str(value) for name, value in url.query.items()}
     unknown = sorted(words.keys() - _KNOWN)
     if unknown:
         raise ConfigError(
-            f"the target's URL has '{unknown[0]}', which is no option of a MySQL or MariaDB target",
-            hint=f"known are {', '.join(sorted(_KNOWN))}",
+            f"the target's URL has '{unknown[0]}', which is not an option of a MySQL or MariaDB target",
+            hint=f"use one of {', '.join(sorted(_KNOWN))}",
         )
     switches = {name: _switch(name, words[name]) for name in _SWITCHES if name in words}
     tls = TlsSettings(
@@ -50,8 +52,8 @@ def connection_options(url: URL) -> tuple[Security, dict[str, Any]]:
     )
     if tls.mode < TlsMode.VERIFY_CA and (tls.ca or tls.capath or tls.crl or tls.crlpath):
         raise ConfigError(
-            f"ssl_mode={tls.mode.name} in the target's URL does not look at ssl_ca, ssl_capath, ssl_crl or ssl_crlpath",
-            hint="write ssl_mode=VERIFY_CA or VERIFY_IDENTITY, or leave ssl_mode out",
+            f"ssl_mode={tls.mode.name} in the target's URL ignores ssl_ca, ssl_capath, ssl_crl and ssl_crlpath",
+            hint="use ssl_mode=VERIFY_CA or VERIFY_IDENTITY, or remove ssl_mode",
         )
     key = words.get("server_public_key_path", "")
     timeout = words.get("connect_timeout", str(CONNECT_TIMEOUT_S))
@@ -68,7 +70,7 @@ def _mode(words: Mapping[str, str], switches: Mapping[str, bool]) -> TlsMode:
         except KeyError:
             known = ", ".join(mode.name for mode in TlsMode)
             raise ConfigError(
-                f"ssl_mode={words['ssl_mode']} in the target's URL is no mode", hint=f"write one of {known}"
+                f"ssl_mode={words['ssl_mode']} in the target's URL is not a mode", hint=f"use one of {known}"
             ) from None
     has_authority = any(f"ssl_{name}" in words for name in ("ca", "capath", "crl", "crlpath"))
     names_host = switches.get("ssl_verify_identity", switches.get("ssl_check_hostname", has_authority))
@@ -79,7 +81,7 @@ def _mode(words: Mapping[str, str], switches: Mapping[str, bool]) -> TlsMode:
     if any(name.startswith(("ssl_", "tls_")) for name in words):
         return TlsMode.REQUIRED
     if "server_public_key_path" in words or switches.get("get_server_public_key"):
-        return TlsMode.DISABLED  # over TLS a server takes the password itself, never the key's
+        return TlsMode.DISABLED  # over TLS, servers accept the plain password, and never use the public key
     return TlsMode.PREFERRED
 
 

@@ -1,14 +1,17 @@
-"""The session a statement of the source ran in, set up again on the target, and left again (design D10, D11, D21).
+"""The session of a statement of the source: its variables are set on the target and reset afterwards (D10, D11, D21).
 
-Invariant: whatever we say ourselves (a position, a savepoint, rows, LOAD DATA, XA, our own SET) is said in the session
-ROWS. One place enters a statement's session (`statement`), one leaves it (`leave`), and the connection itself calls the
-latter before anything that is not said inside `foreign` (`LoadingConnection.before_own`): nobody can forget it.
-The words of `leave` hold neither a quote nor a character above 0x7f, for their texts are hexadecimal: every
-character_set_client, collation_connection and sql_mode reads them alike, and they need no second statement.
-Only what differs from what the connection is set to is sent, except by `leave`: a statement may call a function that
-changes the session, so that one sets all. Only what is about to be committed anyway is ended here (`own_commits`, and
-in `statement` before DDL): autocommit is off.
-(Manual: Query_event status variables; the same list that mysqlbinlog and mariadb-binlog print before a statement.)
+Invariant: all statements of rplctl (positions, savepoints, rows, LOAD DATA, XA, SET) run in the session ROWS. Only
+`statement` enters a statement's session, and only `leave` leaves it. The connection itself calls `leave` before each
+command outside of `foreign` (`LoadingConnection.before_own`), so no caller can forget it.
+
+The text of `leave` has no quotes and only ASCII characters, because it writes texts in hex. It therefore means the same
+under every character_set_client, collation_connection and sql_mode, and one statement is enough.
+
+Only changed variables are sent. `leave` sends all of them, because a function of a statement may have changed the
+session. Autocommit is off; only transactions that the next statement commits anyway are committed here (`own_commits`,
+and `statement` before DDL).
+
+The variables are those of Query_event in the manual, the same that mysqlbinlog and mariadb-binlog print.
 """
 
 from __future__ import annotations
@@ -63,41 +66,41 @@ StatementVariable = Intvar | Rand | UserVar
 
 _CANONICAL = {f"character_set_{what}": f"collation_{what}" for what in ("connection", "server", "database")}
 _ALIASES = _CANONICAL | {collation: charset for charset, collation in _CANONICAL.items()}
-# where variables that a statement has set and ROWS does not name go back to; others to DEFAULT, the server's
+# the values that `leave` restores for variables outside of ROWS; other variables get DEFAULT, the server's value
 _OWN = {"sql_if_exists": OFF, "check_constraint_checks": OFF}
 
-_BETWEEN_TRANSACTIONS = "explicit_defaults_for_timestamp"  # MySQL refuses to set it within one; only DDL looks at it
+_BETWEEN_TRANSACTIONS = "explicit_defaults_for_timestamp"  # MySQL refuses to set it in a transaction; used by DDL
 _BINARY = 63
 # bits of flags2
 _AUTO_IS_NULL, _NO_FOREIGN_KEYS, _NO_UNIQUE = 14, 26, 27
-_MARIADB_FLAGS = {  # bit → variable, value when the bit is set, when it is not
+_MARIADB_FLAGS = {  # bit → variable, value if the bit is set, value if not
     15: ("check_constraint_checks", OFF, ON),
     28: ("sql_if_exists", ON, OFF),
     30: ("system_versioning_insert_history", ON, OFF),
 }
 _MARIADB_SINCE = {"sql_if_exists": 100503, "system_versioning_insert_history": 101011}
-_DEFAULTS_SINCE = {True: 100802, False: 50600}  # a session can set explicit_defaults_for_timestamp: MariaDB, MySQL
+_DEFAULTS_SINCE = {True: 100802, False: 50600}  # is MariaDB → a session can set explicit_defaults_for_timestamp
 _REQUIRES_KEYS_SINCE, _GENERATES_KEYS_SINCE = 80013, 80030  # MySQL
 _UTF8MB4_DEFAULT_SINCE = 80011  # MySQL's default_collation_for_utf8mb4
 _GENERAL = 45  # utf8mb4_general_ci
 _DEFAULT_COLLATIONS_SINCE = 110201  # MariaDB's character_set_collations
 _GONE_IN_MYSQL_8 = 0x3FF << 8 | 1 << 28  # sql_mode: POSTGRESQL … MYSQL40, NO_AUTO_CREATE_USER
-# MariaDB's modes that change what a statement means
+# MariaDB's modes that change the meaning of a statement
 _ONLY_MARIADB = {1 << 9: "ORACLE", 1 << 32: "EMPTY_STRING_IS_NULL", 1 << 33: "SIMULTANEOUS_ASSIGNMENT"}
-_COMMON_MODES = 0xFFFF_FFFF & ~(_GONE_IN_MYSQL_8 | 1 << 4)  # both vendors mean the same by these
+_COMMON_MODES = 0xFFFF_FFFF & ~(_GONE_IN_MYSQL_8 | 1 << 4)  # these modes mean the same on both vendors
 
 
 @dataclass(frozen=True, slots=True)
 class ServerKind:
-    """Which server it is: `10.11.19-MariaDB` → (True, 101119)."""
+    """The vendor and version of a server: `10.11.19-MariaDB` → (True, 101119)."""
 
     is_mariadb: bool
     version: int
 
 
 class Session:
-    """The session variables of one connection. `send` executes a statement on it; `collation_name` knows the target's
-    ids.
+    """The session variables of one connection. `send` executes a statement; `collation_name` returns the target's name
+    of a collation's id, or ''.
     """
 
     def __init__(
@@ -108,26 +111,26 @@ class Session:
         connection_id: int,
     ) -> None:
         self._send = send
-        # CONNECTION_ID() says what was set
+        # CONNECTION_ID() returns pseudo_thread_id if a statement has set it, so the value is passed in
         self._home = ROWS | _OWN | primary_key_settings("OFF", server) | {"pseudo_thread_id": integer(connection_id)}
         self._as_it_is_now: dict[str, Sql] = {}
-        if not server.is_mariadb and server.version >= 80000:  # else information_schema tells of yesterday's rows
+        if not server.is_mariadb and server.version >= 80000:  # else information_schema is up to a day old
             self._as_it_is_now = {"information_schema_stats_expiry": OFF}
         self._home |= self._as_it_is_now
         self._collation_name = collation_name
         self._server = server
         self._current: dict[str, Sql] = {}
         self._ever_set: set[str] = set(ROWS)
-        self._is_foreign = False  # a statement's session may hold
-        self._is_speaking = False  # what is sent now is meant for it
+        self._is_foreign = False  # the session of a statement of the source may be set
+        self._is_speaking = False  # the texts that are being sent belong to that session
         self._database = ""
-        self.missing_database: err.Error | None = None  # of the statement that was entered last
-        self._policy: dict[str, Sql] = {}  # of primary keys, for every statement of the source
-        self._own: dict[str, Sql] = {}  # the server's, for what neither policy nor event says
+        self.missing_database: err.Error | None = None  # error for the default database of the last statement
+        self._policy: dict[str, Sql] = {}  # primary key settings for every statement of the source
+        self._own: dict[str, Sql] = {}  # the server's values, if neither the policy nor the event sets them
 
     @contextmanager
     def foreign(self) -> Iterator[None]:
-        """Send the block as a part of a statement of the source: it is not executed in our own session."""
+        """Send the texts of this block in the session of a statement of the source, not in rplctl's own session."""
         before, self._is_speaking = self._is_speaking, True
         try:
             yield
@@ -135,14 +138,14 @@ class Session:
             self._is_speaking = before
 
     def before_own(self) -> None:
-        """Go back into our own session, unless a statement of the source is being sent. The connection calls this
-        before it sends anything.
+        """Restore rplctl's own session unless the caller is inside of `foreign`. The connection calls this before each
+        command.
         """
         if not self._is_speaking:
             self.leave()
 
     def leave(self) -> None:
-        """Go back into our own session, from any other one, known or not. Nothing is sent if we are in it."""
+        """Restore rplctl's own session from any state. Sends nothing if it is already set."""
         if not self._is_foreign:
             return
         own = {name: self._home.get(name, DEFAULT) for name in sorted(self._ever_set - {_BETWEEN_TRANSACTIONS})}
@@ -152,18 +155,20 @@ class Session:
         self._is_foreign = False
 
     def rows(self, *, foreign_keys: bool, lenient: bool = False) -> None:
-        """The session of row changes."""
+        """Set the session for row changes. `lenient`: without strict mode."""
         wanted = dict(LENIENT if lenient else ROWS)
         wanted["foreign_key_checks"] = ON if foreign_keys else OFF
         if self._server.is_mariadb:
-            wanted["check_constraint_checks"] = OFF  # the source has checked, or was told not to
-        wanted |= primary_key_settings("OFF", self._server)  # our own temporary tables have none
+            wanted["check_constraint_checks"] = OFF  # the source has checked the rows, or skipped the check
+        wanted |= primary_key_settings("OFF", self._server)  # rplctl's temporary tables have no primary key
         wanted |= self._as_it_is_now
         self.leave()
         self._require(wanted)
 
     def follow(self, policy: str, query: Callable[[Sql], Sequence[Sequence[object]]]) -> None:
-        """REQUIRE_TABLE_PRIMARY_KEY_CHECK. What the server has so already is not set: that takes a privilege."""
+        """Set the policy REQUIRE_TABLE_PRIMARY_KEY_CHECK. Variables that already have the value are not set, because
+        setting them requires a privilege.
+        """
         self._policy = primary_key_settings(policy, self._server)
         names = list(primary_key_settings("OFF", self._server))
         if names:
@@ -174,14 +179,14 @@ class Session:
             self._current |= self._own
 
     def _require(self, wanted: Settings, once: Sequence[Sql] = ()) -> None:
-        """Set what is not set so already, and `once`: assignments that hold for the next statement only."""
+        """Set the variables that differ from `wanted`. `once`: assignments that apply only to the next statement."""
         changed = self._missing(wanted)
         if self._is_foreign and not _reads_alike(assignments(changed, once)):
             self.leave()
             changed = self._missing(wanted)
         if not changed and not once:
             return
-        for name in changed:  # not known, should the server refuse; and each is one thing with two names
+        for name in changed:  # if the server refuses, the values are unknown; an alias has the same value
             self._current.pop(name, None)
             self._current.pop(_ALIASES.get(name, ""), None)
             self._ever_set.add(_CANONICAL.get(name, name))
@@ -198,10 +203,11 @@ class Session:
             self._current.pop("collation_database", None)  # USE sets it
 
     def _use_or_none(self, database: str) -> None:
-        """A default database that the target lacks is none, as on the servers: a statement may qualify all its names.
+        """Set the default database. If the target lacks it, use information_schema and set `missing_database`.
 
-        A session cannot have none again. In information_schema nothing can be made or changed, so a name without its
-        database ends with an error, for which `missing_database` is given.
+        A missing default database is allowed, because a statement may qualify all its names, but a session cannot unset
+        its default database. In information_schema nothing can be created or changed, so a name without a database
+        causes an error, and the caller then reports `missing_database`.
         """
         try:
             self.use(database)
@@ -212,15 +218,15 @@ class Session:
             self.missing_database = error
 
     def forget_database(self) -> None:
-        """The default database may have been dropped or made again."""
+        """Forget the default database, because it may have been dropped or created again."""
         self._database = ""
 
     def statement(
         self, query: Query, variables: Sequence[StatementVariable], source: ServerKind, *, is_ddl: bool
     ) -> None:
-        """The session of that statement; the variables of its INTVAR, RAND and USER_VAR events included.
+        """Set the session of the statement, including the variables of its INTVAR, RAND and USER_VAR events.
 
-        Caller is inside `foreign`, and stays there until the statement has been sent.
+        The caller must be inside of `foreign` until the statement has been sent.
         """
         is_same = source.is_mariadb == self._server.is_mariadb
         once = [self._once(variable, is_same_vendor=is_same) for variable in variables]
@@ -239,7 +245,7 @@ class Session:
         elif not self._server.is_mariadb and wanted.get(_BETWEEN_TRANSACTIONS) != self._current.get(
             _BETWEEN_TRANSACTIONS
         ):
-            self._send(written_bytes(b"COMMIT"))  # as the DDL that follows would
+            self._send(written_bytes(b"COMMIT"))  # the next DDL would commit too
         try:
             self._require(self._own | wanted | self._policy, once)
         finally:
@@ -247,9 +253,10 @@ class Session:
 
     @contextmanager
     def own_commits(self, *, wanted: bool) -> Iterator[None]:
-        """Turn autocommit on for DDL, which commits the open transaction, if `wanted`. With autocommit off, MariaDB's
-        EXCHANGE PARTITION and CONVERT TABLE keep the locks of their check of the rows, and wait for themselves; and
-        SYSTEM VERSIONING writes its entry in mysql.transaction_registry twice (1062, 1292).
+        """Turn on autocommit if `wanted`, for a block with DDL, which commits the open transaction.
+
+        With autocommit off, MariaDB's EXCHANGE PARTITION and CONVERT TABLE keep the locks of their row check and wait
+        for their own locks, and SYSTEM VERSIONING writes its entry to mysql.transaction_registry twice (1062, 1292).
         """
         if wanted:
             self._send(written_bytes(b"SET autocommit=1"))
@@ -270,7 +277,7 @@ class Session:
                 return written("@{}={}", backticked(variable.name), self._user_variable(variable, is_same_vendor))
 
     def _user_variable(self, variable: UserVar, is_same_vendor: bool) -> Sql:
-        """Its value with type and collation, from the form of the USER_VAR event."""
+        """Return the value of a USER_VAR event as SQL, with its type and collation."""
         raw = variable.value
         if raw is None:
             return NULL
@@ -290,18 +297,19 @@ class Session:
 
 
 def primary_key_settings(policy: str, server: ServerKind) -> dict[str, Sql]:
-    """REQUIRE_TABLE_PRIMARY_KEY_CHECK on that server. STREAM leaves what the statement's event says; as with MySQL's
-    own applier, sql_generate_invisible_primary_key of the server is none of ours.
+    """Return the session variables for the policy REQUIRE_TABLE_PRIMARY_KEY_CHECK on this server. STREAM uses the
+    setting in the statement's event. As with MySQL's applier, the server's sql_generate_invisible_primary_key does not
+    apply.
 
-    Raises TargetError 1235.
+    Raises TargetError 1235 if the server does not support the policy.
     """
     found: dict[str, Sql] = {}
     generates = not server.is_mariadb and server.version >= _GENERATES_KEYS_SINCE
     if policy == "GENERATE" and not generates:
         raise TargetError(
-            "REQUIRE_TABLE_PRIMARY_KEY_CHECK = GENERATE needs a MySQL target, 8.0.30 or later",
+            "REQUIRE_TABLE_PRIMARY_KEY_CHECK = GENERATE requires a MySQL target, 8.0.30 or later",
             errno=er.NOT_SUPPORTED_YET,
-            hint="rplctl change-master --require-table-primary-key-check stream",
+            hint="to use the source's setting, run: rplctl change-master --require-table-primary-key-check stream",
         )
     if policy != "STREAM" and not server.is_mariadb and server.version >= _REQUIRES_KEYS_SINCE:
         found["sql_require_primary_key"] = ON if policy == "ON" else OFF
@@ -311,12 +319,14 @@ def primary_key_settings(policy: str, server: ServerKind) -> dict[str, Sql]:
 
 
 def _reads_alike(sql: bytes) -> bool:
-    """True if the text means the same in every session: it has no literal and no name beyond ASCII."""
+    """True if the text means the same in every session: it is ASCII and has no quoted text."""
     return sql.isascii() and b"'" not in sql
 
 
 def collations_sql(server: ServerKind) -> Sql:
-    """Return the query for ids and names. Since 10.10, MariaDB's collations of several charsets have a name each."""
+    """Return the query for the ids and names of collations. Since MariaDB 10.10, a collation of several character sets
+    has a full name for each of them.
+    """
     if server.is_mariadb and server.version >= 101001:
         return written("SELECT ID, FULL_COLLATION_NAME FROM information_schema.COLLATION_CHARACTER_SET_APPLICABILITY")
     return written("SELECT ID, COLLATION_NAME FROM information_schema.COLLATIONS WHERE ID IS NOT NULL")
@@ -325,9 +335,10 @@ def collations_sql(server: ServerKind) -> Sql:
 def statement_settings(
     query: Query, source: ServerKind, target: ServerKind, collation_name: Callable[[int], str]
 ) -> dict[str, Sql]:
-    """Session variables of the statement, as SQL text; charsets last, because they change how the rest is read.
+    """Return the statement's session variables as SQL text. Character sets are last, because they change how the server
+    reads the other values.
 
-    `collation_name`: the target's name of a collation's number, or "". Raises TargetError 1231, 1273.
+    `collation_name` returns the target's name of a collation's id, or "". Raises TargetError 1231, 1273.
     """
     context = query.context
     stamp = f"{query.timestamp}.{context.microseconds:06d}" if context.microseconds else str(query.timestamp)
@@ -361,7 +372,7 @@ def _flags(flags: int, source: ServerKind, target: ServerKind) -> dict[str, Sql]
         for bit, (name, if_set, if_not) in _MARIADB_FLAGS.items():
             if target.version >= _MARIADB_SINCE.get(name, 0):
                 found[name] = if_set if flags >> bit & 1 else if_not
-        # no event tells; otherwise the source had refused it
+        # events lack this setting, but without KEEP the source would have refused the statement
         found["system_versioning_alter_history"] = literal("KEEP")
     return found
 
@@ -379,7 +390,7 @@ def _mysql_only(query: Query) -> dict[str, Sql]:
 
 
 def _sql_mode(mode: int, source: ServerKind, target: ServerKind) -> int:
-    """The mode in which the target reads a statement as the source did. Raises TargetError 1231."""
+    """Return the sql_mode with which the target reads a statement as the source did. Raises TargetError 1231."""
     if source.is_mariadb != target.is_mariadb:
         if source.is_mariadb and (lost := [name for bit, name in _ONLY_MARIADB.items() if mode & bit]):
             raise TargetError(
@@ -392,8 +403,8 @@ def _sql_mode(mode: int, source: ServerKind, target: ServerKind) -> int:
 
 
 def _fractions(mode: int, target: ServerKind) -> int:
-    """Return the flag of sql_mode by which the target rounds or truncates surplus digits of a second as the source
-    does, or 0. MySQL rounds unless told to truncate, MariaDB truncates unless told to round.
+    """Return the flag of sql_mode with which the target rounds or truncates surplus digits of a second as the source
+    does, or 0. By default, MySQL rounds and MariaDB truncates.
     """
     if target.is_mariadb:
         return TIME_ROUND_FRACTIONAL if target.version >= 100400 and not mode & TIME_TRUNCATE_FRACTIONAL else 0

@@ -1,4 +1,4 @@
-"""Session variables as SQL text, and those of our own sessions. Invariant: every session reads a SET of them alike."""
+"""Session variables as SQL text, and the variables of rplctl's sessions. Every session reads a SET of them alike."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from rplctl.sql_text import Sql, SqlBytes, as_bytes, joined, utf8_number, word, 
 Settings = Mapping[str, Sql]  # session variable → SQL text
 
 
-literal = utf8_number  # no quote that sql_mode or character_set_client could read otherwise
+literal = utf8_number  # without quotes, whose meaning depends on sql_mode and character_set_client
 ON, OFF, DEFAULT = written("1"), written("0"), written("DEFAULT")
 _SET, _COMMA = written("SET "), written(", ")
 
-# what rows need, and everything we say ourselves
+# the variables for row changes and for all statements of rplctl
 ROWS: dict[str, Sql] = {
     "sql_mode": literal("NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,STRICT_ALL_TABLES"),
     "time_zone": literal("+00:00"),
@@ -29,7 +29,7 @@ OWN_CHARSETS = {name: ROWS[name] for name in ("character_set_client", "collation
 
 
 def assignments(settings: Settings, once: Sequence[Sql] = ()) -> SqlBytes:
-    """One SET of all of them."""
+    """Return one SET statement for all settings. `once`: assignments as SQL text, appended."""
     parts = [part for name, value in settings.items() for part in (_COMMA, _variable(name), value)]
     parts += [part for assignment in once for part in (_COMMA, assignment)]
     return as_bytes(joined("", (_SET, *parts[1:])))

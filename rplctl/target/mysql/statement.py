@@ -1,10 +1,12 @@
-"""The text of a statement as the target gets it, and what its answer means (design D10, D11, D27).
+"""The text of a statement for the target, and the check of the target's answer (design D10, D11, D27).
 
-Bytes stay as the source logged them: literals may be in other charsets than the client's. These alone are rewritten:
-* executable comments, which another vendor or version reads otherwise, become what the source executed;
-* LOAD DATA, whose file comes through the connection, as mysqlbinlog does it;
-* CREATE TABLE … START TRANSACTION, which loses its last two words;
-* CREATE and ALTER EVENT, which make the event passive, as on any replica.
+The bytes remain as the source logged them, because literals may have another character set than the client. Only these
+parts are rewritten:
+
+* an executable comment, which another vendor or version may ignore, becomes the text that the source executed;
+* LOAD DATA reads its file through the connection, as with mysqlbinlog;
+* CREATE TABLE … START TRANSACTION loses its last two words;
+* CREATE EVENT and ALTER EVENT disable the event, as on any replica.
 """
 
 from __future__ import annotations
@@ -42,9 +44,9 @@ _CREATES_OR_ALTERS, _NAMES_EVENT = re.compile(rb"(?:CREATE|ALTER)\b", re.I), re.
 _BEFORE_EVENT = frozenset({"OR", "REPLACE", "DEFINER"})
 _EXCHANGE = re.compile(rb"ALTER\s+(?:IGNORE\s+|ONLINE\s+|OFFLINE\s+)*TABLE\b.*\b(?:EXCHANGE|CONVERT)\b", re.I | re.S)
 _VERSIONS = re.compile(rb"(?:ALTER|CREATE)\b.*\bSYSTEM\s+VERSIONING\b", re.I | re.S)
-# MySQL logs CREATE TABLE … SELECT as CREATE TABLE … START TRANSACTION and rows; behind it no position could be set
+# MySQL logs CREATE TABLE … SELECT as CREATE TABLE … START TRANSACTION and rows; after that no position could be set
 _START_TRANSACTION = re.compile(rb"\)\s*START\s+TRANSACTION\s*\Z", re.I)
-# functions of a default (MariaDB takes them all); NOW() and its like follow the source's clock
+# functions whose value differs between calls or servers (MariaDB allows all in a default); NOW() uses the source's time
 _RANDOM = re.compile(
     rb"\b(?:(?:NEXTVAL|LASTVAL|SETVAL|RAND|UUID\w*|SYS_GUID|RANDOM_BYTES|SYSDATE|ENCRYPT|DES_ENCRYPT|\w*USER|VERSION"
     rb"|CURRENT_ROLE)\s*\(|(?:NEXT|PREVIOUS)\s+VALUE\s+FOR\b|CURRENT_(?:USER|ROLE)\b)|@",
@@ -52,19 +54,19 @@ _RANDOM = re.compile(
 )
 _MAY_BE_INEXACT = re.compile(_RANDOM.pattern + rb"|\b(?:AUTO_INCREMENT|MODIFY|CHANGE)\b", re.I)
 _QUOTED = re.compile(rb"""'(?:[^'\\]|''|\\.)*'|"(?:[^"\\]|""|\\.)*"|`(?:[^`]|``)*`""", re.S)
-UNKNOWN_NAMES = frozenset({er.BAD_TABLE_ERROR, er.UNKNOWN_SEQUENCES, er.UNKNOWN_VIEW})  # of tables, sequences, views
+UNKNOWN_NAMES = frozenset({er.BAD_TABLE_ERROR, er.UNKNOWN_SEQUENCES, er.UNKNOWN_VIEW})  # errors of DROP
 _DROP_LIST = re.compile(
     rb"DROP\s+(?:TEMPORARY\s+)?(?P<kind>TABLES?|VIEW|SEQUENCE)\s+(?!\s*IF\s+EXISTS\b)(?!\s*/\*!)", re.I
 )
-# these numbers mean something else of a row event, and have another hint there
+# for a row event, these errors have other reasons and other hints
 _HINTS = dict.fromkeys(
     (er.DUP_ENTRY, *VALUE_ERRORS),
     f"the target has other rows than the source. Correct them on the target, then run: rplctl start{OR_SKIP}",
 )
-# the same text would be refused again
+# the target would refuse the same text again
 _OTHER_WORDS_HINT = (
-    "the target's version does not take this text. Execute there by hand what the statement does, in its own words. "
-    "Then leave the whole transaction out and go on: rplctl skip --yes; rplctl start"
+    "execute an equivalent statement for the target's version by hand, "
+    "then skip the whole transaction: rplctl skip --yes; rplctl start"
 )
 _HINTS |= dict.fromkeys(
     (
@@ -86,8 +88,8 @@ _DUPLICATES = {0: b"", 1: b" IGNORE", 2: b" REPLACE"}
 
 
 def as_executed(query: Query, context: DdlContext, target: ServerKind) -> Query:
-    """The statement that the source executed, in words that every server reads alike: without executable comments, and
-    without the optimizer hints of another vendor. It has the same length. Raises RplError 1064, 1235.
+    """Return the statement that the source executed in a form that all servers read alike: without executable comments,
+    and without optimizer hints of the other vendor. The length does not change. Raises RplError 1064, 1235.
     """
     sql = query.sql_bytes
     if not _MAY_BE_EXECUTED.search(sql):
@@ -95,7 +97,7 @@ def as_executed(query: Query, context: DdlContext, target: ServerKind) -> Query:
     is_same = context.is_mariadb == target.is_mariadb
     if not is_same and not context.is_mariadb and _HINT_WITH_VARIABLES.search(sql):
         raise RplError(
-            "a hint of the statement sets session variables, which this target cannot do for one statement: SET_VAR",
+            "the statement has the optimizer hint SET_VAR, which this target does not support",
             errno=er.NOT_SUPPORTED_YET,
             hint=WAY_OUT,
         )
@@ -104,7 +106,7 @@ def as_executed(query: Query, context: DdlContext, target: ServerKind) -> Query:
 
 
 def text_executed(query: Query, context: DdlContext) -> bytes:
-    """The text without its executable comments; as it was logged if no server could execute it."""
+    """Return the text without its executable comments; the logged text if it cannot be parsed."""
     if not _MAY_BE_EXECUTED.search(query.sql_bytes):
         return query.sql_bytes
     with suppress(RplError):  # as_executed refuses it
@@ -113,19 +115,19 @@ def text_executed(query: Query, context: DdlContext) -> bytes:
 
 
 def changes_only_rows(sql: bytes) -> bool:
-    """True for statements that leave every table's definition as it is."""
+    """True for statements that do not change the definition of any table."""
     words = _bare(sql)
-    if words[:3].upper() == b"SET":  # SET STATEMENT a='…' FOR …: what follows counts
+    if words[:3].upper() == b"SET":  # SET STATEMENT a='…' FOR …: the statement after FOR counts
         words = _FOR_ONE_STATEMENT.sub(b"", _QUOTED.sub(b"''", words), count=1)
     return _CHANGES_ROWS.match(words) is not None
 
 
 def needs_autocommit(sql: bytes) -> bool:
-    """True if MariaDB carries the statement out only with autocommit=1, as its replicas have it. No such statement is
-    about a temporary table, which would not commit.
+    """True if MariaDB can execute the statement only with autocommit=1, the setting of its replicas.
 
-    EXCHANGE PARTITION and CONVERT TABLE … TO PARTITION look at rows themselves; SYSTEM VERSIONING with transaction
-    precision writes into mysql.transaction_registry. Words in a string do not count.
+    EXCHANGE PARTITION and CONVERT TABLE … TO PARTITION check rows themselves; SYSTEM VERSIONING with transaction
+    precision writes to mysql.transaction_registry. None of these statements accepts a temporary table, for which DDL
+    does not commit. Words inside of strings are ignored.
     """
     words = _QUOTED.sub(b"''", _bare(sql))
     return _EXCHANGE.match(words) is not None or _VERSIONS.match(words) is not None
@@ -138,10 +140,10 @@ def refuse_inexact(
     table_model: Callable[[str, str], TableModel | None],
     ask: Callable[[Sql], Sequence[object]],
 ) -> None:
-    """Stop before an ALTER TABLE that would give rows other values than the source's.
+    """Raise TargetError 1846 for an ALTER TABLE that would give existing rows other values than on the source.
 
-    It adds a column whose default is another one in each call or on each server (MySQL refuses that), or numbers rows
-    without a key; or it converts rows of the other vendor to a type for which no rule is proven.
+    Such a statement adds a column whose default differs between calls or servers (MySQL refuses this), numbers rows
+    without a key, or converts rows of the other vendor between types whose conversion differs.
     """
     others = context.is_mariadb != target.is_mariadb
     for (database, table), operation in _altered(query, context):
@@ -178,7 +180,7 @@ def _altered(query: Query, context: DdlContext) -> Iterator[tuple[TableName, Add
     try:
         actions = parse_ddl(query.sql_bytes.decode("latin-1"), query.database, context, query.charset)
     except RplError:
-        return  # the server will say what it is
+        return  # the server will report the error
     for action in actions:
         if isinstance(action, AlterTable):
             for operation in action.operations:
@@ -203,15 +205,15 @@ def text_of(statement: Query | ExecuteLoadQuery) -> SqlBytes:
 
 
 def _passive_event(sql: bytes, query: Query) -> bytes:
-    """CREATE or ALTER EVENT with the status that a replica gives it; other statements as they are.
+    """Return CREATE or ALTER EVENT with the status DISABLE ON SLAVE, as on a replica; other statements unchanged.
 
-    In the statement itself: between it and an ALTER that follows, the scheduler could run the event, and writes its
-    status back when it has.
+    The status is set in the statement itself. Before a separate ALTER EVENT, the scheduler could run the event, and it
+    would then overwrite the status.
     """
     context, charset = DdlContext(sql_mode=query.context.sql_mode or 0), query.charset
     bare = opened(sql.decode("latin-1"), context, charset=charset)
     tokens = tokenize(bare, context, charset)
-    tokens += tokens[-1:] * 2  # what is asked for behind the end is the end
+    tokens += tokens[-1:] * 2  # reads past the end must find the end token
     number = _behind_event_name(tokens)
     if number is None:
         return sql
@@ -232,7 +234,7 @@ def _passive_event(sql: bytes, query: Query) -> bytes:
 
 
 def _behind_event_name(tokens: Sequence[Token]) -> int | None:
-    """The number of the token behind `CREATE DEFINER=a@b EVENT IF NOT EXISTS d.e`; None for another statement."""
+    """Return the number of the token after `CREATE DEFINER=a@b EVENT IF NOT EXISTS d.e`; None for other statements."""
     number = 1
     if tokens[0].value not in ("CREATE", "ALTER"):
         return None
@@ -249,8 +251,10 @@ def _behind_event_name(tokens: Sequence[Token]) -> int | None:
 
 
 def drop_of_those_there(query: Query, *, wanted: bool) -> SqlBytes | None:
-    """DROP TABLE, VIEW or SEQUENCE as with IF EXISTS, if `wanted` or if the source dropped a part of the list before
-    it failed: MySQL drops all of a list or nothing. None for other statements.
+    """Return DROP TABLE, VIEW or SEQUENCE with IF EXISTS; None if it should not be changed, or for other statements.
+
+    IF EXISTS is added if `wanted` (not for views), or if the source dropped a part of the list before the statement
+    failed: MySQL drops the complete list or nothing.
     """
     match = _DROP_LIST.match(query.sql_bytes, len(query.sql_bytes) - len(_bare(query.sql_bytes)))
     if match is None or not ((wanted and match["kind"].upper() != b"VIEW") or query.error_code in UNKNOWN_NAMES):
@@ -259,7 +263,7 @@ def drop_of_those_there(query: Query, *, wanted: bool) -> SqlBytes | None:
 
 
 def judge(query: Query, error: TargetError | None) -> None:
-    """Compare with what happened on the source. Raises the error that was not to be expected."""
+    """Compare the target's error with the source's error. Raises an error if they differ."""
     found = 0 if error is None else error.errno
     if found == query.error_code:
         return
@@ -290,8 +294,8 @@ def _bare(sql: bytes) -> bytes:
 
 
 def printed_by_other_vendor(definition: Sql, failure: str, target: ServerKind) -> tuple[Sql, tuple[str, ...]]:
-    """Return a definition that the target refused, in words that it may take, and what is left out; as it was for a
-    failure of another kind.
+    """Return a form of a refused definition that the target may accept, and notes on omissions. For a failure with
+    another reason, the definition is unchanged. `failure`: the text of the target's error.
     """
     found, notes = in_words_of(definition, target)
     if found == definition:
@@ -300,12 +304,12 @@ def printed_by_other_vendor(definition: Sql, failure: str, target: ServerKind) -
 
 
 def with_near_collation(statement: Sql, failure: str) -> Sql:
-    """A statement that was refused for a collation which only the other vendor has, with the one that compares by the
-    same rules (UCA 9 and UCA 14, or bytes, without padding); as it was for another failure.
+    """Replace the collation of a statement that was refused because only the other vendor has this collation. The new
+    one compares by the same rules (UCA 9 and UCA 14, or bytes, without padding). Other failures change nothing.
     """
     found = re.search(r"Unknown collation: '(\w+)'", failure)
     name = found[1] if found else ""
     near = near_collation(name)
     if near == name:
         return statement
-    return proven_statement(re.sub(rf"(COLLATE[ =]){name}\b", rf"\g<1>{near}", statement))  # a word for a word
+    return proven_statement(re.sub(rf"(COLLATE[ =]){name}\b", rf"\g<1>{near}", statement))  # both names are plain words

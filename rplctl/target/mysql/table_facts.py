@@ -1,8 +1,8 @@
 """Facts about tables of a MySQL or MariaDB server beyond their definitions: triggers, foreign keys, engines.
 
-Invariant: an answer is kept until a statement may have changed it, and for a minute at most once there are statements.
-For one answer, MariaDB opens every table that it has: a migration of 20,000 tables cannot ask again after each
-statement.
+Invariant: an answer is cached until a statement may have changed it, and for at most a minute once statements follow.
+The cache is needed because MariaDB opens every table for one answer: a migration of 20,000 tables cannot repeat the
+query after each statement.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ _TELLS: Final = re.compile(
 _KEPT_S: Final = 60.0
 _NO_TABLE: Final = frozenset({er.NO_SUCH_TABLE, er.BAD_DB_ERROR, er.NO_SUCH_TABLE_IN_ENGINE})
 
-GENERATED_KEY = "my_row_id"  # MySQL's name of the column
+GENERATED_KEY = "my_row_id"  # MySQL's name for the column of a generated invisible primary key
 
 
 class TableFacts:
-    """`query` asks the server, in the session of rows."""
+    """The cached facts about a server's tables. `query` runs a SELECT in the session for row changes."""
 
     def __init__(self, query: Callable[[Sql], list[tuple[Any, ...]]]) -> None:
         self._query = query
@@ -64,13 +64,13 @@ class TableFacts:
         self._known.clear()
 
     def follow(self, statement: bytes) -> None:
-        """A statement of the log that was carried out. What others change here is seen by one that comes later."""
+        """Discard the answers that an executed statement may have changed, or that are older than a minute."""
         is_old = time.monotonic() - self._first_asked > _KEPT_S
         if is_old or _TELLS.search(statement) or self._names_one(statement.lower()):
             self.forget()
 
     def _names_one(self, statement: bytes) -> bool:
-        """True if the statement names a table of a kept answer: the table may be dropped, or made again."""
+        """True if the statement names a table of a cached answer, because it may drop the table or create it again."""
         tables = {table for names in self._known.values() for _, table in names}
         return any(not table.isascii() or table.lower().encode() in statement for table in tables)
 
@@ -78,16 +78,16 @@ class TableFacts:
         return (model.database, model.name) in self._names(_TRIGGERS)
 
     def is_referenced(self, model: TableModel) -> bool:
-        """True when a foreign key points at the table."""
+        """True if a foreign key references the table."""
         return (model.database, model.name) in self._names(_PARENTS)
 
     def cascading_parents(self) -> Names:
-        """Tables that a foreign key with an action points at."""
+        """Return the tables that a foreign key with an action references."""
         return self._names(written("{} WHERE DELETE_RULE {} OR UPDATE_RULE {}", _PARENTS, _ACTS, _ACTS))
 
     def may_also_change(self, named: Collection[TableModel], statement: bytes) -> Names:
-        """Tables without transactions that a statement may change besides the tables that it names: by their triggers,
-        by functions that it calls; where it names none, all.
+        """Return the non-transactional tables that a statement may change besides `named`, through triggers or through
+        functions that it calls. If `named` is empty, return all of these tables.
         """
         words, functions = statement.lower(), self._names(_FUNCTIONS)
         calls = any(not name.isascii() or name.lower().encode() in words for _, name in functions)
@@ -112,9 +112,9 @@ class TableFacts:
 def read_model(
     query: Callable[[Sql], list[tuple[Any, ...]]], database: str, table: str, server_version: str
 ) -> TableModel | None:
-    """Return the table as SHOW CREATE TABLE prints it; None for a view, or if there is none. Raises TargetError.
+    """Return the table that SHOW CREATE TABLE prints; None for a view or a missing table. Raises TargetError.
 
-    `query`: its answers are bytes.
+    `query` returns text as bytes.
     """
     try:
         rows = query(written("SHOW CREATE TABLE {}", backticked(database, table)))
@@ -130,8 +130,8 @@ def read_model(
 
 
 def without_generated_key(model: TableModel) -> TableModel:
-    """Return the table as the source knows it, without a key that sql_generate_invisible_primary_key gave it: rows of
-    the log lack that key.
+    """Return the table without a primary key that sql_generate_invisible_primary_key has generated, because the rows in
+    the source's log lack this column.
     """
     first = model.columns[0]
     if first.name != GENERATED_KEY or not (first.invisible and first.auto_increment):

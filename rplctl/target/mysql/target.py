@@ -1,10 +1,10 @@
-"""MySQL and MariaDB as targets: rows in plain SQL, statements of the source as they are.
+"""MySQL and MariaDB as targets: rows are applied with plain SQL, and the source's statements are executed.
 
-Invariant: one connection holds data and position, autocommit is off, and every value arrives byte for byte
-(`values`). DDL ends the transaction here, so a group with DDL moves its position afterwards (REQ-5, commit mode
-`after`). Tables describe themselves: models are read from the target, never stored (D18 is for targets that cannot).
-Row changes fire no triggers and write no history of their own, as on any replica: tables with triggers or system
-versioning get them through the BINLOG statement.
+Invariant: one connection commits data and position, autocommit is off, and every value is stored byte for byte
+(`values`). DDL commits the transaction, so the position of a group with DDL is stored afterwards (REQ-5, commit mode
+`after`). Table definitions are read from the target and never stored; D18 is for targets that do not report them. Row
+changes fire no triggers and write no history, as on any replica: tables with triggers or system versioning receive
+their rows through the BINLOG statement.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ from rplctl.target.mysql.translation import Translation, translated
 from rplctl.target.mysql.values import VALUE_ERRORS, quote
 from rplctl.target.one_connection import OneConnection
 
-BULK_ROWS = 200  # net changes of a table that are worth a bulk load's temporary tables
+BULK_ROWS = 200  # with fewer net changes of a table, a bulk load's temporary tables cost too much
 _ROWS_FLAGS = 19 + 6  # offset of a rows event's flags
 _STMT_END = 1
 _SEQUENCE = ("next_not_cached_value", "minimum_value", "maximum_value", "start_value", "increment", "cache_size")
@@ -77,10 +77,10 @@ class MysqlTarget(OneConnection):
         self._session: Session | None = None
         self._killer = Killer(engine)
         self._fenced: str | None = None
-        self._fence_holder = 0  # the connection that had the lock last
+        self._fence_holder = 0  # number of the connection that last had the lock
         self._foreign_keys = True
         self._key_policy = "STREAM"
-        self._described: FormatDescription | None = None  # whose FORMAT_DESCRIPTION BINLOG has
+        self._described: FormatDescription | None = None  # the last one that was sent with BINLOG
         self._facts = TableFacts(self._ask)
         self._bulk = BulkLoader(self._send, lambda: self._driver, self._query)
         self._single = SingleChanges(self._send, lambda: self._driver)
@@ -121,7 +121,7 @@ class MysqlTarget(OneConnection):
                 try:
                     self._fence_holder = mysql_fence.take(self._driver, self._fenced, self._fence_holder)
                 except BaseException:
-                    self.reconnect()  # never one without the lock
+                    self.reconnect()  # a connection without the lock must not be used
                     raise
         return self._session
 
@@ -134,7 +134,7 @@ class MysqlTarget(OneConnection):
 
     def fence(self, channel: str) -> None:
         self._fenced, self._fence_holder = channel, 0
-        self.reconnect()  # from now on every connection begins with the lock
+        self.reconnect()  # from now on, every new connection first takes the lock
         self._open()
 
     def begin(self, *, foreign_keys: bool, xid: str = "") -> None:
@@ -148,8 +148,8 @@ class MysqlTarget(OneConnection):
             self._connection.begin_twophase(xid) if xid else self._connection.begin()
 
     def _lets_stages_be_prepared(self) -> bool:
-        """True if XA transactions may hold temporary tables. MySQL then requires that the connection keeps its prepared
-        transactions until it ends, which suits us; before 8.0.29 MySQL has no setting for that.
+        """Return True if XA transactions may use temporary tables. MySQL requires for this that a prepared transaction
+        remains attached to its connection (xa_detach_on_prepare=OFF), a setting that exists since 8.0.29.
         """
         if self.server.is_mariadb:
             return True
@@ -161,7 +161,7 @@ class MysqlTarget(OneConnection):
 
     def rollback(self) -> None:
         if self._killer.has_killed:
-            return self.reconnect()  # at the next use
+            return self.reconnect()  # the next use connects again
         super().rollback()
 
     def reconnect(self) -> None:
@@ -183,7 +183,7 @@ class MysqlTarget(OneConnection):
             session.rows(foreign_keys=self._foreign_keys, lenient=lenient)
 
     def _send(self, sql: SqlBytes, data: Iterable[bytes] | None = None) -> list[int]:
-        """Execute; rows matched by each statement in it."""
+        """Execute the text, and return the number of matched rows for each statement in it."""
         driver = self._driver
         driver.local_data = data
         try:
@@ -197,9 +197,11 @@ class MysqlTarget(OneConnection):
             driver.local_data = None
 
     def _query(self, sql: Sql | SqlBytes, *, as_bytes: bool = False) -> list[tuple[Any, ...]]:
-        """Outside a transaction it leaves none behind: no snapshot, no metadata lock. `as_bytes`: text undecoded."""
+        """Return the rows of a query; text is bytes with `as_bytes`. A query outside of a transaction leaves no
+        transaction open, so that no snapshot or metadata lock remains.
+        """
         with self._driver.cursor() as cursor:
-            self._driver.use_unicode = not as_bytes  # MariaDB prints the default of a BINARY column raw
+            self._driver.use_unicode = not as_bytes  # MariaDB prints raw bytes as the default of a BINARY column
             try:
                 cursor.execute(sql)
             finally:
@@ -213,7 +215,7 @@ class MysqlTarget(OneConnection):
     # rows
 
     def check_table(self, model: TableModel) -> None:
-        """Nothing: the model was read from the target itself."""
+        """Do nothing, because the model was read from the target."""
 
     def takes_multisets(self, model: TableModel) -> bool:
         return compares(model) and not self._facts.is_referenced(model)
@@ -272,7 +274,7 @@ class MysqlTarget(OneConnection):
             expect_rows(f"insert into {model.qualified_name}", sum(self._send(sql)), count)
 
     def _update(self, model: TableModel, update: RowSet) -> None:
-        """UPDATE by key; where rows trade values of another unique key, remove them all first, then put them back."""
+        """Update rows by key. If rows exchange values of another unique key, delete all rows and insert them again."""
         self._send(written_bytes(b"SAVEPOINT rplctl_update"))
         try:
             for sql, count in rows_sql.update_statements(model, update):
@@ -283,7 +285,7 @@ class MysqlTarget(OneConnection):
         except err.IntegrityError as error:
             key = key_of(model)
             if error.args[0] != er.DUP_ENTRY or set(update.columns) | set(key) != set(range(len(model.columns))):
-                raise  # not whole rows: the applier goes on one transaction at a time
+                raise  # the rows are incomplete, and the applier continues with one transaction at a time
             self._send(written_bytes(b"ROLLBACK TO SAVEPOINT rplctl_update"))
             self._delete(model, [row[len(update.columns) :] for row in update.rows], len(update.rows))
             self._insert(model, RowSet(update.columns + key, update.rows))
@@ -299,8 +301,8 @@ class MysqlTarget(OneConnection):
             raise TargetError(f"Can't find record in '{model.name}'", errno=er.KEY_NOT_FOUND)
 
     def _apply_single(self, change: RowChange, model: TableModel) -> int:
-        """Apply a change; what the source has stored is not judged again. Where strict mode refuses a value, the row
-        goes in without it, but only if each column that is written keeps its value exactly.
+        """Apply one change and return the number of changed rows. If strict mode refuses a value that the source has
+        stored, apply the change without strict mode, but only if each written column stores its value exactly.
         """
         try:
             return self._single.apply(change, model, may_load=self._may_load)
@@ -313,7 +315,9 @@ class MysqlTarget(OneConnection):
         return self._single.apply(change, model, may_load=self._may_load)
 
     def _whole_sequence(self, change: RowChange, model: TableModel) -> RowChange:
-        """A sequence's one row is written as a whole: what a MINIMAL image leaves out stays as it is (error 4085)."""
+        """Return the change of a sequence with all columns of its row, because MariaDB refuses a part of a row (error
+        4085). Columns that a MINIMAL image lacks keep their values.
+        """
         after = change.after
         if after is None or len(after.columns) == len(model.columns):
             return change
@@ -325,7 +329,7 @@ class MysqlTarget(OneConnection):
         return RowChange(change.kind, change.before, RowSet(tuple(range(len(stored))), [tuple(stored)]))
 
     def stored_value(self, image: RowSet, column: int, model: TableModel) -> Value:
-        """One column of the row that the image identifies, JSON as its text. Raises TargetError 1032."""
+        """Return one column of the row that the image identifies, JSON as text. Raises TargetError 1032."""
         name, where = quote(model.columns[column].name), rows_sql.where_row(model, image)
         sql = written_bytes(b"SELECT CAST(%s AS CHAR) FROM %s WHERE %s", name, rows_sql.table_name(model), where)
         self._rows_session()
@@ -349,9 +353,10 @@ class MysqlTarget(OneConnection):
         self._foreign_keys = wanted
 
     def introduce(self, description: FormatDescription) -> None:
-        """BINLOG takes a FORMAT_DESCRIPTION first, MySQL only between transactions; it leaves gtid_next undetermined.
+        """Send the FORMAT_DESCRIPTION that BINLOG needs; MySQL accepts it only between transactions.
 
-        Without the privilege for BINLOG only what cannot do without it fails.
+        On MySQL, this leaves gtid_next undetermined, so it is set again. Without the privilege for BINLOG, do nothing:
+        only `replay_rows` fails then.
         """
         self._rows_session()
         if self._described == description or self.server.is_mariadb:
@@ -379,9 +384,9 @@ class MysqlTarget(OneConnection):
     def replay_rows(self, table_map: bytes, rows: bytes, description: FormatDescription) -> None:
         if description.is_mariadb != self.server.is_mariadb:
             raise TargetError(
-                "The table has triggers or system versioning on the target, and its row events are of the other vendor",
+                "cannot apply row events of the other vendor to a table with triggers or system versioning",
                 errno=er.NOT_SUPPORTED_YET,
-                hint="drop the triggers on the target: their effects are in the binary log already",
+                hint="drop the triggers on the target, because the binary log already contains their effects",
             )
         self._rows_session()
         with mapped_errors():
@@ -398,9 +403,9 @@ class MysqlTarget(OneConnection):
         self._key_policy = policy
 
     def execute_ddl(self, plan: DdlPlan, catalog: Catalog) -> None:
-        """Never asked: this target executes the source's own statement (`run_statement`)."""
+        """Raise TargetError, because this target executes the source's statements (`run_statement`)."""
         raise TargetError(
-            "a MySQL target makes no tables from models",
+            "cannot create tables from models on a MySQL target",
             errno=er.NOT_SUPPORTED_YET,
             hint="load the dump into the target with the mysql client",
         )
@@ -466,7 +471,7 @@ class MysqlTarget(OneConnection):
         self._open().leave()
         return self._query(collations_sql(self.server))
 
-    # what the target knows of its tables
+    # facts about the target's tables
 
     def table_model(self, database: str, table: str) -> TableModel | None:
         self._rows_session()

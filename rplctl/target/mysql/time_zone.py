@@ -1,9 +1,9 @@
-"""Statements of a source whose time zone is SYSTEM, on a target whose own SYSTEM may be another zone (design D21).
+"""Execution of statements with the time zone SYSTEM on a target whose own SYSTEM may be another zone (design D21).
 
-A server's event says that a session had the time zone SYSTEM, and not which one that is. The receiver has asked
-(source_zones.py), so the statement is executed in that zone: as SYSTEM where both servers have the same, else as a
-distance from UTC, or by a name that the target shows every TIMESTAMP alike by. Invariant: a statement that depends on
-the zone is executed in the source's, or stops before it.
+The event of a statement has the time zone SYSTEM, but not the zone for which SYSTEM stands. The receiver has asked the
+source for the zone (source_zones.py), and the statement is executed in this zone: as SYSTEM if both servers have the
+same zone, else as an offset from UTC, or by the name of a zone in which the target prints every TIMESTAMP alike.
+Invariant: a statement that depends on the zone is executed in the source's zone, or stops the channel before it.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ _NOW: Final = re.compile(rb"\b(?:NOW|CURRENT_TIMESTAMP|CURRENT_DATE|CURRENT_TIME
 _OF_ZONE: Final = re.compile(rb"TIMESTAMP|UNIXTIME|CONVERT_TZ|SYSDATE|\bSELECT\b|\bSTARTS\b|\bENDS\b|\bAT\b", re.I)
 _OF_TABLE: Final = re.compile(rb"\s*(?:CREATE|ALTER)\b.*?\b(?:TABLE|EVENT)\b", re.I | re.S)
 _UNKNOWN_HINT: Final = (
-    "start the receiver, which asks the source, with rplctl start; or name the zone, as for a folder of binary logs: "
-    "rplctl init --source-time-zone Area/City; rplctl start"
+    "to let the receiver ask the source, run: rplctl start\n"
+    "To name the time zone yourself, run: rplctl init --source-time-zone Area/City; rplctl start"
 )
 
 
 class _Need(Enum):
-    """The facts about its time zone that a statement needs."""
+    """The knowledge about the session's time zone that a statement needs."""
 
     NOTHING = 0
-    MOMENT = 1  # the distance from UTC at the time of the statement
+    MOMENT = 1  # the offset from UTC at the time of the statement
     ZONE = 2
 
 
 class TimeZones:
-    """The time zones of one target. `ask` runs a SELECT there."""
+    """The time zones of one target. `ask` runs a SELECT on the target."""
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
-        self._words: dict[SystemZone, str] = {}  # '' where the target has no word for the zone
+        self._words: dict[SystemZone, str] = {}  # '' if the target has no name for the zone
 
     def of_source(
         self,
@@ -61,7 +61,7 @@ class TimeZones:
         if query.context.time_zone != SYSTEM or (need := _need(query, context, table_model)) is _Need.NOTHING:
             return query
         if zone is None:
-            raise _stop("the source's time zone SYSTEM is not known", _UNKNOWN_HINT)
+            raise _stop("the source's time zone SYSTEM is unknown", _UNKNOWN_HINT)
         if zone not in self._words:
             self._words[zone] = self.word_for(zone)
         text = self._words[zone]
@@ -74,7 +74,7 @@ class TimeZones:
         return replace(query, context=replace(query.context, time_zone=text))
 
     def word_for(self, zone: SystemZone) -> str:
-        """Return the time zone of sessions that are in the source's SYSTEM; '' if the target has none."""
+        """Return the target's value of time_zone that stands for the zone; '' if the target has none."""
         if read_zone(self._ask, known=zone) == zone:
             return SYSTEM
         if zone.fixed is not None and (text := offset_text(zone.fixed)):
@@ -88,7 +88,7 @@ class TimeZones:
                     alike,
                 )
             )
-        except TargetError:  # its account may not read the table
+        except TargetError:  # the account may not read the table
             return ""
         return next((str(row[0]) for row in names if read_zone(self._ask, str(row[0]), known=zone) == zone), "")
 
@@ -99,9 +99,9 @@ def _stop(why: str, hint: str) -> TargetError:
 
 
 def _need(query: Query, context: DdlContext, table_model: Callable[[str, str], TableModel | None]) -> _Need:
-    """Servers say SYSTEM in the event of nearly every ALTER TABLE."""
+    """Return the knowledge that the statement needs. Servers log nearly every ALTER TABLE with SYSTEM."""
     if changes_only_rows(query.sql_bytes):
-        return _Need.ZONE  # a column's default may be of it
+        return _Need.ZONE  # a column's default may depend on the zone
     words = _QUOTED.sub(b"''", query.sql_bytes)
     if not _OF_TABLE.match(words):
         return _Need.NOTHING

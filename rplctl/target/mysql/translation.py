@@ -1,10 +1,11 @@
-"""DDL in the words of a target of the other vendor, or of an earlier version (design D33).
+"""Translation of DDL for a target of the other vendor, or of an earlier version (design D33).
 
-The statement's own text is edited at its tokens, clause by clause; what the target reads alike stays byte for byte.
-A part that the target cannot have, and on which no row depends, is left out with a note: an index over an expression,
-a parser, visibility, a CHECK that is not enforced. Invariant: no edit changes the values that rows get. A text that
-needs such an edit is sent as it is, and the target refuses it.
-(tests/stories/test_dialects.py asks servers of both vendors about each form.)
+The text of the statement is edited token by token; parts that the target reads alike remain byte for byte. A part that
+the target does not support and on which no row depends is omitted with a note: an index over an expression, a parser,
+visibility, a CHECK that is not enforced. Invariant: no edit changes the values of rows. A statement that would need
+such an edit is sent unchanged, and the target refuses it.
+
+tests/stories/test_dialects.py tests each form on servers of both vendors.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from rplctl.target.mysql.session import ServerKind
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """The texts to send in order, none if nothing is left of the statement; `notes`: what the target does not get."""
+    """The statements to send, in order; empty if no part of the statement remains. `notes`: the omitted parts."""
 
     queries: tuple[Query, ...]
     notes: tuple[str, ...] = ()
@@ -38,8 +39,8 @@ def translated(
     table_model: Callable[[str, str], TableModel | None],
     collations: Callable[[], Mapping[int, str]],
 ) -> Translation:
-    """Translate a statement that as_executed has read. `context`: the source's. `table_model`, `collations`: what the
-    target has; a collation by its id.
+    """Translate a statement that `as_executed` has returned. `context`: the source's. `table_model` returns a table of
+    the target; `collations` returns the target's collations: id → name.
     """
     is_earlier = target.version // 100 < context.version_number // 100
     if context.is_mariadb == target.is_mariadb and not is_earlier:
@@ -52,7 +53,7 @@ def translated(
     statement = _Statement(query, context, target, text, tokens, table_model, collations)
     try:
         before = statement.rewrite()
-    except BinlogFormatError:  # a name that is not text
+    except BinlogFormatError:  # a name that cannot be decoded
         return Translation((query,))
     if before is None:
         return Translation((), tuple(statement.notes))
@@ -63,7 +64,7 @@ def translated(
 
 
 def in_words_of(definition: str, target: ServerKind) -> tuple[str, tuple[str, ...]]:
-    """Return a definition that a server of the other vendor printed, in the target's words, and what is left out."""
+    """Translate a definition that a server of the other vendor printed. Return the new text and notes on omissions."""
     query = Query(
         timestamp=0, thread_id=0, execution_time=0, error_code=0, database="", sql_bytes=definition.encode(),
         context=QueryContext(flags2=0, sql_mode=0), uses_temporary_tables=False, suppress_use=False,
@@ -78,7 +79,7 @@ class _Statement(EditedElements):
     """The edits of a whole statement."""
 
     def rewrite(self) -> list[str] | None:
-        """Make the edits; return texts to send first, or None if nothing is to be sent."""
+        """Make the edits. Return statements to send before this one, or None if there is nothing to send."""
         at = 0
         if not self.to_mariadb and self.reads(0, "SET STATEMENT"):
             while not self.is_word(at, "FOR") and at < self.end():
@@ -113,7 +114,7 @@ class _Statement(EditedElements):
         return []
 
     def _read_name(self, at: int) -> int:
-        """Read the table's name and look it up; return the number of the token after it."""
+        """Read the table's name and look up its definition. Return the number of the token after the name."""
         first, database = at, self.query.database
         if self.is_symbol(at + 1, "."):
             database, at = self.decoded(at), at + 2
@@ -129,7 +130,7 @@ class _Statement(EditedElements):
         first = at
         self._cut_options(at, self.end(), OF_DATABASES[self.to_mariadb], also_before="DEFAULT")
         if self.to_mariadb and any(self.reads(n, "READ ONLY") for n in range(at, self.end())):
-            raise Gone  # the source's alone
+            raise Gone  # READ ONLY is a setting of the source's database, and MariaDB does not have it
         self._words(first, self.end())
 
     def _create(self, first: int, at: int, *, replaces: bool) -> list[str]:
@@ -167,7 +168,7 @@ class _Statement(EditedElements):
         )
 
     def _list(self, parts: list[tuple[int, int]], edit: Callable[[int, int], None], verb: str) -> bool:
-        """Edit the parts of a list; False if none is left."""
+        """Edit the parts of a list. Return False if no part remains."""
         kept, is_changed = [], False
         for first, end in parts:
             if first >= end:
@@ -238,7 +239,7 @@ class _Statement(EditedElements):
             self._options(first, end)
 
     def _drop(self, at: int) -> None:
-        """Edit a DROP clause, from the token after its verb on."""
+        """Edit a DROP clause. `at`: the token after DROP."""
         kind = self.tokens[at].value if self.is_word(at, "CHECK", "CONSTRAINT", "INDEX", "KEY") else ""
         name = at + (2 if self.reads(at, "FOREIGN KEY") else bool(kind) or self.is_word(at, "COLUMN"))
         if self.reads(name, "IF EXISTS"):
@@ -266,7 +267,7 @@ class _Statement(EditedElements):
         self.put(name, name + 1, backticked(alike[0]))
 
     def _refuse_absent(self, name: int) -> None:
-        """Leave a clause out about an index that the target never got."""
+        """Omit a clause about an index that the target's table lacks."""
         known = {key.name.casefold() for key in self.model.keys} if self.model is not None else ()
         if self.model is not None and self.decoded(name).casefold() not in known:
             self.note(f"the index {self.decoded(name)}, which the source changes or drops")

@@ -1,8 +1,9 @@
-"""XA on MySQL and MariaDB: what two-phase commit needs besides the transaction's own connection (WL#3970).
+"""XA on MySQL and MariaDB: the operations of two-phase commit outside of the transaction's connection (WL#3970).
 
-Facts that it relies on, measured on MariaDB 10.11 and MySQL 9.7: a prepared transaction outlives its connection and its
-server; MariaDB answers 1397 to XA COMMIT of another connection while the owner's is there; XA RECOVER shows
-everybody's transactions; a prepared transaction that changed nothing is gone, or answers 1402, once its owner left.
+The module relies on these facts, measured on MariaDB 10.11 and MySQL 9.7. A prepared transaction outlives its
+connection and a restart of the server. On MariaDB, XA COMMIT from another connection gets error 1397 while the owner's
+connection exists. XA RECOVER lists the transactions of all accounts. A prepared transaction without changes disappears,
+or gets error 1402, after its owner has disconnected.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from rplctl.target.mysql.connection import mapped_errors
 
 OWNER_GONE_SECONDS = 30.0
 _PAUSE_SECONDS = 0.02
-_SQLALCHEMY_FORMAT = 1  # format id of Connection.begin_twophase; our names stand in gtrid alone
-_OLDEST = {True: (10, 5, 2), False: (5, 7, 7)}  # is MariaDB → prepared transactions outlive the connection
+_SQLALCHEMY_FORMAT = 1  # format id of Connection.begin_twophase; rplctl's names are in gtrid, bqual is empty
+_OLDEST = {True: (10, 5, 2), False: (5, 7, 7)}  # is MariaDB → first version that keeps prepared transactions
 
 
 def prepared_xids(engine: Engine, prefix: str) -> list[str]:
-    """Prepared transactions whose name begins with `prefix`, of all connections and none. Raises TargetError."""
+    """Return the prepared transactions whose name begins with `prefix`, connected or not. Raises TargetError."""
     with _alone(engine) as connection:
         rows = run(connection, written("XA RECOVER")).all()
     found = []
@@ -34,12 +35,12 @@ def prepared_xids(engine: Engine, prefix: str) -> list[str]:
         name = data if isinstance(data, str) else bytes(data).decode("latin-1")
         if format_id == _SQLALCHEMY_FORMAT and not bqual_length and gtrid_length == len(name):
             found.append(name)
-    # whoever signs in there may give a name that begins like ours
+    # any account of the server can prepare a transaction whose name begins with the prefix
     return [name for name in found if name.startswith(prefix) and is_matched(Grammar.XID, name)]
 
 
 def end_prepared(engine: Engine, verb: str, xid: str) -> None:
-    """Execute XA COMMIT or XA ROLLBACK. Raises TargetError when the owner does not leave."""
+    """Execute XA COMMIT or XA ROLLBACK. Raises TargetError if the owner's connection does not end."""
     deadline = time.monotonic() + OWNER_GONE_SECONDS
     while True:
         try:
@@ -66,7 +67,7 @@ def check(engine: Engine, option: str, branches: int = 1) -> list[str]:
     if numbers < _OLDEST[is_mariadb]:
         raise ConfigError(
             f"{option}: a prepared transaction does not outlive its connection on {version}",
-            hint=f"leave {name} out, or use a newer server",
+            hint=f"remove {name}, or use a newer server",
         )
     try:
         prepared_xids(engine, "")
@@ -74,17 +75,17 @@ def check(engine: Engine, option: str, branches: int = 1) -> list[str]:
         if error.errno not in (er.XAER_RMERR, er.SPECIFIC_ACCESS_DENIED_ERROR):
             raise
         raise ConfigError(
-            f"{option}: the target's user may not see prepared transactions (XA RECOVER)",
+            f"{option}: the target's user may not execute XA RECOVER, which lists prepared transactions",
             errno=error.errno,
-            hint=f"GRANT XA_RECOVER_ADMIN ON *.* to the target's user, or leave {name} out",
+            hint=f"GRANT XA_RECOVER_ADMIN ON *.* to the target's user, or remove {name}",
         ) from error
     weak = (
         []
         if synced == 1 or branches > 1
-        else ["innodb_flush_log_at_trx_commit is not 1: a power cut may take prepared data away"]
+        else ["innodb_flush_log_at_trx_commit is not 1: a power cut can lose prepared transactions"]
     )
     if has_binlog and is_mariadb:
-        weak.append("log_bin is on: MariaDB's binary log may lack a transaction that a crash caught between its phases")
+        weak.append("log_bin is on: MariaDB's binary log may lack a transaction that was prepared before a crash")
     return weak
 
 
@@ -98,7 +99,7 @@ def claim(connection: Connection, prefix: str) -> None:
         got = run(connection, written("SELECT GET_LOCK({}, {})", _lock(prefix), number(OWNER_GONE_SECONDS))).scalar()
         connection.rollback()
     if got != 1:
-        raise LockBusy("another connection of this instance's channel is still at work on the target")
+        raise LockBusy("another connection of this channel is still active on the target")
 
 
 def terminate_sessions(engine: Engine, prefix: str) -> None:
@@ -109,12 +110,12 @@ def terminate_sessions(engine: Engine, prefix: str) -> None:
             if owner is None:
                 return
             if time.monotonic() > deadline:
-                raise LockBusy(f"the target's connection {owner} is this channel's old one and does not end")
+                raise LockBusy(f"the channel's old connection {owner} to the target does not end")
             try:
                 with mapped_errors():
                     run(connection, written("KILL {}", int(owner)))
             except TargetError as error:
-                if error.errno != er.NO_SUCH_THREAD:  # gone by itself
+                if error.errno != er.NO_SUCH_THREAD:  # the connection has already ended
                     raise
             time.sleep(_PAUSE_SECONDS)
 
@@ -125,8 +126,8 @@ def _lock(prefix: str) -> Sql:
 
 @contextmanager
 def _alone(engine: Engine) -> Iterator[Connection]:
-    """A connection without a transaction: XA COMMIT is refused in one."""
+    """Return a connection without an open transaction, because servers refuse XA COMMIT inside a transaction."""
     with mapped_errors(), engine.connect() as plain:
         connection = plain.execution_options(isolation_level="AUTOCOMMIT")
-        run(connection, written("ROLLBACK"))  # the pool's first questions may have begun one
+        run(connection, written("ROLLBACK"))  # the pool's first queries may have begun a transaction
         yield connection

@@ -1,4 +1,4 @@
-"""Rows of MySQL and MariaDB as SQL text: text and bytes in hex of the column's own character set, so all is ASCII."""
+"""Rows of MySQL and MariaDB as SQL text. Texts and bytes are in hex in the column's character set, so SQL is ASCII."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class MysqlUndo(UndoSql):
         elif kind in _NUMBERED:
             text = written("CAST({} + 0 AS CHAR)", name)
         elif kind == "float":
-            text = written("QUOTE({} * 1e0)", name)  # a sum of -0 and 0 is 0
+            text = written("QUOTE({} * 1e0)", name)  # multiplied, because adding 0 would turn -0 into 0
         elif kind in _PRINTED:
             text = written("QUOTE({})", name)
         elif kind == "json":

@@ -1,14 +1,14 @@
-"""Values as MySQL and MariaDB literals that are stored byte for byte (session of rows: see `settings.ROWS`).
+"""Values as literals that MySQL and MariaDB store byte for byte in a session with `settings.ROWS`.
 
 | column | value | literal |
 |---|---|---|
-| integers, YEAR, BIT, ENUM, SET | int | decimal digits (ENUM, SET: the number, which needs no label) |
-| FLOAT, DOUBLE | float | shortest digits with an exponent: a double literal, never a DECIMAL one |
+| integers, YEAR, BIT, ENUM, SET | int | decimal digits (ENUM, SET: the number, not the label) |
+| FLOAT, DOUBLE | float | shortest digits with an exponent, so that the literal is not a DECIMAL |
 | DECIMAL | str | its digits |
 | DATE … TIMESTAMP (UTC), UUID, INET | str | quoted |
-| CHAR, VARCHAR, TEXT | bytes | hex of the column's own charset; with an introducer where it is compared |
+| CHAR, VARCHAR, TEXT | bytes | hex in the column's character set; with an introducer in comparisons |
 | CHAR, VARCHAR, TEXT, JSON | str | quoted, utf8mb4 |
-| BINARY, BLOB, VECTOR, GEOMETRY (SRID + WKB, the server's own form) | bytes | hex |
+| BINARY, BLOB, VECTOR, GEOMETRY (SRID + WKB, the server's format) | bytes | hex |
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ VALUE_ERRORS = frozenset({
     er.WARN_DATA_OUT_OF_RANGE, er.WARN_DATA_TRUNCATED, er.TRUNCATED_WRONG_VALUE, er.TRUNCATED_WRONG_VALUE_FOR_FIELD,
     er.DATA_TOO_LONG,
 })  # fmt: skip
-LONGEST_HEX = 64 << 10  # bytes of a value; longer ones are escaped: hex doubles them, and max_allowed_packet counts
+LONGEST_HEX = 64 << 10  # bytes; longer values are escaped, because hex doubles the size (max_allowed_packet)
 
 _NUMERIC = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint", "float", "double", "decimal", "bit", "year"})
-_FLOATING = frozenset({"float", "double"})  # MySQL 9 takes no FLOAT(10,5) for equal to the 100000 that it holds
+_FLOATING = frozenset({"float", "double"})  # MySQL 9 does not regard a FLOAT(10,5) of 100000 as equal to 100000
 _NUMBERED = frozenset({"enum", "set"})
-_TWO_DIGITS = 2  # MariaDB's YEAR(2) keeps '0000' and '2000' apart, and takes the number 0 for 2000
+_TWO_DIGITS = 2  # MariaDB's YEAR(2) distinguishes '0000' and '2000', and reads the number 0 as 2000
 _MAY_BE_LARGE = GEOMETRY_TYPES | {"mediumtext", "longtext", "mediumblob", "longblob"}
 _NULL = as_bytes(NULL)
 _BINARY = written_bytes(b"_binary")
@@ -54,13 +54,13 @@ _PRINTED = TEMPORAL_TYPES | {"inet4", "inet6", "uuid", "json"}
 
 @dataclass(frozen=True, slots=True)
 class StagedCell:
-    """A large value in a statement: what a table with a row and a LONGBLOB `v` holds (`large`)."""
+    """A reference to a large value, which is in the LONGBLOB column `v` of a table with one row (see `large`)."""
 
     table: SqlBytes
 
 
 def literal(value: Value | StagedCell, column: Column) -> SqlBytes:
-    """Return the SQL expression of the value that is written into the column."""
+    """Return the SQL expression that writes the value into the column."""
     match value:
         case StagedCell():
             return written_bytes(b"(SELECT v FROM %s)", value.table)
@@ -84,9 +84,7 @@ def literal(value: Value | StagedCell, column: Column) -> SqlBytes:
 
 
 def comparand(value: Value, column: Column) -> SqlBytes:
-    """Return the SQL with which the column is compared in a key: text in the column's charset, so that its index is
-    used.
-    """
+    """Return SQL to compare a key's column with the value. Text has the column's charset, so that an index is used."""
     if isinstance(value, bytes) and column.type in CHARACTER_TYPES and column.charset not in (None, "binary"):
         return written_bytes(b"_%s %s", as_bytes(word(str(column.charset))), hex_bytes(value))
     if column.type == "set" and isinstance(value, int) and value >> 63:
@@ -95,9 +93,9 @@ def comparand(value: Value, column: Column) -> SqlBytes:
 
 
 def is_equal(value: Value | StagedCell, column: Column) -> SqlBytes:
-    """Return a condition that holds for exactly this value: bytes are compared, not collations; NULL equals NULL."""
+    """Return a condition that is true for exactly this value: it compares bytes, and NULL equals NULL."""
     name = quote(column.name)
-    if isinstance(value, StagedCell):  # where one of two columns is binary, both are compared as bytes
+    if isinstance(value, StagedCell):  # if one operand is binary, servers compare both as bytes
         return written_bytes(b"%s=%s", name, literal(value, column))
     if value is None:
         return written_bytes(b"%s IS NULL", name)
@@ -114,13 +112,13 @@ def is_equal(value: Value | StagedCell, column: Column) -> SqlBytes:
     else:
         same = written_bytes(b"CAST(%s AS BINARY)=%s", name, literal(value, column))
     if column.type in _MAY_BE_LARGE and isinstance(value, bytes | memoryview):
-        # no CAST of what is above max_allowed_packet
+        # CAST fails for values above max_allowed_packet
         return written_bytes(b"LENGTH(%s)=%d AND %s", name, len(value), same)
     return same
 
 
 def is_empty_enum(value: Value, column: Column) -> bool:
-    """True for ENUM's error value '' (number 0), which strict mode would refuse."""
+    """True for the error value '' (number 0) of an ENUM, which strict mode refuses."""
     return column.type == "enum" and value == 0
 
 
