@@ -83,7 +83,7 @@ def test_how_the_target_is_reached_can_be_made_safe_while_channels_exist(tmp_pat
 
 
 def test_a_misspelt_word_of_the_target_is_refused_before_anything_is_written(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="'sslca', which is no option"):
+    with pytest.raises(ConfigError, match="'sslca', which is not an option"):
         init(tmp_path / "new", {"target": "mysql://u@h/?sslca=/etc/ca.pem"})
     assert not (tmp_path / "new").exists()
 

@@ -1,1 +1,1 @@
-"""Plain Parquet: a folder of tables that are logs of changes, each a folder of files without a log of its own."""
+"""The kind of target for plain Parquet files: each table is a log of changes, in a folder of files without a log."""

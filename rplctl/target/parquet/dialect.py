@@ -1,4 +1,4 @@
-"""Plain Parquet files as a kind of target: a lake as Delta's, whose tables have no log."""
+"""The dialect of plain Parquet files: a lake like Delta Lake, but its tables have no transaction log."""
 
 from __future__ import annotations
 

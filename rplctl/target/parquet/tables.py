@@ -1,14 +1,15 @@
-"""Tables of plain Parquet files: a folder for each batch, which is there whole or not at all.
+"""Tables of plain Parquet files: each batch is a folder, which exists completely or not at all.
 
-    FOLDER/DATABASE/TABLE/000000000012-CHANNEL/*.parquet      without -CHANNEL of the default channel
+    FOLDER/DATABASE/TABLE/000000000012-CHANNEL/*.parquet      without -CHANNEL for the default channel
 
-Invariant: a batch is made in the lake's own folder and renamed to its place. The name says which batch it is, and no
-rename replaces a folder that has files: so of two that write the same batch one loses, and a batch that is published
-again after a crash is known by its files. All files of a table have the same columns: readers take them from any one.
+Invariant: the folder of a batch is created in rplctl's folder of the lake and then renamed to its final name, which has
+the number of the batch. A rename never replaces a folder with files, so of two writers of the same batch one fails; a
+batch that is published again after a crash is recognized by its files. All files of a table have the same columns, as
+readers take the columns from any file.
 
-A table's folder is listed once, and again when somebody else has changed it, which its mtime shows: a batch costs the
-same however many there are. A stranger's rename just before one of ours, after our look at the mtime or in the same
-tick of its clock, is found with its next one, or at the next start.
+A table's folder is listed once, and again after its mtime shows that somebody else has changed it, so the cost of a
+batch does not grow with their number. A rename by somebody else between this check and the next rename, or within the
+same tick of the clock, is detected at their next rename or at the next start.
 """
 
 from __future__ import annotations
@@ -84,9 +85,9 @@ class ParquetTables:
             has = _claim(path)
             if has[0] > batch or (has[0] == batch and has[1] != mark):
                 raise LockBusy(
-                    f"{path}: batch {batch} is another one, or not the last: another rplctl writes this channel "
-                    "into the same lake",
-                    hint="stop the other one; for a new replica: another --channel name, or another folder",
+                    f"{path}: another rplctl has claimed batch {batch} or a later one, and writes this channel into "
+                    "the same lake",
+                    hint="stop the other rplctl, or use another --channel name or another folder for a new replica",
                 )
             replace_file(path, f"{batch} {mark}\n".encode())
 
@@ -103,17 +104,17 @@ class ParquetTables:
                     self._newest[table.folder, app_id] = _changed(final.parent), max(newest[1], batch)
             if set(_names(final)) != {path for path, _, _ in table.files}:
                 raise LockBusy(
-                    f"{final} has other files than ours: another rplctl writes this channel into the same lake",
-                    hint="stop the other one; for a new replica: another --channel name, or another folder",
+                    f"{final} has unexpected files: another rplctl writes this channel into the same lake",
+                    hint="stop the other rplctl, or use another --channel name or another folder for a new replica",
                 )
             root = Path(self._place.root)
-            for parent in final.parents:  # also where who renamed was killed before it was synced
+            for parent in final.parents:  # also after a writer was killed between rename and sync
                 sync_folder(parent)
                 if parent == root:
                     break
 
     def _move_in(self, table: PendingTable, final: Path) -> None:
-        """May be cut off anywhere and repeated. Raises OSError."""
+        """Rename the files and the folder of the batch; after a crash, this can be repeated. Raises OSError."""
         making = self._place.written(table.folder, f"{table.files[0][0]}.batch")
         making.mkdir(exist_ok=True)
         for path, size, _ in table.files:
@@ -121,17 +122,17 @@ class ParquetTables:
             if written.exists():
                 rename(written, making / path)
             if (making / path).stat().st_size != size:
-                raise FileNotFoundError(errno.ENOENT, "a file of the batch is cut short", path)
+                raise FileNotFoundError(errno.ENOENT, "a file of the batch is truncated", path)
         sync_folder(making)
         final.parent.mkdir(parents=True, exist_ok=True)
-        with suppress(FileExistsError):  # whose it is, its files say
+        with suppress(FileExistsError):  # `publish` compares the files
             rename(making, final)
 
     def _folder(self, folder: str) -> Path:
         return Path(self._place.uri(folder))
 
     def _files(self, folder: str) -> Iterator[Path]:
-        """Lazily: the first one costs no look at the others."""
+        """Yield the files of a table lazily, so that reading the first file does not list all batches."""
         with suppress(FileNotFoundError), os.scandir(self._folder(folder)) as batches:
             for batch in batches:
                 if batch.name[0].isdigit():
@@ -139,20 +140,20 @@ class ParquetTables:
 
 
 def _claim(path: Path) -> tuple[int, int]:
-    """Number and mark of the last; (0, 0) for none."""
+    """Return the number and the mark of the last claimed batch; (0, 0) for none."""
     try:
         number, mark = map(int, read_plain(path).split())
     except FileNotFoundError:
         return 0, 0
     except ValueError as error:
         raise TargetError(
-            f"{path} is not what rplctl wrote there", hint="put it back from a backup of the lake"
+            f"{path} does not have the format that rplctl writes", hint="restore the file from a backup of the lake"
         ) from error
     return number, mark
 
 
 def _encoded_channel(app_id: str) -> str:
-    return file_name(app_id.partition("/")[2])  # which has no `-`
+    return file_name(app_id.partition("/")[2])  # an encoded name has no `-`
 
 
 def _batch_name(batch: int, app_id: str) -> str:
@@ -160,7 +161,7 @@ def _batch_name(batch: int, app_id: str) -> str:
 
 
 def _changed(folder: Path) -> int:
-    """Its mtime in ns; 0 where there is none."""
+    """Return the folder's mtime in nanoseconds; 0 if the folder does not exist."""
     try:
         return folder.stat().st_mtime_ns
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Changes as Delta's target stages them, for tables of plain files."""
+"""A lake of plain Parquet files as a target; changes are staged in the same way as for Delta Lake."""
 
 from __future__ import annotations
 

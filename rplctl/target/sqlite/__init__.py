@@ -1,10 +1,10 @@
-"""SQLite, the embedded target.
+"""The kind of target for SQLite, the embedded default.
 
-dialect                             what it says of itself
-driver                              the driver's connection: it takes nothing but `Sql`
-target                              the connection: rows, DDL; `multiset`, `large`, `cascades`
-form                                the values that it takes
+dialect                             the properties of the kind
+driver                              the interface of the driver's connection, which accepts only `Sql`
+target                              rows and DDL on one connection; `multiset`, `large`, `cascades`
+form                                the form of values
 ddl                                 plan → statements
-ddl_type, conversion                how values are kept, what MODIFY makes of them
-errors, engine_log
+ddl_type, conversion                stored types of values, and their conversion by MODIFY
+errors, engine_log                  driver errors as MySQL's errors, and the position of the log
 """

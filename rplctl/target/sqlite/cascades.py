@@ -1,9 +1,10 @@
-"""Foreign key actions in a SQLite transaction that began without foreign keys: triggers that can be switched.
+"""Foreign key actions in a SQLite transaction that began without foreign keys: triggers that can be turned on and off.
 
-A source's transaction may change some rows with foreign_key_checks and others without; SQLite takes
+A source's transaction may change some rows with foreign_key_checks and others without, but SQLite accepts
 `PRAGMA foreign_keys` only outside of transactions. (Manual: CREATE TRIGGER; InnoDB foreign keys.)
-Invariant: everything is temporary, made and dropped inside the one transaction. What foreign keys forbid is not
-checked here: the source has checked it.
+
+Invariant: all objects are temporary; they are created and dropped inside of the transaction. The triggers do not check
+constraints, because the source has checked them.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ _ACTS = written("(SELECT acts FROM temp.{})", _SWITCH)
 
 
 def follow_foreign_keys(driver: SqliteDriver, wanted: bool, models: Iterable[TableModel]) -> None:
-    """From here on changes of parents do (or do not) what the foreign keys of `models` say."""
+    """Turn the foreign key actions of `models` on or off (`wanted`) for the next changes of parent rows."""
     if not _is_made(driver):
         driver.execute(written("CREATE TEMP TABLE {} (acts)", _SWITCH))
         driver.execute(written("INSERT INTO temp.{} VALUES (0)", _SWITCH))
-        driver.execute(written("PRAGMA recursive_triggers=ON"))  # a tree that is its own parent
+        driver.execute(written("PRAGMA recursive_triggers=ON"))  # for a table that references itself
         there = {
             name for (name,) in driver.execute(written("SELECT name FROM main.sqlite_master WHERE type = 'table'"))
         }
@@ -35,7 +36,7 @@ def follow_foreign_keys(driver: SqliteDriver, wanted: bool, models: Iterable[Tab
 
 
 def forget_foreign_keys(driver: SqliteDriver) -> None:
-    """Before COMMIT; after a ROLLBACK there is nothing left to forget."""
+    """Drop the triggers before COMMIT. After ROLLBACK, SQLite has already removed them."""
     if not _is_made(driver):
         return
     ours = written(
@@ -51,9 +52,7 @@ def _is_made(driver: SqliteDriver) -> bool:
 
 
 def trigger_bodies(models: Iterable[TableModel], there: set[str]) -> Iterator[Sql]:
-    """Yield the text that follows `CREATE TRIGGER name`, for each action of each foreign key between tables that are
-    `there`.
-    """
+    """Yield the text after `CREATE TRIGGER name` for each action of each foreign key. `there`: the existing tables."""
     for model in models:
         child = physical_name(model.database, model.name)
         for key in model.foreign_keys:

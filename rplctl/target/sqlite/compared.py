@@ -1,6 +1,6 @@
-"""SQLite's rows as `rplctl verify` compares them: a value is what its file holds, by type and bytes.
+"""SQLite's rows as `rplctl verify` compares them: by the type and the bytes of each stored value.
 
-It keeps no negative zero. A stage is in a file of its own, and takes no lock of the target's.
+SQLite stores no negative zero. A stage is in a separate temporary file, and takes no lock on the target.
 """
 
 from __future__ import annotations
@@ -86,14 +86,12 @@ class SqliteRows(ComparedRows):
 
 
 def _declared(column: Column, kind: str) -> Sql:
-    """The type in quotes, with the same affinity: whoever made the table chose it, and it may be any text."""
+    """Return a column's definition with the quoted type, so that any declared type keeps its affinity."""
     return written("{} {}", quote(column.name), quote(kind)) if kind else quote(column.name)
 
 
 def _kind(declared: str) -> str:
-    """Return the type that SQLite makes of a declared type (its manual: Column Affinity), for the types that rplctl
-    declares.
-    """
+    """Return the word that decides the affinity of a type which rplctl declares (SQLite's manual: Column Affinity)."""
     word = declared.upper()
     return "INT" if "INT" in word else word or "BLOB"
 
@@ -103,7 +101,7 @@ def _select(columns: Sequence[Column], name: Sql) -> Sql:
 
 
 def _lossless(driver: SqliteDriver) -> SqliteDriver:
-    """Text that is none in UTF-8 comes, too."""
+    """Let the driver also return text that is not valid UTF-8, and return the driver."""
     driver.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
     return driver
 

@@ -1,5 +1,5 @@
-"""Values that ALTER TABLE … MODIFY makes of stored ones in SQLite: the rules of `target.conversion` over values as they
-are kept (`ddl_type`). Integers past 2^63-1 are text here, and SQLite's substr and GLOB end at a NUL.
+"""Conversion of stored values by ALTER TABLE … MODIFY in SQLite: the rules of `target.conversion` for values in the
+form of `ddl_type`. Integers above 2^63-1 are text, and SQLite's substr and GLOB end at a NUL.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from rplctl.target.conversion import (
 )
 from rplctl.target.sqlite.ddl_type import literal, text_literal
 
-_INTEGER_DIGITS = 18  # of a number that SQLite holds as an integer
-_EXACT_DIGITS = 15  # and their power of ten are both exact doubles: one division rounds as the server does
+_INTEGER_DIGITS = 18  # a number with so many digits fits into SQLite's integer
+_EXACT_DIGITS = 15  # so many digits and their power of ten are exact doubles, so one division rounds like the server
 
 
 class SqliteModify(Modify):
@@ -52,7 +52,7 @@ class SqliteModify(Modify):
         return written("instr({}, ',') > 0", text)
 
     def number_to_integer(self) -> Conversion:
-        """Integers, BIT and YEAR; an unsigned number above 2^63-1 is text."""
+        """Convert integers, BIT and YEAR; an unsigned number above 2^63-1 is text."""
         low, high = integer_range(self.new)
         old_low, old_high = integer_range(self.old)
         if low <= old_low and old_high <= high:
@@ -129,7 +129,7 @@ class SqliteModify(Modify):
         return self.only(expression, joined(" OR ", bad)) if bad else Conversion(expression)
 
     def _rounded_decimal(self, old: int, new: int) -> Conversion:
-        """Round half away from zero, in whole numbers."""
+        """Round half away from zero with integer arithmetic. `old`, `new`: digits after the point."""
         digits, unit = written("CAST(replace({}, '.', '') AS INTEGER)", self.value), 10 ** (old - new)
         rounded = written("((abs({}) + {}) / {})", digits, unit // 2, unit)
         text = written("printf('%0{}d', {})", new + 1, rounded)
@@ -152,7 +152,7 @@ class SqliteModify(Modify):
         )
 
     def decimal_to_float(self) -> Conversion:
-        """Digits and power of ten are both exact floats up to 15 digits, so one division rounds as the server does."""
+        """Divide the digits by a power of ten: with up to 15 digits, both are exact, and the quotient is correct."""
         if self.new.type == "float" or self.new.scale is not None or (self.old.length or 10) > 15:
             return self.impossible()
         return Conversion(written("CAST(replace({}, '.', '') AS INTEGER) / 1e{}", self.value, self.old.scale or 0))
@@ -201,7 +201,7 @@ class SqliteModify(Modify):
         if self.new.charset in ASCII_CHARSETS:
             high = written(
                 "{} GLOB '*[' || char(128) || '-' || char(1114111) || ']*'", text
-            )  # bytes that are no UTF-8, too
+            )  # also finds bytes that are not UTF-8
             return self.only(fitted.expression, written("length({}) <> length({}) OR {}", text, self.value, high))
         return self.impossible()
 
@@ -238,7 +238,7 @@ class SqliteModify(Modify):
         return self.only(day, written("ltrim(substr({}, 21), '0') <> ''", self.value))
 
     def between_zones(self) -> Conversion:
-        """TIMESTAMP is kept in UTC, DATETIME in the session's time zone of the ALTER."""
+        """Convert between TIMESTAMP, which is stored in UTC, and DATETIME, in the time zone of the ALTER's session."""
         offset = self.context.utc_offset()
         if offset is None:
             return self.impossible()
@@ -253,7 +253,7 @@ class SqliteModify(Modify):
             return found
         first, last = map(text_literal, self.context.timestamp_range)
         no_day = written("{} LIKE '_____00%' OR {} LIKE '________00%'", self.value, self.value)
-        # SQLite moves no moment past the year 9999: it has NULL there
+        # SQLite returns NULL for a time after the year 9999
         beyond = written("coalesce(substr({}, 1, 19) NOT BETWEEN {} AND {}, 1)", moved, first, last)
         bad = written("NOT {} AND ({} OR {})", zero, no_day, beyond)
         return self.only(found.expression, either(found.impossible, bad))
@@ -269,14 +269,14 @@ class SqliteModify(Modify):
 
 
 def convert(old: Column, new: Column, value: Sql, context: DdlContext) -> Conversion:
-    """The conversion of one column's stored values; the identity when nothing changes."""
+    """Return the conversion of a column's stored values; the unchanged value if nothing changes."""
     change = SqliteModify(old, new, value, context)
     if not keeps_blanks(old, new, context):
         return change.with_default(change.by_rule())
     width = old.length or 1
     filled = written(
         "({} || substr({}, 1, {} - length({})))", value, text_literal(" " * width), width, value
-    )  # a NUL ends what SQLite counts
+    )  # SQLite's length ends at a NUL
     found = replace(change, value=filled).by_rule()
     return change.with_default(
         change.only(found.expression, either(written("instr({}, char(0)) > 0", value), found.impossible))
@@ -284,10 +284,10 @@ def convert(old: Column, new: Column, value: Sql, context: DdlContext) -> Conver
 
 
 def text_to_number(value: Sql) -> tuple[Sql, Sql]:
-    """SQL of the DOUBLE that a text is, and of the condition that it is not exact to the bit.
+    """Return SQL that converts a text to DOUBLE, and the condition for texts whose number may differ.
 
-    Servers read a decimal number, blanks around it, and round once. The condition names what is no such number (a
-    source without strict mode took what it began with), or has more digits than SQLite surely rounds alike.
+    Servers accept a decimal number with blanks around it and round once. The condition finds other texts, of which a
+    source without strict mode used the number at the beginning, and numbers with more digits than SQLite rounds alike.
     """
     body = written("substr(trim({}, ' '), 1 + (substr(trim({}, ' '), 1, 1) IN ('+', '-')))", value, value)
     bad = (
@@ -295,6 +295,6 @@ def text_to_number(value: Sql) -> tuple[Sql, Sql]:
         written("{} NOT GLOB '*[0-9]*'", body),
         written("{} GLOB '*.*.*'", body),
         written("length(replace({}, '.', '')) > {}", body, _EXACT_DIGITS),
-        written("length(CAST({} AS BLOB)) <> length({})", value, value),  # a NUL, which ends it for GLOB
+        written("length(CAST({} AS BLOB)) <> length({})", value, value),  # a text with a NUL, at which GLOB ends
     )
     return written("CAST({} AS REAL)", value), joined(" OR ", bad)

@@ -1,10 +1,12 @@
-"""DdlPlan → SQLite statements, to run in order inside the position's transaction with `PRAGMA foreign_keys=OFF`.
+"""DdlPlan → SQLite statements, to execute in order in the position's transaction with `PRAGMA foreign_keys=OFF`.
 
-`guards` first: SELECTs that must find nothing, else the change would not give what the source has: the channel stops.
-A change that leaves a table's shape alone costs nothing (VARCHAR(10) → VARCHAR(300)); columns added at the end and
-renamed ones are changed in place; all else rebuilds the table: create, INSERT … SELECT with conversions, drop, rename.
-Not carried over: CHECKs (the source has checked; collations differ), expression, FULLTEXT and SPATIAL keys, defaults
-after the column was made (`default_value` has the model's). Generated columns are plain: their values come in the rows.
+The `guards` run first: SELECTs that must find no row; otherwise the result would differ from the source, and the
+channel stops. A change that does not affect SQLite's table needs no statement (VARCHAR(10) → VARCHAR(300)). Columns
+that are renamed or added at the end are changed in place. All other changes rebuild the table: create, INSERT … SELECT
+with conversions, drop, rename.
+
+Not created: CHECKs (the source has checked the rows, and collations differ), expression, FULLTEXT and SPATIAL keys, and
+changes of a default of an existing column (the model has it). Generated columns are plain; the rows have their values.
 """
 
 from __future__ import annotations
@@ -41,12 +43,12 @@ from rplctl.target.ddl_parts import (
 from rplctl.target.sqlite.conversion import convert
 from rplctl.target.sqlite.ddl_type import affinity, literal, stored_value
 
-_REBUILT = "rplctl rebuild"  # no MySQL table can have this name here: it lacks the double underscore
+_REBUILT = "rplctl rebuild"  # no table of the source gets this name, which has no double underscore
 _DAY = "CAST(julianday(substr({0}, 1, 10)) - 1721059.5 AS INTEGER)"  # TO_DAYS
 
 
 def table(model: TableModel) -> Sql:
-    """The table's quoted name."""
+    """Return the table's quoted name."""
     return quote(physical_name(model.database, model.name))
 
 
@@ -93,7 +95,7 @@ DDL: Final = SqliteDdl()
 
 
 def _check_name(model: TableModel, after: Catalog) -> None:
-    """Raises TargetError when another table has the same name in the target, or SQLite keeps it to itself (D10)."""
+    """Raise TargetError if another table has the same name on the target, or if SQLite reserves the name (D10)."""
     name = fold(physical_name(model.database, model.name))
     if name.startswith("sqlite_"):
         raise TargetError(f"Table {model.qualified_name} cannot be named '{name}' in SQLite: the prefix is reserved")
@@ -117,7 +119,7 @@ def _statements(step: Step, after: Catalog, context: DdlContext) -> list[Sql]:
         case steps.RenameStep(old, new):
             if fold(physical_name(old.database, old.name)) != fold(physical_name(new.database, new.name)):
                 return [written("ALTER TABLE {} RENAME TO {}", table(old), table(new))]
-            # SQLite takes two names that differ only in case for one
+            # SQLite regards two names that differ only in case as equal
             parked = quote(_REBUILT)
             return [
                 written("ALTER TABLE {} RENAME TO {}", table(old), parked),
@@ -133,7 +135,7 @@ def _statements(step: Step, after: Catalog, context: DdlContext) -> list[Sql]:
 
 
 def create_table(model: TableModel, catalog: Catalog) -> list[Sql]:
-    """CREATE TABLE and its indexes."""
+    """Return CREATE TABLE and the CREATE INDEX statements of the table."""
     return [_create_sql(model, physical_name(model.database, model.name), catalog), *_indexes(model).values()]
 
 
@@ -148,7 +150,7 @@ def _create_sql(model: TableModel, name: str, catalog: Catalog, *, defaults: boo
 
 
 def _default(column: Column) -> Sql:
-    """Kept for who reads the target's schema; '' for none."""
+    """Return the default as a literal, which only informs readers of the schema; '' for none."""
     value = constant_default(column)
     return NOTHING if value is None else literal(stored_value(column, value))
 
@@ -160,7 +162,7 @@ def _foreign_key_sql(key: ForeignKey) -> Sql:
 
 
 def _indexes(model: TableModel) -> dict[str, Sql]:
-    """Index name → CREATE INDEX. Prefix keys index the whole column: what is unique by prefix is unique as a whole."""
+    """Return index name → CREATE INDEX. A prefix key indexes complete values: unique prefixes imply unique values."""
     found = {}
     for key in model.keys:
         if is_indexed(key):
@@ -178,7 +180,7 @@ def _indexes(model: TableModel) -> dict[str, Sql]:
 
 
 def alter_table(step: AlterStep, columns: list[FilledColumn], after: Catalog) -> list[Sql]:
-    """Rename columns in place, then the cheapest way from the old shape to the new one."""
+    """Return statements that rename columns in place, and then change the table at the lowest cost."""
     renames, old = rename_columns(step, table(step.old), _REBUILT, str.casefold)
     before, now = _indexes(old), _indexes(step.new)
     dropped = [written("DROP INDEX {}", quote(name)) for name, sql in before.items() if now.get(name) != sql]
@@ -195,8 +197,9 @@ def alter_table(step: AlterStep, columns: list[FilledColumn], after: Catalog) ->
 
 
 def _children_anew(parent: TableModel, after: Catalog) -> list[Sql]:
-    """Tables whose foreign keys to `parent`, as it was, can be had no longer, or only now: a key of it went or came.
-    SQLite refuses every change of the two tables while one points at columns that are no key.
+    """Return statements that rebuild the tables with a foreign key to `parent` (the model before the change) which
+    became enforceable or stopped being so, because a key of the parent was added or dropped. SQLite refuses all changes
+    of both tables while a foreign key references columns without a key.
     """
     before = replace(after, tables={**after.tables, (parent.database, parent.name): parent})
     statements: list[Sql] = []
@@ -208,7 +211,7 @@ def _children_anew(parent: TableModel, after: Catalog) -> list[Sql]:
 
 
 def _added_in_place(old: TableModel, new: TableModel, columns: list[FilledColumn], after: Catalog) -> list[Sql] | None:
-    """ADD COLUMN statements when all that happens is constant columns at the end; None when it takes a rebuild."""
+    """Return ADD COLUMN statements if only constant columns at the end are added; None if a rebuild is needed."""
     count = len(old.columns)
     kept, added = columns[:count], columns[count:]
     shortened = replace(new, columns=new.columns[:count])
@@ -227,7 +230,9 @@ def _added_in_place(old: TableModel, new: TableModel, columns: list[FilledColumn
 
 
 def _rebuild(old: TableModel, new: TableModel, values: list[Sql], after: Catalog) -> list[Sql]:
-    """The recipe of SQLite's manual. legacy_alter_table: other tables' foreign keys keep pointing at the name."""
+    """Return the statements of the procedure in SQLite's manual. With legacy_alter_table, foreign keys of other tables
+    still reference the old name.
+    """
     names = joined(", ", (quote(column.name) for column in new.columns))
     return [
         _create_sql(new, _REBUILT, after),

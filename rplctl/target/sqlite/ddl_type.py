@@ -1,15 +1,15 @@
-"""How values are kept in SQLite: the type policy, literals and quoted names.
+"""The storage of values in SQLite: declared types, literals and quoted names.
 
-| MySQL | declared | kept as |
+| MySQL | declared | stored as |
 |---|---|---|
 | TINYINT … BIGINT, YEAR, BIT(1..63) | the integer word (never exactly INTEGER: no alias of the rowid) | integer |
-| BIGINT UNSIGNED, BIT(64) | none: no affinity | integer up to 2^63-1, above it text, exactly |
+| BIGINT UNSIGNED, BIT(64) | none: no affinity | integer up to 2^63-1, greater values as exact text |
 | DECIMAL | TEXT | its digits, exactly |
-| FLOAT, DOUBLE | REAL | 8-byte float (SQLite keeps no negative zero) |
+| FLOAT, DOUBLE | REAL | 8-byte float (SQLite stores no negative zero) |
 | DATE, TIME, DATETIME, TIMESTAMP (UTC), CHAR, VARCHAR, TEXT, ENUM, SET, JSON, UUID, INET | TEXT | as printed |
 | BINARY, VARBINARY, BLOB, geometries, VECTOR | BLOB | bytes |
 
-Text compares bytewise whatever the column's collation: every key the source accepts is a key here too.
+Text is compared byte by byte regardless of the column's collation, so every key that the source accepts is a key here.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LARGEST_INTEGER = 2**63 - 1
 
 
 def affinity(column: Column) -> Sql:
-    """The declared type; '' for none."""
+    """Return the column's declared type; '' for a column without affinity."""
     kind = column.type
     if column.is_unsigned_64:
         return NOTHING
@@ -43,14 +43,14 @@ def affinity(column: Column) -> Sql:
 
 
 def stored_value(column: Column, value: Value) -> Value:
-    """A decoded value as the target keeps it: integers that SQLite cannot hold become text."""
+    """Convert a decoded value to its stored form: integers above SQLite's range become text."""
     if column.is_unsigned_64 and isinstance(value, int) and value > LARGEST_INTEGER:
         return str(value)
     return value
 
 
 def row_number(columns: Iterable[Column]) -> Sql:
-    """The name by which a table's rows are numbered: one that none of its columns has. Raises TargetError 1166."""
+    """Return a name of the rowid that no column of the table has. Raises TargetError 1166."""
     taken = {column.name.lower() for column in columns}
     for name in (written("rowid"), written("_rowid_"), written("oid")):
         if name not in taken:
@@ -63,7 +63,7 @@ def row_number(columns: Iterable[Column]) -> Sql:
 
 
 def text_literal(text: str) -> Sql:
-    """A string literal; one with NUL characters goes through its bytes."""
+    """Return a string literal; text with NUL characters is written in hex."""
     if "\0" in text:
         return written("CAST({} AS TEXT)", literal(text.encode()))
     return ddl_parts.text_literal(text)

@@ -1,4 +1,4 @@
-"""SQLite: one file of this machine with one namespace for all tables; positions are next to the replicated tables."""
+"""The dialect of SQLite: a local file with one namespace for all tables, the position tables included."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class SqliteDialect(Dialect):
         return open_engine(url)
 
     def power_cut(self, connection: Connection, lost: str) -> Iterable[DoctorLine]:
-        """0 OFF, 1 NORMAL, 2 FULL, 3 EXTRA. With a write-ahead log FULL syncs at each commit."""
+        """Warn unless synchronous is FULL (2) or EXTRA (3), which sync the write-ahead log at each commit."""
         synchronous = str(run(connection, written("PRAGMA synchronous")).scalar())
         if synchronous not in ("2", "3"):
-            text = f"synchronous is {synchronous}: takes the last commits"
+            text = f"synchronous is {synchronous}: loses the last commits"
             yield DoctorLine(POWER_CUT, WARN, text, "PRAGMA synchronous=FULL")
 
     def own_types(self, rep_engine: str = "") -> OwnTypes:

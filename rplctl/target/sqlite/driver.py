@@ -1,4 +1,4 @@
-"""SQLite's connection as this package speaks to it: it takes nothing but `Sql` (design D27)."""
+"""The interface of SQLite's connection that this package uses; it accepts only `Sql` (design D27)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rplctl.sql_text import Sql
 
 
 class SqliteDriver(Protocol):
-    """`sqlite3.Connection`; one text is one statement to it."""
+    """The interface of `sqlite3.Connection`, in which each text is one statement."""
 
     text_factory: Any
 
@@ -33,6 +33,6 @@ class SqliteDriver(Protocol):
 
 
 def driver_of(connection: Any) -> SqliteDriver:
-    """The driver's own, of a connection of SQLAlchemy."""
+    """Return the driver's connection of a SQLAlchemy connection."""
     driver: sqlite3.Connection = connection.connection.driver_connection
     return driver

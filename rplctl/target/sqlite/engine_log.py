@@ -1,20 +1,20 @@
-"""SQLite's write-ahead log for log-status (WL#9452), and a copy of the database as it was then.
+"""The position of SQLite's write-ahead log for log-status (WL#9452), and a copy of the database in that state.
 
-    LSN              frames of the WAL that are committed (mxFrame)
-    LSN_checkpoint   frames of them that are in the database file, too (nBackfill)
-    WAL_salt         which WAL: it changes when the WAL begins again, and LSN with it begins at 0
-    data_version     what PRAGMA data_version says on our connection
+    LSN              number of committed frames in the WAL (mxFrame)
+    LSN_checkpoint   number of these frames that are also in the database file (nBackfill)
+    WAL_salt         id of the WAL: it changes when the WAL begins again, and LSN then begins at 0
+    data_version     PRAGMA data_version on this module's connection
 
-The first three are in the wal-index `FILE-shm`, native byte order (sqlite.org/walformat.html):
+The first three are in the wal-index `FILE-shm`, in native byte order (sqlite.org/walformat.html):
 
     offset   0  u32 version      8  u32 change counter    12  u8 initialised    16  u32 mxFrame
-            32  u32[2] salt     48  a second copy of all; equal to the first when nobody is writing it
+            32  u32[2] salt     48  a second copy of these fields; equal to the first unless a writer is changing it
             96  u32 nBackfill
 
-Invariant: `lock` opens a read transaction, which keeps its snapshot until `unlock` and holds nobody up (WAL); the copy
-is of exactly that snapshot. A database without a WAL (another journal mode) has data_version only.
-The wal-index is read through a descriptor that stays open: closing one would drop every fcntl lock that SQLite holds on
-the file in this process.
+Invariant: `lock` opens a read transaction, which keeps its snapshot until `unlock` and blocks nobody (WAL); the copy
+has exactly this snapshot. A database without a WAL (another journal mode) has only data_version. The wal-index is read
+through a descriptor that stays open, because closing one releases all fcntl locks of SQLite on the file in this
+process.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _open_indexes: dict[tuple[int, int], int] = {}  # (device, inode) → descriptor
 
 
 def open_sqlite_log(engine: Engine) -> SqliteLog | None:
-    """None while there is no file: asking would make it. Raises TargetError."""
+    """Open the log; None if the file does not exist, because opening would create the file. Raises TargetError."""
     path = Path(str(engine.url.database))
     if not path.exists():
         return None
@@ -49,7 +49,7 @@ def open_sqlite_log(engine: Engine) -> SqliteLog | None:
 
 
 class SqliteLog:
-    """One connection of its own."""
+    """The log of a SQLite file, read on a separate connection."""
 
     name = "SQLite"
 
@@ -57,11 +57,11 @@ class SqliteLog:
         self._path = path
         with self._mapped_errors():
             self._connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None)
-        self.lock()  # finds out now whether it can be read
+        self.lock()  # raises now if the file cannot be read
         self.unlock()
 
     def lock(self) -> None:
-        """The snapshot is taken by the first read, not by BEGIN."""
+        """Begin a transaction and read once, because the first read takes the snapshot, not BEGIN."""
         with self._mapped_errors():
             self._connection.execute("BEGIN")
             self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -77,14 +77,14 @@ class SqliteLog:
         return figures
 
     def copy_to(self, path: Path) -> bool:
-        """The locked snapshot as a database file of its own, 0600. Raises TargetError."""
+        """Write the locked snapshot to a new database file with mode 0600. Raises TargetError."""
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         try:
             with closing(sqlite3.connect(path)) as copy:
                 self._connection.backup(copy)
-                copy.execute("PRAGMA journal_mode=DELETE")  # one file, whole
+                copy.execute("PRAGMA journal_mode=DELETE")  # so that the copy needs no other file
         except sqlite3.Error as error:
-            raise TargetError(f"{self._path} cannot be copied: {error}") from None
+            raise TargetError(f"cannot copy {self._path}: {error}") from None
         return True
 
     def close(self) -> None:
@@ -92,7 +92,7 @@ class SqliteLog:
 
     @contextmanager
     def _mapped_errors(self) -> Iterator[None]:
-        """Raise errors of SQLite as TargetError: a folder or a pipe in the file's place fails when it is opened."""
+        """Convert errors of SQLite to TargetError, for example if the path is a folder or a pipe."""
         try:
             yield
         except sqlite3.Error as error:
@@ -100,8 +100,8 @@ class SqliteLog:
 
 
 def _index_descriptor(index: Path) -> int | None:
-    """Return the descriptor of the wal-index. Descriptors of indexes that SQLite has removed are closed, because nobody
-    can lock those indexes any more.
+    """Return the descriptor of the wal-index; None if the index cannot be opened. Descriptors of indexes that SQLite
+    has removed are closed, because nobody can lock these indexes any more.
     """
     for key, descriptor in list(_open_indexes.items()):
         if os.fstat(descriptor).st_nlink == 0:
@@ -117,7 +117,7 @@ def _index_descriptor(index: Path) -> int | None:
 
 
 def _wal_figures(index: Path) -> dict[str, int]:
-    """Return the figures of the wal-index; {} when there is none, or when it is written for longer than a moment."""
+    """Return the figures of the wal-index; {} if there is no index, or if a writer is changing it for 20 ms."""
     descriptor = _index_descriptor(index)
     if descriptor is None:
         return {}

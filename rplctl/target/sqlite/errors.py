@@ -1,6 +1,7 @@
-"""Errors of SQLite as MySQL's errors: numbers, words and what to do.
+"""SQLite's errors as MySQL's errors, with number, text and hint.
 
-Invariant: every error of the driver becomes one; only a lock that another program holds and a full disk are transient.
+Invariant: every error of the driver is converted; only a lock of another program, an I/O error and a full disk are
+transient.
 """
 
 from __future__ import annotations
@@ -15,29 +16,29 @@ from rplctl.errors import OR_EXCLUDE, OR_SKIP, TargetError
 from rplctl.schema.model import TableModel
 from rplctl.target.base import RowChange
 
-_TOO_WIDE = f"SQLite takes at most 2000 columns: use another kind of target{OR_EXCLUDE}"
-_TOO_BIG = f"SQLite takes rows of at most 1,000,000,000 bytes: use another kind of target{OR_EXCLUDE}"
+_TOO_WIDE = f"use another kind of target, because SQLite allows at most 2000 columns{OR_EXCLUDE}"
+_TOO_BIG = f"use another kind of target, because SQLite allows rows of at most 1,000,000,000 bytes{OR_EXCLUDE}"
 _LOCKED = (er.LOCK_WAIT_TIMEOUT, True, "another program holds the target's write lock")
 GONE = "mount the file system of the target, or make its folder writable; the channel then continues by itself"
 _AS_CODE = {
-    sqlite3.SQLITE_IOERR_SHMSIZE: sqlite3.SQLITE_FULL,  # no room for -shm
-    sqlite3.SQLITE_READONLY_DBMOVED: sqlite3.SQLITE_CANTOPEN,  # our descriptor's file is no longer there by its name
+    sqlite3.SQLITE_IOERR_SHMSIZE: sqlite3.SQLITE_FULL,  # no space for the file -shm
+    sqlite3.SQLITE_READONLY_DBMOVED: sqlite3.SQLITE_CANTOPEN,  # the open file was moved or removed
 }
-# SQLite's code → (MySQL's number, worth trying again, hint)
+# SQLite's code → (MySQL's number, is transient, hint)
 _KNOWN: dict[int, tuple[int, bool, str]] = {
     sqlite3.SQLITE_BUSY: _LOCKED,
     sqlite3.SQLITE_LOCKED: _LOCKED,
     sqlite3.SQLITE_FULL: (er.DISK_FULL, True, "free space on the target's disk; the channel then continues"),
     sqlite3.SQLITE_READONLY: (er.OPTION_PREVENTS_STATEMENT, False, "make the target file and its folder writable"),
     sqlite3.SQLITE_IOERR: (er.GET_ERRNO, True, "check the target's disk; the channel then continues by itself"),
-    sqlite3.SQLITE_CORRUPT: (er.CRASHED_ON_USAGE, False, "restore the target from a backup; its position comes "
-                             "with it"),
+    sqlite3.SQLITE_CORRUPT: (er.CRASHED_ON_USAGE, False, "restore the target from a backup, which also "
+                             "restores the position"),
     sqlite3.SQLITE_NOTADB: (er.CRASHED_ON_USAGE, False, "the target is not a SQLite file"),
     sqlite3.SQLITE_TOOBIG: (er.DATA_TOO_LONG, False, _TOO_BIG),
     sqlite3.SQLITE_CANTOPEN: (er.FILE_NOT_FOUND, True, GONE),
 }  # fmt: skip
 
-# SQLite has one code for all of these
+# SQLite has the same code for all of these errors
 _WORDS: tuple[tuple[re.Pattern[str], int], ...] = (
     (re.compile(r"^no such table"), er.NO_SUCH_TABLE),
     (re.compile(r"^UNIQUE constraint failed"), er.DUP_ENTRY),
@@ -50,7 +51,7 @@ _WORDS: tuple[tuple[re.Pattern[str], int], ...] = (
 
 
 def target_error(error: sqlite3.Error) -> TargetError:
-    """sqlite3's errors as MySQL's numbers; busy and full are worth trying again."""
+    """Convert an error of sqlite3 to a TargetError with MySQL's number; busy and full are transient."""
     text = str(error)
     extended = getattr(error, "sqlite_errorcode", 0)
     code = _AS_CODE.get(extended, extended & 0xFF)
@@ -83,7 +84,7 @@ def integrity_error(error: sqlite3.IntegrityError, change: RowChange, model: Tab
 
 
 def _key_name(model: TableModel, columns: Iterable[str]) -> str:
-    """MySQL's name of the unique key over these columns: PRIMARY, or the index's."""
+    """Return MySQL's name of the unique key over these columns: PRIMARY, or the name of the index."""
     wanted = list(columns)
     for key in model.keys:
         if key.kind in ("primary", "unique") and [part.column for part in key.parts] == wanted:
@@ -93,7 +94,7 @@ def _key_name(model: TableModel, columns: Iterable[str]) -> str:
 
 @contextmanager
 def mapped_errors() -> Iterator[None]:
-    """Errors of the driver, as they are or wrapped by SQLAlchemy, become TargetError."""
+    """Convert errors of the driver or SQLAlchemy to TargetError."""
     from sqlalchemy.exc import DBAPIError
 
     try:

@@ -1,4 +1,4 @@
-"""Values for SQLite: text as str, ENUM and SET as their labels; integers past 2^63-1 as text."""
+"""The form of values for SQLite: text is str, ENUM and SET are labels, and integers above 2^63-1 are text."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from rplctl.target.value_form import ValueForm
 
 
 def storable(values: list[Value]) -> list[Value]:
-    """Integers past SQLite's 64-bit range become their decimal text: exact, in a column without numeric affinity."""
-    kind = next((type(v) for v in values if v is not None), None)  # a column has one type
+    """Convert integers above SQLite's 64-bit range to decimal text, which a column without affinity stores exactly."""
+    kind = next((type(v) for v in values if v is not None), None)  # all values of a column have the same type
     if kind is not int or max(filter(None, values), default=0) <= LARGEST_INTEGER:  # type: ignore[type-var, operator]
         return values
     return [str(v) if v is not None and v > LARGEST_INTEGER else v for v in values]  # type: ignore[operator]

@@ -1,10 +1,9 @@
-"""Large bytes and texts into SQLite piece by piece: room for them in the statement's row, then what they are.
+"""Writing of large bytes and texts into SQLite in pieces: the statement writes zeros, and the pieces replace them.
 
-Invariant: nobody sees the zeros in between. Both happen in the applier's transaction, and where something is computed
-from the column (indexes, checks, generated columns, triggers) it is bound as all other values are. SQLite makes the
-room for bytes without holding it where the later columns are empty, so that a row of 1 GB takes memory for a piece;
-zeros that are text, and those before a column, it holds twice. (Manual: zeroblob(), "Open A BLOB For Incremental I/O",
-which is for text, too.)
+Invariant: nobody sees the zeros. Both happen in the applier's transaction, and if an index, check, generated column or
+trigger reads the column, the value is bound to the statement as usual. For bytes, SQLite reserves the space without
+memory if the later columns are empty, so a row of 1 GB needs memory for one piece. For text, and before a column with a
+value, SQLite has the zeros in memory twice. (Manual: zeroblob(), "Open A BLOB For Incremental I/O", also for text.)
 """
 
 from __future__ import annotations
@@ -32,14 +31,12 @@ UNION ALL SELECT 1 FROM pragma_table_xinfo(?1) WHERE hidden IN (2, 3)
 UNION ALL SELECT 1 FROM pragma_index_list(?1) l, pragma_index_xinfo(l.name) x
 WHERE l.partial OR x.cid = -2 OR x.name = ?2 COLLATE NOCASE
 """)
-sqlite3.register_adapter(LargeText, str)  # where it is bound
+sqlite3.register_adapter(LargeText, str)  # for a text that is bound to a parameter
 
 
 @dataclass(frozen=True, slots=True)
 class BoundColumns:
-    """The columns to which the parameters ?1 … of a statement belong: first `columns`; in an UPDATE, those of the `key`
-    follow.
-    """
+    """The columns of a statement's parameters ?1 …: first `columns`, and in an UPDATE also the columns of the `key`."""
 
     model: TableModel
     columns: tuple[int, ...]
@@ -47,7 +44,7 @@ class BoundColumns:
 
 
 def execute_rows(driver: SqliteDriver, sql: Sql, rows: Sequence[Row], bound: BoundColumns | None) -> int:
-    """An INSERT, UPDATE or DELETE for each of the rows; how many it hit."""
+    """Execute an INSERT, UPDATE or DELETE for each row, and return the total number of affected rows."""
     if bound is None or set(bound.columns) & set(bound.key) or not any(_is_large(v) for row in rows for v in row):
         return driver.executemany(sql, rows).rowcount
     return sum(_execute(driver, sql, row, bound) for row in rows)

@@ -1,9 +1,10 @@
-"""Rows of a SQLite table without a key, so many copies of each, deleted at once: one pass over the table for all.
+"""Bulk deletion of a number of copies of each row in a SQLite table without a key, in one pass over the table.
 
-The rows are in a temporary table; each row of the target finds its like there, by an index over their values, and the
-first `rplctl_copies` that did go. Where the target's table has an index that distinguishes its rows, it is the other
-way round. Invariant: a row goes because every column IS what the source says, by the comparison that finds single rows
-(`SqliteTarget._where`), and as many go as are said in total; each row counts once, so then each has found its number.
+A temporary table contains the rows. Each row of the target finds its equal there by an index over the values, and the
+first `rplctl_copies` rows that did are deleted. If an index of the target's table is selective, the search is reversed.
+Invariant: a row is deleted only if every column IS the source's value, the same comparison that finds single rows
+(`SqliteTarget._where`). The total number of deleted rows must be the expected one; since each row counts once, each
+staged row then had enough copies.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from rplctl.target.sqlite.ddl_type import row_number
 from rplctl.target.sqlite.driver import SqliteDriver
 
 _STAGE = written("temp.rplctl_bag")
-MOST_INDEXED = 16  # columns
-_MOST_ALIKE, _SAMPLE = 100, 5  # an index that finds as many rows for one of a few values tells them apart badly
+MOST_INDEXED = 16  # maximum of columns in the index over the temporary table
+_MOST_ALIKE, _SAMPLE = 100, 5  # an index is not selective if one of 5 sampled values finds 100 rows
 _OTHERS = written("""
 SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE
 UNION ALL SELECT 1 WHERE (SELECT count(*) FROM pragma_table_xinfo(?1)) <> ?2
@@ -35,7 +36,7 @@ def is_all_there_is(driver: SqliteDriver, name: str, columns: int) -> bool:
 
 
 def remove_copies(driver: SqliteDriver, model: TableModel, rows: Sequence[Row]) -> None:
-    """Delete of each row as many copies as the number after its values. Raises CountMismatch."""
+    """Delete copies of each row; the number of copies follows the row's values. Raises CountMismatch."""
     expected = sum(cast(int, row[-1]) for row in rows)
     with _staged(driver, model, rows):
         row = row_number(model.columns)
@@ -73,7 +74,7 @@ def _staged(driver: SqliteDriver, model: TableModel, rows: Sequence[Row]) -> Ite
 
 def _same(model: TableModel) -> Sql:
     terms = [written("t.{} IS s.{}", name, name) for name in (quote(column.name) for column in model.columns)]
-    # in brackets: SQLite takes no chain of more than 1,000 terms
+    # in brackets, because SQLite limits the depth of an expression to 1,000
     return joined(" AND ", (written("({})", joined(" AND ", terms[at : at + 100])) for at in range(0, len(terms), 100)))
 
 

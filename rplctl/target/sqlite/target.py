@@ -1,11 +1,11 @@
-"""SQLite, the embedded default target: one file for data, positions and table models.
+"""The SQLite target, the embedded default: one file for data, positions and table models.
 
-Invariant: data and position commit together, DDL included. Python's sqlite3 would commit before DDL by itself, so the
-driver's own transaction handling is off (`isolation_level=None`) and BEGIN/COMMIT are ours. WAL keeps readers from
-waiting; everything lives in one file because a commit over ATTACHed WAL databases is not atomic (design D5).
-synchronous=FULL: a committed position survives a power cut.
+Invariant: data and position commit together, also with DDL. Python's sqlite3 would commit before DDL, so the driver's
+transaction handling is off (`isolation_level=None`) and this module sends BEGIN and COMMIT. With WAL, readers do not
+wait. All tables are in one file, because a commit over several ATTACHed WAL databases is not atomic (design D5). With
+synchronous=FULL, a committed position survives a power cut.
 
-Names: MySQL's `db`.`t` is the table "db__t". Values: see `ddl_type.py` for the type policy.
+Names: MySQL's `db`.`t` is the table "db__t". Values: `ddl_type.py` describes the stored types.
 """
 
 from __future__ import annotations
@@ -55,19 +55,19 @@ from rplctl.target.sqlite.errors import GONE, integrity_error, mapped_errors, ta
 from rplctl.target.sqlite.large import BoundColumns, execute_rows
 from rplctl.target.sqlite.multiset import is_all_there_is, remove_copies
 
-CACHE_BYTES = 16 << 20  # of pages; with SQLite's own 2 MB those of a batch are written to the log again and again
-BUSY_TIMEOUT_MS = 50_000  # as innodb_lock_wait_timeout
-STEP_MS = 200  # of a wait for the write lock
+CACHE_BYTES = 16 << 20  # page cache; with SQLite's 2 MB, the pages of a batch are written to the log repeatedly
+BUSY_TIMEOUT_MS = 50_000  # the default of innodb_lock_wait_timeout
+STEP_MS = 200  # length of one step of a wait for the write lock
 BEGIN = "rplctl_begin"  # execution option: the statement that begins a transaction
-_TEXTS, _LONG_TEXTS = 4096, 64  # of statements that are kept
-_AT_ONCE = 50  # rows of a statement: a row takes two thirds of what it takes alone
-_MANY = 10 * _AT_ONCE  # from here on its text is worth it
-STEPS_BETWEEN_CHECKS = 50_000  # of SQLite's machine: a few milliseconds
+_TEXTS, _LONG_TEXTS = 4096, 64  # number of cached SQL texts
+_AT_ONCE = 50  # rows per INSERT; a row then costs two thirds of a single INSERT
+_MANY = 10 * _AT_ONCE  # the minimum of rows for such an INSERT, whose text must be built
+STEPS_BETWEEN_CHECKS = 50_000  # instructions of SQLite's virtual machine, a few milliseconds
 
 
 def open_engine(url: str, make_folders: Callable[[], None] | None = None) -> Engine:
-    """An engine on the file, which its first connection makes: a look that asks first (`is_missing`) makes none.
-    `make_folders` is called before that.
+    """Return an engine for the file. The first connection creates the file, after calling `make_folders`; a command
+    that only reads calls `is_missing` first. Raises TargetError if the path is not absolute.
     """
     path = make_url(url).database
     if not path or not os.path.isabs(path):
@@ -77,13 +77,13 @@ def open_engine(url: str, make_folders: Callable[[], None] | None = None) -> Eng
 
     @event.listens_for(engine, "do_connect")
     def _refuse_a_new_file(*_: object) -> None:
-        """Where it was and is gone, its file system is, and an empty one must not take its place."""
+        """Raise TargetError if the file has disappeared: its file system is gone, and no empty file must replace it."""
         nonlocal was_there, is_checked
         if was_there and not os.path.exists(path):
             raise TargetError(
                 f"the target's file {path} does not exist any more", errno=er.FILE_NOT_FOUND, transient=True, hint=GONE
             )
-        if not is_checked:  # later, SQLite says itself what is wrong: a file system that is read-only now
+        if not is_checked:  # afterwards, SQLite reports problems such as a read-only file system
             if make_folders is not None:
                 make_folders()
             _make_file(path)
@@ -107,9 +107,9 @@ def open_engine(url: str, make_folders: Callable[[], None] | None = None) -> Eng
 
 
 def _make_file(path: str) -> None:
-    """Create it 0600 (it may hold the stored password) where it is missing. One that is there is not opened: with the
-    first descriptor that a process closes go all fcntl locks that SQLite holds on the file in it, and a reader may lose
-    its write-ahead log.
+    """Create the file if it is missing, with mode 0600, because it may contain a password. An existing file is not
+    opened: closing its descriptor would release all fcntl locks that SQLite has on the file in this process, and a
+    reader could lose its write-ahead log.
     """
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
@@ -125,7 +125,7 @@ def _make_file(path: str) -> None:
 
 
 class SqliteTarget(OneConnection):
-    """A target that is one SQLite file (target.base.Target)."""
+    """A SQLite file as a target (target.base.Target)."""
 
     kind = "sqlite"
     bulk_rows = 0
@@ -150,8 +150,8 @@ class SqliteTarget(OneConnection):
     def begin(self, *, foreign_keys: bool) -> None:
         connection = self.connection
         driver = self._driver
-        # `foreign_keys` is ignored inside a transaction, so it is set before; violations count at COMMIT only, because
-        # net changes come table by table and not in the source's order.
+        # SQLite ignores `foreign_keys` inside a transaction, so it is set before. Violations are checked at COMMIT,
+        # because net changes are applied table by table and not in the source's order.
         driver.execute(written("PRAGMA foreign_keys={}", written("ON") if foreign_keys else written("OFF")))
         self._is_waiting = True
         try:
@@ -175,17 +175,17 @@ class SqliteTarget(OneConnection):
         super().rollback()
 
     def fence(self, channel: str) -> None:
-        """Nothing: SQLite has one writer at a time, and the position is compared in its transaction."""
+        """Do nothing, because SQLite has one writer at a time, and its transaction compares the position."""
 
     def lock_wait(self) -> str:
         return "Waiting for the write lock of the database file" if self._is_waiting else ""
 
     def interrupt(self) -> None:
-        """Seen between two steps of SQLite's machine: `sqlite3_interrupt` would miss the many short statements."""
+        """Set a flag that SQLite's progress handler checks: `sqlite3_interrupt` would miss many short statements."""
         self._interrupted = True
 
     def abort(self) -> None:
-        """There is nothing to wait for but its locks."""
+        """Interrupt only, because a SQLite call can wait for nothing but a lock."""
         self.interrupt()
 
     def check_table(self, model: TableModel) -> None:
@@ -244,19 +244,19 @@ class SqliteTarget(OneConnection):
             expect_rows(sql, execute_rows(self._driver, sql, rows, bound), count)
 
     def _update(self, model: TableModel, update: RowSet, has_views: bool) -> None:
-        """UPDATE by key; where rows trade values of another unique key, remove them all first, then put them back."""
+        """Update rows by key. If rows exchange values of another unique key, delete all rows and insert them again."""
         driver, key = self._driver, key_of(model)
         bound = BoundColumns(model, update.columns, key) if has_views else None
         sql, count = _update_by_key(model, update.columns), len(update.rows)
         if has_one_unique_key(model):
             self._expect(sql, update.rows, count, bound)
             return
-        driver.execute(written("SAVEPOINT rplctl_update"))  # SQLite keeps a copy of every page that changes in it
+        driver.execute(written("SAVEPOINT rplctl_update"))  # costly: SQLite copies every page that changes after it
         try:
             self._expect(sql, update.rows, count, bound)
         except sqlite3.IntegrityError:
             if len(update.columns) + len(key) != len(model.columns):
-                raise  # not whole rows, or rows that move: the applier goes on one transaction at a time
+                raise  # incomplete rows or changed keys: the applier continues with one transaction at a time
             driver.execute(written("ROLLBACK TO rplctl_update"))
             self._expect(_delete(model), [row[len(update.columns) :] for row in update.rows], count)
             self._expect(_insert(model, update.columns + key), update.rows, count)
@@ -298,13 +298,15 @@ class SqliteTarget(OneConnection):
         return cast(Value, found[0])
 
     def _where(self, model: TableModel, image: RowSet) -> tuple[Sql, Row]:
-        """By key when the image holds it, else by the whole image and only one row, as the server does."""
+        """Return the condition for a row and its parameters: by key if the image has the key, else by all columns of
+        the image and limited to one row, as a server does.
+        """
         at = {column: i for i, column in enumerate(image.columns)}
         key = key_of(model)
         if key and all(column in at for column in key):
             return _equal(model, key), tuple(image.rows[0][at[column]] for column in key)
         terms = [written("{} IS ?", quote(model.columns[i].name)) for i in image.columns]
-        # in brackets: SQLite takes no chain of more than 1,000 terms
+        # in brackets, because SQLite limits the depth of an expression to 1,000
         match = joined(
             " AND ", (written("({})", joined(" AND ", terms[at : at + 100])) for at in range(0, len(terms), 100))
         )
@@ -318,7 +320,7 @@ class SqliteTarget(OneConnection):
             raise target_error(error) from error
 
 
-# SQL texts, one per table and set of columns
+# SQL texts, one for each table and set of columns
 
 
 @lru_cache(_TEXTS)
@@ -359,8 +361,8 @@ def _insert_of(model: TableModel, columns: tuple[int, ...], rows: int) -> Sql:
 def _begin_when_unlocked(
     connection: Connection, driver: SqliteDriver, patience_ms: int, is_interrupted: Callable[[], bool]
 ) -> None:
-    """BEGIN IMMEDIATE, in steps: STOP cannot interrupt a wait inside SQLite. The connection's own patience is what it
-    was when this returns. Raises SQLAlchemy's OperationalError when the lock is held for longer, or STOP comes.
+    """Execute BEGIN IMMEDIATE, and wait for the lock in short steps, because STOP cannot interrupt a wait in SQLite.
+    Afterwards, busy_timeout is `patience_ms`. Raises SQLAlchemy's OperationalError after this time, or after STOP.
     """
     deadline = time.monotonic() + patience_ms / 1000
     driver.execute(written("PRAGMA busy_timeout={}", STEP_MS))
@@ -380,7 +382,7 @@ def _begin_when_unlocked(
 
 
 def _values(model: TableModel, columns: Sequence[int], first: int = 1) -> dict[int, Sql]:
-    """Column → its parameter, or the expression of a generated column that the source left out of the image."""
+    """Return column index → parameter, or the expression of a generated column that the image lacks."""
     given = {column: written("?{}", number) for number, column in enumerate(columns, first)}
     return given | computed_values(model, given, lambda c: given.get(c, quote(model.columns[c].name)))
 

@@ -1,4 +1,4 @@
-"""SQLite's rows as SQL text, as its own shell writes them: by the type that a value has, not its column."""
+"""SQLite's rows as SQL text in the format of its shell: by the type of the value, not of its column."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class SqliteUndo(UndoSql):
         return standard_literal(value) if value.isprintable() else written("CAST({} AS TEXT)", hex_literal(raw))
 
     def literals(self, target: Target, model: TableModel) -> dict[Sql, Sql]:
-        """Text with what is no printable ASCII in it goes as bytes: quote() ends at a NUL."""
+        """Return SQL of the literals. Text with other than printable ASCII is written in hex: quote() ends at a NUL."""
         found = self.rows(target, written("PRAGMA main.table_xinfo({})", table(model)))
         return {quote(name): _literal(quote(name)) for _, name, *_, hidden in found if not hidden}
 

@@ -21,13 +21,13 @@ def test_a_url_names_the_folder_and_where_positions_are() -> None:
 @pytest.mark.parametrize(
     ("url", "why"),
     [
-        ("parquet+s3://bucket/lake?state=/s.db", "which no object store has"),
-        ("parquet+file:///srv/lake?layer=mirror", "plain Parquet files keep changes"),
-        ("parquet+file:///srv/lake?AWS_REGION=x", "no option of plain Parquet files"),
-        ("parquet+file:///srv/lake?zero_dates=no", "it is error or null"),
-        ("parquet+file:///srv/lake?state=s.db", "it is an absolute path"),
-        ("parquet+file:///", "names no folder"),
-        ("parquet:///srv/lake", "which no object store has"),
+        ("parquet+s3://bucket/lake?state=/s.db", "need a file system that can rename"),
+        ("parquet+file:///srv/lake?layer=mirror", "plain Parquet files support only the layer changes"),
+        ("parquet+file:///srv/lake?AWS_REGION=x", "unknown option of plain Parquet files"),
+        ("parquet+file:///srv/lake?zero_dates=no", "is neither error nor null"),
+        ("parquet+file:///srv/lake?state=s.db", "is not an absolute path"),
+        ("parquet+file:///", "does not name a folder"),
+        ("parquet:///srv/lake", "need a file system that can rename"),
     ],
 )
 def test_what_plain_files_cannot_be_is_refused(url: str, why: str) -> None:

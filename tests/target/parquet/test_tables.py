@@ -97,7 +97,7 @@ def test_of_two_writers_of_one_batch_the_second_is_kept_out(
     """Before it looks, and between its look and its rename."""
     tables = ParquetTables(place)
     tables.publish(pending(place, 1), APP, 1)
-    with pytest.raises(LockBusy, match="other files than ours"):
+    with pytest.raises(LockBusy, match="has unexpected files"):
         tables.publish(pending(place, 2), APP, 1)
     rename, theirs, ours = os.rename, pending(place, 3), pending(place, 4)
 
@@ -107,7 +107,7 @@ def test_of_two_writers_of_one_batch_the_second_is_kept_out(
         rename(source, target)
 
     monkeypatch.setattr(os, "rename", late)
-    with pytest.raises(LockBusy, match="other files than ours"):
+    with pytest.raises(LockBusy, match="has unexpected files"):
         tables.publish(ours, APP, 2)
     assert ids(place) == [1, 3]
 
@@ -226,6 +226,6 @@ def test_a_claim_that_is_junk_is_an_error_and_stays_as_it_is(place: ParquetPlace
     (path,) = Path(place.root).rglob("*.last")
     path.write_bytes(junk)
     for look in (lambda: tables.claimed(APP), lambda: tables.claim(APP, 8, 1)):
-        with pytest.raises(TargetError, match="is not what rplctl wrote there"):
+        with pytest.raises(TargetError, match="does not have the format that rplctl writes"):
             look()
     assert path.read_bytes() == junk
