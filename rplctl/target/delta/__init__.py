@@ -1,1 +1,1 @@
-"""Delta Lake: a folder, or a bucket, of tables that are logs of changes."""
+"""The kind of target for Delta Lake: a folder or a bucket of tables with changes, or of mirror tables."""

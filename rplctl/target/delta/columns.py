@@ -1,4 +1,4 @@
-"""A lake's column types, as Arrow has them: those of the format `binlog` (man rplctl-dataframe), but TIME is text."""
+"""A lake's column types in Arrow: those of the format `binlog` (man rplctl-dataframe), except that TIME is text."""
 
 from __future__ import annotations
 

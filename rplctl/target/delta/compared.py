@@ -1,7 +1,7 @@
-"""A mirror's rows as `rplctl verify` compares them: texts of numbers and times as the log has them, which Arrow made.
+"""A mirror's rows as `rplctl verify` compares them: numbers and times are texts in the format of the log, from Arrow.
 
-A stage is rows of an open transaction that is never decided. Invariant: no file and no table's log is written. The
-source's values go through the column's type in Arrow, too; a date that is none is NULL on both sides.
+A stage is the rows of an open transaction that is never committed. Invariant: no file and no table's log is written.
+The source's values are also converted to the column's Arrow type; an invalid date is NULL on both sides.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class MirrorRows(ComparedRows):
     def drift(self, model: TableModel) -> list[str]:
         found = DeltaTables(self._mirror.writer).snapshot(folder_of(model))
         if found is None:
-            return [f"-- {model.qualified_name}: it is not in the lake; create the mirror again in another folder"]
+            return [f"-- {model.qualified_name} is missing in the lake; create the mirror again in another folder"]
         there, wanted = _types(found[0]), _types(columns_of(row_schema(model)))
         return [
             f"-- {model.qualified_name}: {name} is {there.get(name, 'not there')}, not {kind}"
@@ -56,7 +56,7 @@ class MirrorRows(ComparedRows):
                 yield from _pieces(files.read(path, [column.name for column in columns]), columns)
 
     def make_stage(self, model: TableModel, columns: Columns) -> TableModel:
-        self.target.rollback()  # what was staged before
+        self.target.rollback()  # discards the previous stage
         return staged_model(model, OWN_SCHEMA, _STAGE)
 
     def staged(self, columns: Columns) -> Rows:
@@ -106,7 +106,7 @@ def _plain(values: pa.Array, column: Column) -> list[Any]:
 
 @contextmanager
 def _mapped(model: TableModel) -> Iterator[None]:
-    """Columns of another type than the model's, as while DDL is carried out, are errors of the table."""
+    """Raise TargetError if a column's type differs from the model's, for example while DDL is executed."""
     try:
         with mapped(model.qualified_name):
             yield

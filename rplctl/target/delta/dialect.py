@@ -1,4 +1,4 @@
-"""Delta Lake as a kind of target. Its own tables are those of the SQLite file next to it, whose dialect they have."""
+"""The dialect of Delta Lake, based on SQLite's dialect: rplctl's tables are in a SQLite file next to the lake."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class DeltaDialect(SqliteDialect):
     packages: ClassVar[tuple[str, ...]] = ("deltalake", "pyarrow")
 
     def place(self, url: str) -> Place:
-        """Return the place of the lake that the URL names. Raises ConfigError."""
+        """Return the location of the lake that the URL names. Raises ConfigError."""
         return place_of(url)
 
     def is_missing_at(self, url: str) -> bool:
@@ -48,7 +48,7 @@ class DeltaDialect(SqliteDialect):
     def open_target(self, engine: Engine) -> DeltaTarget:
         if engine.get_execution_options()[PLACE].layer != MIRROR:
             return DeltaTarget(engine)
-        from rplctl.target.delta.mirror import MirrorTarget  # Arrow, which nobody else wants
+        from rplctl.target.delta.mirror import MirrorTarget  # imported late because it loads Arrow
 
         return MirrorTarget(engine)
 
@@ -62,33 +62,35 @@ class DeltaDialect(SqliteDialect):
 def _require(packages: Sequence[str]) -> None:
     for name in packages:
         if find_spec(name) is None:
-            raise ConfigError(f"a lake needs the package {name}", hint="pip install 'rplctl[lake]'")
+            raise ConfigError(
+                f"a lake requires the package {name}", hint="to install it, run: pip install 'rplctl[lake]'"
+            )
 
 
 def _refuse_another(place: Place) -> None:
-    """Refuse a folder that is somebody else's, and a lake of another layer. Raises ConfigError, TargetError."""
+    """Raise ConfigError if the folder is not a lake of rplctl or if the lake has another layer; TargetError."""
     folder, mark = Path(place.root), _mark(place)
     with _named(place):
         if place.is_local and folder.is_dir() and not (folder / place.own_folder).exists() and any(folder.iterdir()):
             raise ConfigError(
-                f"the folder {folder} is not empty, and is no lake of rplctl's: it has no {place.own_folder}",
-                hint="name another folder, or an empty one",
+                f"the folder {folder} is not empty and is not a lake of rplctl: it has no {place.own_folder}",
+                hint="use an empty folder",
             )
         is_begun = mark.exists() or Path(place.state).exists()
         if is_begun and mark.exists() is not (place.layer == MIRROR):
             raise ConfigError(
                 f"the lake {place.root} has another layer than '{place.layer}'",
-                hint="each layer has a folder of its own: name another one",
+                hint="use another folder, because each layer needs a separate folder",
             )
 
 
 def _mark(place: Place) -> Path:
-    """Return the file that a lake of the layer `mirror` has next to its state."""
+    """Return the path of the file that marks a lake of the layer `mirror`, next to its state."""
     return Path(f"{place.state}.{MIRROR}")
 
 
 def _make_folders(place: Place) -> None:
-    """Make the folders that are missing. Raises ConfigError, TargetError."""
+    """Create the missing folders. Raises ConfigError, TargetError."""
     _refuse_another(place)
     folder = Path(place.root)
     with _named(place):

@@ -1,4 +1,4 @@
-"""A lake's values are made as Arrow arrays from the bytes of the log (applier.decode.arrow); nothing asks for these."""
+"""The value form of a lake, which is not used: values are Arrow arrays from the log (applier.decode.arrow)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A mirror: Delta tables that are what the source's tables are, kept by strict copy on write.
+"""A mirror: Delta tables with the same rows as the source's tables, maintained by strict copy on write.
 
-Invariant: as in `target.DeltaTarget` the open transaction changes no table. Its net changes wait in overlays; when it
-is decided, files that they hit are rewritten, and each table takes its new files for its old ones in one commit.
+Invariant: as in `target.DeltaTarget`, the open transaction changes no table. Its net changes are in overlays. When the
+transaction is complete, the affected files are rewritten, and one commit replaces the old files of each table.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from rplctl.target.lake import PendingTable
 
 
 class MirrorTarget(DeltaTarget):
-    """See lake.LakeTarget and base.Savepoints."""
+    """A mirror as a target, which implements lake.LakeTarget and base.Savepoints."""
 
     bulk_rows = 0
     keeps_changes = False
@@ -69,23 +69,23 @@ class MirrorTarget(DeltaTarget):
     def check_table(self, model: TableModel) -> None:
         if not key_of(model):
             error = TargetError(
-                f"Table '{model.qualified_name}' has {_unusable_key(model)}: a mirror cannot tell its rows apart",
+                f"Table '{model.qualified_name}' has {_unusable_key(model)}: a mirror cannot identify its rows",
                 errno=er.REQUIRES_PRIMARY_KEY,
-                # a key that the table gets later does not help: these rows are in the log
+                # adding a key later does not help, because these rows are already in the log
                 hint=f"use a lake with layer=changes in another folder, which needs no key{OR_EXCLUDE}",
             )
             error.table = (model.database, model.name)
             raise error
 
     def adopts(self, model: TableModel) -> bool:
-        """Only a table that it has: the others are made by the log, or their rows from before would be missing."""
+        """True if the mirror has the table; others must be created by the log, or earlier rows would be missing."""
         return DeltaTables(self.writer).open_table(folder_of(model)) is not None
 
     def takes_multisets(self, model: TableModel) -> bool:
         return False
 
     def follow_foreign_keys(self, wanted: bool, models: Mapping[tuple[str, str], TableModel]) -> bool:
-        """There are none; what their actions would change is refused before (Dialect.follows_foreign_keys)."""
+        """Do nothing: a mirror has no foreign keys, and changes with actions stop before (follows_foreign_keys)."""
         return True
 
     def apply_chunks(self, chunks: Sequence[TableChunk], models: Mapping[tuple[str, str], TableModel]) -> None:
@@ -126,11 +126,11 @@ class MirrorTarget(DeltaTarget):
         raise _partial(model)
 
     def execute_ddl(self, plan: DdlPlan, catalog: Catalog) -> None:
-        self._stage_rows()  # before it, in the same transaction
+        self._stage_rows()  # the rows that precede the DDL in the transaction
         ddl = MirrorDdl(self.writer, folder_of, self._files_of)
         for table in ddl.carry_out(plan):
             if table.folder in self._staged:
-                raise RplError("DDL and rows of one table in one transaction of a mirror")
+                raise RplError("a mirror cannot apply DDL and rows of the same table in one transaction")
             self._staged[table.folder] = table
         self._forget()
 
@@ -139,7 +139,7 @@ class MirrorTarget(DeltaTarget):
         return super().take_staged()
 
     def _stage_rows(self) -> None:
-        """Write files. Raises CountMismatch."""
+        """Write the net changes into new files, and stage these. Raises CountMismatch."""
         for model, overlay in self._overlays.values():
             if not overlay.entries:
                 continue
@@ -168,7 +168,7 @@ class MirrorTarget(DeltaTarget):
         return self._files[model]
 
     def changed_rows(self, database: str, table: str) -> list[Row]:
-        """Those that the open transaction has changed or inserted."""
+        """Return the rows of a table that the open transaction has changed or inserted."""
         found = self._overlays.get((database, table))
         return [] if found is None else [row for _, row in found[1].entries.values() if row is not None]
 
@@ -178,7 +178,7 @@ def folder_of(model: TableModel) -> str:
 
 
 def open_files(place: Place, model: TableModel) -> MirrorFiles:
-    """Those that the table has now; none where there is no table. Raises TargetError."""
+    """Return the current files of the table; no files if the table does not exist. Raises TargetError."""
     snapshot = DeltaTables(place).snapshot(folder_of(model))
     stats: dict[str, str] = {} if snapshot is None else snapshot[1]
     return MirrorFiles(place, folder_of(model), row_schema(model), stats)
@@ -190,7 +190,7 @@ def _key(image: RowSet, key: Sequence[int]) -> Row | None:
 
 
 def _unusable_key(model: TableModel) -> str:
-    """Return words for the keys that the table has instead of a key that identifies its rows."""
+    """Return a text about the table's keys, none of which identifies its rows."""
     for key in model.keys:
         if key.is_unique and (key.has_expression or any(part.length for part in key.parts)):
             return f"only the key `{key.name}`, which is over an expression or a part of a column"
@@ -199,7 +199,7 @@ def _unusable_key(model: TableModel) -> str:
 
 def _partial(model: TableModel) -> TargetError:
     return TargetError(
-        f"a row of {model.qualified_name} has an image that a mirror cannot complete",
+        f"a row image of {model.qualified_name} is incomplete, and a mirror cannot complete it",
         errno=er.SLAVE_CONVERSION_FAILED,
-        hint="binlog_row_image=FULL on the source (and binlog_row_value_options='')",
+        hint="set binlog_row_image=FULL and binlog_row_value_options='' on the source",
     )

@@ -1,7 +1,7 @@
-"""DDL of a mirror: which files a table has afterwards, and in which columns.
+"""DDL of a mirror: it computes the files and columns that a table has after a statement.
 
-Invariant: a value stays what it is or the statement is refused (1846) before a file is written. Columns that are added
-and NULL change no file; all else rewrites the table's files, and these take the old ones' place in one commit.
+Invariant: no value changes; otherwise the statement is refused (1846) before a file is written. Added columns that are
+NULL change no file. Other changes rewrite the table's files, and one commit replaces the old files.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _ANEW: Final = f"start a new mirror in another folder{OR_EXCLUDE}"
 
 
 class MirrorDdl:
-    """The changes that one statement makes to tables. `files_of`: the files of a table, with the columns that it had
-    before the statement.
+    """The changes of tables by one statement. `files_of` returns the files of a table, with the columns before the
+    statement.
     """
 
     def __init__(self, place: Place, folder_of: Callable[[TableModel], str],
@@ -40,10 +40,10 @@ class MirrorDdl:
         self._place = place
         self._folder_of = folder_of
         self._files_of = files_of
-        self._now: dict[str, tuple[TableModel, list[pa.Table] | MirrorFiles | None]] = {}  # None: no rows
+        self._now: dict[str, tuple[TableModel, list[pa.Table] | MirrorFiles | None]] = {}  # None: the table has no rows
 
     def carry_out(self, plan: DdlPlan) -> list[PendingTable]:
-        """Writes files. Raises TargetError."""
+        """Execute the plan: write the new files, and return the changes of each table. Raises TargetError."""
         for step in steps_here(plan):
             self._step(step, plan.context)
         return [self._pending(folder, *now) for folder, now in self._now.items()]
@@ -62,13 +62,13 @@ class MirrorDdl:
                 pass
             case _:
                 raise TargetError(
-                    "a mirror cannot find the rows that a statement about partitions or history removes",
+                    "a mirror cannot find the rows that a statement on partitions or history removes",
                     errno=er.ALTER_OPERATION_NOT_SUPPORTED_REASON,
                     hint=_ANEW,
                 )
 
     def _rows(self, model: TableModel) -> list[pa.Table] | None:
-        """All of a table, a file at a time."""
+        """Return all rows of a table, one Arrow table for each file; None if it has no rows."""
         folder = self._folder_of(model)
         rows = self._now[folder][1] if folder in self._now else self._files_of(model)
         return [rows.read(path) for path in rows.stats] if isinstance(rows, MirrorFiles) else rows
@@ -96,7 +96,9 @@ class MirrorDdl:
         self._now[folder] = (new, made)
 
     def _filled(self, column: Column, origin: str | None, old: TableModel, context: DdlContext) -> pa.Array | None:
-        """One value that all rows get; None where the files may stay. Raises TargetError for what is not known here."""
+        """Return the value of a column for all rows; None if the files need not change. Raises TargetError if only the
+        source knows the value.
+        """
         before = old.find(origin) if origin is not None else None
         if before is not None:
             same = before.name == column.name and arrow_type(before) == arrow_type(column)
@@ -131,7 +133,7 @@ class MirrorDdl:
 
 
 def _is_plain(old: Column, new: Column) -> bool:
-    """True if the source's conversion keeps every value that the new type can hold."""
+    """True if the source's conversion does not change any value that fits the new type."""
     if old.fraction_digits > new.fraction_digits or (old.type == "time" and old.length != new.length):
         return False
     if old.type == new.type:
@@ -141,7 +143,9 @@ def _is_plain(old: Column, new: Column) -> bool:
 
 
 def _cast(values: pa.ChunkedArray, column: Column, model: TableModel) -> pa.ChunkedArray:
-    """Raises TargetError for a value that has no place in the column: what became of it the source alone knows."""
+    """Convert values to the column's type. Raises TargetError for a value that does not fit: only the source knows the
+    result.
+    """
     try:
         made = values.cast(arrow_type(column))
     except pa.ArrowInvalid as error:
@@ -163,5 +167,5 @@ def _cast(values: pa.ChunkedArray, column: Column, model: TableModel) -> pa.Chun
 
 def _refused(why: str) -> TargetError:
     return TargetError(
-        f"a mirror cannot carry out ALTER TABLE: {why}", errno=er.ALTER_OPERATION_NOT_SUPPORTED_REASON, hint=_ANEW
+        f"a mirror cannot execute ALTER TABLE: {why}", errno=er.ALTER_OPERATION_NOT_SUPPORTED_REASON, hint=_ANEW
     )

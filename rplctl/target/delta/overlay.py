@@ -1,7 +1,7 @@
-"""Changes that the open transaction makes to one table of a mirror: the net change of each key, and what it expects.
+"""The net changes that the open transaction makes to one table of a mirror, by key, and the expectation of each.
 
-Invariant (design D2): nothing is upserted. An entry knows whether its key must be in the table's files; within the
-transaction each change is checked here, against the files when they are rewritten (`rewrite.py`).
+Invariant (design D2): nothing is upserted. An entry records if its key must exist in the table's files. Each change is
+checked against earlier changes of the transaction here, and against the files when they are rewritten (`rewrite.py`).
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from typing import Final
 
 from rplctl.target.base import CountMismatch, Row, RowSet, TableChunk, Value
 
-NOT_GIVEN: Final = b"\0rplctl: as it is in the file"  # of a column; the very object, no value that is equal to it
+NOT_GIVEN: Final = b"\0rplctl: as it is in the file"  # an unchanged column; compared by identity, not by value
 
 
 class Overlay:
-    """`entries`: key → (is in the files, the row from now on: a value for each column; None where it goes).
+    """The changed rows. `entries`: key → (True if the files must have the key, the new row or None if it is deleted).
 
-    Rows are of the table's width; columns that an update does not name are NOT_GIVEN.
+    A row has a value for each column of the table; a column that an update does not name is NOT_GIVEN.
     """
 
     def __init__(self, key: tuple[int, ...], width: int) -> None:
@@ -30,7 +30,7 @@ class Overlay:
         return made
 
     def take(self, chunk: TableChunk) -> None:
-        """All deletes, then updates, then inserts. Raises CountMismatch."""
+        """Add the changes of a chunk: the deletes, then the updates, then the inserts. Raises CountMismatch."""
         for key in chunk.absent:
             self.set(key, None, expects=False)
         for key in chunk.deletes:
@@ -45,22 +45,24 @@ class Overlay:
                 self.set(tuple(whole[c] for c in self.key), whole, expects=False)
 
     def is_there(self, key: Row) -> bool | None:
-        """None: only the files know."""
+        """Return True if the key exists after the changes, False if not, None if only the files can tell."""
         found = self.entries.get(key)
         return None if found is None else found[1] is not None
 
     def set(self, key: Row, row: Row | None, *, expects: bool) -> None:
-        """`expects`: the key is there before it."""
+        """Set the row of a key; None deletes the row. `expects`: the key must exist before, or must not exist. Raises
+        CountMismatch.
+        """
         found = self.entries.get(key)
         if found is None:
             self.entries[key] = (expects, row)
         elif (found[1] is not None) is not expects:
-            raise CountMismatch(f"key {key}: {'missing' if expects else 'there already'}")
+            raise CountMismatch(f"key {key} {'is missing' if expects else 'already exists'}")
         else:
             self.entries[key] = (found[0], row)
 
     def update(self, key: Row, after: RowSet) -> None:
-        """A row whose key moves must be whole."""
+        """Set the new values of a row. If its key changes, the row must be complete. Raises CountMismatch."""
         found = self.entries.get(key)
         row = self.whole(after, None if found is None else found[1], key)
         moved = tuple(row[c] for c in self.key)
@@ -68,12 +70,12 @@ class Overlay:
             self.set(key, row, expects=True)
             return
         if any(value is NOT_GIVEN for value in row):
-            raise CountMismatch("a row moves to another key, and its image is partial")
+            raise CountMismatch("the key of a row changes, and the row image is incomplete")
         self.set(key, None, expects=True)
         self.set(moved, row, expects=False)
 
     def whole(self, part: RowSet, base: Row | None = None, key: Row = ()) -> Row:
-        """A row of the table's width: values of the part, else of the row before, else NOT_GIVEN."""
+        """Return a row with all columns: the values of `part`, else of the row `base`, else NOT_GIVEN."""
         if part.columns == tuple(range(self.width)):
             return part.rows[0]
         row: list[Value] = list(base) if base is not None else [NOT_GIVEN] * self.width

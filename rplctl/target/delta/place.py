@@ -1,12 +1,12 @@
-"""A lake's URL, and the names of the files in it.
+"""A lake's URL, and the names of its files.
 
-    delta+file:///FOLDER            tables are FOLDER/DATABASE/TABLE; our own tables: FOLDER/_rplctl/state.db
-    delta+s3://BUCKET/PREFIX?state=/FILE    the same below the prefix; our own tables in FILE, of this machine
+    delta+file:///FOLDER            tables are FOLDER/DATABASE/TABLE; rplctl's tables: FOLDER/_rplctl/state.db
+    delta+s3://BUCKET/PREFIX?state=/FILE    the same below the prefix; rplctl's tables are in the local FILE
 
-After `?`: `layer=changes|mirror`, `zero_dates=null|error`, `state=FILE`, and what delta-rs calls storage options
-(AWS_REGION, AWS_ENDPOINT_URL, AWS_ALLOW_HTTP, …). Keys and passwords are none of them: they come from the environment.
-
-Invariant: a name is encoded as MySQL encodes file names: whatever is no ASCII letter, digit or `_` is @ and its code.
+After `?`: `layer=changes|mirror`, `zero_dates=null|error`, `state=FILE`, and the storage options of delta-rs
+(AWS_REGION, AWS_ENDPOINT_URL, AWS_ALLOW_HTTP, …). Keys and passwords are not allowed there: they come from the
+environment. Invariant: names are encoded as in MySQL's file names: a character other than an ASCII letter, a digit or
+`_` becomes @ and its code.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CHANGES: Final = "changes"
 MIRROR: Final = "mirror"
 _SECRETS: Final = re.compile(r"secret|password|token|access_key|sas", re.IGNORECASE)
 _STORES: Final = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss"})
-# a dictionary of the rows' values costs half of the time, and files that are larger
+# a dictionary of the rows' values would take half of the time and make the files larger
 _AS_PARQUET: Final[dict[str, Any]] = {"compression": "zstd", "use_dictionary": ["op", "log", "gtid", "end_log"]}
 _MIRRORED: Final[dict[str, Any]] = {"compression": "snappy", "use_dictionary": False}
 _USAGE: Final = "write delta+file:///FOLDER or delta+s3://BUCKET/PREFIX?state=/FILE"
@@ -41,9 +41,9 @@ _USAGE: Final = "write delta+file:///FOLDER or delta+s3://BUCKET/PREFIX?state=/F
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a lake is: pure values, they travel to Spark's tasks. `root` is a path, or a URL of an object store."""
+    """The location of a lake, which is sent to Spark tasks. `root` is a path, or a URL of an object store."""
 
-    own_folder: ClassVar[str] = OWN_FOLDER  # in the root: it says whose folder that is
+    own_folder: ClassVar[str] = OWN_FOLDER  # in the root; it marks the root as a lake of rplctl
 
     root: str
     state: str
@@ -60,15 +60,15 @@ class Place:
         return _MIRRORED if self.layer == MIRROR else _AS_PARQUET
 
     def written(self, folder: str, name: str) -> Path:
-        """A local file that no table names yet."""
+        """Return the path of a local file that no table lists yet."""
         return Path(self.root) / folder / name
 
     def uri(self, folder: str) -> str:
         return f"{self.root}/{folder}"
 
     def files(self, folder: str) -> Any:
-        """Return the file system by which Arrow reads a table's files. Local files are read without Python: a thread of
-        Arrow's that is in a file system written in Python when the interpreter ends (before 3.14) aborts the process.
+        """Return the file system with which Arrow reads a table's files. Local files are read without Python, because a
+        thread of Arrow in a Python file system aborts the process when the interpreter ends (before Python 3.14).
         """
         from pyarrow.fs import LocalFileSystem, PyFileSystem, SubTreeFileSystem
 
@@ -79,7 +79,7 @@ class Place:
         return PyFileSystem(DeltaStorageHandler(self.uri(folder), self.options or None))
 
     def write(self, model: TableModel, folder: str, rows: Any, stats: str = "") -> WrittenFile:
-        """Write the rows into a new file, as lake.FileWriter describes. Raises TargetError."""
+        """Write the rows to a new file as lake.FileWriter describes. Raises TargetError."""
         import pyarrow.parquet as parquet
 
         name = f"{uuid.uuid4().hex}.parquet"
@@ -103,7 +103,7 @@ class Place:
         return WrittenFile(model.database, model.name, folder, name, size, rows.num_rows, stats)
 
     def _write_local(self, folder: str, name: str, rows: Any) -> int:
-        """Synced, with its entry in the folder: the table's log may name it then."""
+        """Write and sync a file and its folder entry, so that the table's log can list it. Return its size."""
         import pyarrow.parquet as parquet
 
         path = self.written(folder, name)
@@ -119,7 +119,7 @@ class Place:
         return size
 
     def sync_log(self, folder: str, behind: int) -> None:
-        """Commits later than version `behind`: delta-rs writes them and syncs nothing. Raises OSError."""
+        """Sync the commits after version `behind`, because delta-rs writes commits without a sync. Raises OSError."""
         if not self.is_local:
             return
         log = Path(self.root) / folder / "_delta_log"
@@ -135,7 +135,7 @@ class Place:
             sync_folder(parent)
 
     def refuse_missing(self, folder: str, files: Sequence[tuple[str, int, str]]) -> None:
-        """Raises FileNotFoundError: a table must not name what is gone (VACUUM, a removed folder)."""
+        """Raise FileNotFoundError if a file of the batch is missing (VACUUM, a removed folder) or truncated."""
         if self.is_local:
             sizes = {path: (Path(self.root) / folder / path).stat().st_size for path, _, _ in files}
         else:
@@ -143,22 +143,22 @@ class Place:
             sizes = {path: store.get_file_info(path).size for path, _, _ in files}
         for path, size, _ in files:
             if sizes[path] != size:
-                raise FileNotFoundError(2, "a file of the batch is gone or cut short", path)
+                raise FileNotFoundError(2, "a file of the batch is missing or truncated", path)
 
 
 def place_of(url: str) -> Place:
-    """Return the place that the URL of a Delta Lake names. Raises ConfigError."""
+    """Return the location that the URL of a Delta Lake names. Raises ConfigError."""
     parts = urlsplit(url.removeprefix("delta+"))
     words = dict(parse_qsl(parts.query))
     zero_dates, state = words.pop("zero_dates", "error"), words.pop("state", "")
     if (layer := words.pop("layer", CHANGES)) not in (CHANGES, MIRROR):
-        raise ConfigError(f"layer={layer}: it is {CHANGES} or {MIRROR}", hint=_USAGE)
+        raise ConfigError(f"layer={layer} is neither {CHANGES} nor {MIRROR}", hint=_USAGE)
     if zero_dates not in ("error", "null"):
-        raise ConfigError(f"zero_dates={zero_dates}: it is error or null", hint=_USAGE)
+        raise ConfigError(f"zero_dates={zero_dates} is neither error nor null", hint=_USAGE)
     if secrets := [name for name in words if _SECRETS.search(name)]:
         raise ConfigError(
-            f"{', '.join(secrets)}: no key may stand in a target's URL",
-            hint="export it (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY) for rplctl and for Spark's executors",
+            f"a target's URL must not contain credentials: {', '.join(secrets)}",
+            hint="export them as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for rplctl and for Spark's executors",
         )
     if parts.scheme == "file" and not parts.netloc and parts.path.strip("/"):
         root = unquote(parts.path).rstrip("/")
@@ -166,9 +166,9 @@ def place_of(url: str) -> Place:
     elif parts.scheme in _STORES and parts.netloc:
         root = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
     else:
-        raise ConfigError(f"target '{url}' names no folder and no bucket", hint=_USAGE)
+        raise ConfigError(f"target '{url}' does not name a folder or a bucket", hint=_USAGE)
     if not state.startswith("/"):
-        raise ConfigError("a lake in a bucket needs a file on this machine for positions and models", hint=_USAGE)
+        raise ConfigError("a lake in a bucket requires a local file for positions and models", hint=_USAGE)
     return Place(root, state, words, zero_dates == "null", layer)
 
 

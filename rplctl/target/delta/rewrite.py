@@ -1,7 +1,7 @@
-"""Copy on write: the files of a mirror that net changes hit are rewritten, the others stay.
+"""Copy on write: the files of a mirror with changed rows are rewritten; other files remain.
 
-Invariant: what an entry expects is counted in the files before anything is decided: a key that is missing, or there
-already, or there twice raises CountMismatch, and no table has seen a byte. Keys are compared byte by byte.
+Invariant: the expected rows are counted in the files before the commit. If a key is missing, already exists or exists
+twice, CountMismatch is raised, and no table is changed. Keys are compared byte by byte.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     Ints = npt.NDArray[np.int64]
 
 ROWS_PER_FILE: Final = 1_000_000
-SMALL_ROWS: Final = 100_000  # a file with fewer may be put together with others
-MOST_SMALL: Final = 8  # such files of a table before they are
+SMALL_ROWS: Final = 100_000  # a file with fewer rows may be merged with others
+MOST_SMALL: Final = 8  # small files of a table are merged at this number
 
 
 class MirrorFiles:
-    """The files that a mirror's table has: `stats` as Delta writes them down, by path."""
+    """The files of a mirror's table. `stats`: path → statistics in Delta's format."""
 
     def __init__(self, place: Place, folder: str, schema: pa.Schema, stats: dict[str, str]) -> None:
         self._place, self._folder, self._schema = place, folder, schema
@@ -43,7 +43,7 @@ class MirrorFiles:
         self._files = place.files(folder)
 
     def read(self, path: str, columns: Sequence[str] | None = None) -> pa.Table:
-        """Columns that were added since are NULL."""
+        """Read some columns of a file, or all. Columns that were added after the file was written are NULL."""
         wanted = self._schema if columns is None else pa.schema([self._schema.field(name) for name in columns])
         with parquet.ParquetFile(path, filesystem=self._files) as file:
             has = set(file.schema_arrow.names)
@@ -52,7 +52,7 @@ class MirrorFiles:
         return pa.Table.from_arrays(arrays, schema=wanted)
 
     def count(self, model: TableModel, key: Sequence[int], value: Row, *, zero_null: bool) -> int:
-        """How many rows have this key."""
+        """Return the number of rows with this key."""
         entries = _key_arrays(model, self._schema, key, [value], zero_null=zero_null)
         names = [model.columns[c].name for c in key]
         found = 0
@@ -63,7 +63,7 @@ class MirrorFiles:
     def of_keys(
         self, model: TableModel, key: Sequence[int], values: Sequence[Row], *, zero_null: bool
     ) -> Iterator[pa.Table]:
-        """The rows that have one of these keys, which are each another and one at least."""
+        """Yield the rows with one of these keys. `values`: one or more different keys."""
         entries = _key_arrays(model, self._schema, key, values, zero_null=zero_null)
         names = [model.columns[c].name for c in key]
         for path in self._hit(names[0], entries[0]):
@@ -72,7 +72,9 @@ class MirrorFiles:
                 yield self.read(path).filter(pa.array(has))
 
     def rewrite(self, model: TableModel, overlay: Overlay) -> tuple[list[WrittenFile], list[str]]:
-        """New files, and the paths of those that they replace. Raises CountMismatch, RplError 1292, TargetError."""
+        """Write new files for the changes of the overlay. Return the files, and the paths of the files that they
+        replace. Raises CountMismatch, RplError 1292, TargetError.
+        """
         zero_null, key = self._place.zero_dates_null, overlay.key
         rows = list(overlay.entries.values())
         entries = _key_arrays(model, self._schema, key, list(overlay.entries), zero_null=zero_null)
@@ -91,13 +93,13 @@ class MirrorFiles:
             files += self.write(model, _changed(self.read(path), at, stays, given))
         if (seen != expected).any():
             first = int(np.flatnonzero(seen != expected)[0])
-            raise CountMismatch(f"{model.qualified_name}: key {list(overlay.entries)[first]} is there {seen[first]} "
+            raise CountMismatch(f"{model.qualified_name}: key {list(overlay.entries)[first]} exists {seen[first]} "
                                 f"times, expected {int(expected[first])}")  # fmt: skip
         added = np.flatnonzero(stays & ~expected)
         if len(added):
             if any(held is not None and not held[added].all() for held, _ in given):
                 raise RplError(
-                    f"an inserted row of {model.qualified_name} lacks columns: only the source computes them",
+                    f"an inserted row of {model.qualified_name} lacks columns that only the source can compute",
                     errno=er.NO_DEFAULT_FOR_FIELD,
                     hint=f"set binlog_row_image=FULL on the source{OR_EXCLUDE}",
                 )
@@ -114,7 +116,10 @@ class MirrorFiles:
         return [self._place.write(model, self._folder, part, stats_of(part)) for part in parts]
 
     def _hit(self, name: str, keys: pa.Array) -> Iterator[str]:
-        """Files that may have one of these keys, of whose first column only whole numbers have bounds."""
+        """Yield the files that may contain one of the keys. `name`, `keys`: the key's first column and its values.
+
+        Files have bounds only for integers.
+        """
         has_bounds = pa.types.is_integer(keys.type)
         ordered = np.sort(keys.to_numpy(zero_copy_only=False)) if has_bounds else np.array([])
         for path, text in self.stats.items():
@@ -127,7 +132,7 @@ class MirrorFiles:
 
 
 def find(keys: Sequence[pa.Array], columns: Sequence[pa.ChunkedArray]) -> Ints:
-    """Return for each row of `columns` the number of its key among `keys`, which are all distinct; -1 for none."""
+    """Return the index of each row's key in `keys`, which are all distinct; -1 if the key is not in `keys`."""
     if len(keys) == 1:
         return _numbers(pc.index_in(columns[0], value_set=keys[0]))
     mine, theirs = np.zeros(len(keys[0]), np.int64), np.zeros(len(columns[0]), np.int64)
@@ -148,7 +153,9 @@ def _numbers(found: Any) -> Ints:
 
 
 def _changed(rows: pa.Table, at: Ints, stays: npt.NDArray[np.bool_], given: list[Any]) -> pa.Table:
-    """The rows of a file, with those that the entries `at` say."""
+    """Return the rows of a file with the changes applied. `at`: each row's entry, or -1; `stays`: False deletes a row;
+    `given`: the new values of each column.
+    """
     stay, hit = np.where(at >= 0, stays[at], True), at >= 0
     columns = []
     for column, (held, values) in zip(rows.columns, given, strict=True):
@@ -164,7 +171,7 @@ def _changed(rows: pa.Table, at: Ints, stays: npt.NDArray[np.bool_], given: list
 def _given(
     model: TableModel, schema: pa.Schema, number: int, rows: list[tuple[bool, Row | None]], *, zero_null: bool
 ) -> tuple[npt.NDArray[np.bool_] | None, pa.Array]:
-    """Return which entries give one column a value (None: all that have a row), and the values."""
+    """Return the new values of one column, and a mask of the entries that have a value (None: all entries do)."""
     column = model.columns[number]
     values: list[Value] = [None if row is None else row[number] for _, row in rows]
     held = None
@@ -185,7 +192,7 @@ def _key_arrays(
 
 
 def column_of(values: list[Value], column: Column, wanted: pa.DataType, *, zero_null: bool) -> pa.Array:
-    """Values as the log gives them (texts of DECIMAL and temporals). Raises RplError 1292 for a date that is none."""
+    """Convert decoded values to an Arrow array (DECIMAL and times are texts). Raises RplError 1292 for a bad date."""
     if pa.types.is_temporal(wanted):
         values = [_dated(value, column, zero_null=zero_null) for value in values]
         texts = pa.array(values, pa.string())
@@ -204,15 +211,15 @@ def _dated(value: Value, column: Column, *, zero_null: bool) -> Value:
         if zero_null:
             return None
         raise RplError(
-            f"Incorrect {column.type} value: '{text}' for column `{column.name}`: a lake has no such date",
+            f"Incorrect {column.type} value: '{text}' for column `{column.name}`: a lake cannot store this date",
             errno=er.TRUNCATED_WRONG_VALUE,
-            hint="zero_dates=null in the target's URL",
+            hint="add zero_dates=null to the target's URL to store NULL instead",
         ) from error
     return value
 
 
 def stats_of(rows: pa.Table) -> str:
-    """Delta's: the number of rows, and bounds of whole numbers."""
+    """Return Delta's statistics: the number of rows, and the bounds of integer columns."""
     low, high = dict[str, int](), dict[str, int]()
     for field in rows.schema:
         if pa.types.is_integer(field.type):

@@ -1,9 +1,9 @@
-"""Delta tables, as delta-rs makes and changes them: one commit of one table at a time.
+"""Delta tables, which delta-rs creates and changes: one commit of one table at a time.
 
-Invariant: the version of the application in a table's log (`txn`, delta protocol) is the last batch it has. It is read
-from the state that the commit is based on, and a commit that another has overtaken fails: so of two that write the same
-batch one loses. Columns are only added; a definition that the table's columns cannot take begins a table of its own
-next to it (`orders~2`): no value is ever changed or left out.
+Invariant: the application's version in a table's log (`txn`, delta protocol) is the number of its last batch. It is
+read from the state on which the commit is based, and a commit that another commit precedes fails, so of two writers of
+the same batch one fails. Columns are only added. A definition that does not fit the table's columns begins a new table
+next to it (`orders~2`); no value is ever changed or omitted.
 """
 
 from __future__ import annotations
@@ -66,14 +66,16 @@ class DeltaTables:
         return self.version(self._claims(app_id), app_id)
 
     def claim(self, app_id: str, batch: int, mark: int) -> None:
-        """A commit without files in a table of its own: who comes second to a version is kept out, in a bucket, too."""
+        """Claim the batch by a commit without files in a separate table; also in a bucket, a second commit of the same
+        version fails.
+        """
         commit = PendingTable(self._claims(app_id), _NO_ROWS)
         try:
             self._take(commit, app_id, batch, mark)
         except TargetError:
             if self.claimed(app_id) < batch:
                 raise
-            self._take(commit, app_id, batch, mark)  # somebody was quicker: it tells whether that was another
+            self._take(commit, app_id, batch, mark)  # the batch is claimed; raises LockBusy if by another writer
 
     @staticmethod
     def _claims(app_id: str) -> str:
@@ -92,8 +94,8 @@ class DeltaTables:
         once = CommitProperties(
             app_transactions=[Transaction(app_id, batch), Transaction(f"{app_id}/sum", mark)],
             custom_metadata={"rplctl.batch": str(batch)},
-            # past OPTIMIZE, unless files go that it may have taken; a claim has none and goes past nobody, for delta-rs
-            # lets a commit of the same application in behind the other
+            # retry after an OPTIMIZE, unless the batch removes files that OPTIMIZE may have removed; a claim is never
+            # retried, because delta-rs would commit it after a commit of the same application
             max_commit_retries=5 if table.files and not (table.removed or table.replaces) else 0,
         )
         uri, options = self._place.uri(table.folder), self._place.options or None
@@ -104,9 +106,9 @@ class DeltaTables:
                     raise LockBusy(
                         f"table {table.folder} has batch {batch} of {app_id} with other files: another rplctl writes "
                         "this channel into the same lake",
-                        hint="stop the other one; for a new replica: another --channel name, or another folder",
+                        hint="stop the other rplctl, or use another --channel name or another folder for a new replica",
                     )
-                self._place.sync_log(table.folder, -1)  # who wrote it may have been killed before it was synced
+                self._place.sync_log(table.folder, -1)  # its writer may have been killed before the sync
                 return
             self._place.refuse_missing(table.folder, table.files)
             before = -1 if found is None else found.version()
@@ -134,13 +136,14 @@ class DeltaTables:
                 self._forget_old_commits(table, before)
 
     def _forget_old_commits(self, table: PendingTable, before: int) -> None:
-        """Each opening of a table lists its log: what is older than the table's properties say goes. delta-rs would
-        delete it as soon as a checkpoint is written; here that is on the disk before. Of claims nobody asks for one of
-        some minutes ago. Who commits at the same moment is in the right: it is tried again.
+        """Delete commits that are older than the table's properties demand, because each opening lists the log.
+
+        delta-rs would delete them right after it has written a checkpoint; here the checkpoint is synced before. Claims
+        are needed only for some minutes. If another commit interferes, a later batch tries again.
         """
         from deltalake.exceptions import DeltaError
 
-        self._place.sync_log(table.folder, before - COMMITS_BETWEEN_CLEANUPS)  # what somebody else wrote, too
+        self._place.sync_log(table.folder, before - COMMITS_BETWEEN_CLEANUPS)  # also the commits of other writers
         if (found := self.open_table(table.folder)) is None:
             return
         with suppress(DeltaError):
@@ -152,7 +155,7 @@ class DeltaTables:
             found.cleanup_metadata()
 
     def _replace(self, found: DeltaTable, table: PendingTable, once: CommitProperties) -> None:
-        """Rows and columns in one commit, which delta-rs makes of files of its own only; ours are a copy then."""
+        """Replace rows and columns in one commit. delta-rs copies the rows to new files, so ours are then deleted."""
         from deltalake import Schema, write_deltalake
         from pyarrow import dataset, schema
 
@@ -171,7 +174,7 @@ class DeltaTables:
             files.delete_file(path)
 
     def snapshot(self, folder: str) -> tuple[str, dict[str, str]] | None:
-        """A table's columns, and its files: path → stats. None: there is no such table."""
+        """Return a table's columns and its files (path → stats); None if the table does not exist."""
         from pyarrow import table as arrow_table
 
         found = self.open_table(folder)
@@ -182,7 +185,7 @@ class DeltaTables:
         return found.schema().to_json(), {action["path"]: _stats(action) for action in actions}
 
     def _widen(self, table: DeltaTable, columns: str) -> None:
-        """Add columns; a crash after it leaves columns without values, which are there already the next time."""
+        """Add columns in a commit without rows. After a crash, the next attempt finds the columns."""
         from deltalake import CommitProperties, Schema, write_deltalake
         from pyarrow import schema as arrow_schema
 
@@ -209,20 +212,20 @@ class DeltaTables:
 
 
 def _hooks() -> PostCommitHookProperties:
-    """delta-rs would delete old commits before their checkpoint is on the disk: `_forget_old_commits` does it."""
+    """Return hooks that keep old commits: `_forget_old_commits` deletes them after their checkpoint is synced."""
     from deltalake import PostCommitHookProperties
 
     return PostCommitHookProperties(cleanup_expired_logs=False)
 
 
 def checksum(table: PendingTable) -> int:
-    """Return a number of 56 bits made of the files' names, which no other attempt has."""
+    """Return a hash of 56 bits over the names of the files, which differ in each attempt."""
     names = "/".join(path for path, _, _ in table.files)
     return int.from_bytes(hashlib.sha256(names.encode()).digest()[:7], "big")
 
 
 def columns_of(schema: Any) -> str:
-    """Arrow's schema as Delta writes it down. Raises TargetError for a type that Delta has not."""
+    """Return an Arrow schema in Delta's format. Raises TargetError for a type that Delta does not support."""
     from deltalake import Schema
 
     return Schema.from_arrow(schema).to_json()
@@ -230,21 +233,21 @@ def columns_of(schema: Any) -> str:
 
 @contextmanager
 def mapped(uri: str) -> Iterator[None]:
-    """delta-rs's errors. What another committed meanwhile is no error of the storage."""
+    """Convert errors of delta-rs: a conflict with another commit to LockBusy, other errors to TargetError."""
     from deltalake.exceptions import CommitFailedError, DeltaError, SchemaMismatchError
 
     try:
         yield
     except CommitFailedError as error:
         raise LockBusy(
-            f"somebody else committed to {uri} at the same moment: {_first_line(error)}",
-            hint="stop who else writes this table, then rplctl start, which takes the rest of the batch there",
+            f"another writer committed to {uri} at the same time: {_first_line(error)}",
+            hint="stop the other writer of this table, then run: rplctl start",
         ) from error
     except SchemaMismatchError as error:
         raise TargetError(
-            f"{uri} has other columns than rplctl gave it: {_first_line(error)}",
+            f"{uri} does not have the columns that rplctl created: {_first_line(error)}",
             errno=er.SLAVE_CONVERSION_FAILED,
-            hint="undo the other change of the table (Delta's RESTORE), then run: rplctl start",
+            hint="undo the other change of the table with Delta's RESTORE, then run: rplctl start",
         ) from error
     except (DeltaError, OSError) as error:
         raise TargetError(
@@ -262,7 +265,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _fields(columns: str) -> dict[str, Any]:
-    """Struct → (name → type), '' for what is in none."""
+    """Return struct → (column → type); columns outside of the structs are under ''."""
     found: dict[str, Any] = {"": {}}
     for entry in json.loads(columns)["fields"]:
         if entry["name"] in _STRUCTS and isinstance(entry["type"], dict):
@@ -273,7 +276,7 @@ def _fields(columns: str) -> dict[str, Any]:
 
 
 def _fits(has: dict[str, Any], wanted: dict[str, Any]) -> bool:
-    """No column of another type, and none whose name differs in case only (Delta takes them for one)."""
+    """True if common columns have the same type, and no name differs only in case (Delta regards these as equal)."""
     for name in wanted:
         folded = {column.lower(): column for column in has[name]}
         for column, kind in wanted[name].items():
@@ -288,7 +291,7 @@ def _has(has: dict[str, Any], wanted: dict[str, Any]) -> bool:
 
 
 def _stats(action: dict[str, Any]) -> str:
-    """Return the statistics of a file as Delta writes them down; delta-rs gives them flattened."""
+    """Return the statistics of a file in Delta's format, from delta-rs's flattened form."""
     numbers = {name: value for name, value in action.items() if type(value) is int}
     low, high = (
         {name.removeprefix(bound): value for name, value in numbers.items() if name.startswith(bound)}
@@ -298,10 +301,11 @@ def _stats(action: dict[str, Any]) -> str:
 
 
 def _refuse_others_files(found: DeltaTable, table: PendingTable) -> None:
-    """Raises LockBusy: a file that was rewritten must still be the table's, else rows of it would be there twice."""
+    """Raise LockBusy if a rewritten file no longer belongs to the table, because its rows would then exist twice."""
     has = {uri.rpartition("/")[2] for uri in found.file_uris()} if table.removed else set()
     if gone := [path for path in table.removed if path.rpartition("/")[2] not in has]:
         raise LockBusy(
-            f"table {table.folder} has its file {gone[0]} no longer: somebody else has changed it (OPTIMIZE, DELETE)",
-            hint="delta's RESTORE to the version before that, then rplctl start; a mirror compacts its files itself",
+            f"file {gone[0]} is missing in table {table.folder}: another writer has changed the table",
+            hint="restore the version before this change (OPTIMIZE, DELETE) with Delta's RESTORE, "
+            "then run: rplctl start",
         )

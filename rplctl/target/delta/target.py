@@ -1,7 +1,7 @@
-"""A lake as a target: our own tables are in one SQLite file, replicated tables are Delta tables that changes go to.
+"""A lake as a target: rplctl's tables are in a SQLite file, and changes are appended to Delta tables.
 
-Invariant: nothing of a lake is changed in the open transaction: files are written before it, and what is staged in it
-reaches the tables after its COMMIT (commit.per_table).
+Invariant: the open transaction changes nothing in the lake. Files are written before the transaction, and its staged
+files are added to the tables after its COMMIT (commit.per_table).
 """
 
 from __future__ import annotations
@@ -73,10 +73,10 @@ class DeltaTarget(SqliteTarget):
         return staged
 
     def _placed(self, model: TableModel, schema: Any) -> tuple[str, str]:
-        """The first of the table's folders that takes its columns, the last if it is there; else a new one."""
+        """Return the folder for the table's rows, and their columns: see `_find`; existing folders are cached."""
         if (found := self._folders.get(model)) is None:
             found, is_there = self._find(model, self._tables.columns_of(schema))
-            if is_there:  # else the first that is committed decides on its columns
+            if is_there:  # a new table's columns are decided by the first commit
                 self._folders[model] = found
         return found
 
@@ -95,20 +95,20 @@ class DeltaTarget(SqliteTarget):
             last, takes_last = folder, takes
         raise AssertionError
 
-    # what a log of changes has no need of
+    # methods of Target that a lake of changes does not need
 
     def check_table(self, model: TableModel) -> None:
-        """The first of its changes makes it."""
+        """Do nothing, because the first change of a table creates it."""
 
     def adopts(self, model: TableModel) -> bool:
-        """Always: it keeps what changes from there on."""
+        """True for every table, because a lake of changes needs no earlier rows."""
         return True
 
     def takes_multisets(self, model: TableModel) -> bool:
         return True
 
     def execute_ddl(self, plan: DdlPlan, catalog: Catalog) -> None:
-        """The next rows bring their columns; the statement is a row of the table, as any change."""
+        """Do nothing: the next rows bring their columns, and the statement itself is stored as a change."""
 
     def apply_chunks(self, chunks: Sequence[TableChunk], models: Mapping[tuple[str, str], TableModel]) -> None:
         raise _no_rows()
@@ -121,4 +121,4 @@ class DeltaTarget(SqliteTarget):
 
 
 def _no_rows() -> RplError:
-    return RplError("a lake of changes has no rows of its own that could be looked at or changed")
+    return RplError("a lake of changes does not support reading or changing single rows")

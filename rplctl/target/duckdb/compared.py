@@ -1,6 +1,7 @@
-"""DuckDB's rows as `rplctl verify` compares them: a value is said in the form in which tasks decode the source's.
+"""DuckDB's rows as `rplctl verify` compares them: SQL converts values to the form of the source's decoded values.
 
-A stage is a temporary table, which no file holds; it is named as no table of a source can be (`ddl_type.table`).
+A stage is a temporary table, which is not in the file. Its name is not possible for a table of a source
+(`ddl_type.table`).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from rplctl.target.duckdb.relation import relation
 _STAGE: Final = written("verify")
 _ROWS: Final = 20_000
 _KEYS_AT_ONCE: Final = 5_000
-_NAMED: Final = {"TIMESTAMPTZ": "TIMESTAMP WITH TIME ZONE"}  # as DuckDB says types
+_NAMED: Final = {"TIMESTAMPTZ": "TIMESTAMP WITH TIME ZONE"}  # declared type → DuckDB's name in its catalog
 
 
 class DuckdbRows(ComparedRows):

@@ -1,9 +1,9 @@
-"""The engine of a DuckDB file: one instance for all connections of this process, the file attached as CATALOG.
+"""The engine of a DuckDB file: one instance for all connections of this process, with the file attached as CATALOG.
 
-Attached, because a file's own catalog is named as the file: `shop.orders` of a file shop.duckdb would be ambiguous.
-Invariant: nothing is loaded or installed from anywhere, and no name in a statement is taken for a variable of Python's.
-A new file and its write-ahead log are 0600 (the rows are somebody's). The last connection that closes writes a
-checkpoint and gives the file up.
+The file is attached, because its own catalog has the name of the file: `shop.orders` in shop.duckdb would be ambiguous.
+Invariant: no extension is loaded or installed, and a name in a statement never means a Python variable. A new file and
+its write-ahead log have mode 0600, because rows are private. When the last connection closes, it writes a checkpoint
+and releases the file.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _SAFE: Final = {
     "allow_community_extensions": "false", "python_enable_replacements": "false",
 }  # fmt: skip
 _SETTINGS: Final = ("memory_limit", "threads", "temp_directory", "checkpoint_threshold")
-# DuckDB's own 16 MB have a stream of changes write the same blocks again and again
+# with DuckDB's default of 16 MB, a stream of changes writes the same blocks repeatedly
 _CHECKPOINT: Final = {"checkpoint_threshold": "128MB"}
 _EXPORT: Final = "export_to"
 _GONE: Final = "mount the file system of the target, or make its folder writable; the channel then continues by itself"
 _opening = threading.Lock()
-_exports: dict[tuple[Path, Path], Export] = {}  # file, copy → what makes it, for all channels of this process
+_exports: dict[tuple[Path, Path], Export] = {}  # (file, copy) → its Export, for all channels of this process
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Options:
     """The parts of a target's URL: the file, and the options that follow its name."""
 
     path: Path
-    settings: dict[str, str]  # of DuckDB's
+    settings: dict[str, str]  # DuckDB's settings
     export_to: Path | None
 
 
@@ -62,7 +62,7 @@ def options_of(url: URL) -> Options:
     given = {name: value if isinstance(value, str) else value[-1] for name, value in url.query.items()}
     known = (*_SETTINGS, _EXPORT)
     if unknown := next((name for name in given if name not in known), None):
-        raise ConfigError(f"a DuckDB target has no option '{unknown}'", hint=f"it has {', '.join(known)}")
+        raise ConfigError(f"a DuckDB target has no option '{unknown}'", hint=f"use one of {', '.join(known)}")
     return Options(path, given, _copy_of(path, given.pop(_EXPORT, None)))
 
 
@@ -71,22 +71,24 @@ def _copy_of(path: Path, name: str | None) -> Path | None:
         return None
     copy = Path(name)
     if not copy.is_absolute() or copy.is_dir() or copy in (path, path.with_name(f"{path.name}.wal")):
-        raise ConfigError(f"{_EXPORT}={name} names no file for a copy", hint=f"{_EXPORT}=/another/path/copy.duckdb")
+        raise ConfigError(
+            f"{_EXPORT}={name} is not a possible file for a copy", hint=f"use {_EXPORT}=/another/path/copy.duckdb"
+        )
     return copy
 
 
 def export_of(engine: Engine) -> Export | None:
-    """Return the object that copies the engine's file for readers; None when there is no such copy."""
+    """Return the Export of the engine's file; None if the URL has no export_to."""
     found: Export | None = engine.get_execution_options().get(_EXPORT)
     return found
 
 
 def open_engine(url: str) -> Engine:
-    """An engine on the file, which the first connection makes. Raises ConfigError."""
+    """Return an engine for the file, which the first connection creates. Raises ConfigError."""
     registry.register("duckdb", "rplctl.target.duckdb.sqlalchemy_dialect", "SqlalchemyDuckdb")
     parsed = make_url(url)
     options = options_of(parsed)
-    # no pool: who asks once does not keep the file from others until it ends
+    # without a pool, a process releases the file after its query, not only at its end
     engine = create_engine(
         parsed.set(query={}),
         poolclass=NullPool,
@@ -123,7 +125,7 @@ def _opened(options: Options, *, may_make: bool) -> DriverConnection:
         reason = reason if path.parent.is_dir() else "No such file or directory"
         text = f"cannot open the target {path}: {reason}"
         raise TargetError(text, errno=er.FILE_NOT_FOUND, transient=True, hint=_GONE)
-    os.umask(_PRIVATE)  # and it stays: DuckDB makes the write-ahead log anew behind each checkpoint
+    os.umask(_PRIVATE)  # permanently, because DuckDB creates a new write-ahead log after each checkpoint
     with _opening:
         try:
             driver = duckdb.connect(f":memory:rplctl {path}", config={**_SAFE, **_CHECKPOINT, **options.settings})
@@ -140,6 +142,6 @@ def _opened(options: Options, *, may_make: bool) -> DriverConnection:
 
 
 def driver_of(connection: Any) -> DuckdbDriver:
-    """Return DuckDB's own connection, of SQLAlchemy's."""
+    """Return DuckDB's connection of a SQLAlchemy connection."""
     found: DriverConnection = connection.connection.driver_connection
     return found.driver

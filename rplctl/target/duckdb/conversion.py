@@ -1,7 +1,7 @@
-"""Values that ALTER TABLE … MODIFY makes of stored ones in DuckDB: the rules of `target.conversion` over typed columns.
+"""Conversion of stored values by ALTER TABLE … MODIFY in DuckDB: the rules of `target.conversion` for typed columns.
 
-A new column's expression is cast to its type where the table is rebuilt (`ddl`), so numbers need no cast of their
-own. A DECIMAL of more than 38 digits is text here, and converts to nothing but itself.
+The rebuild of a table (`ddl`) casts each expression to the new type, so numbers need no other cast. A DECIMAL of more
+than 38 digits is text, and cannot be converted to another type.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _FORMATS = {
 
 class DuckdbModify(TypedModify):
     def literal(self, value: Value) -> Sql:
-        """Return a literal of the new column, or of one of the old labels."""
+        """Return a value of the new column, or an old label of an ENUM, as a literal."""
         return literal(value, self.old if self.old.type == "enum" and isinstance(value, str) else self.new)
 
     def declared(self, column: Column) -> Sql:
@@ -48,7 +48,7 @@ class DuckdbModify(TypedModify):
         naive, seconds = (
             written("CAST({} AS TIMESTAMP)", self.value),
             int(by.total_seconds()),
-        )  # our connections are in UTC
+        )  # rplctl's connections are in UTC
         return written("({} + INTERVAL '{} seconds')", naive, seconds) if seconds else naive
 
     def moment(self, text: str) -> Sql:
@@ -61,7 +61,7 @@ class DuckdbModify(TypedModify):
         return written("({} || unhex(repeat('00', greatest({} - octet_length({}), 0))))", raw, length, raw)
 
     def number_to_integer(self) -> Conversion:
-        """Integers, BIT and YEAR."""
+        """Convert integers, BIT and YEAR."""
         return self.only(self.value if self.has_same_type else self.as_new(self.value), self.beyond_integer(self.value))
 
     def text_to_integer(self) -> Conversion:
@@ -78,7 +78,7 @@ class DuckdbModify(TypedModify):
         return self.fitted()
 
     def beyond(self) -> Sql:
-        """Numbers that do not fit into the new DECIMAL."""
+        """Return the condition for numbers that do not fit the new DECIMAL type."""
         bad = written("{} IS NOT NULL AND {} IS NULL", self.value, self.fitted())
         return written("{} OR {} < 0", bad, self.value) if self.new.unsigned and not self.old.unsigned else bad
 
@@ -92,7 +92,7 @@ class DuckdbModify(TypedModify):
         return self.impossible() if self._is_long() else self.only(self.fitted(), self.no_whole_integer())
 
     def decimal_to_float(self) -> Conversion:
-        """By way of the digits, which are rounded once."""
+        """Convert the decimal digits as text, so that the number is rounded only once."""
         if self.new.type == "float" or self.new.scale is not None or (self.old.length or 10) > 15:
             return self.impossible()
         return Conversion(written("CAST(CAST({} AS VARCHAR) AS DOUBLE)", self.value))
@@ -110,7 +110,7 @@ class DuckdbModify(TypedModify):
         return self.impossible()
 
     def refit_fraction(self, value: Sql, old: int, new: int) -> Conversion:
-        """Cut: a cast of more digits would keep them."""
+        """Cut or round surplus digits, which a cast would keep."""
         if new >= old:
             return Conversion(value)
         rounds = self.rounds_fractions and self.old.type != "time"
@@ -119,7 +119,7 @@ class DuckdbModify(TypedModify):
         is_finite, rest = written("isfinite({})", value), written("epoch_us({}) % {}", value, unit := 10 ** (6 - new))
         if self.old.type == "time":
             is_finite = written("{} IS NOT NULL", value)
-        else:  # moments before 1970 are negative, and are cut to earlier ones
+        else:  # times before 1970 are negative, and are cut to earlier times
             rest = written("({} + {}) % {}", rest, unit, unit)
         rest = written("(CASE WHEN {} THEN {} ELSE 0 END)", is_finite, rest)
         cut = written("({} - {} * INTERVAL 1 MICROSECOND)", value, rest)
@@ -137,21 +137,21 @@ class DuckdbModify(TypedModify):
 
 
 def convert(old: Column, new: Column, value: Sql, context: DdlContext) -> Conversion:
-    """The conversion of one column's stored values; the identity when nothing changes."""
+    """Return the conversion of a column's stored values; the unchanged value if nothing changes."""
     value = written("rpad({}, {}, ' ')", value, old.length or 1) if keeps_blanks(old, new, context) else value
     change = DuckdbModify(old, new, value, context)
     return change.with_default(change.by_rule())
 
 
 def shown(column: Column, value: Sql) -> Sql:
-    """The value as text, as the source prints it."""
+    """Return SQL of the value as text, in the format of the source."""
     kind, digits = column.type, column.fraction_digits
     if kind in _FORMATS:
         text = written("strftime({}, {})", value, text_literal(_FORMATS[kind]))
         if digits:
             text = written("{} || '.' || left(strftime({}, '%f'), {})", text, value, digits)
         return written("CASE WHEN {} = {} THEN {} ELSE {} END", value, _ZERO, text_literal(zero_moment(column)), text)
-    if kind == "time":  # as DuckDB prints it, but for the digits behind the second
+    if kind == "time":  # DuckDB's format, except for the fraction of a second
         whole, rest = (
             written("split_part(CAST({} AS VARCHAR), '.', 1)", value),
             written("split_part(CAST({} AS VARCHAR), '.', 2)", value),
@@ -160,6 +160,6 @@ def shown(column: Column, value: Sql) -> Sql:
     if kind == "year":
         return written("lpad(CAST({} AS VARCHAR), {}, '0')", value, column.length or 4)
     text = value if declared(column) == "VARCHAR" else written("CAST({} AS VARCHAR)", value)
-    if kind == "decimal" and column.scale == column.length:  # DuckDB writes no zero before the point then
+    if kind == "decimal" and column.scale == column.length:  # DuckDB then writes no zero before the point
         return written("regexp_replace({}, '^(-?)[.]', '\\10.')", text)
     return text

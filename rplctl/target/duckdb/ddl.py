@@ -1,12 +1,13 @@
-"""DdlPlan → DuckDB statements, to run in order inside the position's transaction.
+"""DdlPlan → DuckDB statements, to execute in order in the position's transaction.
 
-`guards` first: SELECTs that must find nothing, else the change would not give what the source has: the channel stops.
-A change that leaves a table's shape alone costs nothing (VARCHAR(10) → VARCHAR(300)); columns added at the end are
-added in place; all else rebuilds the table: create, INSERT … SELECT with conversions, drop, rename. Unique keys are
-indexes: they block an ALTER and are made again after it.
-Not carried over: keys that are not unique (DuckDB scans), CHECKs (the source has checked), expression, FULLTEXT and
-SPATIAL keys, defaults. Foreign keys are rows of a table (`foreign_keys`). Generated columns are plain: their values
-come in the rows. Names are compared without case.
+The `guards` run first: SELECTs that must find no row; otherwise the result would differ from the source, and the
+channel stops. A change that does not affect DuckDB's table needs no statement (VARCHAR(10) → VARCHAR(300)). Columns at
+the end are added in place. All other changes rebuild the table: create, INSERT … SELECT with conversions, drop, rename.
+Unique keys are indexes, which block an ALTER and are created again after it.
+
+Not created: keys that are not unique (DuckDB scans), CHECKs (the source has checked the rows), expression, FULLTEXT and
+SPATIAL keys, defaults. Foreign keys are rows of a table (`foreign_keys`). Generated columns are plain; the rows have
+their values. Names are compared without case.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ class DuckdbDdl(Ddl):
 
     def with_value(self, column: Column, value: Value) -> FilledColumn:
         if is_odd_date(value, column):
-            why = f"existing rows get '{value!s}' in column '{column.name}', and DuckDB has no such date"
+            why = f"existing rows get '{value!s}' in column '{column.name}', a date that DuckDB cannot store"
             return FilledColumn(column, None, NULL, self.always, why, constant=NULL)
         text = literal(value, column)
         return FilledColumn(column, None, text, constant=text)
@@ -102,18 +103,18 @@ DDL: Final = DuckdbDdl()
 
 
 def _check_databases(catalog: Catalog) -> None:
-    """Raises TargetError where two names are one to DuckDB, or one is that of our own tables' schema (D10)."""
+    """Raise TargetError if two database names are equal to DuckDB, or if one is the name of rplctl's schema (D10)."""
     schemas: dict[str, str] = {}
     for database in dict.fromkeys([*catalog.databases, *[database for database, _ in catalog.tables]]):
         if fold(database) == OWN_SCHEMA:
-            raise TargetError(f"database '{database}' has the name of the schema in which rplctl's own tables are",
-                              hint="replicate_rewrite_db, or replicate_ignore_db")  # fmt: skip
+            raise TargetError(f"database '{database}' has the same name as the schema of rplctl's tables",
+                              hint="use replicate_rewrite_db or replicate_ignore_db")  # fmt: skip
         if (other := schemas.setdefault(fold(database), database)) != database:
             raise _alike(f"Databases '{database}' and '{other}'", f"replicate_ignore_db={database}")
 
 
 def _check_name(model: TableModel, catalog: Catalog) -> None:
-    """Raises TargetError where another table has this name for DuckDB (D10)."""
+    """Raise TargetError if another table has a name that is equal to DuckDB (D10)."""
     for other in may_be_alike(model, catalog):
         if (fold(other.database), fold(other.name)) == (fold(model.database), fold(model.name)):
             what = f"Tables {model.qualified_name} and {other.qualified_name}"
@@ -123,7 +124,7 @@ def _check_name(model: TableModel, catalog: Catalog) -> None:
 def _alike(what: str, option: str) -> TargetError:
     return TargetError(
         f"{what} would share a name in the target: DuckDB compares names without case",
-        hint=f"leave one out ({option}) or use another kind of target",
+        hint=f"exclude one of them with {option}, or use another kind of target",
     )
 
 
@@ -155,7 +156,7 @@ def _statements(step: Step, context: DdlContext) -> list[Sql]:
 
 
 def create_table(model: TableModel) -> list[Sql]:
-    """The schema, the table and its unique keys."""
+    """Return statements that create the schema, the table and its unique keys."""
     return [_create_schema(model.database), _create_sql(model, table(model)), *_indexes(model).values()]
 
 
@@ -169,12 +170,12 @@ def _create_sql(model: TableModel, name: Sql) -> Sql:
 
 
 def _has_interval(model: TableModel, key: Key) -> bool:
-    """DuckDB has no index over intervals, but over an expression of one."""
+    """True if the key has a TIME column: DuckDB cannot index an interval, but an expression of an interval."""
     return any(column.type == "time" and column.name in key.columns for column in model.columns)
 
 
 def _indexes(model: TableModel) -> dict[str, Sql]:
-    """Index name → CREATE of each unique key. Prefix keys take the whole column: what is unique by prefix is unique."""
+    """Return index name → CREATE of each unique key. A prefix key indexes complete values, which are also unique."""
     found = {}
     types = {column.name: column.type for column in model.columns}
     for key in model.keys:
@@ -195,7 +196,7 @@ def _drop_indexes(model: TableModel) -> Iterator[Sql]:
 
 
 def _rename(old: TableModel, new: TableModel) -> Iterator[Sql]:
-    """An index blocks it, and no table goes into another schema."""
+    """Yield statements that rename a table. An index blocks a rename, and a move to another schema needs a copy."""
     if old.database != new.database:
         names = joined(", ", (quote(column.name) for column in new.columns))
         yield from create_table(new)
@@ -204,7 +205,7 @@ def _rename(old: TableModel, new: TableModel) -> Iterator[Sql]:
         return
     yield from _drop_indexes(old)
     name = table(old)
-    if fold(old.name) == fold(new.name):  # two names that are one to DuckDB
+    if fold(old.name) == fold(new.name):  # the two names are equal to DuckDB
         yield written("ALTER TABLE {} RENAME TO {}", name, quote(_REBUILT))
         name = _rebuilt(old)
     yield written("ALTER TABLE {} RENAME TO {}", name, quote(new.name))

@@ -1,6 +1,6 @@
-"""How values are kept in DuckDB: the type policy, literals, names.
+"""The storage of values in DuckDB: declared types, literals, names.
 
-| MySQL | declared | kept as |
+| MySQL | declared | stored as |
 |---|---|---|
 | TINYINT, SMALLINT, MEDIUMINT, INT, BIGINT | TINYINT, SMALLINT, INTEGER, INTEGER, BIGINT | the number |
 | the same UNSIGNED | UTINYINT, USMALLINT, UINTEGER, UINTEGER, UBIGINT | the number |
@@ -8,13 +8,13 @@
 | DECIMAL(p,s) | DECIMAL(p,s); VARCHAR above 38 digits | the number; its digits |
 | FLOAT, DOUBLE | FLOAT, DOUBLE | the number |
 | DATE, DATETIME, TIMESTAMP | DATE, TIMESTAMP, TIMESTAMPTZ | the same; the zero date is -infinity |
-| TIME | INTERVAL | hours, minutes, seconds: nothing is carried into days |
-| CHAR, VARCHAR, TEXT, ENUM, SET, INET4, INET6 | VARCHAR | UTF-8; labels; the address as printed |
-| JSON, UUID | JSON (the text stays), UUID | the same |
+| TIME | INTERVAL | hours, minutes, seconds, never converted to days |
+| CHAR, VARCHAR, TEXT, ENUM, SET, INET4, INET6 | VARCHAR | UTF-8; labels; the printed address |
+| JSON, UUID | JSON (the text is unchanged), UUID | the same |
 | BINARY, VARBINARY, BLOB, geometries, VECTOR | BLOB | bytes |
 
-Text compares bytewise whatever the column's collation: every key the source accepts is a key here too. Dates with a
-zero in them ('2024-00-07') have no form here: such a row stops the channel.
+Text is compared byte by byte regardless of the column's collation, so every key that the source accepts is a key here.
+DuckDB cannot store dates with a zero in them ('2024-00-07'): such a row stops the channel.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from rplctl.sql_text import NOTHING, NULL, Sql, number, word, written
 from rplctl.target.ddl_parts import quote, text_literal
 from rplctl.target.dialect import OWN_SCHEMA
 
-CATALOG = "replica"  # the name that the file has in every connection of ours
+CATALOG = "replica"  # the file's catalog name in all connections of rplctl
 DATED = frozenset({"date", "datetime", "timestamp"})
 ZERO_DATE = written("-infinity")
 MOST_DIGITS = 38
@@ -41,7 +41,7 @@ _PLAIN = {
 
 
 def declared(column: Column) -> Sql:
-    """The type as DuckDB reads it."""
+    """Return the column's type in DuckDB."""
     kind = column.type
     if kind in INTEGER_BITS:
         name = _INTEGERS.get(kind, word(kind.upper()))
@@ -57,8 +57,8 @@ def is_binary(column: Column) -> bool:
 
 
 def typed(column: Column, value: Sql, *, is_text: bool = False, tries: bool = False) -> Sql:
-    """SQL of a value as the column has it; `value` is that of the form in which tasks decode it. `is_text`: an operator
-    made text of the target's column, which then holds the dates that DuckDB has not. `tries`: NULL where there is none.
+    """Return SQL that converts a decoded value to the column's type. `is_text`: an operator has changed the column to
+    text, so that it can store all dates. `tries`: return NULL if the value cannot be converted.
     """
     if column.type in DATED:
         zone = written(" || '+00'") if column.type == "timestamp" and not is_text else NOTHING
@@ -70,7 +70,7 @@ def typed(column: Column, value: Sql, *, is_text: bool = False, tries: bool = Fa
 
 
 def is_odd_date(value: Value, column: Column) -> bool:
-    """True for a date with a zero in it, or in no calendar: DuckDB has none of them."""
+    """True for a date that DuckDB cannot store: not the zero date, but with a zero in it or otherwise invalid."""
     if column.type not in DATED or not isinstance(value, str) or value.startswith("0000-00-00"):
         return False
     try:
@@ -81,8 +81,8 @@ def is_odd_date(value: Value, column: Column) -> bool:
 
 
 def literal(value: Value, column: Column) -> Sql:
-    """A value of the column as SQL: a constant, for with any other default DuckDB adds a column by an update, and then
-    makes no index and no NOT NULL in the same transaction.
+    """Return a value of the column as a constant. With any other default, DuckDB adds a column by an update, and then
+    cannot create an index or NOT NULL in the same transaction.
     """
     match value:
         case None:
@@ -100,8 +100,8 @@ def literal(value: Value, column: Column) -> Sql:
 
 
 def table(model: TableModel) -> Sql:
-    """The table's quoted name, which nothing else can have. No source has a database of our name (`ddl`): it stands for
-    temporary tables (`compared`).
+    """Return the table's quoted name with catalog and schema. The database name `rplctl`, which no source can use
+    (`ddl`), stands for temporary tables (`compared`).
     """
     if model.database == OWN_SCHEMA:
         return written("temp.main.{}", quote(model.name))

@@ -1,4 +1,4 @@
-"""DuckDB: one file that one process holds; a schema for each of the source's databases, rplctl's own next to them."""
+"""The dialect of DuckDB: a file that one process opens, with a schema for each source database and one for rplctl."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ except ImportError as missing:
     if missing.name not in ("duckdb", "pyarrow"):
         raise
     raise ConfigError(
-        f"a DuckDB target needs the package {missing.name}", hint="pip install 'rplctl[duckdb]'"
+        f"a DuckDB target requires the package {missing.name}",
+        hint="to install it, run: pip install 'rplctl[duckdb]'",
     ) from missing
 
 _COPY = "copy for readers"
@@ -45,23 +46,23 @@ class DuckdbDialect(Dialect):
     open_target = staticmethod(DuckdbTarget)
 
     def open_log(self, engine: Engine) -> EngineLog | None:
-        """None: while the applier runs nobody else can ask."""
+        """Return None, because no other process can query the file while the applier runs."""
         return None
 
     def beside(self, url: str) -> Iterable[DoctorLine]:
-        """The age of the copy for readers."""
+        """Yield a line about the age of the copy for readers, if the URL has export_to."""
         options = options_of(make_url(url))
         if (copy := options.export_to) is None or not options.path.exists():
             return
         if not copy.exists():
-            yield DoctorLine(_COPY, WARN, f"{copy} is not made yet", "rplctl start makes it; its log tells what fails")
+            yield DoctorLine(_COPY, WARN, f"{copy} does not exist yet", "to create it, run: rplctl start")
             return
         log = options.path.with_name(f"{options.path.name}.wal")
         written = max(path.stat().st_mtime for path in (options.path, log) if path.exists())
         made = copy.stat().st_mtime
         is_old = written - made > _OLD_S
         behind = f", and the target was written {written - made:.0f} s later" if written > made else ""
-        hint = "the applier's log tells why no copy is made" if is_old else ""
+        hint = "see the applier's log for the reason" if is_old else ""
         yield DoctorLine(_COPY, WARN if is_old else OK, f"{copy} is {time.time() - made:.0f} s old{behind}", hint)
 
     def own_types(self, rep_engine: str = "") -> OwnTypes:

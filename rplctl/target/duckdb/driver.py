@@ -1,4 +1,4 @@
-"""DuckDB's connection as this package speaks to it: it takes nothing but `Sql` (design D27)."""
+"""The interface of DuckDB's connection that this package uses; it accepts only `Sql` (design D27)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rplctl.sql_text import Sql
 
 
 class DuckdbDriver(Protocol):
-    """`duckdb.DuckDBPyConnection`, which would take several statements in one text."""
+    """The interface of `duckdb.DuckDBPyConnection`, which itself would accept several statements in one text."""
 
     @property
     def description(self) -> Any: ...

@@ -1,7 +1,8 @@
-"""Errors of DuckDB as MySQL's errors: numbers, words and what to do.
+"""DuckDB's errors as MySQL's errors, with number, text and hint.
 
-Invariant: every error of the driver becomes one. An error ends DuckDB's transaction. Worth trying again: the file that
-another process holds, a conflict with another transaction, a full disk, and an instance that gave itself up.
+Invariant: every error of the driver is converted. An error ends DuckDB's transaction. Transient errors are a file that
+another process has open, a conflict with another transaction, an I/O error, a full disk, and an instance that DuckDB
+has invalidated.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ _HOLDER = re.compile(r'lock on file "(.*?)": Conflicting lock is held in (.*?) \
 _ABSENT = re.compile(r"Table with name (\S+) does not exist")
 _NOT_NULL = re.compile(r"NOT NULL constraint failed: .*\.(.*)")
 _TRY_CHECKING = f"correct the value on the source, {THEN_SKIP}{OR_EXCLUDE}"
-_BACKUP = "restore the target from a backup; its position comes with it"
-_MEMORY = "give DuckDB more (duckdb:///FILE?memory_limit=8GB), or make max_batch_bytes smaller"
+_BACKUP = "restore the target from a backup, which also restores the position"
+_MEMORY = "give DuckDB more memory (duckdb:///FILE?memory_limit=8GB), or reduce max_batch_bytes"
 _EXISTS = f"drop the table on the target, then run: rplctl start{OR_SKIP}"
-# DuckDB's class → (MySQL's number, worth trying again, hint); the first that fits
+# DuckDB's class → (MySQL's number, is transient, hint); the first match counts
 _KNOWN: tuple[tuple[type[duckdb.Error], int, bool, str], ...] = (
     (duckdb.InterruptException, er.QUERY_INTERRUPTED, False, ""),
     (
@@ -52,7 +53,7 @@ _KNOWN: tuple[tuple[type[duckdb.Error], int, bool, str], ...] = (
 
 
 def target_error(error: duckdb.Error) -> TargetError:
-    """DuckDB's errors as MySQL's numbers."""
+    """Convert an error of DuckDB to a TargetError with MySQL's number."""
     text = " ".join(str(error).split())
     if (found := _HOLDER.search(str(error))) is not None:
         return held_elsewhere(found[1], found[2], int(found[3]))
@@ -60,7 +61,7 @@ def target_error(error: duckdb.Error) -> TargetError:
         hint = "free space on the disk of the target; the channel then continues by itself"
         return TargetError(f"the target says: {text}", errno=er.DISK_FULL, transient=True, hint=hint)
     if "not a valid DuckDB database file" in text:
-        return TargetError(text, errno=er.CRASHED_ON_USAGE, hint="name another file: rplctl makes a new one")
+        return TargetError(text, errno=er.CRASHED_ON_USAGE, hint="use another file name; rplctl creates the file")
     if _ABSENT.search(text):
         return TargetError(f"the target says: {text}", errno=er.NO_SUCH_TABLE)
     if isinstance(error, duckdb.CatalogException) and "already exists" in text:
@@ -72,7 +73,7 @@ def target_error(error: duckdb.Error) -> TargetError:
 
 
 def change_error(error: duckdb.Error, change: RowChange, model: TableModel) -> TargetError:
-    """The error of one change, with the row it is about."""
+    """Return the error of one change, with the row that it concerns."""
     image = change.after or change.before
     assert image is not None
     if (found := _NOT_NULL.search(str(error))) is not None:
@@ -80,11 +81,11 @@ def change_error(error: duckdb.Error, change: RowChange, model: TableModel) -> T
     if isinstance(error, duckdb.ConversionException) and (odd := _odd_date(image, model)) is not None:
         column, text = odd
         return TargetError(
-            f"Incorrect {column.type} value: '{text}' for column '{column.name}': DuckDB has no such date",
+            f"Incorrect {column.type} value: '{text}' for column '{column.name}': DuckDB cannot store this date",
             errno=er.TRUNCATED_WRONG_VALUE,
             position=describe_key(image, model),
-            hint=f"stop, and in the target: ALTER TABLE {quote(model.database)}.{quote(model.name)} ALTER COLUMN "
-            f"{quote(column.name)} TYPE VARCHAR; then rplctl start",
+            hint=f"run rplctl stop, and on the target: ALTER TABLE {quote(model.database)}.{quote(model.name)} "
+            f"ALTER COLUMN {quote(column.name)} TYPE VARCHAR; then run: rplctl start",
         )
     made = target_error(error)
     if isinstance(error, duckdb.ConstraintException) and "Duplicate key" in str(error):
@@ -94,23 +95,24 @@ def change_error(error: duckdb.Error, change: RowChange, model: TableModel) -> T
 
 
 def hidden_numbers(model: TableModel, why: str) -> TargetError:
-    """Return the error for a table whose column rowid hides the numbers of its rows."""
+    """Return the error for a table with a column named rowid, which hides DuckDB's row numbers. `why`: the reason that
+    row numbers are needed.
+    """
     return TargetError(
-        f"Incorrect column name 'rowid' in {model.qualified_name}: it hides the numbers by which DuckDB's rows are "
-        f"found, and {why}",
+        f"Incorrect column name 'rowid' in {model.qualified_name}: it hides DuckDB's row numbers, and {why}",
         errno=er.WRONG_COLUMN_NAME,
         hint=f"rename the column on the source{OR_EXCLUDE}",
     )
 
 
 def _odd_date(image: RowSet, model: TableModel) -> tuple[Column, str] | None:
-    """The first date that is in no calendar."""
+    """Return the first column and value of the image with a date that DuckDB cannot store."""
     pairs = ((model.columns[c], value) for c, value in zip(image.columns, image.rows[0], strict=True))
     return next(((c, v) for c, v in pairs if isinstance(v, str) and is_odd_date(v, c)), None)
 
 
 def held_elsewhere(path: str, program: str, pid: int) -> TargetError:
-    """The file's lock, and whose it is."""
+    """Return the error for a file that another process has open, with the name of the process."""
     ours = _rplctl_of(pid)
     who = f"`{ours}` (process {pid})" if ours else f"{program} (process {pid})"
     way = "rplctl stop" if ours else f"end process {pid}"
@@ -118,7 +120,7 @@ def held_elsewhere(path: str, program: str, pid: int) -> TargetError:
         f"the target {path} is open in {who}: one process at a time can open a DuckDB file, even to read it",
         errno=er.LOCK_WAIT_TIMEOUT,
         transient=True,
-        hint=f"{way}, and try again: man 7 rplctl-duckdb",
+        hint=f"{way}, then run the command again; see: man 7 rplctl-duckdb",
     )
 
 
@@ -136,7 +138,7 @@ def _rplctl_of(pid: int) -> str:
 
 @contextmanager
 def mapped_errors() -> Iterator[None]:
-    """Errors of the driver, wrapped by SQLAlchemy or not, become TargetError."""
+    """Convert errors of the driver or SQLAlchemy to TargetError."""
     from sqlalchemy.exc import DBAPIError
 
     try:

@@ -1,10 +1,10 @@
-"""Copies of the file for readers (`export_to`): the file itself is open in one process and readable in no other.
+"""Copies of the file for readers (`export_to`), because no other process can read the file while it is open.
 
-A thread of this process copies what is committed while the applier goes on. It rests nine times as long as a copy took,
-and a second at least: a tenth of its time at most goes into copies, and what comes last is copied, too.
-Invariant: the name leads to one whole copy, the rows and the position of one moment between two commits. A new one is
-made next to it, synced, and takes its name at once; who has the one before open goes on reading that. A copy that fails
-is reported in the log and made again; it stops no channel.
+A thread of this process copies the committed rows while the applier continues. After a copy, the thread sleeps nine
+times as long as the copy took, and at least a second. So copies take at most a tenth of its time, and the last commit
+is copied too. Invariant: the name always refers to one complete copy, with the rows and the position of one moment
+between two commits. A new copy is written next to it, synced and renamed; readers of the previous copy can continue. A
+failed copy is logged and repeated; it does not stop a channel.
 """
 
 from __future__ import annotations
@@ -29,16 +29,14 @@ from rplctl.target.ddl_parts import quote, text_literal
 from rplctl.target.duckdb.ddl_type import CATALOG
 from rplctl.target.duckdb.sqlalchemy_dialect import DriverConnection
 
-_REST: Final = 9  # times what a copy took
+_REST: Final = 9  # pause after a copy, as a multiple of its duration
 _SHORTEST_REST_S: Final = 1.0
-_COPY: Final = "rplctl copy"  # its name while it is made
+_COPY: Final = "rplctl copy"  # catalog name of the copy while it is written
 log = logging.getLogger(__name__)
 
 
 class Export:
-    """The copies of one file in this process, for all channels that commit to it. `connect` opens the file, which
-    exists.
-    """
+    """The copies of one file, for all channels of this process that commit to it. `connect` opens the existing file."""
 
     def __init__(self, path: Path, connect: Callable[[], DriverConnection]) -> None:
         self.path = path
@@ -49,15 +47,15 @@ class Export:
         self._thread: threading.Thread | None = None
 
     def committed(self) -> None:
-        """The file has what the copy may not have."""
+        """Request a new copy, because the file may have changed."""
         self._due.set()
         if self._thread is None:
             self._thread = threading.Thread(target=self._copies, name="rplctl-export", daemon=True)
             self._thread.start()
-            atexit.register(self._copying.acquire)  # no copy is in work when the interpreter goes: that would abort
+            atexit.register(self._copying.acquire)  # a copy at the interpreter's end would abort the process
 
     def finish(self) -> None:
-        """Return with a copy of all that is committed, or with its error in the log."""
+        """Copy all commits now if a copy is due; an error is only logged."""
         self._copied()
 
     def _copies(self) -> None:
@@ -75,7 +73,7 @@ class Export:
                 self._copy()
             except (duckdb.Error, OSError, RplError) as error:
                 self._due.set()
-                log.warning("the copy for readers %s could not be made: %s", self.path, " ".join(str(error).split()))
+                log.warning("cannot create the copy for readers %s: %s", self.path, " ".join(str(error).split()))
 
     def _copy(self) -> None:
         self._remove_new()
@@ -87,13 +85,13 @@ class Export:
             finally:
                 driver.execute(written("DETACH {}", quote(_COPY)))
         if self.path.exists():
-            shutil.copymode(self.path, self._new)  # who may read the one before may read this one
+            shutil.copymode(self.path, self._new)  # readers of the previous copy may read the new one
         crash_point("crash_export_before_rename")
         put_in_place(self._new, self.path)
         crash_point("crash_export_after_rename")
 
     def _remove_new(self) -> None:
-        """Remove the remains of a copy that was killed, and DuckDB's log of it."""
+        """Remove an unfinished copy and its write-ahead log, which a killed process has left."""
         for path in (self._new, self._new.with_name(f"{self._new.name}.wal")):
             with suppress(FileNotFoundError):
                 path.unlink()

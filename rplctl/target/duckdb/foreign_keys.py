@@ -1,9 +1,9 @@
-"""Foreign keys of a DuckDB target: rows of a table of ours, carried out and checked by us.
+"""Foreign keys of a DuckDB target, which rplctl stores in a table and executes and checks itself.
 
-DuckDB's own are checked at each statement, know no actions and block ALTER. Here the actions of the
-source's (which its log does not contain) follow single changes, as the applier sends them where foreign keys act; what
-a key forbids is looked at before COMMIT, and only for keys that a change of this transaction put in doubt.
-Invariant: an action reaches exactly the rows that InnoDB's does: all rows that go are found before the first goes.
+DuckDB checks its own foreign keys at each statement, supports no actions, and blocks ALTER. Here the source's actions,
+which its log does not contain, are executed for single changes; the applier sends single changes if foreign keys act.
+Constraints are checked before COMMIT, but only for keys that a change of the transaction may have violated.
+Invariant: an action changes exactly the same rows as in InnoDB, because all rows are found before the first is deleted.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _THERE: Final = (
 
 
 def keep_foreign_keys(plan: DdlPlan, before: Catalog, after: Catalog) -> Iterator[Sql]:
-    """Statements that write down the keys of tables that have others now."""
+    """Yield statements that store the foreign keys of tables whose keys the plan changes."""
     first = True
     with_keys = [name for name, model in after.tables.items() if model.foreign_keys]
     for name in dict.fromkeys([*plan.model_changes, *with_keys]):
@@ -61,7 +61,7 @@ def keep_foreign_keys(plan: DdlPlan, before: Catalog, after: Catalog) -> Iterato
 
 
 def _refuse_hidden_numbers(catalog: Catalog, name: tuple[str, str]) -> None:
-    """Raises TargetError where a key of the table, or to it, would look for rows by a number that a column hides."""
+    """Raise TargetError if the table has, or is the parent of, a foreign key and a column hides the row numbers."""
     for model in catalog.tables.values():
         for key in model.foreign_keys:
             both = ((model.database, model.name), (key.ref_database, key.ref_table))
@@ -98,7 +98,7 @@ def _row(key: ForeignKey, model: TableModel) -> Sql:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One foreign key between two tables that are there; names of tables are quoted."""
+    """A foreign key between two existing tables. The names of the tables are quoted."""
 
     child: Sql
     columns: tuple[str, ...]
@@ -108,7 +108,7 @@ class Link:
     on_update: str
 
     def children_of(self, rows: Sql) -> Sql:
-        """Condition of the child's rows that point at rows of the parent; `rows`: a condition of these."""
+        """Return the condition for the child's rows that reference parent rows. `rows`: the parent rows' condition."""
         theirs = joined(", ", map(quote, self.parent_columns))
         return written(
             "({}) IN (SELECT ({}) FROM {} WHERE {})", joined(", ", map(quote, self.columns)), theirs, self.parent, rows
@@ -128,31 +128,29 @@ class Link:
 
 
 class ForeignKeys:
-    """The foreign keys of the target's tables, in one transaction of a connection at a time."""
+    """The foreign keys of the target's tables, for one transaction of a connection at a time."""
 
     def __init__(self, driver: DuckdbDriver) -> None:
         self._driver = driver
         self._links: list[Link] | None = None
-        self._has_any = True  # as far as is known
+        self._has_any = True  # True also if unknown
         self._doubtful: set[Link] = set()
-        self.acts = True  # whether the source's are followed
+        self.acts = True  # False if the source ran without foreign keys
 
     def begin(self, *, acts: bool) -> None:
         self.acts = acts
         self._doubtful = set()
 
     def may_change(self, models: Iterable[TableModel | None]) -> bool:
-        """True if DDL that leaves these models may change what `links` returns: the target has foreign keys, or gets
-        some.
-        """
+        """True if DDL may change the result of `links`: the target or one of these models has foreign keys."""
         return self._has_any or any(model is not None and model.foreign_keys for model in models)
 
     def forget(self) -> None:
-        """DDL changed them, or took them back."""
+        """Discard the cached keys, because DDL or its rollback has changed them."""
         self._links = None
 
     def check(self) -> None:
-        """Before COMMIT. Raises TargetError 1452."""
+        """Check the keys in doubt before COMMIT. Raises TargetError 1452."""
         for link in self._doubtful:
             sql = written("SELECT 1 FROM {} AS c WHERE {} LIMIT 1", link.child, link.orphans)
             if self._driver.execute(sql).fetchone() is not None:
@@ -162,10 +160,10 @@ class ForeignKeys:
                     errno=er.NO_REFERENCED_ROW_2,
                 )
 
-    # what puts a key in doubt
+    # changes that may violate a key
 
     def parents_left(self, model: TableModel, columns: Iterable[int] | None = None) -> None:
-        """Rows of the table go, or get other values in these columns."""
+        """Mark the keys to check after parent rows were deleted, or updated in these columns."""
         if not self.acts:
             return
         for link in self._of_parent(table(model)):
@@ -173,7 +171,9 @@ class ForeignKeys:
                 self._doubtful.add(link)
 
     def children_come(self, model: TableModel, columns: Sequence[int], rows: Relation) -> None:
-        """Rows of the table come, or get values of these columns, which the relation begins with."""
+        """Mark the keys to check after child rows were inserted, or updated in these columns. `rows` begins with their
+        values.
+        """
         if not self.acts:
             return
         at = {model.columns[c].name.casefold(): number for number, c in enumerate(columns)}
@@ -199,10 +199,10 @@ class ForeignKeys:
             if self._driver.execute(sql, rows.values).fetchone() is not None:
                 self._doubtful.add(link)
 
-    # what follows the change of one row
+    # actions of the change of one row
 
     def follow_delete(self, model: TableModel, row: int) -> None:
-        """Before the row with this number goes: its children, and theirs."""
+        """Execute the ON DELETE actions for a row, recursively, before the row is deleted. `row`: its row number."""
         if self.acts and self._of_parent(table(model)):
             gone, nulls = self._reached(table(model), row)
             gone[table(model)].discard(row)
@@ -215,7 +215,7 @@ class ForeignKeys:
                 self._driver.execute(written("UPDATE {} SET {} WHERE {}", child, names, _in(rows)))
 
     def _reached(self, parent: Sql, row: int) -> tuple[dict[Sql, set[int]], dict[Link, set[int]]]:
-        """Row numbers by table that go with the row, itself too, and those that lose what they point at."""
+        """Return the row numbers to delete by table, this row included, and by key the rows that get NULL."""
         gone: dict[Sql, set[int]] = {parent: {row}}
         nulls: dict[Link, set[int]] = {}
         work = [(parent, {row})]
@@ -235,7 +235,7 @@ class ForeignKeys:
         return gone, nulls
 
     def follow_update(self, model: TableModel, row: int, after: Relation, columns: Sequence[int]) -> None:
-        """Before the row with this number gets these values."""
+        """Execute the ON UPDATE actions before a row is updated. `row`: its row number; `after`: its new values."""
         at = {model.columns[c].name.casefold(): written("s.c{}", number) for number, c in enumerate(columns)}
         if self.acts:
             self._update(table(model), written("rowid = {}", row), at, after, ())
@@ -294,7 +294,9 @@ class ForeignKeys:
 
 
 def _by_columns(gone: dict[Sql, set[int]], nulls: dict[Link, set[int]]) -> dict[tuple[Sql, frozenset[str]], set[int]]:
-    """(child, columns that become NULL) → its rows that stay: each once, for an UPDATE may give a row a new number."""
+    """Return (child, columns that become NULL) → its remaining rows. Each row occurs once, because an UPDATE may change
+    its number.
+    """
     columns_of: dict[tuple[Sql, int], set[str]] = {}
     for link, rows in nulls.items():
         for row in rows - gone.get(link.child, set()):

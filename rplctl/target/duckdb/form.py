@@ -1,6 +1,6 @@
-"""Values for DuckDB: text as str, ENUM and SET as their labels; `relation` makes typed columns of all.
+"""The form of values for DuckDB: text is str, ENUM and SET are labels; `relation` converts them to typed columns.
 
-Many rows come framed, with bytes as they are; half a surrogate pair stays what it is until `relation` refuses it.
+Many rows are length-prefixed, with their bytes unchanged. Half a surrogate pair is kept until `relation` refuses it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Rows of a task as a relation of a statement of DuckDB's: the columns c0, c1, … with the types that the target has.
+"""Rows of a task as a relation in a statement of DuckDB: columns c0, c1, … with the target's types.
 
-A few rows are parameters, many are an Arrow table that the connection knows by name: of texts where tasks have framed
-them, which costs no value in Python. The statement makes the column's type of a value, which is in the form in which
-tasks decode it (`form`).
+Few rows are parameters. Many rows are an Arrow table that is registered with the connection; length-prefixed rows
+become texts there without a Python object for each value. The statement converts decoded values (`form`) to the
+column's type.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from rplctl.target.duckdb.ddl_type import is_binary, typed
 from rplctl.target.duckdb.driver import DuckdbDriver
 
 _NAME: Final = "rplctl_rows"
-_FEW: Final = 8  # rows that go as parameters
+_FEW: Final = 8  # at most so many rows are sent as parameters
 
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """Rows in SQL. `sql`: after FROM, as `s`; `values`: its parameters."""
+    """Rows as SQL. `sql`: the text after FROM, with the alias `s`; `values`: its parameters."""
 
     sql: Sql
     values: list[Value] = field(default_factory=list)
@@ -48,8 +48,8 @@ def relation(
     rows: Sequence[Row] | EncodedRows,
     texts: Collection[str] = (),
 ) -> Iterator[Relation]:
-    """Yield the rows as a relation for statements of the block. COPIES among the columns is a number of rows; `texts`:
-    columns that are text in the target, whatever they are in the source. Raises TargetError 1366.
+    """Yield the rows as a relation for the statements of the block. The column COPIES is a number of rows. `texts`:
+    names of columns that are text on the target, of any type on the source. Raises TargetError 1366.
     """
     kinds = [None if c == COPIES else model.columns[c] for c in columns]
     wanted = joined(
@@ -78,13 +78,13 @@ def relation(
     try:
         yield Relation(written("(SELECT {} FROM {}) AS s", wanted, quote(_NAME)))
     finally:
-        with suppress(duckdb.Error):  # the statement failed: its rollback takes the name away
+        with suppress(duckdb.Error):  # after an error, the rollback removes the name
             driver.unregister(_NAME)
 
 
 def _arrow(kinds: Sequence[Column | None], rows: Sequence[Row]) -> pa.Table:
-    """Return the rows in the columns that `_unframed` makes. pa.array is not used: it loads pandas, which takes 0.6 s
-    and much memory for nothing else.
+    """Return the rows in the columns that `_without_lengths` makes. pa.array is not used, because it loads pandas,
+    which takes 0.6 s and much memory.
     """
     arrays = []
     for column, values in zip(kinds, zip(*rows, strict=True), strict=True):
@@ -105,7 +105,7 @@ def _array(column: Column | None, count: int, valid: Any, offsets: Any, buffer: 
 
 
 def _without_lengths(kinds: Sequence[Column | None], rows: EncodedRows) -> pa.Table:
-    """Bytes and texts as the frames hold them."""
+    """Return length-prefixed rows as an Arrow table of bytes and texts."""
     assert rows.length_prefixed
     text, width = byte_view(rows.view), len(kinds)
     starts, ends = (found.reshape(-1, width) for found in field_spans(text, rows.count * width))
@@ -120,7 +120,7 @@ def _without_lengths(kinds: Sequence[Column | None], rows: EncodedRows) -> pa.Ta
 
 
 def _check_text(array: pa.Array, column: Column | None) -> None:
-    """Check that the texts of the array are UTF-8. Raises TargetError 1366."""
+    """Raise TargetError 1366 unless all texts of the array are valid UTF-8."""
     try:
         array.validate(full=True)
     except pa.ArrowInvalid:
@@ -131,7 +131,7 @@ def _check_text(array: pa.Array, column: Column | None) -> None:
 
 
 def _plain(column: Column | None) -> Sql:
-    """The type in which the column's decoded values come."""
+    """Return the type of a parameter for the column's decoded values."""
     if column is None:
         return written("BIGINT")
     if column.is_unsigned_64 or column.type == "bit":

@@ -1,6 +1,6 @@
-"""Row changes as SQL for DuckDB. Statements name the target's table `t` and the rows given `s` (`relation`).
+"""Row changes as SQL for DuckDB. In the statements, `t` is the target's table and `s` are the rows (`relation`).
 
-Generated columns that a row leaves out are computed (MINIMAL images).
+Generated columns that a row image lacks (MINIMAL) are computed.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ def insert(model: TableModel, columns: Sequence[int], given: Relation) -> Sql:
 
 
 def update_by_key(model: TableModel, columns: Sequence[int], given: Relation) -> Sql:
-    """The relation holds the new values, then the keys."""
+    """Return the UPDATE by key. `given` has the new values, then the keys."""
     key = key_of(model)
-    if not columns:  # nothing but the key: the rows are there, that is all
+    if not columns:  # only key columns: check that the rows exist
         return count_by_key(model, given)
     where = joined(
         " AND ", (written("t.{} = s.c{}", quote(model.columns[c].name), len(columns) + i) for i, c in enumerate(key))
@@ -53,7 +53,7 @@ def count_by_key(model: TableModel, given: Relation) -> Sql:
 
 
 def delete_copies(model: TableModel, given: Relation) -> Sql:
-    """Return the DELETE that removes of each whole row as many copies as the number after its values."""
+    """Return the DELETE of copies of complete rows; the number of copies follows each row's values."""
     width = len(model.columns)
     same = same_row(model, range(width))
     found = written(
@@ -68,7 +68,7 @@ def delete_copies(model: TableModel, given: Relation) -> Sql:
 
 
 def same_row(model: TableModel, columns: Sequence[int]) -> Sql:
-    """Rows that are equal in these columns; NULL equals NULL."""
+    """Return the condition that rows of `t` and `s` are equal in these columns; NULL equals NULL."""
     key = set(key_of(model))
     terms = []
     for i, c in enumerate(columns):
@@ -78,13 +78,13 @@ def same_row(model: TableModel, columns: Sequence[int]) -> Sql:
 
 
 def identifying(model: TableModel, columns: Sequence[int]) -> tuple[int, ...]:
-    """Those of an image's columns that say which row it is: the key, else all."""
+    """Return the columns of an image that identify its row: the key if the image has it, else all columns."""
     key = key_of(model)
     return key if key and set(key) <= set(columns) else tuple(columns)
 
 
 def unique_keys(model: TableModel) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """MySQL's name and the columns of each that the target has."""
+    """Yield MySQL's name and the column indexes of each unique key of the target's table."""
     at = {column.name: i for i, column in enumerate(model.columns)}
     for key in model.keys:
         if key.kind in ("primary", "unique") and not key.has_expression:
@@ -92,12 +92,12 @@ def unique_keys(model: TableModel) -> Iterator[tuple[str, tuple[int, ...]]]:
 
 
 def hides_numbers(model: TableModel) -> bool:
-    """DuckDB numbers a table's rows as rowid, but where a column is called so."""
+    """True if a column is named rowid, which hides DuckDB's row numbers of the same name."""
     return any(column.name.lower() == "rowid" for column in model.columns)
 
 
 def decoded(column: Column, prefix: Sql = NOTHING) -> Sql:
-    """SQL of a stored value in the form in which tasks decode the column."""
+    """Return SQL that converts a stored value to the form of decoded values."""
     value = written("{}{}", prefix, quote(column.name))
     return shown(column, value) if column.type in _SHOWN else value
 
@@ -106,7 +106,7 @@ _SHOWN = frozenset({"decimal", "date", "datetime", "timestamp", "time", "json", 
 
 
 def present_columns(driver: DuckdbDriver, model: TableModel) -> dict[str, str]:
-    """Name → type of the columns of the target's table, in their order."""
+    """Return name → type of the columns of the target's table, in order; {} if the table does not exist."""
     sql = written(
         "SELECT column_name, data_type FROM duckdb_columns() WHERE database_name = current_catalog()"
         " AND lower(schema_name) = lower(?) AND lower(table_name) = lower(?) ORDER BY column_index"
@@ -115,7 +115,7 @@ def present_columns(driver: DuckdbDriver, model: TableModel) -> dict[str, str]:
 
 
 def is_all_there_is(driver: DuckdbDriver, model: TableModel) -> bool:
-    """True if the table has the model's columns only, and no trigger."""
+    """True if the table has only the columns of the model and no trigger."""
     sql = written(
         "SELECT 1 FROM duckdb_triggers() WHERE lower(schema_name) = lower(?) AND lower(table_name) = lower(?)"
     )
@@ -141,7 +141,7 @@ def _assignments(model: TableModel, columns: Sequence[int]) -> Sql:
 
 
 def _values(model: TableModel, columns: Sequence[int], prefix: Sql) -> dict[int, Sql]:
-    """Column → its value in `s`, or the expression of a generated column that the source left out of the image."""
+    """Return column index → its value in `s`, or the expression of a generated column that the image lacks."""
     given = {column: written("s.c{}", number) for number, column in enumerate(columns)}
     return given | computed_values(
         model, given, lambda c: given.get(c) or written("{}{}", prefix, quote(model.columns[c].name))

@@ -1,8 +1,8 @@
-"""DuckDB for SQLAlchemy, as far as our own tables go: statements, transactions, which tables and columns there are.
+"""DuckDB's dialect for SQLAlchemy, as far as rplctl's tables need it: statements, transactions, tables and columns.
 
-duckdb_engine 0.17 takes DuckDB for a PostgreSQL and asks for catalogs that it has not (pg_collation), and knows no row
-counts. Invariant: BEGIN and COMMIT are SQLAlchemy's alone; a result is read whole, because a connection of DuckDB has
-only one. DuckDB has no savepoints: setting one does nothing, going back to one is refused (1235).
+duckdb_engine 0.17 is not used: it treats DuckDB as PostgreSQL, queries missing catalogs (pg_collation), and reports no
+row counts. Invariant: only SQLAlchemy sends BEGIN and COMMIT. Results are read completely, because a connection of
+DuckDB has only one result. DuckDB has no savepoints: setting one does nothing, and rolling back to one fails (1235).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SAVEPOINT = re.compile(r"\s*(ROLLBACK\s+TO|SAVEPOINT|RELEASE)\b", re.IGNORECASE
 
 
 class Cursor:
-    """PEP 249's, of a connection's last result."""
+    """A PEP 249 cursor over the last result of a connection."""
 
     arraysize = 1
     lastrowid = None
@@ -80,7 +80,7 @@ class Cursor:
 
 
 class DriverConnection:
-    """PEP 249's; `driver` is DuckDB's own."""
+    """A PEP 249 connection; `driver` is DuckDB's connection."""
 
     def __init__(self, driver: DuckdbDriver) -> None:
         self.driver = driver
@@ -94,7 +94,7 @@ class DriverConnection:
         self.in_transaction = True
 
     def commit(self) -> None:
-        """Where it fails, DuckDB has rolled back."""
+        """Commit the transaction; if COMMIT fails, DuckDB has rolled it back."""
         if self.in_transaction:
             self.in_transaction = False
             self.driver.execute(written("COMMIT"))
@@ -143,7 +143,7 @@ class SqlalchemyDuckdb(DefaultDialect):
         return DBAPI
 
     def initialize(self, connection: Any) -> None:
-        """There is nothing to ask."""
+        """Do nothing, because no server properties are needed."""
 
     def do_begin(self, dbapi_connection: Any) -> None:
         getattr(dbapi_connection, "driver_connection", dbapi_connection).begin()
@@ -151,7 +151,7 @@ class SqlalchemyDuckdb(DefaultDialect):
     def is_disconnect(self, e: Any, connection: Any, cursor: Any) -> bool:
         return isinstance(e, duckdb.FatalException)
 
-    # which tables there are: names are compared without case, as DuckDB compares them
+    # inspection of the tables; names are compared without case, as in DuckDB
 
     def _asked(self, connection: Any, what: Sql, of: Sql, where: Sql = NOTHING, *values: Any) -> list[Any]:
         sql = written("SELECT {} FROM duckdb_{}() WHERE database_name = current_catalog() {}", what, of, where)

@@ -1,8 +1,8 @@
-"""DuckDB: one file, held by one process; a schema for each of the source's databases.
+"""The DuckDB target: one file, opened by one process, with a schema for each source database.
 
-Invariant: data and position commit together, DDL included. An error ends DuckDB's transaction and there are no
-savepoints, so what may be expected of a single change (a duplicate, a row that is missing) is looked for before it is
-made: the transaction is still good when the applier ignores such an error.
+Invariant: data and position commit together, also with DDL. An error ends DuckDB's transaction, and there are no
+savepoints. Errors that a single change may cause (a duplicate key, a missing row) are therefore checked before the
+change, so the transaction is still usable if the applier ignores such an error.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ from rplctl.target.duckdb.foreign_keys import ForeignKeys
 from rplctl.target.duckdb.relation import Relation, relation
 from rplctl.target.one_connection import OneConnection
 
-BULK_ROWS = 32  # net changes of a table from which on tasks frame them
+BULK_ROWS = 32  # with at least so many net changes of a table, tasks send length-prefixed rows
 Rows = Sequence[Row] | EncodedRows
 
 
 class DuckdbTarget(OneConnection):
-    """A target that is one DuckDB file (target.base.Target)."""
+    """A DuckDB file as a target (target.base.Target)."""
 
     kind = "duckdb"
     bulk_rows = BULK_ROWS
@@ -65,7 +65,7 @@ class DuckdbTarget(OneConnection):
         self._interrupted = False
         self._changed_tables = False
         self._texts_of: dict[TableModel, frozenset[str]] = {}
-        self._made: set[TableModel] = set()  # that this connection declared: their columns are the model's
+        self._made: set[TableModel] = set()  # tables that this connection created: their columns equal the model's
 
     @property
     def connection(self) -> Connection:
@@ -114,36 +114,38 @@ class DuckdbTarget(OneConnection):
                 self._texts_of, self._made = {}, set()
 
     def fence(self, channel: str) -> None:
-        """Nothing: no other process can open the file. A copy of it may be older, from before a kill."""
+        """Request a copy for readers, which may be outdated after a kill. Take no lock: no other process can open the
+        file.
+        """
         if self._export is not None:
-            _ = self.connection  # the file is there then
+            _ = self.connection  # connecting creates the file
             self._export.committed()
 
     def close(self) -> None:
         if self._export is not None:
-            self._export.finish()  # while the file is open
+            self._export.finish()  # needs the open file
         if self._connection is not None:
-            with suppress(duckdb.Error):  # another channel is in a transaction, or the disk is away: the log is kept
+            with suppress(duckdb.Error):  # another channel has a transaction, or the disk is gone: the log remains
                 self._driver.execute(
                     written("CHECKPOINT")
-                )  # DuckDB's own, at the last close, leaves a log that it only read
+                )  # DuckDB's checkpoint at the last close keeps a log that it only read
         super().close()
 
     def lock_wait(self) -> str:
         return ""  # no other session can write
 
     def interrupt(self) -> None:
-        """The statement in work, and the next ones."""
+        """Interrupt the running statement and the next ones."""
         self._interrupted = True
         if self._connection is not None:
             driver_of(self._connection).interrupt()
 
     def abort(self) -> None:
-        """Nothing waits: who changes a row that another transaction of this process has changed is told at once."""
+        """Interrupt only, because nothing waits: a conflict with another transaction is an error at once."""
         self.interrupt()
 
     def check_table(self, model: TableModel) -> None:
-        driver = self._driver  # a new connection has made nothing
+        driver = self._driver  # a new connection clears `_made`
         if model not in self._made:
             check_columns(model, sql_of.present_columns(driver, model), table(model))
 
@@ -199,7 +201,7 @@ class DuckdbTarget(OneConnection):
             self._foreign_keys.parents_left(model)
 
     def _update(self, model: TableModel, columns: tuple[int, ...], rows: Rows) -> None:
-        """`rows`: values of the columns, then of the key."""
+        """Update rows by key. `rows`: the values of the columns, then of the key."""
         with self._given(model, columns + key_of(model), rows) as given:
             sql = sql_of.update_by_key(model, columns, given)
             expect_rows(f"update of {table(model)}", self._count(sql, given), len(rows))
@@ -238,14 +240,14 @@ class DuckdbTarget(OneConnection):
             self._refuse_duplicate(model, change.after, but=row)
             with self._given(model, change.after.columns, change.after.rows) as after:
                 self._foreign_keys.follow_update(model, row, after, change.after.columns)
-                row = self._of_row(model, change.before, written("t.rowid"))  # a key to its own table may have moved it
+                row = self._of_row(model, change.before, written("t.rowid"))  # an action may have changed the number
                 found = self._count(sql_of.update_row(model, change.after.columns, after, row), after)
                 self._foreign_keys.children_come(model, change.after.columns, after)
         expect_rows(f"change of {table(model)}", found, 1)
         return None
 
     def _change_unnumbered(self, change: RowChange, model: TableModel) -> None:
-        """In a table with a column called rowid, which hides the numbers of its rows."""
+        """Apply a change to a table with a column named rowid, which hides the row numbers."""
         assert change.before is not None
         columns = sql_of.identifying(model, change.before.columns)
         if columns != key_of(model):
@@ -263,9 +265,9 @@ class DuckdbTarget(OneConnection):
         return None
 
     def _change_copies(self, before: RowSet, after: RowSet | None, model: TableModel) -> None:
-        """Delete all rows that are equal, and insert all but one again, as the image has them."""
+        """Delete all rows equal to `before`, insert all but one again, and insert the row `after` if it is given."""
         if set(before.columns) != set(range(len(model.columns))) or not sql_of.is_all_there_is(self._driver, model):
-            raise hidden_numbers(model, "the change's image is not the whole row")
+            raise hidden_numbers(model, "the row image is incomplete")
         with self._given(model, before.columns, before.rows) as given:
             where = sql_of.same_row(model, before.columns)
             found = self._count(written("DELETE FROM {} AS t USING {} WHERE {}", table(model), given.sql, where), given)
@@ -279,8 +281,8 @@ class DuckdbTarget(OneConnection):
             self._insert(model, tuple(image), [tuple(image.values())])
 
     def _of_row(self, model: TableModel, image: RowSet, wanted: Sql) -> Any:
-        """Return the value `wanted` of the row that the image identifies: by key when the image holds the key, else of
-        any row that is equal. Raises TargetError 1032.
+        """Return the value of the expression `wanted` for the row that the image identifies: by key if the image has
+        the key, else for any equal row. Raises TargetError 1032.
         """
         columns = sql_of.identifying(model, image.columns)
         at = {column: i for i, column in enumerate(image.columns)}
@@ -295,7 +297,7 @@ class DuckdbTarget(OneConnection):
         return found[0][0]
 
     def _refuse_duplicate(self, model: TableModel, image: RowSet, but: int | None = None) -> None:
-        """Check the unique keys. Raises TargetError 1062 where another row than `but` has the values of one."""
+        """Raise TargetError 1062 if a row other than row number `but` has the image's values of a unique key."""
         for name, columns in sql_of.unique_keys(model):
             at = {column: i for i, column in enumerate(image.columns)}
             if not all(column in at for column in columns):
@@ -343,7 +345,7 @@ class DuckdbTarget(OneConnection):
             yield given
 
     def _texts(self, model: TableModel) -> frozenset[str]:
-        """Dates that are text in the target; nobody else alters its tables while we have it open."""
+        """Return the date columns that are text on the target. No other process alters tables of the open file."""
         if model in self._made:
             return frozenset()
         if (found := self._texts_of.get(model)) is None:
@@ -357,7 +359,7 @@ class DuckdbTarget(OneConnection):
             raise TargetError("Query execution was interrupted", errno=er.QUERY_INTERRUPTED)
 
     def _count(self, sql: Sql, given: Relation | None = None) -> int:
-        """Return the number of rows that a statement hit."""
+        """Return the number of rows that a statement changed, or the result of a count."""
         (found,) = self._rows(sql, given)
         return cast(int, found[0])
 
@@ -367,7 +369,7 @@ class DuckdbTarget(OneConnection):
 
 
 def _updates(chunk: TableChunk, model: TableModel) -> Iterator[tuple[tuple[int, ...], Rows]]:
-    """Columns that are set, and their values with the key's after them."""
+    """Yield the columns that are set, and rows with their values, followed by the key's values."""
     if chunk.bulk is None:
         yield from ((rows.columns, rows.rows) for rows in chunk.updates)
     elif chunk.bulk.updates.count:

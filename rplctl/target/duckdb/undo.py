@@ -1,7 +1,7 @@
-"""DuckDB's rows as SQL text: what each type prints, quoted, is what it reads.
+"""DuckDB's rows as SQL text: DuckDB reads the quoted text that it prints for each type.
 
-Tables are named with the catalog that the file has for us, and each text says how to open it so: under the file's own
-name a database of the same name would be ambiguous.
+Tables are named with the catalog name that rplctl gives the file, and each text has the ATTACH for this name. Under the
+file's own name, a database of the same name would be ambiguous.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class DuckdbUndo(UndoSql):
     literal = staticmethod(literal)
 
     def literals(self, target: Target, model: TableModel) -> dict[Sql, Sql]:
-        """Text with what is no printable ASCII in it goes as bytes."""
+        """Return SQL of the literals. Text with other than printable ASCII is written as bytes."""
         with mapped_errors():
             found = present_columns(driver_of(target.connection), model)
         return {

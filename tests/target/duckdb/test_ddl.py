@@ -81,7 +81,7 @@ def test_unique_keys_are_indexes_and_one_over_a_time_is_of_its_microseconds(tabl
 @pytest.mark.parametrize(
     ("before", "sql", "message"),
     [
-        ([], "CREATE DATABASE rplctl", "has the name of the schema in which rplctl's own tables are"),
+        ([], "CREATE DATABASE rplctl", "has the same name as the schema of rplctl's tables"),
         (["CREATE TABLE t (a INT)"], "CREATE TABLE T (a INT)", "would share a name in the target"),
         ([], "CREATE DATABASE Shop", "would share a name in the target"),
         (["CREATE TABLE p (id INT PRIMARY KEY)"],

@@ -151,7 +151,7 @@ def test_doctor_tells_how_old_the_copy_is_and_warns_of_one_that_stays_behind(tmp
     file, copy = tmp_path / "shop.duckdb", tmp_path / "copy.duckdb"
     file.touch()
     (line,) = beside(url(tmp_path))
-    assert (line.Result, line.Detail) == ("WARN", f"{copy} is not made yet")
+    assert (line.Result, line.Detail) == ("WARN", f"{copy} does not exist yet")
     copy.touch()
     assert [line.Result for line in beside(url(tmp_path))] == ["OK"]
     os.utime(copy, (1, file.stat().st_mtime - 1000))

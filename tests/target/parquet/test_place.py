@@ -41,5 +41,5 @@ def test_a_folder_of_the_other_kind_of_lake_is_refused(tmp_path: Path, first: st
     begun = open_target(f"{first}+file://{tmp_path}")
     begun.engine.connect().close()
     begun.close()
-    with pytest.raises(ConfigError, match="is no lake of rplctl's"):
+    with pytest.raises(ConfigError, match="is not a lake of rplctl"):
         open_target(f"{second}+file://{tmp_path}")
