@@ -202,7 +202,7 @@ class Target(Protocol):
         """Lock the channel on the target until the connection ends (design D4). Raises LockBusy, TargetError."""
 
     def reconnect(self) -> None:
-        """Discard the connection; the next use opens a new one. For errors whose outcome is unknown."""
+        """Discard the connection after an error with an unknown outcome; the next use opens a new connection."""
 
     def lock_wait(self) -> str: ...  # which lock of another session a statement waits for; called from another thread
 

@@ -3,20 +3,21 @@
 Each rule returns an expression over the old value. If some values cannot be converted exactly, the rule also returns a
 condition for them; the applier stops before it changes anything if a row meets the condition. Pairs of types without a
 rule convert only empty tables and NULLs. A strict source (sql_mode STRICT_…) refuses to cut data, so none is cut here.
+In the table, "same" is an unchanged value, and "stop" means that the channel stops if a row has such a value.
 
 | from → to | value |
 |---|---|
-| integers, BIT, YEAR among each other | same number; out of the new range: stop |
-| integer → text, DECIMAL, FLOAT/DOUBLE | its digits (ZEROFILL kept) · digits and zeros · number, exact to 2^53 / 2^24 |
+| integers, BIT, YEAR among each other | same; out of the new range: stop |
+| integer → text, DECIMAL, FLOAT/DOUBLE | its digits (with ZEROFILL) · digits and zeros · same, up to 2^24 / 2^53 |
 | text → integer, DOUBLE | only canonical digits · up to 15 digits (FLOAT: whole numbers) |
 | DECIMAL → DECIMAL | zeros added; rounded half away from zero; out of range: stop |
-| DECIMAL → integer, text | digits other than zero cut off: stop · text: same |
+| DECIMAL → integer, text | a fraction other than zero: stop · text: same |
 | DECIMAL → DOUBLE | to 15 digits |
 | FLOAT → DOUBLE | same; DOUBLE → FLOAT and → integer only whole numbers that fit |
 | number → FLOAT(M,D), DOUBLE(M,D) | only whole numbers that fit (DECIMAL: stop); the same D and a greater M: same |
-| text → text | same, cut to the length; CHAR without trailing blanks (under PAD_CHAR_TO_FULL_LENGTH with them) |
-| text ↔ binary | UTF-8 bytes; other charsets only ASCII; BINARY padded with zeros |
-| ENUM → ENUM, SET → SET | by label; a label that is gone, a new order of a SET: stop |
+| text → text | same, cut to the length; CHAR without trailing blanks, except under PAD_CHAR_TO_FULL_LENGTH |
+| text ↔ binary | UTF-8 bytes; other character sets: only ASCII; BINARY padded with zeros |
+| ENUM → ENUM, SET → SET | by label; a dropped label or a new order of a SET: stop |
 | ENUM → text, text → ENUM, ENUM → integer | label · only exact labels · index |
 | DATETIME, TIMESTAMP among fractions and each other | zeros added; cut (MariaDB) or rounded (MySQL), by sql_mode |
 | DATE, TIME among fractions and with DATETIME | zeros added; cut (MariaDB) or stop (MySQL rounds) |

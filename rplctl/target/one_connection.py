@@ -49,7 +49,7 @@ class OneConnection(ABC):
 
     def reconnect(self) -> None:
         if self._connection is not None:
-            self._connection.invalidate()  # locks, temporary tables and settings go with it
+            self._connection.invalidate()  # this also ends its locks, temporary tables and settings
             self._connection.close()
         self._connection = None
 

@@ -46,7 +46,7 @@ def innodb(server: MariadbServer | MysqlServer, folder: Path, *names: str) -> No
         for name in names:
             for value in (0, 2):
                 server.sql(f"SET GLOBAL {name}={value}")
-                found = [line for line in answers(config) if line[1].startswith(f"{name} is {value}: takes ")]
+                found = [line for line in answers(config) if line[1].startswith(f"{name} is {value}: loses ")]
                 assert len(found) == 1 and found[0][0] == WARN and f"SET GLOBAL {name}=1" in found[0][2]
                 assert "rows and position together" in found[0][1]
             apart = [line for line in answers(replace(config, commit_mode="xa")) if line[1].startswith(name)]

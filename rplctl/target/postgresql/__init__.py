@@ -1,10 +1,10 @@
-"""PostgreSQL as a target.
+"""The kind of target for PostgreSQL.
 
-dialect                             what it says of itself
-driver                              the driver's connection: it takes nothing but `Sql`
-connection, target                  one connection: rows, DDL; `rows`, `bulk`, `large`
-form, values                        the values that it takes
-ddl, ddl_alter, ddl_table           plan → statements; ALTER TABLE; what a table is made of
-ddl_type, conversion                how values are kept, what MODIFY makes of them
+dialect                             the properties of the kind
+driver                              the interface of the driver's connection, which accepts only `Sql`
+connection, target                  rows and DDL on one connection; `rows`, `bulk`, `large`
+form, values                        the form of values, and their text for PostgreSQL
+ddl, ddl_alter, ddl_table           plan → statements; ALTER TABLE; the parts of a table
+ddl_type, conversion                stored types of values, and their conversion by MODIFY
 two_phase, errors, engine_log, doctor
 """

@@ -1,7 +1,7 @@
-"""Rows of one connection to PostgreSQL: a few by parameters, many by COPY, with the counts that design D2 requires.
+"""Row changes on a connection to PostgreSQL: few rows with parameters, many with COPY; row counts as in design D2.
 
-Invariant: a statement that hits another number of rows than it is given raises CountMismatch; what it did is then
-rolled back by the caller. Text of COPY comes in pieces of bytes (`values.copy_lines`), whoever made them.
+Invariant: a statement that changes an unexpected number of rows raises CountMismatch; the caller then rolls back. The
+text for COPY is bytes in pieces (`values.copy_lines`, or from tasks).
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ from rplctl.target.postgresql.driver import PostgresqlDriver
 from rplctl.target.postgresql.large import Parameters, has_large, in_pieces
 from rplctl.target.postgresql.values import NulInText, copy_lines, parameters, without_nul
 
-MOST_PATTERNS = 50  # of NULLs in the rows of a table without a key
+MOST_PATTERNS = 50  # maximum of different sets of NULL columns in the rows of a table without a key
 
 
 class RowWriter:
-    """`driver`: the connection of now. `may_stage`: whether it may make temporary tables. `nul`: in text."""
+    """A writer of row changes. `driver` returns the current connection; `may_stage` returns True if it may create
+    temporary tables; `nul`: the treatment of NUL in text.
+    """
 
     def __init__(self, driver: Callable[[], PostgresqlDriver], may_stage: Callable[[], bool], nul: NulInText) -> None:
         self._nul = nul
@@ -35,14 +37,14 @@ class RowWriter:
         self._stages: dict[tuple[str, str, tuple[int, ...]], Sql] = {}
 
     def begin(self, *, is_to_be_prepared: bool) -> None:
-        """PostgreSQL prepares no transaction that has touched a temporary table: the rows of one are staged in ordinary
-        tables, which nobody else ever sees: they are made and dropped in it.
+        """Choose the kind of staged tables for a new transaction. PostgreSQL cannot prepare a transaction that used a
+        temporary table, so its rows are staged in ordinary tables, which the transaction creates and drops.
         """
         self._is_temporary = not is_to_be_prepared
-        self._stages.clear()  # they went with the transaction before
+        self._stages.clear()  # the end of the previous transaction has dropped them
 
     def drop_stages(self) -> None:
-        """Before PREPARE, and before tables change: staged ones would have other types."""
+        """Drop the staged tables before PREPARE, and before DDL, after which their types could be wrong."""
         if self._stages:
             self.run(written("DROP TABLE {}", joined(", ", self._stages.values())))
             self._stages.clear()
@@ -96,26 +98,26 @@ class RowWriter:
         values = [self._parameters(model, update.columns + key, [row]) for row in update.rows]
         if any(has_large(row.values()) for row in values):
             return expect_rows(what, sum(self.run(sql, row) for row in values), len(update.rows))
-        with self._driver().cursor() as cursor:  # in their order: a key is left before it is taken
+        with self._driver().cursor() as cursor:  # in order, because a row may take a key that another row gives up
             cursor.executemany(sql, values)
             expect_rows(what, cursor.rowcount, len(update.rows))
 
     def remove_copies(self, model: TableModel, rows: EncodedRows) -> None:
-        """Rows of a table without a key, and how many of each. One pass over the table for all that have NULLs in the
-        same columns: by IS NOT DISTINCT FROM no two tables are joined but row by row.
+        """Delete a number of copies of each row of a table without a key. Each set of NULL columns needs one pass over
+        the table, because PostgreSQL joins with IS NOT DISTINCT FROM only row by row. Raises CountMismatch.
         """
         staged, width = self._staged(model, rows.columns, rows), len(rows.columns) - 1
         self.run(written("ANALYZE {}", staged))
         tests = joined(", ", (written("c{} IS NULL", i) for i in range(width)))
         patterns = self._driver().execute(written("SELECT {} FROM {} GROUP BY {}", tests, staged, tests)).fetchall()
         if len(patterns) > MOST_PATTERNS:
-            raise CountMismatch(f"{len(patterns)} ways to have NULLs")
+            raise CountMismatch(f"{len(patterns)} sets of NULL columns")
         expected = self._count(written("SELECT sum(c{}) FROM {}", width, staged))
         found = sum(self.run(rows_sql.delete_copies(model, nulls, staged)) for nulls in patterns)
         expect_rows(f"delete from {model.qualified_name}", found, expected)
 
     def update_encoded(self, model: TableModel, rows: EncodedRows, *, may_delete: bool) -> None:
-        """`may_delete`: rows that trade values of another unique key may be deleted and inserted."""
+        """Update rows by key. `may_delete`: rows that exchange values of another unique key may be inserted again."""
         if not rows:
             return
         staged = self._staged(model, rows.columns, rows)
@@ -124,7 +126,7 @@ class RowWriter:
         try:
             if width:
                 found = self.run(rows_sql.update_staged(model, rows.columns[:width], staged))
-            else:  # nothing but the key: the rows are there, that is all
+            else:  # only key columns: check that the rows exist
                 found = self._count(rows_sql.count_staged(model, staged))
             expect_rows(f"update of {model.qualified_name}", found, len(rows))
         except psycopg.errors.UniqueViolation:
@@ -159,7 +161,9 @@ class RowWriter:
         return self.run(sql, self._parameters(model, change.after.columns, change.after.rows) | values)
 
     def where(self, model: TableModel, image: RowSet, first: int) -> tuple[Sql, Parameters]:
-        """By key when the image holds it, else by the whole image and only one row, as the server does."""
+        """Return the condition for a row and its parameters: by key if the image has the key, else by all columns of
+        the image and limited to one row, as a server does.
+        """
         at = {column: i for i, column in enumerate(image.columns)}
         row, key = image.rows[0], key_of(model)
         if key and all(column in at for column in key):
@@ -194,7 +198,9 @@ class RowWriter:
         return {f"c{number}": text for number, text in enumerate(texts, first)}
 
     def _staged(self, model: TableModel, columns: tuple[int, ...], rows: Sequence[Row] | EncodedRows) -> Sql:
-        """Rows in a table of their columns' types; its name. The next of the same columns replace them."""
+        """Load rows into a staged table with their columns' types, and return its name. The next rows with the same
+        columns replace them.
+        """
         asked = (model.database, model.name, columns)
         if (name := self._stages.get(asked)) is not None:
             self.run(written("TRUNCATE {}", name))
@@ -217,7 +223,7 @@ class RowWriter:
         return copy_lines([model.columns[c] for c in rows.columns], rows.rows, self._nul)
 
     def _copy(self, name: Sql, columns: Sql, lines: Iterable[bytes | memoryview]) -> int:
-        """COPY's text lines into a table; the number of rows."""
+        """Load COPY text into a table, and return the number of rows."""
         with self._driver().cursor() as cursor:
             with cursor.copy(rows_sql.copy_into(name, columns)) as copy:
                 for piece in lines:

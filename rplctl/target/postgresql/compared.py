@@ -1,6 +1,7 @@
-"""PostgreSQL's rows as `rplctl verify` compares them: a value is what its type prints, which is lossless.
+"""PostgreSQL's rows as `rplctl verify` compares them: each value is the text that its type prints, which is lossless.
 
-It prints no zeros at the end of a fraction, the zero date is -infinity, and an address is written its own way.
+PostgreSQL prints no zeros at the end of a fraction, prints the zero date as -infinity, and has its own format of
+addresses.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class PostgresqlRows(ComparedRows):
         return values if how is None else [None if value is None else how(value) for value in values]
 
     def drift(self, model: TableModel) -> list[str]:
-        """PostgreSQL itself says how it writes the types that are wanted."""
+        """Return the differences as ComparedRows.drift does. PostgreSQL itself prints the spelling of types."""
         driver = self.driver
         with mapped_errors():
             found = dict(driver.execute(_TYPES, (table(model),)).fetchall())
@@ -76,7 +77,7 @@ class PostgresqlRows(ComparedRows):
                 cursor.execute(_select(columns, table(model)))
                 while rows := cursor.fetchmany(_ROWS):
                     yield [plain for plain, _ in _plain(rows, columns)]
-            connection.invalidate()  # its session is another one now
+            connection.invalidate()  # the session's settings have changed
 
     def make_stage(self, model: TableModel, columns: Columns) -> TableModel:
         driver, names = self.driver, joined(", ", (quote(column.name) for column in columns))
@@ -99,7 +100,7 @@ class PostgresqlRows(ComparedRows):
         select = percent_doubled(_select(columns, table(model)))
         nul = nul_in_text(self.target.engine)
         texts = (tuple(parameter(value, columns[c], nul) for value, c in zip(row, key, strict=True)) for row in keys)
-        different = list(dict.fromkeys(texts))  # two keys of the source may be one here
+        different = list(dict.fromkeys(texts))  # different keys of the source may be equal on the target
         for at in range(0, len(different), _KEYS_AT_ONCE):
             some = different[at : at + _KEYS_AT_ONCE]
             where = where_keys(model, len(some))
@@ -128,7 +129,7 @@ def _plain(rows: list[Cells], columns: Sequence[Column]) -> Iterator[tuple[Plain
 
 
 def _read(texts: Iterable[str | None], column: Column) -> list[Any]:
-    """Return the texts that a column prints as plain values."""
+    """Convert the printed texts of a column to plain values."""
     kind = column.type
     how: Callable[[str], Any] | None = _PRINTED.get(kind)
     if kind == "bit":

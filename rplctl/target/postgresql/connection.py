@@ -1,8 +1,8 @@
-"""Connections to a PostgreSQL target: what every one of them is set to, and the server's errors as MySQL's numbers.
+"""Connections to a PostgreSQL target: their common settings, and the conversion of errors to MySQL's numbers.
 
-Invariant: a committed position survives a crash of the server (synchronous_commit is never off), values are read and
-written as the source prints them (UTC, ISO dates), a password is never sent readable unless the connection is verified,
-and no error text of ours holds a statement: it would hold data.
+Invariants: a committed position survives a crash of the server (synchronous_commit is never off). Values are read and
+written in the source's format (UTC, ISO dates). A cleartext password is only sent over a verified connection. No error
+text has a statement, which could contain data.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _SETTINGS = {
     "intervalstyle": "postgres",
     "bytea_output": "hex",
     "standard_conforming_strings": "on",
-    "lock_timeout": "50s",  # as innodb_lock_wait_timeout
+    "lock_timeout": "50s",  # the default of innodb_lock_wait_timeout
     "statement_timeout": "0",
     "idle_in_transaction_session_timeout": "0",
-    "client_connection_check_interval": "1s",  # a killed applier's statement ends, its locks with it
+    "client_connection_check_interval": "1s",  # ends the statement of a killed applier, and releases its locks
 }
 _SESSION = (
     "SELECT set_config(name, value, false) FROM pg_settings JOIN (VALUES "
@@ -44,20 +44,20 @@ _SESSION = (
     " UNION ALL SELECT set_config('synchronous_commit', 'on', false)"
     " WHERE current_setting('synchronous_commit') = 'off'"
 )
-# a server that vanished is noticed within half a minute, although a statement may take hours
+# a lost server is noticed within half a minute, although a statement may take hours
 _KEEPALIVE = {"keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 30_000}
 _FIRST_LIBPQ_TO_REFUSE = 160000
 _VERIFYING = ("verify-ca", "verify-full")
-_GRANT = "grant the target's user the right; see PRIVILEGES in rplctl(1)"
-_DATE = "PostgreSQL has no such date: correct it on the source, or give the column the type text on the target"
+_GRANT = "grant the privilege to the target's user; see PRIVILEGES in rplctl(1)"
+_DATE = "correct the date on the source, or change the column to the type text on the target"
 _LONG_KEY = "drop that index on the target, then run: rplctl start"
-_LONG_ROW = f"a row of PostgreSQL fills one page at most: use another kind of target{OR_EXCLUDE}"
-_LIMIT = "54000"  # program_limit_exceeded: of an index, else of a table's page, which the server's file tells
+_LONG_ROW = f"use another kind of target, because a row of PostgreSQL must fit one page{OR_EXCLUDE}"
+_LIMIT = "54000"  # program_limit_exceeded: the source file in the error distinguishes an index from a table's page
 _HEAP = frozenset({"hio.c", "rewriteheap.c"})
-_IN_USE = (er.NOT_SUPPORTED_YET, False, "an object of the target depends on it (a view?): drop that, then rplctl "
-           "start")  # fmt: skip
+_IN_USE = (er.NOT_SUPPORTED_YET, False, "drop the dependent object on the target, for example a view, then run: "
+           "rplctl start")  # fmt: skip
 
-# SQLSTATE, or its class → (MySQL's number, worth trying again, hint)
+# SQLSTATE, or its class → (MySQL's number, is transient, hint)
 STATES: dict[str, tuple[int, bool, str]] = {
     "23505": (er.DUP_ENTRY, False, ""),
     "23503": (er.NO_REFERENCED_ROW_2, False, ""),
@@ -73,13 +73,13 @@ STATES: dict[str, tuple[int, bool, str]] = {
     "42703": (er.BAD_FIELD_ERROR, False, ""),
     "42P07": (er.TABLE_EXISTS_ERROR, False, f"drop the table on the target, then run: rplctl start{OR_SKIP}"),
     "42501": (er.TABLEACCESS_DENIED_ERROR, False, _GRANT),
-    "25006": (er.OPTION_PREVENTS_STATEMENT, False, "the target is a standby or read-only: make it writable, then"
-              " rplctl start"),
+    "25006": (er.OPTION_PREVENTS_STATEMENT, False, "make the target writable (it is a standby or read-only), then"
+              " run: rplctl start"),
     "53100": (er.DISK_FULL, True, "free space on the disk of the target; the channel then continues by itself"),
     "53300": (er.CON_COUNT_ERROR, True, "raise max_connections on the target"),
     "28P01": (er.ACCESS_DENIED_ERROR, False, "check the target's user and password: rplctl init"
               " --target-password-file FILE"),
-    "28000": (er.ACCESS_DENIED_ERROR, False, "check the target's user and pg_hba.conf; a readable password needs"
+    "28000": (er.ACCESS_DENIED_ERROR, False, "check the target's user and pg_hba.conf; a cleartext password requires"
               " sslmode=verify-full"),
     _LIMIT: (er.TOO_LONG_KEY, False, _LONG_KEY),
     "54011": (er.TOO_MANY_FIELDS, False, f"use another kind of target{OR_EXCLUDE}"),
@@ -98,34 +98,34 @@ _REFUSALS = {
     "cleartext password": "28000",
     "does not exist": "3D000",
 }
-# at the door: an account that is repaired lets us in; a missing database stops
+# errors of login that can pass, because someone repairs the account; a missing database stops the channel
 _MAY_PASS = frozenset({"28P01", "28000"})
 _CLASSES: dict[str, tuple[int, bool, str]] = {
     "08": (er.CR_SERVER_LOST, True, ""),
     "57": (er.CR_SERVER_LOST, True, ""),  # shutdown, crash, starting up
-    "58": (er.GET_ERRNO, False, "look at the target's disk and log"),
+    "58": (er.GET_ERRNO, False, "check the target's disk and log"),
 }
 
 
 class _LargeBytesDumper(psycopg.adapt.Dumper):
-    """Parameters of many megabytes, in the protocol's binary form."""
+    """A dumper for parameters of many megabytes, in the protocol's binary format."""
 
     format = psycopg.pq.Format.BINARY
     oid = psycopg.adapters.types["bytea"].oid
 
     def dump(self, obj: LargeBytes) -> bytes | memoryview:
-        assert not isinstance(obj.raw, LargeText)  # goes in pieces
+        assert not isinstance(obj.raw, LargeText)  # `large` sends a LargeText in pieces
         return obj.raw
 
 
 def open_engine(url: str) -> Engine:
-    """An engine whose sessions are set as above. Options of libpq go after the question mark of the URL."""
+    """Return an engine whose sessions have these settings. Options of libpq follow the question mark in the URL."""
     parsed = with_driver(make_url(url))
     nul = NulInText.REPLACE if parsed.query.get(NUL_IN_TEXT) == NulInText.REPLACE.value else NulInText.STOP
     parsed = parsed.difference_update_query([NUL_IN_TEXT])
     options: dict[str, Any] = {"connect_timeout": 10, "application_name": "rplctl", "client_encoding": "UTF8"}
     options |= {name: value for name, value in _KEEPALIVE.items() if name not in parsed.query} | _password_rule(parsed)
-    engine = create_engine(  # who commits by sixteen connections needs more than the pool's own limit
+    engine = create_engine(  # a parallel commit can use sixteen connections, more than the pool's default
         parsed,
         connect_args=options,
         hide_parameters=True,
@@ -137,7 +137,7 @@ def open_engine(url: str) -> Engine:
 
     @event.listens_for(engine, "connect")
     def _configure(connection: psycopg.Connection[Any], _record: object) -> None:
-        # a prepared statement keeps its parameters' types although the column's may change
+        # a prepared statement would keep its parameter types if a column's type changes
         connection.prepare_threshold = None
         connection.adapters.register_dumper(LargeBytes, _LargeBytesDumper)
         connection.execute(_SESSION.encode())
@@ -153,21 +153,21 @@ def nul_in_text(engine: Engine) -> NulInText:
 
 
 def _password_rule(url: URL) -> dict[str, str]:
-    """No readable password unless TLS has verified who gets it (design D14); libpq knows the rule since 16. Raises
-    ConfigError with an older one.
+    """Return the option of libpq that refuses to send a cleartext password unless TLS verifies the server (design D14).
+    Raises ConfigError for a libpq before 16, which lacks this option.
     """
     if str(url.query.get("sslmode")) in _VERIFYING or "require_auth" in url.query:
         return {}
     if psycopg.pq.version() < _FIRST_LIBPQ_TO_REFUSE:
         raise ConfigError(
-            f"libpq {psycopg.pq.version() // 10000} would tell any server the target's password readable",
-            hint="pip install 'psycopg[binary]', which brings a newer one, or put ?sslmode=verify-full behind the URL",
+            f"libpq {psycopg.pq.version() // 10000} would send the target's password to any server as cleartext",
+            hint="append ?sslmode=verify-full to the URL\nTo install a newer libpq, run: pip install 'psycopg[binary]'",
         )
     return {"require_auth": "!password"}
 
 
 def protection(connection: Any) -> Protection:
-    """Return how an engine's connection is protected."""
+    """Return the protection (TLS or none) of an engine's connection."""
     driver = connection.connection.driver_connection
     assert isinstance(driver, psycopg.Connection)
     parameters = driver.info.get_parameters()
@@ -178,12 +178,12 @@ def protection(connection: Any) -> Protection:
 
 
 def with_driver(url: URL) -> URL:
-    """postgresql:// and postgres:// mean psycopg 3, the only driver whose COPY and errors we know."""
+    """Return the URL with psycopg 3 as driver, the only driver whose COPY and errors this module handles."""
     return url.set(drivername="postgresql+psycopg")
 
 
 def target_error(error: psycopg.Error) -> TargetError:
-    """MySQL's number where the meaning is the same, the server's text; `transient` when trying again may help."""
+    """Convert a driver's error to a TargetError with MySQL's number and the server's text, and set `transient`."""
     state = error.sqlstate or ""
     text = error.diag.message_primary or str(error).strip() or type(error).__name__
     if not state and isinstance(error, psycopg.OperationalError):
@@ -197,7 +197,7 @@ def target_error(error: psycopg.Error) -> TargetError:
 
 
 def _unreachable(text: str) -> TargetError:
-    """Errors of connecting have no SQLSTATE: only the text tells a wrong password from a server that is away."""
+    """Convert an error of connecting, which has no SQLSTATE: only its text shows if the password is wrong."""
     for words, state in _REFUSALS.items():
         if words in text:
             errno, _, hint = STATES[state]
@@ -208,7 +208,7 @@ def _unreachable(text: str) -> TargetError:
 
 @contextmanager
 def mapped_errors() -> Iterator[None]:
-    """Errors of the driver, bare or wrapped by SQLAlchemy, become TargetError."""
+    """Convert errors of the driver or SQLAlchemy to TargetError."""
     try:
         yield
     except DBAPIError as error:

@@ -1,5 +1,5 @@
-"""Values that ALTER TABLE … MODIFY makes of stored ones in PostgreSQL: the rules of `target.conversion` as `USING`
-expressions over typed columns.
+"""Conversion of stored values by ALTER TABLE … MODIFY in PostgreSQL: the rules of `target.conversion` as `USING`
+expressions for typed columns.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class PostgresqlModify(TypedModify):
 
     @property
     def number(self) -> Sql:
-        """An integer column's value as a number."""
+        """The SQL of an integer or BIT column's value as a number."""
         return bit_number(self.old, self.value) if self.old.type == "bit" else self.value
 
     def literal(self, value: Value) -> Sql:
@@ -61,7 +61,7 @@ class PostgresqlModify(TypedModify):
         return written("({} || decode(repeat('00', greatest({} - octet_length({}), 0)), 'hex'))", raw, length, raw)
 
     def number_to_integer(self) -> Conversion:
-        """Integers, BIT and YEAR."""
+        """Convert integers, BIT and YEAR."""
         expression = number = self.number
         if self.has_same_type:
             expression = self.value
@@ -75,7 +75,7 @@ class PostgresqlModify(TypedModify):
         return self.only(expression, self.no_integer(number))
 
     def beyond(self) -> Sql:
-        """Numbers whose whole part is too long for the new DECIMAL."""
+        """Return the condition for numbers that do not fit the new DECIMAL type."""
         scale = self.new.scale or 0
         rounded = written("round({}::numeric, {})", self.value, scale)
         bad = written("abs(trunc({})) >= 1e{}", rounded, (self.new.length or 10) - scale)
@@ -92,7 +92,7 @@ class PostgresqlModify(TypedModify):
         return Conversion(written("{}::double precision", self.value))
 
     def float_to_integer(self) -> Conversion:
-        """By way of BIGINT: a cast to NUMERIC keeps only 6 digits of a real and 15 of a double."""
+        """Cast to BIGINT first, because a cast to NUMERIC keeps only 6 digits of a real and 15 digits of a double."""
         return self.only(written("{}::bigint", self.value), self.float_beyond_integer())
 
     def binary_to_text(self) -> Conversion:
@@ -100,7 +100,7 @@ class PostgresqlModify(TypedModify):
             written("encode({}, 'hex')", self.value),
             self.fit_text(written("convert_from({}, 'UTF8')", self.value)).expression,
         )
-        has_nul = written("{} ~ '^(..)*00'", digits)  # text has no NUL here
+        has_nul = written("{} ~ '^(..)*00'", digits)  # PostgreSQL's text cannot have a NUL
         if self.new.charset in UTF8_CHARSETS and self.context.is_strict:
             return self.only(fitted, has_nul)
         if self.new.charset in ASCII_CHARSETS:
@@ -108,7 +108,7 @@ class PostgresqlModify(TypedModify):
         return self.impossible()
 
     def refit_fraction(self, value: Sql, old: int, new: int) -> Conversion:
-        """Cut first: the cast would round."""
+        """Cut or round surplus digits before the cast, which would always round."""
         if new >= old:
             same = declared(self.old) == declared(self.new) and value == self.value
             return Conversion(value if same else written("({})::{}", value, declared(self.new)))
@@ -141,14 +141,14 @@ class PostgresqlModify(TypedModify):
 
 
 def convert(old: Column, new: Column, value: Sql, context: DdlContext) -> Conversion:
-    """The conversion of one column's stored values; the identity when nothing changes."""
+    """Return the conversion of a column's stored values; the unchanged value if nothing changes."""
     value = written("rpad({}, {})", value, old.length or 1) if keeps_blanks(old, new, context) else value
     change = PostgresqlModify(old, new, value, context)
     return change.with_default(change.by_rule())
 
 
 def shown(column: Column, value: Sql) -> Sql:
-    """The value as text, as the source prints it."""
+    """Return SQL of the value as text, in the format of the source."""
     kind, digits = column.type, column.fraction_digits
     tail = written("substr(to_char({}, 'US'), 1, {})", value, digits)
     if kind in _FORMATS:
@@ -180,7 +180,7 @@ def shown(column: Column, value: Sql) -> Sql:
 
 
 def bit_number(column: Column, value: Sql) -> Sql:
-    """BIT as a number."""
+    """Return SQL of a BIT value as a number."""
     number = written("lpad({}::text, 64, '0')::bit(64)::bigint", value)
     if (column.length or 1) < 64:
         return number

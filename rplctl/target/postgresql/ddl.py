@@ -1,10 +1,11 @@
-"""DdlPlan → PostgreSQL statements, to run in order inside the position's transaction.
+"""DdlPlan → PostgreSQL statements, to execute in order in the position's transaction.
 
-`guards` first: SELECTs that must find nothing, else the change would not give what the source has: the channel stops.
-A source's database is a schema, names keep their case. Nothing is rebuilt by us: what ALTER TABLE cannot do here is the
-order of columns (`ddl_alter`).
-Not carried over: CHECKs (the source has checked), FULLTEXT, SPATIAL, VECTOR and expression keys, AUTO_INCREMENT's
-counter. Generated columns are plain: their values come in the rows.
+The `guards` run first: SELECTs that must find no row; otherwise the result would differ from the source, and the
+channel stops. A source's database is a schema, and names keep their case. Tables are never rebuilt; only the order of
+columns cannot be changed by ALTER TABLE (`ddl_alter`).
+
+Not created: CHECKs (the source has checked the rows), FULLTEXT, SPATIAL, VECTOR and expression keys, the counter of
+AUTO_INCREMENT. Generated columns are plain; the rows have their values.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from rplctl.target.postgresql.ddl_table import (
 )
 from rplctl.target.postgresql.ddl_type import check_names, declared, is_odd_date, literal, table
 
-# TO_DAYS. Zero dates are -infinity here: TO_DAYS of one is NULL on the source, UNIX_TIMESTAMP 0, YEAR below all others
+# TO_DAYS; for the zero date, which is -infinity here, the source has NULL, UNIX_TIMESTAMP is 0 and YEAR is the lowest
 _DAY = "({0}::date - DATE '0001-01-01' + 366)"
 
 
@@ -77,7 +78,7 @@ class PostgresqlDdl(Ddl):
 
     def with_value(self, column: Column, value: Value) -> FilledColumn:
         if is_odd_date(value, column):
-            why = f"existing rows get '{value!s}' in column '{column.name}', and PostgreSQL has no such date"
+            why = f"existing rows get '{value!s}' in column '{column.name}', a date that PostgreSQL cannot store"
             return FilledColumn(column, None, NULL, self.always, why, constant=NULL)
         text = literal(value, column)
         return FilledColumn(column, None, text, constant=text)
@@ -98,7 +99,7 @@ def _statements(step: Step, before: Catalog, after: Catalog, context: DdlContext
         case steps.DropStep(model):
             return [*without_children(model, before), written("DROP TABLE {}", table(model))]
         case steps.TruncateStep(model):
-            # PostgreSQL truncates no parent of a foreign key, not even an empty one
+            # PostgreSQL cannot truncate a table that a foreign key references, not even an empty table
             is_parent = any(child != model for child, _ in children(model, before))
             return [
                 written("DELETE FROM {}", table(model)) if is_parent else written("TRUNCATE TABLE {}", table(model))

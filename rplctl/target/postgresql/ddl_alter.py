@@ -1,7 +1,8 @@
-"""ALTER TABLE for PostgreSQL: columns renamed, dropped, converted and added in place; what depends on them around it.
+"""ALTER TABLE for PostgreSQL: columns are renamed, dropped, converted and added in place, between changes of keys.
 
-The order of the source's columns is not kept: a column that is added FIRST or AFTER another is at the end here.
-Order: foreign keys and indexes that change go, columns change, keys, indexes and foreign keys come.
+The order of the source's columns is not kept: a column that is added FIRST or AFTER another column is the last here.
+First, the changed foreign keys and indexes are dropped; then columns change; then keys, indexes and foreign keys are
+created.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _PARKED = "rplctl moves"
 
 
 def alter_table(step: AlterStep, columns: list[FilledColumn], after: Catalog) -> list[Sql]:
-    """The statements. Raises TargetError for a default that PostgreSQL cannot hold."""
+    """Return the statements of ALTER TABLE. Raises TargetError for a default that PostgreSQL cannot store."""
     renames, old = rename_columns(step, table(step.old), _PARKED)
     new = step.new
     survivors = {c.column.name for c in columns if c.origin is not None}
@@ -45,13 +46,13 @@ def alter_table(step: AlterStep, columns: list[FilledColumn], after: Catalog) ->
     if keys_change and _primary(new):
         found.append(written("ALTER TABLE {} ADD {}", table(new), _primary(new)))
     found += [sql for name, sql in now.items() if name in stale or name not in before]
-    added = {c.column.name for c in columns if c.origin is None}  # which have no comment yet
+    added = {c.column.name for c in columns if c.origin is None}  # new columns have no comment yet
     found += parts.comments(new, replace(old, columns=tuple(c for c in old.columns if c.name not in added)))
     return found + _foreign_keys_come(step, old, after, bool(changed or gone or keys_change or stale))
 
 
 def _changed_types(old: TableModel, columns: list[FilledColumn]) -> set[str]:
-    """New names of kept columns whose type or values change."""
+    """Return the new names of the remaining columns whose type or values change."""
     found = set()
     for filled in columns:
         was = old.find(filled.column.name) if filled.origin is not None else None
@@ -66,8 +67,8 @@ def _primary(model: TableModel) -> Sql:
 
 
 def _foreign_keys_gone(step: AlterStep, old: TableModel, after: Catalog, everything: bool) -> list[Sql]:
-    """Return statements that drop the removed foreign keys; with `everything`, also those that come back after the
-    change.
+    """Return statements that drop the removed foreign keys; with `everything`, also the foreign keys that are created
+    again after the change.
     """
     kept = set() if everything else {key.name for key in step.new.foreign_keys}
     found = [parts.drop_foreign_key(step.old, key) for key in step.old.foreign_keys if key.name not in kept]
@@ -96,7 +97,9 @@ def _is(one: TableModel, other: TableModel) -> bool:
 
 
 def _alter_columns(old: TableModel, new: TableModel, columns: list[FilledColumn], gone: list[str]) -> list[Sql]:
-    """One ALTER TABLE that converts, one that adds: PostgreSQL goes through the rows once for each at most."""
+    """Return the statements that change the columns, with many actions per ALTER TABLE, because PostgreSQL may rewrite
+    all rows for each statement. `gone`: names of the columns to drop.
+    """
     drops, changes, last, numbering = [written("DROP COLUMN {}", quote(name)) for name in gone], [], [], []
     for filled in columns:
         column, name = filled.column, quote(filled.column.name)
@@ -135,6 +138,6 @@ def _alter_columns(old: TableModel, new: TableModel, columns: list[FilledColumn]
 
 
 def _add_column(filled: FilledColumn) -> Sql:
-    """Return ADD COLUMN with the value for existing rows as its default: PostgreSQL need not write these rows."""
+    """Return ADD COLUMN with the value for existing rows as its default, so that PostgreSQL does not rewrite them."""
     head = written("ADD COLUMN {} {}", quote(filled.column.name), declared(filled.column))
     return written("{} DEFAULT {}", head, filled.constant) if filled.constant not in (None, NULL) else head

@@ -1,8 +1,8 @@
-"""Parts of a table's DDL for PostgreSQL: columns, keys, indexes, comments, foreign keys, names.
+"""The parts of a table's DDL for PostgreSQL: columns, keys, indexes, comments, foreign keys, names.
 
-A foreign key is made as soon as both its tables are there, and again when its parent comes back; existing rows are not
-checked again (NOT VALID), as the source does not either.
-Statements never depend on what an earlier run left: those that may be needless ask first (DO … IF).
+A foreign key is created when both of its tables exist, and again when its parent is created again. Existing rows are
+not checked again (NOT VALID), as on the source. Statements never depend on the result of an earlier run: a statement
+that may be unnecessary checks first (DO … IF).
 """
 
 from __future__ import annotations
@@ -32,12 +32,14 @@ _NOW = ("CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP")
 
 
 def create_schema(database: str) -> Sql:
-    """CREATE SCHEMA, unless it is there: IF NOT EXISTS would need the right to create it all the same."""
+    """Return CREATE SCHEMA for a missing schema; IF NOT EXISTS would require the privilege also if it exists. Raises
+    TargetError 1007 for a reserved name.
+    """
     if database.lower() == OWN_SCHEMA or database.startswith("pg_"):
         raise TargetError(
-            f"The source's database '{database}' cannot be a schema of that name in PostgreSQL: it is reserved",
+            f"the source's database '{database}' cannot be a schema in PostgreSQL: the name is reserved",
             errno=er.DB_CREATE_EXISTS,
-            hint="to give it another name in the target, run: "
+            hint="to rename the database on the target, run: "
             f"rplctl change-filter --replicate-rewrite-db '{database}->{database.strip('_')}_copy'",
         )
     name = quote(database)
@@ -49,14 +51,14 @@ def _only_if(condition: Sql, statement: Sql) -> Sql:
 
 
 def _do(block: str) -> Sql:
-    """Return a DO statement with its block as a literal, not in dollar quotes: a name of the source may hold the word
-    that would end the quotes.
+    """Return a DO statement with its block as a string literal, because a name of the source could contain the tag that
+    ends dollar quotes.
     """
     return written("DO {}", text_literal(block))
 
 
 def create_table(model: TableModel, catalog: Catalog) -> list[Sql]:
-    """CREATE TABLE, its indexes and comments, and the foreign keys that it makes possible."""
+    """Return CREATE TABLE, its indexes and comments, and the foreign keys that can now be created."""
     check_names(model)
     lines = [column_line(column, declared(column), default_sql(column)) for column in model.columns]
     if (primary := model.primary_key) is not None and not has_prefix(primary):
@@ -66,7 +68,7 @@ def create_table(model: TableModel, catalog: Catalog) -> list[Sql]:
 
 
 def default_sql(column: Column) -> Sql:
-    """The default that a writer on the target would get; '' for none. Rows of the source bring all their values."""
+    """Return the default for other writers on the target; '' for none. Rows of the source have all their values."""
     text = (column.default or "").upper()
     if text.startswith(_NOW) and column.type in ("datetime", "timestamp"):
         word = written("CURRENT_TIMESTAMP") if column.type == "timestamp" else written("LOCALTIMESTAMP")
@@ -74,7 +76,7 @@ def default_sql(column: Column) -> Sql:
     value = constant_default(column)
     try:
         return NOTHING if value is None or is_odd_date(value, column) else literal(value, column)
-    except TargetError:  # a text that PostgreSQL has not: rows that hold it will say so
+    except TargetError:  # PostgreSQL cannot store the text; a row with this text will raise the error
         return NOTHING
 
 
@@ -83,7 +85,7 @@ def primary_key_sql(key: Key) -> Sql:
 
 
 def add_primary_key(model: TableModel) -> list[Sql]:
-    """Unless it is there; none where it is an index of ours (`indexes`), or the model has none."""
+    """Return a statement that adds a missing primary key; [] if the model has none or the key has a prefix."""
     if (primary := model.primary_key) is None or has_prefix(primary):
         return []
     is_there = written(
@@ -99,11 +101,11 @@ def has_prefix(key: Key) -> bool:
 
 
 def indexes(model: TableModel) -> dict[str, Sql]:
-    """Index name → CREATE INDEX. A prefix is indexed as that: long texts do not fit into an index here."""
+    """Return index name → CREATE INDEX. A prefix key indexes only prefixes, because long texts do not fit an index."""
     found = {}
     columns = {column.name: column for column in model.columns}
     for key in model.keys:
-        is_own = key.kind == "primary" and has_prefix(key)  # a PRIMARY KEY of ours would have no expression
+        is_own = key.kind == "primary" and has_prefix(key)  # PostgreSQL's PRIMARY KEY cannot have an expression
         if not (is_own or is_indexed(key)):
             continue
         parts = []
@@ -122,12 +124,12 @@ def indexes(model: TableModel) -> dict[str, Sql]:
 
 
 def drop_index(model: TableModel, name: str) -> Sql:
-    """An operator may have dropped it already: the channel's hint for values too long for it says so."""
+    """Return DROP INDEX IF EXISTS: an operator may have dropped the index, as the hint for long values suggests."""
     return written("DROP INDEX IF EXISTS {}.{}", quote(model.database), quote(name))
 
 
 def comments(model: TableModel, old: TableModel | None = None) -> Iterator[Sql]:
-    """COMMENT ON for what differs from `old`."""
+    """Yield COMMENT ON statements for the comments that differ from `old`."""
     if model.comment != (old.comment if old else ""):
         yield written("COMMENT ON TABLE {} IS {}", table(model), _comment(model.comment))
     for column in model.columns:
@@ -141,7 +143,7 @@ def _comment(text: str) -> Sql:
 
 
 def foreign_keys(model: TableModel, catalog: Catalog) -> list[Sql]:
-    """Its own ones whose parents are there, and those of its children: they waited for it."""
+    """Return statements that create the table's foreign keys to existing parents, and its children's foreign keys."""
     possible = [key for key in model.foreign_keys if is_enforceable(key, model, catalog)]
     own = [add_foreign_key(model, key, is_new=True) for key in possible]
     others = children(model, catalog)
@@ -149,12 +151,12 @@ def foreign_keys(model: TableModel, catalog: Catalog) -> list[Sql]:
 
 
 def children(model: TableModel, catalog: Catalog) -> list[tuple[TableModel, ForeignKey]]:
-    """(table, its foreign key) of every one that points at the table and can be had here."""
+    """Return (child table, foreign key) for every enforceable foreign key that references the table."""
     return [(child, key) for child, key in referring(model, catalog) if is_enforceable(key, child, catalog)]
 
 
 def referring(model: TableModel, catalog: Catalog) -> Iterator[tuple[TableModel, ForeignKey]]:
-    """The same of all that point at it, whether they could be had or not."""
+    """Yield (child table, foreign key) for every foreign key that references the table, enforceable or not."""
     for child in catalog.tables.values():
         for key in child.foreign_keys:
             if (key.ref_database, key.ref_table) == (model.database, model.name):
@@ -166,7 +168,9 @@ def constraint_of(key: ForeignKey) -> Sql:
 
 
 def add_foreign_key(model: TableModel, key: ForeignKey, *, is_new: bool = False) -> Sql:
-    """Deferrable: net changes come table by table. RESTRICT as NO ACTION, which alone can wait for the COMMIT."""
+    """Return a statement that creates a deferrable foreign key, because net changes are applied table by table.
+    RESTRICT becomes NO ACTION, because only NO ACTION can be deferred to COMMIT.
+    """
     parent = written("{}.{}", quote(key.ref_database), quote(key.ref_table))
     statement = written(
         "ALTER TABLE {} ADD CONSTRAINT {} FOREIGN KEY ({}) REFERENCES {} ({}){} DEFERRABLE{}",
@@ -189,7 +193,7 @@ def drop_foreign_key(model: TableModel, key: ForeignKey) -> Sql:
 
 
 def without_children(model: TableModel, catalog: Catalog) -> list[Sql]:
-    """Before a parent is dropped: not by CASCADE, which would take an operator's views along."""
+    """Return statements that drop the children's foreign keys; CASCADE would also drop an operator's views."""
     found = children(model, catalog)
     return [drop_foreign_key(child, key) for child, key in found if child.qualified_name != model.qualified_name]
 
@@ -199,7 +203,9 @@ def _names(names: Iterable[str]) -> Sql:
 
 
 def rename_table(old: TableModel, new: TableModel) -> list[Sql]:
-    """By way of a name of ours when the schema changes too: both half-way names may be taken."""
+    """Return statements that rename a table. If the schema changes too, a temporary name is used in between, because
+    both names may exist in the other schema.
+    """
     found = []
     if (key := old.primary_key) is not None and has_prefix(key):  # all other indexes keep their names
         name = written("{}.{}", quote(old.database), quote(index_of(old, key)))
@@ -217,10 +223,10 @@ def rename_table(old: TableModel, new: TableModel) -> list[Sql]:
 
 
 def each_primary_key(model: TableModel, action: Sql, *, but_ours: bool = False) -> Sql:
-    """ALTER TABLE for the primary key by whatever name: PostgreSQL chose it, or an operator who made the table.
+    """Return an ALTER TABLE for the primary key, whose name PostgreSQL or an operator has chosen.
 
-    `action` with %1$I for that name, %2$I for one that no other table has, in whatever schema. `but_ours`: not for a
-    key that has the latter already, from an earlier move.
+    In `action`, %1$I is this name and %2$I a name that no other table has in any schema. `but_ours`: skip a key that
+    already has the second name from an earlier move.
     """
     others = written(" AND conname <> 'rplctl_' || conrelid || '_pkey'") if but_ours else NOTHING
     head = text_literal(written("ALTER TABLE {} {}", percent_doubled(table(model)), action))

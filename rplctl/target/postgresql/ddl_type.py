@@ -1,20 +1,21 @@
-"""How values are kept in PostgreSQL: the type policy, literals, quoted and shortened names.
+"""The storage of values in PostgreSQL: declared types, literals, quoted and shortened names.
 
-| MySQL | declared | kept as |
+| MySQL | declared | stored as |
 |---|---|---|
 | TINYINT, SMALLINT, MEDIUMINT, INT, BIGINT | smallint, smallint, integer, integer, bigint | the number |
 | the same UNSIGNED | smallint, integer, integer, bigint, numeric(20,0) | the number |
 | YEAR, BIT(n), DECIMAL(p,s) | smallint, bit(n), numeric(p,s) | the number |
 | FLOAT, DOUBLE | real, double precision | the number |
 | DATE, DATETIME(n), TIMESTAMP(n) | date, timestamp(n), timestamptz(n) | the same; the zero date is -infinity |
-| TIME(n) | interval(n) | hours, minutes, seconds: nothing is carried into days |
+| TIME(n) | interval(n) | hours, minutes, seconds, never converted to days |
 | CHAR(n), VARCHAR(n) | varchar(n) | UTF-8 |
 | TEXT kinds, ENUM, SET | text | UTF-8; labels |
-| JSON, UUID, INET4, INET6 | json (the text stays), uuid, inet | the same |
+| JSON, UUID, INET4, INET6 | json (the text is unchanged), uuid, inet | the same |
 | BINARY, VARBINARY, BLOB, geometries, VECTOR | bytea | bytes |
 
-The zero date is smaller than every date in MySQL, as -infinity is here, and nothing else becomes -infinity. Dates with
-a zero in them ('2024-00-07') and NUL characters in text have no form here: such a row stops the channel.
+In MySQL the zero date is less than every other date, like -infinity here, and no other value becomes -infinity.
+PostgreSQL cannot store dates with a zero in them ('2024-00-07') and NUL characters in text: such a row stops the
+channel.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _WITH_FRACTION = {"time": written("interval"), "datetime": written("timestamp"),
 
 
 def declared(column: Column) -> Sql:
-    """The type as PostgreSQL reads it."""
+    """Return the column's type in PostgreSQL."""
     kind, length = column.type, column.length
     if kind in INTEGER_BITS:
         names = _UNSIGNED if column.unsigned else _INTEGERS
@@ -66,12 +67,12 @@ def declared(column: Column) -> Sql:
 
 
 def is_zero_date(text: str) -> bool:
-    """'0000-00-00', with or without a time of zeros."""
+    """True for the zero date '0000-00-00', with or without a time of zeros."""
     return text.startswith("0000-00-00") and not text.strip("0-:. ")
 
 
 def is_odd_date(value: Value, column: Column) -> bool:
-    """True for a date with a zero in it, or in no calendar: PostgreSQL has none of them."""
+    """True for a date that PostgreSQL cannot store: not the zero date, but with a zero in it or otherwise invalid."""
     if column.type not in DATED or not isinstance(value, str) or is_zero_date(value):
         return False
     try:
@@ -82,7 +83,7 @@ def is_odd_date(value: Value, column: Column) -> bool:
 
 
 def literal(value: Value, column: Column) -> Sql:
-    """A value of the column as SQL. Raises TargetError for text that PostgreSQL cannot hold."""
+    """Return a value of the column as a literal. Raises TargetError for text that PostgreSQL cannot store."""
     match value:
         case None:
             return NULL
@@ -99,19 +100,21 @@ def literal(value: Value, column: Column) -> Sql:
 
 
 def text_literal(text: str) -> Sql:
-    """A string literal under standard_conforming_strings."""
+    """Return a string literal for standard_conforming_strings. Raises TargetError 1366 for text with a NUL."""
     if "\0" in text:
-        raise TargetError("PostgreSQL's text cannot hold the character NUL", errno=er.TRUNCATED_WRONG_VALUE_FOR_FIELD)
+        raise TargetError(
+            "PostgreSQL's text cannot contain the character NUL", errno=er.TRUNCATED_WRONG_VALUE_FOR_FIELD
+        )
     return standard_literal(text)
 
 
 def table(model: TableModel) -> Sql:
-    """The table's quoted name."""
+    """Return the table's quoted name, with the schema."""
     return written("{}.{}", quote(model.database), quote(model.name))
 
 
 def short_name(name: str) -> str:
-    """A name of ours (index, constraint) that fits; a long one keeps its beginning and gets a hash."""
+    """Return the name of an index or constraint, shortened if needed: its beginning and a hash."""
     raw = name.encode()
     if len(raw) <= LONGEST_NAME:
         return name
@@ -120,32 +123,32 @@ def short_name(name: str) -> str:
 
 
 def index_of(model: TableModel, key: Key) -> str:
-    """The unquoted name of a key's index: unique in its schema, as PostgreSQL requires it."""
+    """Return the unquoted name of a key's index, which is unique in its schema, as PostgreSQL requires."""
     return short_name(index_name(model, key))
 
 
 def check_names(model: TableModel) -> None:
-    """Raises TargetError: 1059 for a name that PostgreSQL would cut off, 1166 for a column named as one of its own,
-    1117 for too many columns.
+    """Raise TargetError 1059 for a name that PostgreSQL would truncate, 1166 for a column with the name of a system
+    column, 1117 for too many columns.
     """
     names = [model.database, model.name, *(column.name for column in model.columns)]
     for name in names:
         if len(name.encode()) > LONGEST_NAME:
             raise TargetError(
-                f"Identifier name '{name}' is too long: PostgreSQL takes {LONGEST_NAME} bytes ({model.qualified_name})",
+                f"Identifier name '{name}' is too long: the limit is {LONGEST_NAME} bytes ({model.qualified_name})",
                 errno=er.TOO_LONG_IDENT,
-                hint=f"give it a shorter name on the source{OR_EXCLUDE}",
+                hint=f"use a shorter name on the source{OR_EXCLUDE}",
             )
     if taken := next((column.name for column in model.columns if column.name in _SYSTEM_COLUMNS), ""):
         raise TargetError(
-            f"Incorrect column name '{taken}': every table of PostgreSQL has a column of its own with this name"
+            f"Incorrect column name '{taken}': every table of PostgreSQL has a system column with this name"
             f" ({model.qualified_name})",
             errno=er.WRONG_COLUMN_NAME,
             hint=f"rename the column on the source, or use another kind of target{OR_EXCLUDE}",
         )
     if len(model.columns) > MOST_COLUMNS:
         raise TargetError(
-            f"Too many columns: {model.qualified_name} has {len(model.columns)}, PostgreSQL takes {MOST_COLUMNS}",
+            f"Too many columns: {model.qualified_name} has {len(model.columns)}, PostgreSQL allows {MOST_COLUMNS}",
             errno=er.TOO_MANY_FIELDS,
             hint=f"use another kind of target{OR_EXCLUDE}",
         )

@@ -1,4 +1,4 @@
-"""PostgreSQL: names are folded to lower case, and an error ends the transaction but for a savepoint."""
+"""The dialect of PostgreSQL: it folds unquoted names to lower case, and an error aborts the transaction."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from rplctl.target.postgresql.doctor import foreign_key_grant, power_cut, rights
 from rplctl.target.postgresql.engine_log import PostgresqlLog
 from rplctl.target.postgresql.target import PostgresqlTarget
 
-_UNLOGGED: Final = "UNLOGGED"  # as `rep_engine`: rows that do not outlive a crash
+_UNLOGGED: Final = "UNLOGGED"  # value of `rep_engine`: the table's rows do not survive a crash
 _LOCK_NUMBER: Final = 0x72706C63  # 'rplc'
 
 
@@ -48,18 +48,18 @@ class PostgresqlDialect(Dialect):
     power_cut = staticmethod(power_cut)
 
     def log_syncs(self, target: Target) -> int:
-        """Return how often the server synced its whole log. A backend reports its syncs when it is asked to, on its own
-        connection.
+        """Return the number of fsyncs of the server's log. A backend reports its own fsyncs when its connection calls
+        pg_stat_force_next_flush().
         """
 
         def asked(sql: Sql) -> str:
             answer = str(run(target.connection, sql).scalar())
-            target.rollback()  # figures stay the same within a transaction
+            target.rollback()  # statistics do not change within a transaction
             return answer
 
         version = int(asked(written("SHOW server_version_num")))
         if version < 150000:
-            raise RplError("not counted: PostgreSQL counts them at need from version 15 on")
+            raise RplError("not counted: PostgreSQL has a counter of its log's fsyncs since version 15")
         if asked(written("SHOW fsync")) != "on":
             raise RplError("not counted: fsync is off on the target")
         asked(written("SELECT pg_stat_force_next_flush()"))

@@ -1,4 +1,4 @@
-"""Checks of `doctor` for a PostgreSQL target: its encoding, the account's rights, the effects of a power cut."""
+"""The checks of `rplctl doctor` for a PostgreSQL target: encoding, privileges, and settings for a power cut."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rplctl.target.dialect import FAIL, OK, POWER_CUT, RESTORE, WARN, DoctorLine
 
 
 def rights(connection: Connection) -> Iterator[DoctorLine]:
-    """Encoding, the rights to make schemas and temporary tables and to let foreign keys rest."""
+    """Check the encoding, and the privileges to create schemas and temporary tables and to turn off foreign keys."""
 
     def asked(sql: Sql) -> str:
         return str(ask(connection, sql).scalar())
@@ -27,19 +27,19 @@ def rights(connection: Connection) -> Iterator[DoctorLine]:
     yield DoctorLine("target encoding", OK if is_utf8 else FAIL, encoding, hint)
     may_create = asked(written("SELECT has_database_privilege(current_database(), 'CREATE')")) == "True"
     hint = "" if may_create else "GRANT CREATE ON DATABASE to the target's user: each source database is a schema"
-    yield DoctorLine("target schemas", OK if may_create else WARN, "" if may_create else "cannot make schemas", hint)
+    yield DoctorLine("target schemas", OK if may_create else WARN, "" if may_create else "cannot create schemas", hint)
     may_stage = asked(written("SELECT has_database_privilege(current_database(), 'TEMP')")) == "True"
     hint = "" if may_stage else "GRANT TEMPORARY ON DATABASE to the target's user"
-    detail = "" if may_stage else "rows go one by one instead of through temporary tables"
+    detail = "" if may_stage else "rows are applied one by one, without temporary tables"
     yield DoctorLine("target temporary tables", OK if may_stage else WARN, detail, hint)
     hint = foreign_key_grant(connection)
-    detail = "checked even where the source ran with foreign_key_checks=0" if hint else ""
+    detail = "checked even if the source ran with foreign_key_checks=0" if hint else ""
     yield DoctorLine("target foreign keys", WARN if hint else OK, detail, hint)
 
 
 def foreign_key_grant(connection: Connection) -> str:
-    """Return the statement that lets the account load rows in any order; '' where it may. Before PostgreSQL 15 only a
-    superuser may.
+    """Return the statement that allows the account to load rows in any order; '' if this is already allowed. Before
+    PostgreSQL 15, it requires a superuser.
     """
     has_grants = ask(connection, written("SELECT current_setting('server_version_num')::int >= 150000")).scalar()
     may = written("has_parameter_privilege('session_replication_role', 'SET')") if has_grants else written("false")
@@ -56,5 +56,5 @@ def power_cut(connection: Connection, lost: str) -> Iterator[DoctorLine]:
     if run(connection, written("SHOW fsync")).scalar() == "off":
         yield DoctorLine(POWER_CUT, WARN, f"fsync is off: {RESTORE}", "ALTER SYSTEM SET fsync = on; reload")
     if run(connection, written("SHOW full_page_writes")).scalar() == "off":
-        text = f"full_page_writes is off: a page that is written half stays so; {RESTORE}"
+        text = f"full_page_writes is off: a half-written page is not repaired; {RESTORE}"
         yield DoctorLine(POWER_CUT, WARN, text, "ALTER SYSTEM SET full_page_writes = on; reload")

@@ -1,4 +1,4 @@
-"""psycopg's connection and cursor as this package speaks to them: they take nothing but `Sql` (design D27)."""
+"""The interface of psycopg's connection and cursor that this package uses; they accept only `Sql` (design D27)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Values = Sequence[Any] | Mapping[str, Any]
 
 
 class PostgresqlCursor(Protocol):
-    """`psycopg.Cursor`, or one with a name on the server."""
+    """The interface of `psycopg.Cursor` and of a named cursor on the server."""
 
     @property
     def rowcount(self) -> int: ...
@@ -55,7 +55,7 @@ class PostgresqlDriver(Protocol):
 
 
 def driver_of(connection: Any) -> PostgresqlDriver:
-    """The driver's own, of a connection of SQLAlchemy."""
+    """Return the driver's connection of a SQLAlchemy connection."""
     driver = connection.connection.driver_connection
     assert isinstance(driver, psycopg.Connection)
     return typed(driver)

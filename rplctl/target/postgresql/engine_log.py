@@ -1,4 +1,4 @@
-"""The position of PostgreSQL's log (WL#9452), as it writes positions: 0/16B3748."""
+"""The position of PostgreSQL's log (WL#9452), in PostgreSQL's format: 0/16B3748."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class PostgresqlLog(ServerLog):
         connection.commit()
         may_back_up = written(
             "SELECT bool_or(has_function_privilege(oid, 'EXECUTE')) FROM pg_proc"
-            " WHERE proname IN ('pg_backup_start', 'pg_start_backup')"  # the latter until 14
+            " WHERE proname IN ('pg_backup_start', 'pg_start_backup')"  # pg_start_backup until PostgreSQL 14
             " AND pronamespace = 'pg_catalog'::regnamespace"
         )
         if not ask(connection, may_back_up).scalar():

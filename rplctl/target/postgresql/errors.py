@@ -1,4 +1,4 @@
-"""MySQL's errors for a row that PostgreSQL refuses: the number, the key or column, and the value."""
+"""MySQL's errors for a row that PostgreSQL refuses, with the number, the key or column, and the value."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from rplctl.target.postgresql.ddl_type import DATED, index_of, is_odd_date, tabl
 
 
 def change_error(error: psycopg.Error | TargetError, change: RowChange, model: TableModel) -> TargetError:
-    """The error of one change, with the row it is about."""
+    """Return the error of one change, with the row that it concerns."""
     image = change.after or change.before
     assert image is not None
     if isinstance(error, TargetError):
         error.position = error.position or describe_key(image, model)
         return error
     if isinstance(error, errors.UniqueViolation):
-        index = error.diag.constraint_name or ""  # the primary key's name PostgreSQL chose
+        index = error.diag.constraint_name or ""  # PostgreSQL has chosen the name of the primary key
         key = next((k for k in model.keys if k.is_unique and index_of(model, k) == index), model.primary_key)
         at = {column: i for i, column in enumerate(image.columns)}
         names = [column.name for column in model.columns]
@@ -37,18 +37,18 @@ def change_error(error: psycopg.Error | TargetError, change: RowChange, model: T
     if found.errno == er.TRUNCATED_WRONG_VALUE and (odd := _odd_date(image, model)) is not None:
         column, text = model.columns[odd[0]], odd[1]
         return TargetError(
-            f"Incorrect {column.type} value: '{text}' for column '{column.name}': PostgreSQL has no such date",
+            f"Incorrect {column.type} value: '{text}' for column '{column.name}': PostgreSQL cannot store this date",
             errno=er.TRUNCATED_WRONG_VALUE,
             position=describe_key(image, model),
             hint=f"on the target: ALTER TABLE {table(model)} ALTER COLUMN {quote(column.name)} TYPE text; "
-            "then rplctl start",
+            "then run: rplctl start",
         )
     found.position = found.position or describe_key(image, model)
     return found
 
 
 def ddl_error(error: TargetError, plan: DdlPlan) -> TargetError:
-    """The error of a statement; a date that a conversion made is reported with the columns it may be of."""
+    """Return the error of a statement. For an invalid date from a conversion, the text names the possible columns."""
     for step in plan.steps:
         if isinstance(step, AlterStep) and error.errno == er.TRUNCATED_WRONG_VALUE:
             filled = DDL.filled_columns(step, plan.context, original_names=True)
@@ -59,7 +59,7 @@ def ddl_error(error: TargetError, plan: DdlPlan) -> TargetError:
 
 
 def _odd_date(image: RowSet, model: TableModel) -> tuple[int, str] | None:
-    """(column, text) of the first date that is in no calendar."""
+    """Return the column index and the text of the image's first date that PostgreSQL cannot store."""
     pairs = zip(image.columns, image.rows[0], strict=True)
     return next(
         ((c, value) for c, value in pairs if isinstance(value, str) and is_odd_date(value, model.columns[c])), None

@@ -1,4 +1,4 @@
-"""Values for PostgreSQL: text as str, ENUM and SET as their labels; `values` makes texts of all."""
+"""The form of values for PostgreSQL: text is str, ENUM and SET are labels; `values` converts all values to text."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Large parameters of a statement to PostgreSQL piece by piece: each becomes a large object that the statement reads.
+"""Large parameters of statements for PostgreSQL, sent in pieces: each becomes a large object that the statement reads.
 
-The protocol has a parameter in one message, which the driver would hold twice. Invariant: the large objects live in the
-statement's transaction only. (Manual: "Server-Side Functions" of Large Objects; every role may use them.)
+Otherwise a parameter is one message of the protocol, of which the driver would have two copies in memory. Invariant:
+the large objects exist only in the statement's transaction. (Manual: "Server-Side Functions" of Large Objects; every
+role may use them.)
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def _is_large(value: LargeBytes) -> bool:
 
 @contextmanager
 def in_pieces(driver: PostgresqlDriver, sql: Sql, values: Parameters) -> Iterator[tuple[Sql, Parameters]]:
-    """The statement and its parameters, to be executed within the block: large ones have been sent by then."""
+    """Send the large parameters, and yield the statement and the parameters to execute in the block."""
     objects: dict[str, str] = {}
     for name, value in values.items():
         if isinstance(value, LargeBytes) and _is_large(value):
@@ -48,7 +49,7 @@ def in_pieces(driver: PostgresqlDriver, sql: Sql, values: Parameters) -> Iterato
 
 
 def _sent(driver: PostgresqlDriver, value: bytes | memoryview | LargeText) -> str:
-    """The large object's number."""
+    """Send a value as a large object, and return its OID."""
     found = driver.execute(written("SELECT lo_from_bytea(0, ''::bytea)")).fetchone()
     assert found is not None
     oid, at = str(found[0]), 0

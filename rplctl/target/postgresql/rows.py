@@ -1,8 +1,9 @@
-"""Row changes as SQL for PostgreSQL: by parameters for a few rows, by a staged table for many.
+"""Row changes as SQL for PostgreSQL: with parameters for a few rows, with a staged table for many rows.
 
-Pure: texts in, texts out. Texts with parameters have psycopg's `%(cN)s` for the row's N-th value; its type is taken
-from its place, so a column that an operator gave another type takes what fits into it. A staged table has the
-columns c0, c1, … in the order of the rows. Generated columns that a row leaves out are computed (MINIMAL images).
+The functions only build text. In texts with parameters, psycopg's `%(cN)s` is the row's N-th value; PostgreSQL infers
+its type from the statement, so a column to which an operator gave another type accepts all values that fit this type. A
+staged table has the columns c0, c1, … in the order of the rows. Generated columns that an image lacks (MINIMAL) are
+computed.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from rplctl.target.base import COPIES, key_of
 from rplctl.target.ddl_parts import computed_values, quote
 from rplctl.target.postgresql.ddl_type import declared, table
 
-ROWS_BY_PARAMETER = 50  # as many changes of a table go without COPY
+ROWS_BY_PARAMETER = 50  # at most so many changes of a table are sent without COPY
 _AS_TEXT = written("::text")
-MOST_PARAMETERS = 30_000  # of 65,535 that the protocol takes
+MOST_PARAMETERS = 30_000  # the protocol allows 65,535
 
 
 def select_list(model: TableModel, columns: Sequence[int]) -> Sql:
@@ -25,7 +26,7 @@ def select_list(model: TableModel, columns: Sequence[int]) -> Sql:
 
 
 def stage(model: TableModel, columns: Sequence[int], name: Sql, *, is_temporary: bool) -> Sql:
-    """CREATE of a staged table: the columns' own types, no rows; a temporary one goes with the transaction."""
+    """Return CREATE of an empty staged table with the columns' types; a temporary table is dropped at COMMIT."""
     names = (written("0") if c == COPIES else quote(model.columns[c].name) for c in columns)
     columns_sql = joined(", ", (written("{} AS c{}", name, i) for i, name in enumerate(names)))
     if is_temporary:
@@ -40,7 +41,7 @@ def copy_into(name: Sql, columns: Sql) -> Sql:
 
 
 def delete_staged(model: TableModel, name: Sql, first: int = 0) -> Sql:
-    """The staged table holds keys from column `first` on."""
+    """Return the DELETE by staged keys, which begin at the staged column `first`."""
     return written("DELETE FROM {} AS t USING {} AS s WHERE {}", table(model), name, _joined(model, first))
 
 
@@ -49,8 +50,8 @@ def count_staged(model: TableModel, name: Sql) -> Sql:
 
 
 def delete_copies(model: TableModel, nulls: Sequence[bool], name: Sql) -> Sql:
-    """Return the DELETE for staged whole rows with NULLs in exactly these columns: of each row it deletes as many
-    copies as the number after its values. JSON is compared as text, as in `by_row`.
+    """Return the DELETE of copies of staged complete rows with NULLs in exactly these columns (`nulls`). The number of
+    copies follows each row's values. JSON is compared as text, as in `by_row`.
     """
     terms = []
     for i, (column, is_null) in enumerate(zip(model.columns, nulls, strict=True)):
@@ -72,7 +73,7 @@ def delete_copies(model: TableModel, nulls: Sequence[bool], name: Sql) -> Sql:
 
 
 def update_staged(model: TableModel, columns: Sequence[int], name: Sql) -> Sql:
-    """The staged table holds the new values, then the keys."""
+    """Return the UPDATE by staged rows, which have the new values, then the keys."""
     values = {c: written("s.c{}", i) for i, c in enumerate(columns)}
     assignments = joined(
         ", ",
@@ -96,7 +97,7 @@ def insert_staged(model: TableModel, columns: Sequence[int], name: Sql) -> Sql:
 
 
 def insert_rows(model: TableModel, columns: Sequence[int], count: int) -> Sql:
-    """INSERT of `count` rows; their values follow each other in the parameters."""
+    """Return the INSERT of `count` rows, whose values are consecutive parameters."""
     width = len(columns)
     rows = []
     for row in range(count):
@@ -111,7 +112,7 @@ def insert_rows(model: TableModel, columns: Sequence[int], count: int) -> Sql:
 
 
 def where_keys(model: TableModel, count: int) -> Sql:
-    """Rows with one of `count` keys."""
+    """Return the condition for rows with one of `count` keys, whose values are consecutive parameters."""
     names = [escaped(quote(model.columns[c].name)) for c in key_of(model)]
     if len(names) == 1:
         return written("{} IN ({})", names[0], joined(", ", (written("%(c{})s", i) for i in range(count))))
@@ -123,7 +124,7 @@ def where_keys(model: TableModel, count: int) -> Sql:
 
 
 def update_row(model: TableModel, columns: Sequence[int], where: Sql) -> Sql:
-    """UPDATE of one row: c0, c1, … are the new values."""
+    """Return the UPDATE of one row; the parameters c0, c1, … are the new values."""
     values = {c: written("%(c{})s", i) for i, c in enumerate(columns)}
     typed = {c: written("{}::{}", value, declared(model.columns[c])) for c, value in values.items()}
     values |= _computed(model, values, typed, prefix=NOTHING)
@@ -134,13 +135,13 @@ def update_row(model: TableModel, columns: Sequence[int], where: Sql) -> Sql:
 
 
 def by_key(model: TableModel, first: int) -> Sql:
-    """The row whose key is in the parameters from number `first` on."""
+    """Return the condition for a row by key; the key's values begin at parameter number `first`."""
     names = (escaped(quote(model.columns[c].name)) for c in key_of(model))
     return joined(" AND ", (written("{} = %(c{})s", name, first + i) for i, name in enumerate(names)))
 
 
 def by_row(model: TableModel, columns: Sequence[int], nulls: Sequence[bool], first: int) -> Sql:
-    """One row that is equal in all these columns; NULL equals NULL. JSON is compared as text."""
+    """Return the condition for one row that is equal in these columns; NULL equals NULL. JSON is compared as text."""
     terms = []
     for i, (c, is_null) in enumerate(zip(columns, nulls, strict=True)):
         name = escaped(quote(model.columns[c].name))
@@ -151,13 +152,13 @@ def by_row(model: TableModel, columns: Sequence[int], nulls: Sequence[bool], fir
 
 
 def leaves_out_computed(model: TableModel, columns: Sequence[int]) -> bool:
-    """True when rows of these columns bring generated columns that are to be computed."""
+    """True if rows with these columns lack generated columns that must be computed."""
     values = dict.fromkeys(columns, NOTHING)
     return bool(_computed(model, values, values, prefix=NOTHING))
 
 
 def escaped(sql: Sql) -> Sql:
-    """Names in a text with parameters: psycopg reads percent signs."""
+    """Double the percent signs in names, because psycopg interprets these in a text with parameters."""
     return percent_doubled(sql)
 
 
@@ -169,7 +170,7 @@ def _joined(model: TableModel, first: int) -> Sql:
 
 
 def _computed(model: TableModel, given: dict[int, Sql], typed: dict[int, Sql], *, prefix: Sql) -> dict[int, Sql]:
-    """Generated column → its expression over the given values and the row's own."""
+    """Return generated column index → its expression over the given values and the row's other columns."""
     return computed_values(
         model, given, lambda c: typed.get(c) or written("{}{}", prefix, quote(model.columns[c].name))
     )

@@ -1,9 +1,9 @@
-"""PostgreSQL: a schema per source database, COPY for many rows, DDL in the position's transaction.
+"""The PostgreSQL target: a schema for each source database, COPY for many rows, DDL in the position's transaction.
 
-Invariant: data and position commit together, DDL included, and nothing is applied without the advisory lock that this
-connection holds for its channel (design D4). Foreign keys are checked at COMMIT: net changes come table by table. Where
-the source ran without them they rest here too (session_replication_role), if the target's user may say so.
-Values: see `ddl_type.py`.
+Invariant: data and position commit together, also with DDL, and nothing is applied without the channel's advisory lock,
+which this connection holds (design D4). Foreign keys are checked at COMMIT, because net changes are applied table by
+table. If the source ran without foreign keys, they are off here too (session_replication_role), if the target's user
+may set this. `ddl_type.py` describes the stored values.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ from rplctl.target.postgresql.ddl_type import table
 from rplctl.target.postgresql.driver import PostgresqlDriver, driver_of
 from rplctl.target.postgresql.errors import change_error, ddl_error
 
-LOCK_WAIT = "10s"  # a server notices a client killed a moment ago
-BULK_ROWS = 200  # net changes of a table that are worth encoding in the tasks
+LOCK_WAIT = "10s"  # time for the server to notice that a client was killed
+BULK_ROWS = 200  # with at least so many net changes of a table, tasks encode the rows
 _BEGIN = written("SET CONSTRAINTS ALL DEFERRED")
 _BEGIN_AT_REST = written("{}; SET LOCAL session_replication_role = replica", _BEGIN)
 _IS_ALL_THERE_IS = written("""
@@ -56,7 +56,7 @@ SELECT relkind = 'r' AND NOT relhassubclass AND NOT EXISTS (SELECT FROM pg_rewri
 AND NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = c.oid AND NOT tgisinternal)
 AND %s = (SELECT count(*) FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped)
 FROM pg_class AS c WHERE oid = to_regclass(%s)""")
-_GRANT = "the source ran without foreign keys: GRANT SET ON PARAMETER session_replication_role TO {}"
+_GRANT = "the source ran without foreign keys, so execute: GRANT SET ON PARAMETER session_replication_role TO {}"
 
 
 class PostgresqlTarget(OneConnection):
@@ -70,7 +70,7 @@ class PostgresqlTarget(OneConnection):
     def __init__(self, engine: Engine) -> None:
         super().__init__(engine)
         self._fenced: str | None = None
-        self._fence_holder = 0  # the connection that had the lock last
+        self._fence_holder = 0  # number of the backend that last had the lock
         self._may_rest_foreign_keys = self._may_make_tables = False
         self.bulk_rows = 0
         self._foreign_keys_wanted = True
@@ -88,7 +88,7 @@ class PostgresqlTarget(OneConnection):
                 if self._fenced is not None:
                     self._take_fence(self._fenced)
             except BaseException:
-                self.reconnect()  # never one without the lock
+                self.reconnect()  # a connection without the lock must not be used
                 raise
         return self._connection
 
@@ -97,14 +97,14 @@ class PostgresqlTarget(OneConnection):
         return driver_of(self.connection)
 
     def _greet(self) -> None:
-        """Read the abilities of the server, before the first transaction. Raises TargetError for a database that is not
-        UTF-8.
+        """Read the account's privileges before the first transaction. Raises TargetError if the database's encoding is
+        not UTF-8.
         """
         info = self._driver.info
         encoding = info.parameter_status("server_encoding")
         if encoding != "UTF8":
             raise TargetError(
-                f"the target's database is encoded in {encoding}: it cannot hold every text",
+                f"the target's database has the encoding {encoding}, which cannot store every text",
                 errno=er.CANT_AGGREGATE_2COLLATIONS,
                 hint="create and use another database: createdb -E UTF8 -T template0 NAME; rplctl init --target URL",
             )
@@ -128,10 +128,10 @@ class PostgresqlTarget(OneConnection):
         self._rows.begin(is_to_be_prepared=bool(xid))
         try:
             with mapped_errors():
-                if xid:  # what check_table looked at began a transaction, and PREPARE needs one of its own
+                if xid:  # the queries of check_table began a transaction, and PREPARE needs a new one
                     self._driver.rollback()
                 self.connection.begin_twophase(xid) if xid else self.connection.begin()
-                rests = not foreign_keys and self._may_rest_foreign_keys  # known once it is connected
+                rests = not foreign_keys and self._may_rest_foreign_keys  # set while connecting
                 self._driver.execute(_BEGIN_AT_REST if rests else _BEGIN)
         except TargetError:
             self.rollback()
@@ -156,7 +156,7 @@ class PostgresqlTarget(OneConnection):
 
     @contextmanager
     def _deferred_checks(self) -> Iterator[None]:
-        """Foreign keys are checked when a transaction ends, or is prepared."""
+        """Convert errors of foreign keys, which are checked when a transaction commits or is prepared."""
         try:
             yield
         except TargetError as error:
@@ -181,15 +181,17 @@ class PostgresqlTarget(OneConnection):
             if (transaction := self._connection.get_transaction()) is not None:
                 transaction.rollback()
             else:
-                self._driver.rollback()  # what `check_table` began
+                self._driver.rollback()  # ends the transaction that `check_table` began
 
     def fence(self, channel: str) -> None:
         self._fenced, self._fence_holder = channel, 0
-        self.reconnect()  # from now on every connection begins with the lock
+        self.reconnect()  # from now on, every new connection first takes the lock
         _ = self.connection
 
     def _take_fence(self, channel: str) -> None:
-        """Our connection of before, which a network fault may have left open on the server, is ended first."""
+        """Take the channel's lock, after terminating this applier's last connection, which may still be open on the
+        server after a network fault. Raises LockBusy, TargetError.
+        """
         number = int.from_bytes(hashlib.sha256(f"rplctl:{channel}".encode()).digest()[:8], "big", signed=True)
         driver = self._driver
         try:
@@ -227,13 +229,13 @@ class PostgresqlTarget(OneConnection):
             try:
                 driver.cancel_safe(timeout=2)
             except psycopg.Error:
-                return  # a server that is away works on nothing of ours
+                return  # an unreachable server is not an error
 
     def is_idle(self) -> bool:
-        """A rollback is done at once here."""
+        """True unless the engine was cut off: a rollback in PostgreSQL takes effect at once."""
         return not is_aborted(self.engine)
 
-    # what there is
+    # tables
 
     def check_table(self, model: TableModel) -> None:
         name = table(model)
@@ -292,7 +294,7 @@ class PostgresqlTarget(OneConnection):
             raise target_error(error) from error
 
     def _apply_in_order(self, model: TableModel, changes: Sequence[RowChange]) -> None:
-        """Apply changes of a table without a key: inserts that follow each other together, all others row by row."""
+        """Apply changes of a table without a key: consecutive inserts together, other changes row by row."""
         for change in inserts_together(changes):
             if isinstance(change, RowSet):
                 self._rows.insert(model, change)
@@ -300,7 +302,7 @@ class PostgresqlTarget(OneConnection):
                 raise no_record(change.before, model)
 
     def _update(self, model: TableModel, update: RowSet, models: Mapping[tuple[str, str], TableModel]) -> None:
-        """UPDATE by key; where rows trade values of another unique key, remove them all first, then put them back."""
+        """Update rows by key. If rows exchange values of another unique key, delete all rows and insert them again."""
         if sum(key.is_unique for key in model.keys) < 2:
             return self._rows.update_by_key(model, update)
         self._rows.run(written("SAVEPOINT rplctl_update"))
@@ -309,7 +311,7 @@ class PostgresqlTarget(OneConnection):
         except errors.UniqueViolation:
             key, width = key_of(model), len(update.columns)
             if set(update.columns) & set(key) or width + len(key) != len(model.columns) or self._acts(model, models):
-                raise  # not whole rows, or rows that others hang on: the applier goes on one transaction at a time
+                raise  # incomplete or referenced rows: the applier continues with one transaction at a time
             self._rows.run(written("ROLLBACK TO SAVEPOINT rplctl_update"))
             self._rows.delete(model, [row[width:] for row in update.rows])
             self._rows.insert(model, RowSet(update.columns + key, update.rows))
@@ -328,7 +330,7 @@ class PostgresqlTarget(OneConnection):
     # one change
 
     def apply_change(self, change: RowChange, model: TableModel) -> None:
-        """Apply one change. An error ends the transaction; a caller that continues after it sets a savepoint before."""
+        """Apply one change. An error aborts the transaction, unless the caller has set a savepoint before."""
         try:
             found = self._rows.run_change(change, model)
         except (psycopg.Error, TargetError) as error:

@@ -1,8 +1,8 @@
-"""PREPARE TRANSACTION on PostgreSQL: what two-phase commit needs besides the transaction's own connection (WL#3970).
+"""PREPARE TRANSACTION on PostgreSQL: operations of two-phase commit outside of the transaction's connection (WL#3970).
 
-Facts that it relies on: prepared transactions belong to no connection and keep their locks through every crash; COMMIT
-PREPARED runs outside a transaction, in the database it was prepared in, by its owner; `max_prepared_transactions` is 0
-unless somebody set it.
+The module relies on these facts. A prepared transaction does not belong to a connection, and keeps its locks after a
+crash. COMMIT PREPARED runs outside of a transaction, in the same database, as the owner. `max_prepared_transactions` is
+0 by default.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _NO_SUCH_GID = "42704"
 
 
 def prepared_xids(engine: Engine, prefix: str) -> list[str]:
-    """Prepared transactions of this database whose name begins with `prefix`. Raises TargetError."""
+    """Return the prepared transactions of this database whose name begins with `prefix`. Raises TargetError."""
     with _alone(engine) as connection:
         rows = run(connection, written("SELECT gid FROM pg_prepared_xacts WHERE database = current_database()"))
-        # whoever signs in there may give a name that begins like ours
+        # any account of the server can prepare a transaction whose name begins with the prefix
         return [gid for gid in rows.scalars() if gid.startswith(prefix) and is_matched(Grammar.XID, gid)]
 
 
@@ -53,11 +53,11 @@ def check(engine: Engine, option: str, branches: int = 1) -> list[str]:
         found = "prepared transactions are disabled on" if slots == 0 else f"{branches} of a channel are too many for"
         raise ConfigError(
             f"{option}: {found} the target (max_prepared_transactions is {slots})",
-            hint=f"ALTER SYSTEM SET max_prepared_transactions = {10 * branches}, restart PostgreSQL; or leave "
-            f"{option.partition('=')[0]} out",
+            hint=f"ALTER SYSTEM SET max_prepared_transactions = {10 * branches} and restart PostgreSQL, or remove "
+            f"{option.partition('=')[0]}",
         )
     weak = {"fsync is off": fsync == "off", "synchronous_commit is off": commit == "off" and branches == 1}
-    return [f"{what}: a power cut may take prepared data away" for what, is_so in weak.items() if is_so]
+    return [f"{what}: a power cut can lose prepared transactions" for what, is_so in weak.items() if is_so]
 
 
 def wait_at_most(connection: Connection, seconds: int) -> None:
@@ -73,7 +73,7 @@ def claim(connection: Connection, prefix: str) -> None:
             got = bool(run(connection, written("SELECT pg_try_advisory_lock({}, {})", _LOCK, _object(prefix))).scalar())
             connection.commit()
         if time.monotonic() > deadline:
-            raise LockBusy("another connection of this instance's channel is still at work on the target")
+            raise LockBusy("another connection of this channel is still active on the target")
 
 
 def terminate_sessions(engine: Engine, prefix: str) -> None:
@@ -88,7 +88,7 @@ def terminate_sessions(engine: Engine, prefix: str) -> None:
     with _alone(engine) as connection:
         while owner := run(connection, sql).first():
             if time.monotonic() > deadline:
-                raise LockBusy(f"the target's backend {owner[0]} is this channel's old one and does not end")
+                raise LockBusy(f"the channel's old backend {owner[0]} on the target does not end")
             time.sleep(_PAUSE_SECONDS)
 
 
@@ -99,6 +99,6 @@ def _object(prefix: str) -> int:
 
 @contextmanager
 def _alone(engine: Engine) -> Iterator[Connection]:
-    """A connection without a transaction: COMMIT PREPARED is refused in one."""
+    """Return a connection without an open transaction, in which PostgreSQL would refuse COMMIT PREPARED."""
     with mapped_errors(), engine.connect() as plain:
         yield plain.execution_options(isolation_level="AUTOCOMMIT")

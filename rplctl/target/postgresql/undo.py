@@ -1,4 +1,4 @@
-"""PostgreSQL's rows as SQL text: what each type prints, quoted, is what it reads."""
+"""PostgreSQL's rows as SQL text: PostgreSQL reads the quoted text that it prints for each type."""
 
 from __future__ import annotations
 

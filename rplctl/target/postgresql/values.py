@@ -1,12 +1,12 @@
-"""Neutral column values → the text that PostgreSQL reads, for COPY and for parameters alike.
+"""Conversion of decoded column values to the text that PostgreSQL reads, for COPY and for parameters.
 
-Pure and without a driver, so that Spark tasks may import it. A column's form is chosen once for a whole batch of rows:
+The module has no driver, so that Spark tasks can import it. The form of a column is chosen once for a batch of rows:
 
     BIT                  its digits, as many as the column is wide
-    FLOAT, DOUBLE        shortest digits that give the same number back
-    DATE … TIMESTAMP     as the source prints them (TIMESTAMP in UTC); the zero date is -infinity
+    FLOAT, DOUBLE        the shortest digits that restore the same number
+    DATE … TIMESTAMP     the source's format (TIMESTAMP in UTC); the zero date is -infinity
     BINARY … VECTOR      \\x and hex
-    all else             as the source prints it
+    other types          the source's format
 
 COPY's text format: columns end with a tab, rows with a line feed, NULL is \\N; backslash, tab, line feed and carriage
 return are escaped. (Manual of PostgreSQL: COPY, Text Format.)
@@ -26,40 +26,40 @@ from rplctl.schema.model import INTEGER_BITS, Column
 from rplctl.target.base import Row, Value
 from rplctl.target.postgresql.ddl_type import DATED, ZERO_DATE, is_zero_date
 
-LARGEST_HEX = 1 << 20  # bytes; longer ones are sent as bytes
-LARGEST_PARAMETER = 16 << 20  # characters or bytes; longer ones are sent in pieces
-MOST_MESSAGE_BYTES = (1 << 30) - (1 << 16)  # PostgreSQL ends the connection at longer ones
-ROWS_PER_PIECE = 2000  # rows of COPY text that are in memory at a time
+LARGEST_HEX = 1 << 20  # bytes; longer values are sent as bytes
+LARGEST_PARAMETER = 16 << 20  # characters or bytes; longer values are sent in pieces
+MOST_MESSAGE_BYTES = (1 << 30) - (1 << 16)  # PostgreSQL closes the connection after a longer message
+ROWS_PER_PIECE = 2000  # rows of COPY text in memory at a time
 
 _UNESCAPED = frozenset({*INTEGER_BITS, "year", "bit", "decimal", "float", "double", "time", "uuid", "inet4", "inet6"})
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
-_NO_NUL = "PostgreSQL's text cannot hold the character NUL"
+_NO_NUL = "PostgreSQL's text cannot contain the character NUL"
 _SKIP_HINT = f"correct the value on the source, {THEN_SKIP}{OR_EXCLUDE}"
 _NUL_HINT = "to store U+FFFD in the place of each NUL, run: rplctl init --nul-in-text replace; rplctl start"
 _REPLACEMENT = "\ufffd"
 _MAY_BE_NUL = re.compile(rb"\\0")
-_NUL = re.compile(rb"((?<!\\)(?:\\\\)*)\\0")  # escaped in COPY's text; a backslash before it is escaped, too
+_NUL = re.compile(rb"((?<!\\)(?:\\\\)*)\\0")  # a NUL as \0 in COPY's text, in which a backslash is doubled
 
 
 class NulInText(Enum):
-    """The treatment of the character NUL, which text of PostgreSQL cannot hold (the option nul_in_text)."""
+    """The treatment of the character NUL, which PostgreSQL's text cannot contain (the option nul_in_text)."""
 
     STOP = "stop"
-    REPLACE = "replace"  # by U+FFFD
-    KEEP = "keep"  # by who does not know the option: `without_nul` decides
+    REPLACE = "replace"  # with U+FFFD
+    KEEP = "keep"  # for tasks, which do not know the option; `without_nul` then applies it
 
 
 @dataclass(frozen=True, slots=True)
 class LargeBytes:
-    """Bytes that go as they are: in hex half of what PostgreSQL takes would fit, and memory would hold all twice."""
+    """Bytes that are sent in binary: hex would double the memory and halve the largest size that PostgreSQL accepts."""
 
-    raw: bytes | memoryview | LargeText  # text only where it is more than LARGEST_PARAMETER
+    raw: bytes | memoryview | LargeText  # text only if it is longer than LARGEST_PARAMETER
 
 
 def parameter(value: Value, column: Column, nul: NulInText = NulInText.STOP) -> str | None:
-    """One value as the text of a parameter, whose type PostgreSQL takes from its place. Raises TargetError."""
+    """Return a value as the text of a parameter; PostgreSQL infers its type from the statement. Raises TargetError."""
     if value is None:
         return None
     return _storable(_text_of(column)(value), column, nul)
@@ -74,7 +74,9 @@ def _storable(text: str, column: Column, nul: NulInText) -> str:
 
 
 def without_nul(lines: Iterable[bytes | memoryview], nul: NulInText) -> Iterator[bytes | memoryview]:
-    """COPY's text of a task, whose escapes are whole in each piece. Raises TargetError 1366."""
+    """Yield COPY's text with NUL handled as `nul` says. An escape is never split between pieces. Raises TargetError
+    1366.
+    """
     for piece in lines:
         if _MAY_BE_NUL.search(piece) is not None and _NUL.search(piece) is not None:
             if nul is not NulInText.REPLACE:
@@ -86,13 +88,13 @@ def without_nul(lines: Iterable[bytes | memoryview], nul: NulInText) -> Iterator
 def parameters(
     values: Sequence[Value], columns: Sequence[Column], nul: NulInText = NulInText.STOP
 ) -> Iterator[str | LargeBytes | None]:
-    """Yield the parameters of a row, each as from `parameter`; large values as bytes. Raises TargetError, 1153 for a
-    row that no message can hold.
+    """Yield the parameters of a row as `parameter` returns them; large values as LargeBytes. Raises TargetError, 1153
+    for a row that is too long for a message.
     """
     sizes = (len(value) for value in values if isinstance(value, str | bytes | memoryview | LargeText))
     if sum(sizes) > MOST_MESSAGE_BYTES:
         raise TargetError(
-            "Got a packet bigger than 'max_allowed_packet' bytes: PostgreSQL takes no row of 1 GB",
+            "Got a packet bigger than 'max_allowed_packet' bytes: PostgreSQL does not accept a row of 1 GB",
             errno=er.NET_PACKET_TOO_LARGE,
             hint=f"use another kind of target{OR_EXCLUDE}",
         )
@@ -112,7 +114,7 @@ def parameters(
 
 
 def copy_lines(columns: Sequence[Column], rows: Sequence[Row], nul: NulInText = NulInText.STOP) -> Iterator[bytes]:
-    """Rows as COPY text, in pieces. Raises TargetError 1366 for text that PostgreSQL cannot hold."""
+    """Yield rows as COPY text, in pieces. Raises TargetError 1366 for text that PostgreSQL cannot store."""
     for start in range(0, len(rows), ROWS_PER_PIECE):
         piece = rows[start : start + ROWS_PER_PIECE]
         pairs = zip(columns, zip(*piece, strict=True), strict=True)
@@ -121,7 +123,7 @@ def copy_lines(columns: Sequence[Column], rows: Sequence[Row], nul: NulInText = 
 
 
 def _cells(column: Column, values: Sequence[Value], nul: NulInText) -> list[str]:
-    """One column of several rows, escaped."""
+    """Return the escaped values of one column for COPY, one for each row."""
     to_text = _text_of(column)
     texts = ["\\N" if value is None else to_text(value) for value in values]
     if column.type in _UNESCAPED or column.type in DATED:
@@ -164,7 +166,7 @@ def _date_text(value: Value) -> str:
 
 
 def _is_encodable(text: str) -> bool:
-    """False for half a surrogate pair, which MySQL's ucs2 can hold."""
+    """False for half a surrogate pair, which MySQL's ucs2 can contain."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -177,7 +179,7 @@ def _unstorable(text: str, column: Column) -> TargetError:
     if "\0" in text:
         return TargetError(f"{shown}: {_NO_NUL}", errno=er.TRUNCATED_WRONG_VALUE_FOR_FIELD, hint=_NUL_HINT)
     return TargetError(
-        f"{shown}: PostgreSQL's text cannot hold half a surrogate pair",
+        f"{shown}: PostgreSQL's text cannot contain half a surrogate pair",
         errno=er.TRUNCATED_WRONG_VALUE_FOR_FIELD,
         hint=_SKIP_HINT,
     )

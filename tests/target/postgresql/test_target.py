@@ -211,7 +211,7 @@ def test_each_misfit_has_mysqls_number_and_names_the_row(shop: Shop) -> None:
         "Duplicate entry 'x' for key 'ua'",
         "Duplicate entry 'abcd' for key 'pc'",
         "Column 'a' cannot be null",
-        "Incorrect date value: '2024-00-07' for column 'b': PostgreSQL has no such date",
+        "Incorrect date value: '2024-00-07' for column 'b': PostgreSQL cannot store this date",
     ]
     assert [position for _, _, position in found[4:]] == ["id=5", "id=6", "id=7", "id=9"]
 
