@@ -96,7 +96,7 @@ class LakeTarget(Target, Protocol):
     keeps_changes: bool  # a table's rows are changes; otherwise they are the source's current rows
 
     def adopts(self, model: TableModel) -> bool:
-        """True if a channel that begins in the middle of the source's log can continue the existing table of the lake.
+        """True if a channel that begins in the middle of the source's log can apply the table's changes to this lake.
         Raises TargetError.
         """
 

@@ -322,7 +322,7 @@ def test_it_says_what_it_waits_for_and_since_when_and_stop_ends_it_at_once(
         wait_until(lambda: "retry-time: 1  maximum-retries: 0" in run.status.last_error, 240)
         status = run.status
         assert status.state == AWAY and status.last_errno == 2013
-        assert re.search("message: (Lost connection to the target|the target says: .)", status.last_error)
+        assert re.search("message: (Lost connection to the target|the target reports: .)", status.last_error)
         assert began < status.last_error_timestamp <= time.time()
         assert run.is_running
         stopped_at = time.monotonic()

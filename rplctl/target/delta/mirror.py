@@ -69,10 +69,10 @@ class MirrorTarget(DeltaTarget):
     def check_table(self, model: TableModel) -> None:
         if not key_of(model):
             error = TargetError(
-                f"Table '{model.qualified_name}' has {_unusable_key(model)}: a mirror cannot identify its rows",
+                f"table '{model.qualified_name}' has {_unusable_key(model)}: a mirror cannot identify its rows",
                 errno=er.REQUIRES_PRIMARY_KEY,
                 # adding a key later does not help, because these rows are already in the log
-                hint=f"use a lake with layer=changes in another folder, which needs no key{OR_EXCLUDE}",
+                hint=f"use a lake with layer=changes, which needs no key, in another folder{OR_EXCLUDE}",
             )
             error.table = (model.database, model.name)
             raise error

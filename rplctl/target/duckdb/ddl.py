@@ -110,14 +110,14 @@ def _check_databases(catalog: Catalog) -> None:
             raise TargetError(f"database '{database}' has the same name as the schema of rplctl's tables",
                               hint="use replicate_rewrite_db or replicate_ignore_db")  # fmt: skip
         if (other := schemas.setdefault(fold(database), database)) != database:
-            raise _alike(f"Databases '{database}' and '{other}'", f"replicate_ignore_db={database}")
+            raise _alike(f"databases '{database}' and '{other}'", f"replicate_ignore_db={database}")
 
 
 def _check_name(model: TableModel, catalog: Catalog) -> None:
     """Raise TargetError if another table has a name that is equal to DuckDB (D10)."""
     for other in may_be_alike(model, catalog):
         if (fold(other.database), fold(other.name)) == (fold(model.database), fold(model.name)):
-            what = f"Tables {model.qualified_name} and {other.qualified_name}"
+            what = f"tables {model.qualified_name} and {other.qualified_name}"
             raise _alike(what, f"replicate_ignore_table={model.qualified_name}")
 
 

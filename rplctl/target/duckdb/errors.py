@@ -37,7 +37,12 @@ _KNOWN: tuple[tuple[type[duckdb.Error], int, bool, str], ...] = (
         True,
         "check the disk of the target's file; the channel then continues by itself",
     ),
-    (duckdb.TransactionException, er.LOCK_WAIT_TIMEOUT, True, "another transaction of this process changes these rows"),
+    (
+        duckdb.TransactionException,
+        er.LOCK_WAIT_TIMEOUT,
+        True,
+        "wait for the other channel of this process; this channel then continues",
+    ),
     (duckdb.OutOfMemoryException, er.RECORD_FILE_FULL, False, _MEMORY),
     (duckdb.ConversionException, er.TRUNCATED_WRONG_VALUE_FOR_FIELD, False, _TRY_CHECKING),
     (duckdb.OutOfRangeException, er.WARN_DATA_OUT_OF_RANGE, False, _TRY_CHECKING),
@@ -59,17 +64,17 @@ def target_error(error: duckdb.Error) -> TargetError:
         return held_elsewhere(found[1], found[2], int(found[3]))
     if isinstance(error, duckdb.IOException) and "No space left" in text:
         hint = "free space on the disk of the target; the channel then continues by itself"
-        return TargetError(f"the target says: {text}", errno=er.DISK_FULL, transient=True, hint=hint)
+        return TargetError(f"the target reports: {text}", errno=er.DISK_FULL, transient=True, hint=hint)
     if "not a valid DuckDB database file" in text:
         return TargetError(text, errno=er.CRASHED_ON_USAGE, hint="use another file name; rplctl creates the file")
     if _ABSENT.search(text):
-        return TargetError(f"the target says: {text}", errno=er.NO_SUCH_TABLE)
+        return TargetError(f"the target reports: {text}", errno=er.NO_SUCH_TABLE)
     if isinstance(error, duckdb.CatalogException) and "already exists" in text:
-        return TargetError(f"the target says: {text}", errno=er.TABLE_EXISTS_ERROR, hint=_EXISTS)
+        return TargetError(f"the target reports: {text}", errno=er.TABLE_EXISTS_ERROR, hint=_EXISTS)
     for kind, errno, transient, hint in _KNOWN:
         if isinstance(error, kind):
-            return TargetError(f"the target says: {text}", errno=errno, transient=transient, hint=hint)
-    return TargetError(f"the target says: {text}", errno=er.UNKNOWN_ERROR)
+            return TargetError(f"the target reports: {text}", errno=errno, transient=transient, hint=hint)
+    return TargetError(f"the target reports: {text}", errno=er.UNKNOWN_ERROR)
 
 
 def change_error(error: duckdb.Error, change: RowChange, model: TableModel) -> TargetError:
@@ -115,7 +120,7 @@ def held_elsewhere(path: str, program: str, pid: int) -> TargetError:
     """Return the error for a file that another process has open, with the name of the process."""
     ours = _rplctl_of(pid)
     who = f"`{ours}` (process {pid})" if ours else f"{program} (process {pid})"
-    way = "rplctl stop" if ours else f"end process {pid}"
+    way = "run rplctl stop" if ours else f"end process {pid}"
     return TargetError(
         f"the target {path} is open in {who}: one process at a time can open a DuckDB file, even to read it",
         errno=er.LOCK_WAIT_TIMEOUT,

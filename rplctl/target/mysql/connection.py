@@ -47,16 +47,16 @@ _KEEPALIVE = (
     (socket.TCP_USER_TIMEOUT, 30_000),
 )
 HINTS = {
-    er.DBACCESS_DENIED_ERROR: "grant the target's user the rights on this database",
-    er.ACCESS_DENIED_ERROR: "check the target's user and password: rplctl init --target URL "
+    er.DBACCESS_DENIED_ERROR: "grant the target's user privileges on this database",
+    er.ACCESS_DENIED_ERROR: "to change the target's user or password, run: rplctl init --target URL "
     "--target-password-file FILE",
     er.CR_SSL_CONNECTION_ERROR: "check the ssl options in the target's URL, and that the server supports TLS",
-    er.CR_AUTH_PLUGIN_CANNOT_LOAD: "give the target's account another authentication plugin: see TARGET CONNECTIONS "
+    er.CR_AUTH_PLUGIN_CANNOT_LOAD: "use another authentication plugin for the target's account; see TARGET CONNECTIONS "
     "in rplctl(1)",
     er.CR_AUTH_PLUGIN_ERR: "append '?ssl_ca=FILE' to the target's URL to encrypt the connection and verify the "
     "server's certificate, or '?ssl_mode=REQUIRED' to encrypt without verification; see TARGET CONNECTIONS in "
     "rplctl(1)",
-    er.TABLEACCESS_DENIED_ERROR: "grant the target's user the rights on this table",
+    er.TABLEACCESS_DENIED_ERROR: "grant the target's user privileges on this table",
     er.SPECIFIC_ACCESS_DENIED_ERROR: "grant the target's user this privilege",
     er.OPTION_PREVENTS_STATEMENT: "turn off read_only and super_read_only on the target, then run: rplctl start",
     er.NET_PACKET_TOO_LARGE: "raise max_allowed_packet on the target",

@@ -64,7 +64,7 @@ class InnodbStatusLog(MysqlLog):
             )
         grants = ask(connection, written("SHOW GRANTS")).scalars().all()
         if not any(_BACKUP_RIGHTS.search(f"{grant} ") for grant in grants):
-            raise access_denied("GRANT RELOAD, PROCESS ON *.* to the target's user, then run: rplctl log-status")
+            raise access_denied("GRANT RELOAD, PROCESS ON *.* TO the target's user, then run: rplctl log-status")
         self._figures()
 
     def _figures(self) -> Figures:

@@ -77,7 +77,7 @@ def check(engine: Engine, option: str, branches: int = 1) -> list[str]:
         raise ConfigError(
             f"{option}: the target's user may not execute XA RECOVER, which lists prepared transactions",
             errno=error.errno,
-            hint=f"GRANT XA_RECOVER_ADMIN ON *.* to the target's user, or remove {name}",
+            hint=f"GRANT XA_RECOVER_ADMIN ON *.* TO the target's user, or remove {name}",
         ) from error
     weak = (
         []

@@ -65,11 +65,11 @@ STATES: dict[str, tuple[int, bool, str]] = {
     "23514": (er.CONSTRAINT_FAILED, False, ""),
     "40P01": (er.LOCK_DEADLOCK, True, ""),
     "40001": (er.LOCK_DEADLOCK, True, ""),
-    "55P03": (er.LOCK_WAIT_TIMEOUT, True, "another session holds a lock on the target's rows"),
+    "55P03": (er.LOCK_WAIT_TIMEOUT, True, "end the session that locks the target's rows; the channel then continues"),
     "57014": (er.QUERY_INTERRUPTED, False, ""),
     "42P01": (er.NO_SUCH_TABLE, False, ""),
     "3F000": (er.BAD_DB_ERROR, False, ""),
-    "3D000": (er.BAD_DB_ERROR, False, "create the database: createdb -E UTF8 NAME"),
+    "3D000": (er.BAD_DB_ERROR, False, "to create the database, run: createdb -E UTF8 NAME"),
     "42703": (er.BAD_FIELD_ERROR, False, ""),
     "42P07": (er.TABLE_EXISTS_ERROR, False, f"drop the table on the target, then run: rplctl start{OR_SKIP}"),
     "42501": (er.TABLEACCESS_DENIED_ERROR, False, _GRANT),
@@ -77,7 +77,7 @@ STATES: dict[str, tuple[int, bool, str]] = {
               " run: rplctl start"),
     "53100": (er.DISK_FULL, True, "free space on the disk of the target; the channel then continues by itself"),
     "53300": (er.CON_COUNT_ERROR, True, "raise max_connections on the target"),
-    "28P01": (er.ACCESS_DENIED_ERROR, False, "check the target's user and password: rplctl init"
+    "28P01": (er.ACCESS_DENIED_ERROR, False, "to change the target's password, run: rplctl init"
               " --target-password-file FILE"),
     "28000": (er.ACCESS_DENIED_ERROR, False, "check the target's user and pg_hba.conf; a cleartext password requires"
               " sslmode=verify-full"),
@@ -193,7 +193,7 @@ def target_error(error: psycopg.Error) -> TargetError:
         errno, hint = er.TOO_BIG_ROWSIZE, _LONG_ROW
     if state == "23503" and "still referenced" in (error.diag.message_detail or ""):
         errno = er.ROW_IS_REFERENCED_2
-    return TargetError(f"the target says: {text}", errno=errno, transient=transient, hint=hint)
+    return TargetError(f"the target reports: {text}", errno=errno, transient=transient, hint=hint)
 
 
 def _unreachable(text: str) -> TargetError:
@@ -202,7 +202,7 @@ def _unreachable(text: str) -> TargetError:
         if words in text:
             errno, _, hint = STATES[state]
             may_pass = state in _MAY_PASS
-            return TargetError(f"the target says: {text}", errno=errno, transient=may_pass, hint=hint)
+            return TargetError(f"the target reports: {text}", errno=errno, transient=may_pass, hint=hint)
     return TargetError(f"Lost connection to the target: {text}", errno=er.CR_SERVER_LOST, transient=True)
 
 

@@ -167,7 +167,7 @@ class PostgresqlTarget(OneConnection):
                     else "delete or update a parent row"
                 )
                 hint = "" if self._foreign_keys_wanted else _GRANT.format(self._role)
-                said = error.message.removeprefix("the target says: ")
+                said = error.message.removeprefix("the target reports: ")
                 raise TargetError(f"Cannot {what}: a foreign key constraint fails ({said})", errno=error.errno,
                                   hint=hint) from error  # fmt: skip
             raise
@@ -268,7 +268,7 @@ class PostgresqlTarget(OneConnection):
                 if chunk.bulk is not None and chunk.takes_copies(model):
                     with keyless_mismatch(chunk, model, psycopg.Error, target_error):
                         if self._acts(model, models):
-                            raise CountMismatch("rows of other tables refer to them")
+                            raise CountMismatch("rows of other tables reference these rows")
                         self._rows.remove_copies(model, chunk.bulk.deletes)
                     continue
                 rows = chunk.bulk or chunk

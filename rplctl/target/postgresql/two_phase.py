@@ -50,7 +50,11 @@ def check(engine: Engine, option: str, branches: int = 1) -> list[str]:
             run(connection, written("SHOW {}", name)).scalar() for name in (word("fsync"), word("synchronous_commit"))
         )
     if slots < branches:
-        found = "prepared transactions are disabled on" if slots == 0 else f"{branches} of a channel are too many for"
+        found = (
+            "prepared transactions are disabled on"
+            if slots == 0
+            else f"{branches} prepared transactions are too many for"
+        )
         raise ConfigError(
             f"{option}: {found} the target (max_prepared_transactions is {slots})",
             hint=f"ALTER SYSTEM SET max_prepared_transactions = {10 * branches} and restart PostgreSQL, or remove "

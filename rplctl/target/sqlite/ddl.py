@@ -98,11 +98,11 @@ def _check_name(model: TableModel, after: Catalog) -> None:
     """Raise TargetError if another table has the same name on the target, or if SQLite reserves the name (D10)."""
     name = fold(physical_name(model.database, model.name))
     if name.startswith("sqlite_"):
-        raise TargetError(f"Table {model.qualified_name} cannot be named '{name}' in SQLite: the prefix is reserved")
+        raise TargetError(f"table {model.qualified_name} cannot be named '{name}' in SQLite: the prefix is reserved")
     for other in may_be_alike(model, after):
         if fold(physical_name(other.database, other.name)) == name:
             raise TargetError(
-                f"Tables {model.qualified_name} and {other.qualified_name} would share the name '{name}' in the target",
+                f"tables {model.qualified_name} and {other.qualified_name} would share the name '{name}' in the target",
                 hint="use another kind of target\nTo exclude one table, run: "
                 f"rplctl change-filter --replicate-ignore-table {model.qualified_name}; rplctl start",
             )

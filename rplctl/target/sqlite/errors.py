@@ -18,7 +18,7 @@ from rplctl.target.base import RowChange
 
 _TOO_WIDE = f"use another kind of target, because SQLite allows at most 2000 columns{OR_EXCLUDE}"
 _TOO_BIG = f"use another kind of target, because SQLite allows rows of at most 1,000,000,000 bytes{OR_EXCLUDE}"
-_LOCKED = (er.LOCK_WAIT_TIMEOUT, True, "another program holds the target's write lock")
+_LOCKED = (er.LOCK_WAIT_TIMEOUT, True, "end the program that locks the target; the channel then continues")
 GONE = "mount the file system of the target, or make its folder writable; the channel then continues by itself"
 _AS_CODE = {
     sqlite3.SQLITE_IOERR_SHMSIZE: sqlite3.SQLITE_FULL,  # no space for the file -shm
@@ -61,7 +61,7 @@ def target_error(error: sqlite3.Error) -> TargetError:
     errno = next((number for pattern, number in _WORDS if pattern.search(text)), errno)
     if errno == er.TABLE_EXISTS_ERROR:
         hint = f"drop the table on the target, then run: rplctl start{OR_SKIP}"
-    return TargetError(f"the target says: {text}", errno=errno, transient=transient, hint=hint)
+    return TargetError(f"the target reports: {text}", errno=errno, transient=transient, hint=hint)
 
 
 def integrity_error(error: sqlite3.IntegrityError, change: RowChange, model: TableModel) -> TargetError:
@@ -80,7 +80,7 @@ def integrity_error(error: sqlite3.IntegrityError, change: RowChange, model: Tab
         )
     if "NOT NULL" in text:
         return TargetError(f"Column '{text.rpartition('.')[2]}' cannot be null", errno=er.BAD_NULL_ERROR)
-    return TargetError(f"the target says: {text}", errno=er.CONSTRAINT_FAILED)
+    return TargetError(f"the target reports: {text}", errno=er.CONSTRAINT_FAILED)
 
 
 def _key_name(model: TableModel, columns: Iterable[str]) -> str:

@@ -1,7 +1,8 @@
 """Bulk deletion of a number of copies of each row in a SQLite table without a key, in one pass over the table.
 
-A temporary table contains the rows. Each row of the target finds its equal there by an index over the values, and the
-first `rplctl_copies` rows that did are deleted. If an index of the target's table is selective, the search is reversed.
+A temporary table contains the rows. For each row of the target's table, an index over the values finds the equal row
+there, and the first `rplctl_copies` equal rows are deleted. If an index of the target's table is selective, the search
+is reversed.
 Invariant: a row is deleted only if every column IS the source's value, the same comparison that finds single rows
 (`SqliteTarget._where`). The total number of deleted rows must be the expected one; since each row counts once, each
 staged row then had enough copies.
