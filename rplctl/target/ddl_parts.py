@@ -135,7 +135,7 @@ def may_be_alike(model: TableModel, catalog: Catalog) -> list[TableModel]:
 
 
 def steps_here(plan: DdlPlan) -> Iterator[Step]:
-    """Yield the steps for tables that the target has. If a table's new engine stores its rows elsewhere, it is dropped.
+    """Yield the steps for tables that the target has. A table whose new engine stores its rows elsewhere is dropped.
 
     Raises TargetError 1235 if a MERGE table would change other tables, 1846 if rows would come from elsewhere.
     """
@@ -222,8 +222,9 @@ def clustered_key(model: TableModel) -> Key | None:
 
 
 def actions(key: ForeignKey) -> Sql:
-    """Return the ON DELETE and ON UPDATE clauses of the key. RESTRICT becomes NO ACTION: InnoDB defers neither check,
-    but on the target, a transaction that groups several transactions of the source can defer NO ACTION.
+    """Return the ON DELETE and ON UPDATE clauses of the key. RESTRICT becomes NO ACTION, which InnoDB treats alike.
+
+    Only NO ACTION can wait for the end of a transaction that groups several transactions of the source.
     """
     return joined(
         "",

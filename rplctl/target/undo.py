@@ -36,8 +36,9 @@ class UndoSql(ABC):
 
     @abstractmethod
     def literals(self, target: Target, model: TableModel) -> dict[Sql, Sql]:
-        """Return the quoted, writable columns of the target's table, each with SQL that computes its literal as text;
-        the SQL is NULL if the value is NULL. Raises TargetError.
+        """Return the quoted, writable columns of the target's table, each with SQL that computes its literal as text.
+
+        The literal of a NULL is the text NULL. Raises TargetError.
         """
 
     def rows(self, target: Target, sql: Sql) -> list[tuple[Any, ...]]:

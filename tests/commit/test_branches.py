@@ -189,7 +189,7 @@ def test_a_server_without_room_for_all_branches_is_told(
     source: MariadbServer, postgresql_factory: Callable[..., PostgresqlServer], tmp_path: Path
 ) -> None:
     target = postgresql_factory("-c", "max_prepared_transactions=1")
-    with pytest.raises(ConfigError, match="2 of a channel are too many") as caught:
+    with pytest.raises(ConfigError, match="2 prepared transactions are too many") as caught:
         apply_log(tmp_path / "replica", source.binlog_files[-1], options_of(target))
     assert "= 20" in caught.value.hint
 

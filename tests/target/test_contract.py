@@ -517,7 +517,7 @@ def test_a_severed_target_has_no_connection_left_and_makes_no_other(target: Targ
     with suppress(TargetError, SQLAlchemyError):
         target.rollback()
     target.reconnect()
-    with pytest.raises(TargetError, match="cut off") as raised:
+    with pytest.raises(TargetError, match="was terminated") as raised:
         target.begin(foreign_keys=True)
     assert not raised.value.transient
 

@@ -58,7 +58,7 @@ HINTS = {
     "rplctl(1)",
     er.TABLEACCESS_DENIED_ERROR: "grant the target's user privileges on this table",
     er.SPECIFIC_ACCESS_DENIED_ERROR: "grant the target's user this privilege",
-    er.OPTION_PREVENTS_STATEMENT: "turn off read_only and super_read_only on the target, then run: rplctl start",
+    er.OPTION_PREVENTS_STATEMENT: "make the target writable (read_only, super_read_only), then run: rplctl start",
     er.NET_PACKET_TOO_LARGE: "raise max_allowed_packet on the target",
     er.RECORD_FILE_FULL: "free space on the target",
     er.CLIENT_LOCAL_FILES_DISABLED: "set local_infile=1 on the target",

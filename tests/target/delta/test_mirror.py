@@ -210,7 +210,7 @@ def test_who_else_rewrites_a_mirrors_file_is_told_apart(mirror: Mirror) -> None:
     (staged,) = mirror.target.take_staged()
     mirror.target.rollback()
     mirror.table.delete("id = 1")
-    with pytest.raises(LockBusy, match="no longer"):
+    with pytest.raises(LockBusy, match="is missing in table"):
         DeltaTables(mirror.target.writer).publish(staged, APP, 2)
 
 
