@@ -291,7 +291,7 @@ def test_of_two_writers_from_copies_of_one_state_that_cut_batches_differently_on
             refused = replica.run("start", "--until-synced", environment=SMALL_BATCHES, expect=None)
             assert refused.returncode == 75
             told = refused.stderr + replica.logs()
-            assert "another rplctl writes this channel" in told and "stop the other rplctl" in told
+            assert "another rplctl writes this channel" in told and "stop the other one" in told
             other.run("start", "--until-synced")
         assert len(changes(lake_of(replica), TABLES[-1])) == has
         for table in TABLES[:-1]:
