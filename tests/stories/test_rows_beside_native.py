@@ -73,7 +73,9 @@ def compare_options(pair: Pair, comparison: Comparison, state: str, rows: Sequen
         theirs, ours = pair.theirs.ask(statement), pair.ours.ask(statement)
         name = f"{state}, {', '.join(row)}"
         found: Differences = {"answer": (theirs, ours)} if theirs != ours else {}
-        comparison.add("option", name, found | pair.resolved(comparison, "option", name))
+        if not found or comparison.unexplained_of("option", name, found):  # else one of them has changed nothing
+            found |= pair.resolved(comparison, "option", name)
+        comparison.add("option", name, found)
         is_new = bool(theirs and ours)
 
 
