@@ -1,3 +1,4 @@
-"""The binary log format (v4, MySQL and MariaDB): parsing, building and the kernels over raw bytes. No sockets, no
-files.
+"""The binary log format (v4, MySQL and MariaDB): parsing, building and kernels over raw bytes.
+
+No module here opens a socket or a file.
 """

@@ -1,6 +1,6 @@
-"""Bytes at an offset, for kernels: little-endian numbers, comparison, copies. The caller has checked the bounds.
+"""Kernels for bytes at an offset: read little-endian numbers, compare and copy. The caller checks the bounds.
 
-Numba looks at each signed index for a negative one, which counts from the end; of unsigned ones it makes one load.
+Offsets are unsigned: for a signed index, Numba adds a branch for negative values, which count from the end.
 """
 
 from __future__ import annotations

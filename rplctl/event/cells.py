@@ -1,6 +1,6 @@
-"""Cells of one column, lifted out of row images: as integers, or as bytes one behind another.
+"""Cells of one column, copied out of row images: as integers, or as consecutive bytes.
 
-Invariant: only cells that are there and not NULL are lifted; `Cells.valid` says which of the rows they belong to.
+Invariant: a cell that is NULL or not in its image is not copied. `Cells.valid` has the rows of the copied cells.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LARGE_CELL = 1 << 20  # bytes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cells:
-    """n non-NULL cells. `images`: the image of each; `valid`: its position among the `total` rows asked for."""
+    """The non-NULL cells of a column. `images`: the image of each cell; `valid`: its index among the `total` rows."""
 
     data: ByteArray
     starts: Ints
@@ -35,7 +35,7 @@ class Cells:
 
 
 def cells_of(images: Images, rows: Ints, column: int) -> Cells:
-    """The cells of one column in the images numbered `rows`; -1 = no image. NULLs are left out."""
+    """Return the cells of one column in the images with the numbers `rows`; -1 = no image. NULLs are skipped."""
     starts = images.cell_start[rows, column]
     valid = np.flatnonzero((starts >= 0) & (rows >= 0))
     chosen = rows if len(valid) == len(rows) else rows[valid]
@@ -52,12 +52,12 @@ def cells_of(images: Images, rows: Ints, column: int) -> Cells:
 
 
 def unsigned_cells(cells: Cells, *, big_endian: bool = False) -> npt.NDArray[np.uint64]:
-    """Each cell as an unsigned integer; cells are at most 8 bytes."""
+    """Return each cell as an unsigned integer. A cell has at most 8 bytes."""
     return cast("npt.NDArray[np.uint64]", _load(cells.data, cells.starts, cells.lengths, big_endian))
 
 
 def signed_cells(cells: Cells, width: int) -> Ints:
-    """Each cell as a little-endian integer in two's complement of `width` bytes."""
+    """Return each cell as a little-endian integer in two's complement of `width` bytes."""
     shift = 64 - 8 * width
     value: Ints = (unsigned_cells(cells) << np.uint64(shift)).view(np.int64) >> shift
     return value
@@ -68,7 +68,7 @@ def has_large_cell(cells: Cells) -> bool:
 
 
 def gather(cells: Cells) -> tuple[ByteArray, Ints]:
-    """(bytes, offsets[n + 1]): the cells one behind another, ready for Arrow."""
+    """Return (bytes, offsets[n + 1]): the cells without gaps between them, as Arrow needs them."""
     offsets = np.zeros(len(cells) + 1, np.int64)
     np.cumsum(cells.lengths, out=offsets[1:])
     return cast(ByteArray, _gather(cells.data, cells.starts, offsets)), offsets
@@ -76,7 +76,7 @@ def gather(cells: Cells) -> tuple[ByteArray, Ints]:
 
 def raw_cells(cells: Cells) -> list[bytes]:
     """Return the bytes of each cell."""
-    if has_large_cell(cells):  # one copy, for what memory may not hold twice
+    if has_large_cell(cells):  # copy each cell once: memory may not hold large cells twice
         spans = zip(cells.starts.tolist(), cells.lengths.tolist(), strict=True)
         return [cells.data[start : start + length].tobytes() for start, length in spans]
     buffer, offsets = gather(cells)
@@ -86,7 +86,7 @@ def raw_cells(cells: Cells) -> list[bytes]:
 
 
 def cell_views(cells: Cells) -> list[bytes | memoryview]:
-    """Return the bytes of each cell as `raw_cells` does, but large cells as views that copy nothing."""
+    """Return the bytes of each cell as `raw_cells` does, but each large cell as a view, without a copy."""
     if not has_large_cell(cells):
         return [*raw_cells(cells)]
     spans = zip(cells.starts.tolist(), cells.lengths.tolist(), strict=True)

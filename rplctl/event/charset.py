@@ -1,8 +1,8 @@
-"""MySQL's character sets: collation id to charset, bytes to text.
+"""MySQL's character sets: the charset of a collation id, and the text of bytes.
 
-Invariant: a decoded text is what the server itself sends after CONVERT(… USING utf8mb4); bytes it cannot convert raise
-(design D12), they never become "?". Where Python's codec and the server disagree, the difference is written down here;
-tests/event/test_charset.py compares every code of every charset with what real servers answered.
+Invariant: a decoded text is the text that the server sends after CONVERT(… USING utf8mb4). Bytes that the server cannot
+convert raise an error (design D12) and never become "?". This module lists the characters for which Python's codec and
+the server differ. tests/event/test_charset.py compares every code of every charset with the answers of real servers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final
 from rplctl import mysql_errors as er
 from rplctl.errors import BinlogFormatError
 
-# Ids of each charset's collations, reserved ones included. From 2048 on: MariaDB's uca1400 collations.
+# The ids of each charset's collations, reserved ids included. Ids from 2048 are MariaDB's uca1400 collations.
 _COLLATIONS: Final = {
     "utf8mb4": "45-46 224-247 255-323 608-639 2304-2559",
     "utf8mb3": "33 76 83 192-215 223 576-607 2048-2303",
@@ -61,7 +61,7 @@ _COLLATIONS: Final = {
     "utf32": "60-61 160-183 736-767 3072-3327",
 }
 CHARSETS: Final = tuple(name for name in _COLLATIONS if name != "binary")
-# MariaDB's NOPAD collations have the id of their PAD SPACE sister plus this
+# The id of a NOPAD collation of MariaDB is the id of the PAD SPACE collation plus this start.
 _NOPAD: Final = range(1024, 2048)
 
 _UTF8: Final = frozenset({"utf8mb4", "utf8mb3", "utf8", "ascii"})
@@ -100,7 +100,7 @@ _SINGLE_BYTE: Final[dict[str, tuple[str, dict[int, str]]]] = {
     "swe7": ("ascii", dict(zip(b"@[\\]^`{|}~", "ÉÄÖÅÜéäöåü", strict=True)) | {0x7F: "\ufffe"}),
     "tis620": ("tis_620", dict.fromkeys((0xA0, *range(0xDB, 0xDF), *range(0xFC, 0x100)), "\ufffd")),
 }
-# Charsets that Python does not know: the codes from the given one to 255; a space = no such character
+# Charsets that Python does not have: the characters of the codes from the given code to 255; a space = no character.
 _UPPER_HALVES: Final = {
     "armscii8": (
         0xA0,
@@ -128,7 +128,7 @@ _IBM_EXTENSIONS: Final = (  # eucjpms 8F F3F3-F3FE, 8F F4A1-F4FE
     "朗栁﨓﨔橫櫢淸淲瀨凞猪甁皂皞益礰礼神祥福竧靖精綠緖羽荢﨟薰蘒﨡蠇諸譿賴赶﨣﨤逸郞都鄕﨧﨨閒隆﨩霻"
     "靍靑飯飼館馞髙魲鶴黑"
 )
-# How the multi-byte charsets below cut bytes into characters
+# Patterns that split the bytes of the multi-byte charsets below into characters
 _SJIS: Final = re.compile(rb"[\x81-\x9f\xe0-\xfc].|.", re.DOTALL)
 _EUC: Final = re.compile(rb"\x8f..|[\x8e\xa1-\xfe].|.", re.DOTALL)
 _BIG5: Final = re.compile(rb"[\x81-\xfe].|.", re.DOTALL)
@@ -144,7 +144,7 @@ _CUTS: Final = {
     "gbk": _BIG5,
     "gb18030": _GB18030,
 }
-_LONGEST: Final = 4  # bytes of a character
+_LONGEST: Final = 4  # bytes per character
 
 Decoder = Callable[[bytes], str]
 
@@ -160,7 +160,7 @@ def _charsets_by_id() -> dict[int, str]:
 
 
 def charset_of(collation_id: int) -> str:
-    """MySQL's charset name of a collation id. Raises BinlogFormatError for an id nobody defined."""
+    """Return MySQL's charset name of a collation id. Raises BinlogFormatError if no server defines the id."""
     base = collation_id - _NOPAD.start if collation_id in _NOPAD else collation_id
     charset = _charsets_by_id().get(base)
     if charset is None:
@@ -169,25 +169,26 @@ def charset_of(collation_id: int) -> str:
 
 
 def is_utf8(charset: str) -> bool:
-    """True when the stored bytes already are UTF-8."""
+    """True if the stored bytes are UTF-8 already."""
     return charset in _UTF8
 
 
 def is_single_byte(charset: str) -> bool:
-    """True when every byte of it is one character, whatever its neighbours are."""
+    """True if every byte of the charset is one character, independent of the bytes next to it."""
     return charset in _SINGLE_BYTE or charset in _UPPER_HALVES
 
 
 def whole_characters(raw: bytes, charset: str) -> int:
-    """How many bytes of text that goes on behind `raw` (8 or more) hold whole characters: up to three fewer, or five
-    where a surrogate pair is cut.
+    """Return the number of bytes in `raw` that hold whole characters, for a text that continues after `raw`.
+
+    `raw` has at least 8 bytes. At most three bytes are cut off, or five if `raw` ends within a surrogate pair.
     """
     length = len(raw)
     if is_utf8(charset):
         lead = next((back for back in range(1, _LONGEST + 1) if raw[-back] & 0xC0 != 0x80), 0)
         return length - lead if lead and raw[-lead] & 0x80 else length
     if charset in _CUTS:
-        start = 1 + max(raw.rfind(character) for character in (b" ", b"\n", b"\0"))  # part of no longer character
+        start = 1 + max(raw.rfind(character) for character in (b" ", b"\n", b"\0"))  # never part of a longer character
         starts = (found.start() for found in _CUTS[charset].finditer(raw, start))
         return next((at for at in starts if at > length - _LONGEST), length)
     if charset in ("utf16", "utf16le", "ucs2"):
@@ -203,7 +204,7 @@ ASCII_COMPATIBLE: Final = frozenset(
 
 
 def decode_text(raw: bytes, charset: str) -> str:
-    """Text of `raw`. Raises BinlogFormatError for an unknown charset or bytes that are no text in it."""
+    """Return the text of `raw`. Raises BinlogFormatError if the charset is unknown or cannot decode the bytes."""
     try:
         return decoder(charset)(raw)
     except UnicodeDecodeError as error:
@@ -215,10 +216,13 @@ def decode_text(raw: bytes, charset: str) -> str:
 
 @cache
 def decoder(charset: str) -> Decoder:
-    """The function from bytes to text; it raises UnicodeDecodeError. BinlogFormatError for an unknown charset."""
+    """Return the function that decodes bytes; it raises UnicodeDecodeError.
+
+    Raises BinlogFormatError if the charset is unknown.
+    """
     if charset in _CODECS:
         return partial(str, encoding=_CODECS[charset])
-    if charset == "ucs2":  # no surrogate pairs: each half is a character of its own
+    if charset == "ucs2":  # UCS-2 has no surrogate pairs: each half is a character
         return partial(str, encoding="utf-16-be", errors="surrogatepass")
     if is_single_byte(charset):
         return partial(_decode_by_table, _single_byte_table(charset))
@@ -251,7 +255,7 @@ _ASCII: Final = "".join(map(chr, range(128)))
 
 
 def _single_byte_table(charset: str) -> str:
-    """256 characters; U+FFFE marks a code without a character."""
+    """Return 256 characters; U+FFFE marks a code without a character."""
     if charset in _UPPER_HALVES:
         first, upper = _UPPER_HALVES[charset]
         return "".join(map(chr, range(first))) + upper.replace(" ", "\ufffe")
@@ -266,7 +270,7 @@ def _single_byte_table(charset: str) -> str:
 
 
 def _big5_exceptions() -> dict[bytes, str]:
-    """The ETEN extension, and the codes that the server keeps for nothing."""
+    """Return the characters of the ETEN extension, and U+FFFD for the codes that the server reserves."""
     eten = {bytes([0xF9, 0xD6 + i]): character for i, character in enumerate("碁銹裏墻恒粧嫺")}
     nothing = ("a15a", "a1c3", "a1c5", "a1fe", "a240", "a2cc", "a2ce")
     return eten | {bytes.fromhex(code): "\ufffd" for code in nothing}
@@ -277,7 +281,7 @@ def _euc_rows(first: int) -> Iterable[tuple[int, int]]:
 
 
 def _euc_private_use() -> dict[bytes, str]:
-    """Rows F5-FE of both planes are U+E000 onwards."""
+    """Return the private-use characters: rows F5-FE of both planes are U+E000 onwards."""
     cells = list(_euc_rows(0xF5))
     two = {bytes([row, column]): chr(0xE000 + i) for i, (row, column) in enumerate(cells)}
     three = {bytes([0x8F, row, column]): chr(0xE000 + len(cells) + i) for i, (row, column) in enumerate(cells)}
@@ -285,7 +289,7 @@ def _euc_private_use() -> dict[bytes, str]:
 
 
 def _eucjpms_exceptions() -> dict[bytes, str]:
-    """JIS X 0208 as cp932 has it (NEC's row 13 included), IBM's extensions in plane 2, private use."""
+    """Return JIS X 0208 as cp932 has it (with NEC's row 13), IBM's extensions in plane 2, and private use."""
     found = _euc_private_use()
     for row, column in _euc_rows(0xA1):
         r, c = row - 0xA1, column - 0xA1

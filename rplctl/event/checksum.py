@@ -1,13 +1,14 @@
-"""CRC32 over many events at once: what the receiver and recovery verify with. `trailer` has the same for one event.
+"""CRC32 of many events at once, for the receiver and for recovery. `checksum_trailer` handles one event.
 
-First all events as one piece: bytes that end with their own CRC32 have the CRC32 RESIDUE, whatever they are, so that
-of a run of good events hangs on their lengths alone, and zlib reads the piece three times as fast as events one by one.
-Only if that fails are the events looked at, eight table look-ups per eight bytes (slice-by-8). The algorithm in force
-changes at a FORMAT_DESCRIPTION, which itself always carries a checksum, computed with its in-use flag cleared; before
-MySQL 5.6.1 no event has one.
+The events are first checked as one run. Bytes that end with their own CRC32 always have the CRC32 RESIDUE, so the CRC32
+of a run of valid events depends only on the lengths of these events. zlib reads one long run three times as fast as
+single events. Only if the run fails, the kernel checks each event, with eight table look-ups per eight bytes
+(slice-by-8). A FORMAT_DESCRIPTION changes the checksum algorithm in force. This event always has a checksum, which is
+computed with the in-use flag cleared. Before MySQL 5.6.1, no event has a checksum.
 
-A server that sends a FORMAT_DESCRIPTION in the middle of a log without checksums changes it (`created` becomes 0) and
-leaves the old checksum (MariaDB 10.11, MySQL 9.7): such an event, and no other, is taken as it comes.
+A server that sends a FORMAT_DESCRIPTION in the middle of a log without checksums changes this event (`created` becomes
+0) but sends the old checksum (MariaDB 10.11, MySQL 9.7). The kernel accepts such an event unchecked, and no other
+event.
 """
 
 from __future__ import annotations
@@ -44,7 +45,10 @@ def _tables() -> NDArray[np.uint32]:
 
 
 def _zeros_tables(byte_table: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """[k, j, v]: what a CRC32 whose byte j is v (the others 0) becomes behind 2^k zero bytes; the four are XORed."""
+    """Return tables [k, j, v]: the CRC32 after 2^k zero bytes, if byte j of the CRC32 is v and the other bytes are 0.
+
+    The CRC32 of four non-zero bytes is the XOR of four entries.
+    """
     tables = np.zeros((32, 4, 256), np.uint32)
     values = np.arange(256, dtype=np.uint32)
     for j in range(4):
@@ -68,9 +72,9 @@ _SHORTEST: Final = HEADER_LENGTH + CHECKSUM_LENGTH
 
 
 def verify_events(data: Buffer, offsets: NDArray[np.int64], algorithm: int = 1) -> int:
-    """Index of the first event `data[offsets[i]:offsets[i + 1]]` whose checksum is wrong, or -1.
+    """Return the index of the first event `data[offsets[i]:offsets[i + 1]]` with a wrong checksum, or -1.
 
-    `algorithm` is the one in force before the first event (0: not checked until a FORMAT_DESCRIPTION switches it on).
+    `algorithm` is the checksum algorithm before the first event. 0: unchecked until a FORMAT_DESCRIPTION sets another.
     """
     view, offsets = byte_view(data), np.ascontiguousarray(offsets, dtype=np.int64)
     if algorithm and len(offsets) > 1:
@@ -82,7 +86,7 @@ def verify_events(data: Buffer, offsets: NDArray[np.int64], algorithm: int = 1) 
 
 @lean_kernel
 def _crc_if_good(offsets: NDArray[np.int64], zeros: NDArray[np.uint32]) -> Any:
-    """The CRC32 of all events behind each other if each ends with its own; -1 when one is too short for that."""
+    """Return the CRC32 of all events as one run if each event ends with its own CRC32; -1 if an event is too short."""
     crc = np.uint32(0)
     low = np.uint32(0xFF)
     for index in range(len(offsets) - 1):
@@ -143,7 +147,7 @@ def _verify(data: ByteArray, offsets: NDArray[np.int64], algorithm: int, tables:
             if end + CHECKSUM_LENGTH < start + SHORTEST_DESCRIPTION:
                 return index
             checked = description_checksum(data, start, end + CHECKSUM_LENGTH) != 0
-            is_stale = u32(data, start + _CREATED) == 0 and u32(data, end) != 0  # zeros are a torn end
+            is_stale = u32(data, start + _CREATED) == 0 and u32(data, end) != 0  # four zero bytes are a torn end
             if not checked and (is_stale or not has_checksum_field(data, start)):
                 continue
             crc = crc_range(data, start, start + 17, tables, ones)

@@ -1,4 +1,4 @@
-"""The last four bytes of an event: CRC32 of all bytes before it, little-endian. For one event; `checksum` does many.
+"""The last four bytes of one event: the CRC32 of all bytes before them, little-endian. `checksum` handles many events.
 
 The checksum of a FORMAT_DESCRIPTION is computed with its in-use flag cleared.
 """
@@ -15,7 +15,7 @@ _FLAGS_AT = 17
 
 
 def event_crc(event_without: bytes) -> int:
-    """CRC32 of one event without its trailer."""
+    """Return the CRC32 of one event without its trailer."""
     if len(event_without) >= HEADER_LENGTH and event_without[4] == EventType.FORMAT_DESCRIPTION:
         flags = event_without[_FLAGS_AT] & ~FLAG_BINLOG_IN_USE & 0xFF
         event_without = event_without[:_FLAGS_AT] + bytes([flags]) + event_without[_FLAGS_AT + 1 :]
@@ -23,7 +23,7 @@ def event_crc(event_without: bytes) -> int:
 
 
 def append_checksum(event_without: bytes) -> bytes:
-    """The event with its checksum; the header's length must already count it."""
+    """Return the event with its checksum. The length in the header must already include the checksum."""
     length = int.from_bytes(event_without[_LENGTH_AT], "little")
     if length != len(event_without) + CHECKSUM_LENGTH:
         raise format_error(f"Event length {length} does not count the checksum", event_without)
@@ -31,7 +31,7 @@ def append_checksum(event_without: bytes) -> bytes:
 
 
 def without_checksum(event: bytes, checksum_length: int) -> bytes:
-    """The event as a log without checksums has it; `checksum_length`: of its own, in bytes."""
+    """Return the event as in a log without checksums; `checksum_length` is the event's own, in bytes."""
     length = len(event) - checksum_length
     return event[:9] + length.to_bytes(4, "little") + event[13:length]
 

@@ -1,6 +1,7 @@
 """The format of a column's cells, and the width of these cells in a row image.
 
-Invariant: `cell_layout` knows every column type a server writes into a table map; an unknown one stops (design D12).
+Invariant: `cell_layout` knows every column type that a server writes into a table map. An unknown type raises an error
+(design D12).
 (Manual: MySQL Internals, Table_map_event, "metadata"; MariaDB Knowledge Base, TABLE_MAP_EVENT, Rows_event.)
 """
 
@@ -21,11 +22,12 @@ from rplctl.event.table_map import COUNTED, ColumnType, TableMap, of_trait, real
 
 @dataclass(frozen=True, slots=True)
 class ColumnFormat:
-    """How to read one column's cells.
+    """The format in which one column's cells are stored.
 
-    `type_code`, `metadata`: as the table map has them (`TableMap`). `charset`: MySQL's name, None or 'binary' = bytes.
-    `labels`: members of ENUM and SET. `sql_type`: MySQL's type word where the wire type cannot tell: 'inet4', 'inet6',
-    'uuid', 'year(2)'; or 'time(3)', 'datetime(6)', 'timestamp(2)' for columns in MariaDB's old temporal format.
+    `type_code`, `metadata`: the values of the table map (`TableMap`). `charset`: MySQL's name; None or 'binary' =
+    bytes. `labels`: the members of an ENUM or SET. `sql_type`: MySQL's type word if the wire type is ambiguous:
+    'inet4', 'inet6', 'uuid', 'year(2)'; or 'time(3)', 'datetime(6)', 'timestamp(2)' for columns in MariaDB's old
+    temporal format.
     """
 
     type_code: int
@@ -43,10 +45,10 @@ class ColumnFormat:
 _FIXED: Final = {int(kind): kind.width for kind in ColumnType if kind.width is not None}
 _WITH_FRACTION: Final[dict[int, int]] = {ColumnType.TIMESTAMP2: 4, ColumnType.DATETIME2: 5, ColumnType.TIME2: 3}
 _COUNTED: Final = of_trait(COUNTED)
-_MOST_METADATA: Final = 0xFFFF  # a table map has two bytes of it at most
-_MOST_PRECISION, _MOST_SCALE = 65, 38  # of a DECIMAL
+_MOST_METADATA: Final = 0xFFFF  # a table map has at most two bytes of metadata per column
+_MOST_PRECISION, _MOST_SCALE = 65, 38  # limits of DECIMAL
 _VARIABLE: Final = frozenset({ColumnType.VARCHAR, ColumnType.VAR_STRING, ColumnType.VARCHAR_COMPRESSED})
-# MariaDB's temporal types of mysql56_temporal_format=OFF; with a fraction they have these many bytes, big-endian
+# MariaDB's temporal types with mysql56_temporal_format=OFF: bytes of a cell by fraction digits, big-endian
 _OLD_TEMPORAL: Final[dict[int, tuple[int, ...]]] = {
     ColumnType.TIMESTAMP: (4, 5, 5, 6, 6, 7, 7),
     ColumnType.TIME: (3, 4, 4, 5, 5, 5, 6),
@@ -55,7 +57,7 @@ _OLD_TEMPORAL: Final[dict[int, tuple[int, ...]]] = {
 
 
 def fraction_digits(column: ColumnFormat) -> int:
-    """Digits behind the second: from the table map, or from `sql_type` for MariaDB's old temporal format."""
+    """Return the fraction digits of the seconds: from the table map, or from `sql_type` for MariaDB's old format."""
     if column.type_code in _WITH_FRACTION:
         return column.metadata
     digits = re.search(r"\((\d)\)", column.sql_type) if column.type_code in _OLD_TEMPORAL else None
@@ -63,15 +65,18 @@ def fraction_digits(column: ColumnFormat) -> int:
 
 
 def char_length(metadata: int) -> int:
-    """Longest CHAR or BINARY value in bytes: bits 8 and 9 hide, inverted, in the high byte (see `real_type`)."""
+    """Return the length of the longest CHAR or BINARY value in bytes.
+
+    The high byte holds bits 8 and 9 of the length, inverted (see `real_type`).
+    """
     return (metadata & 0xFF) | (((metadata >> 8) & 0x30) ^ 0x30) << 4
 
 
 def cell_layout(column: ColumnFormat) -> tuple[int, int]:
-    """(bytes of the cell's length prefix, bytes of the cell when there is none).
+    """Return (bytes of the cell's length prefix, bytes of the cell if it has no length prefix).
 
-    Every definition passes here before a kernel sees it, whether a table map says it or a result set. Raises
-    BinlogFormatError for a type or metadata that no server writes.
+    Every definition from a table map or a result set is checked here before a kernel reads it. Raises BinlogFormatError
+    if no server writes this type or metadata.
     """
     kind, metadata = column.real_type, column.metadata
     if not 0 <= metadata <= _MOST_METADATA:
@@ -105,10 +110,10 @@ def _unknown(column: ColumnFormat) -> BinlogFormatError:
 
 
 def column_formats(table_map: TableMap, known: Sequence[ColumnFormat] | None = None) -> list[ColumnFormat]:
-    """One format per column of a table map.
+    """Return one format per column of a table map.
 
-    What the source logged wins; `known` (of the table model, design D18) fills in what it left out: signedness,
-    charset, labels, type words. Raises BinlogFormatError when `known` has another number of columns.
+    The source's metadata wins. `known` (from the table model, design D18) adds what the source did not log: signedness,
+    charset, labels, type words. Raises BinlogFormatError if `known` has another number of columns.
     """
     if known is not None and len(known) != table_map.column_count:
         name = f"{table_map.database}.{table_map.table}"
@@ -126,8 +131,10 @@ def column_formats(table_map: TableMap, known: Sequence[ColumnFormat] | None = N
 
 
 def _logged_labels(raw: tuple[bytes, ...], charset: str, known: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """The members as text. After a change of charset both vendors go on logging them in the one before: if they are
-    the known ones in any charset, they are those. None when they are no text: not every target needs them.
+    """Return the members as text, or None if they are not text in `charset`: not every target needs them.
+
+    After a change of charset, MySQL and MariaDB log the members in the old charset. If the bytes are the `known`
+    members in any charset, the result is `known`.
     """
     try:
         found = tuple(decode_text(label, charset) for label in raw)

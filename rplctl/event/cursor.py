@@ -1,4 +1,4 @@
-"""A bounds-checked reader of one event's bytes: no length field is believed before it is compared with what is left."""
+"""A bounds-checked reader of one event's bytes: each length field is compared with the remaining bytes before use."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from rplctl.event.header import HEADER_LENGTH, format_error, parse_header
 
 
 class EventCursor:
-    """Reads little-endian fields of `data[position:end]`; every read past `end` raises BinlogFormatError."""
+    """A reader of little-endian fields in `data[position:end]`; a read past `end` raises BinlogFormatError."""
 
     __slots__ = ("data", "end", "position", "start")
 
@@ -15,7 +15,7 @@ class EventCursor:
         self.data = data
         self.position = position
         self.end = len(data) if end is None else end
-        self.start = start  # where the event begins, for the error's hex dump
+        self.start = start  # offset of the event, for the hex dump of an error
 
     def error(self, message: str) -> BinlogFormatError:
         return format_error(message, self.data, self.start)
@@ -43,7 +43,7 @@ class EventCursor:
         return int.from_bytes(self.take(width), "big")
 
     def packed_length(self) -> int:
-        """MySQL's length-encoded integer: 1, 3, 4 or 9 bytes. 251 (NULL) and 255 are no lengths."""
+        """Return MySQL's length-encoded integer: 1, 3, 4 or 9 bytes. 251 (NULL) and 255 are not lengths."""
         first = self.unsigned(1)
         if first < 251:
             return first
@@ -52,20 +52,20 @@ class EventCursor:
         return self.unsigned({252: 2, 253: 3, 254: 8}[first])
 
     def counted(self) -> bytes:
-        """Bytes behind a length-encoded count."""
+        """Return the bytes that follow a length-encoded count."""
         return self.take(self.packed_length())
 
     def rest(self) -> bytes:
         return self.take(self.end - self.position)
 
     def sub(self, length: int) -> EventCursor:
-        """A cursor over the next `length` bytes, which this one steps over."""
+        """Return a cursor over the next `length` bytes, and skip these bytes in this cursor."""
         self.take(length)
         return EventCursor(self.data, self.position - length, self.position, self.start)
 
 
 def open_event(event: bytes, checksum_length: int) -> EventCursor:
-    """A cursor over the body of one whole event: behind the header, before the checksum."""
+    """Return a cursor over the body of one whole event: after the header and before the checksum."""
     header = parse_header(event)
     if header.event_length != len(event):
         raise format_error(f"Event length {header.event_length} is not the {len(event)} bytes given", event)

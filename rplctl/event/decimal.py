@@ -1,13 +1,14 @@
-"""DECIMAL in row images and in JSON: exact text of the server's packed decimal format.
+"""DECIMAL in row images and in JSON: the exact text of a number in the server's packed decimal format.
 
     bytes                          field
     leading                        the integer digits that do not fill a group of 9, in 0-4 bytes
     4 each                         groups of 9 integer digits, big-endian
     4 each                         groups of 9 fraction digits
-    trailing                       the fraction digits left over, in 0-4 bytes
+    trailing                       the remaining fraction digits, in 0-4 bytes
 
-The highest bit of the first byte is inverted; of a negative number all bytes are (manual: DECIMAL Data Type
-Characteristics). Invariant: the text is what the server prints: all fraction digits, no leading zeros, no "-0".
+The highest bit of the first byte is inverted; in a negative number, all bits are inverted as well (manual: DECIMAL
+Data Type Characteristics). Invariant: the text is as the server prints it: all fraction digits, no leading zeros, no
+"-0".
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ _BYTES_OF_DIGITS: Final = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)
 
 
 def decimal_size(precision: int, scale: int) -> int:
-    """Bytes of a DECIMAL(precision, scale)."""
+    """Return the bytes of a DECIMAL(precision, scale)."""
     whole, part = divmod(precision - scale, DIGITS_PER_GROUP)
     groups, rest = divmod(scale, DIGITS_PER_GROUP)
     return _BYTES_OF_DIGITS[part] + 4 * (whole + groups) + _BYTES_OF_DIGITS[rest]
 
 
 def decimal_text(packed: bytes, precision: int, scale: int) -> str:
-    """The text of one packed decimal; `packed` must be `decimal_size(precision, scale)` bytes."""
+    """Return the text of one packed decimal. `packed` must have `decimal_size(precision, scale)` bytes."""
     negative = not packed[0] & 0x80
     value = int.from_bytes(packed, "big") ^ (1 << (8 * len(packed) - 1))
     if negative:
@@ -50,7 +51,7 @@ def decimal_text(packed: bytes, precision: int, scale: int) -> str:
 
 
 def _groups(precision: int, scale: int) -> list[int]:
-    """Digits of each stored group, in order."""
+    """Return the number of digits in each stored group, in order."""
     whole, part = divmod(precision - scale, DIGITS_PER_GROUP)
     groups, rest = divmod(scale, DIGITS_PER_GROUP)
     sizes = [part] if part else []
@@ -59,7 +60,7 @@ def _groups(precision: int, scale: int) -> list[int]:
 
 
 def decimal_sheet(packed: npt.NDArray[np.uint8], precision: int, scale: int) -> TextSheet:
-    """The texts of n packed decimals, [n, decimal_size(precision, scale)] bytes."""
+    """Return the texts of n packed decimals: an array of [n, decimal_size(precision, scale)] bytes."""
     raw = packed.copy()
     raw[:, 0] ^= 0x80
     negative = packed[:, 0] < 0x80
@@ -67,8 +68,8 @@ def decimal_sheet(packed: npt.NDArray[np.uint8], precision: int, scale: int) -> 
     whole = precision - scale
     shown = max(whole, 1)
     width = 1 + shown + (1 + scale if scale else 0)
-    sheet = new_sheet(len(raw), width)  # a place for the sign, then all digits
-    at = 1 if whole else 2  # behind the zero of 0.5
+    sheet = new_sheet(len(raw), width)  # one column for the sign, then all digits
+    at = 1 if whole else 2  # after the zero of 0.5
     position = 0
     for count in _groups(precision, scale):
         if at == 1 + shown:

@@ -1,4 +1,4 @@
-"""Which of many byte ranges are the same: table maps repeat with every statement, and each is to be parsed once."""
+"""Find equal byte ranges: table maps repeat with every statement, and rplctl parses each distinct table map once."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from rplctl.event.bytes_at import is_same, u32
 from rplctl.event.jit import ByteArray, lean_kernel
 from rplctl.event.rows import Ints
 
-_AHEAD: Final = 16  # ranges: one is fetched from memory while those before it are compared
+_AHEAD: Final = 16  # ranges: one range is fetched from memory while the ranges before it are compared
 _RECENT: Final = 64  # power of two
 
 
 def distinct_ranges(data: ByteArray, starts: Ints, lengths: Ints) -> tuple[Ints, Ints]:
-    """(numbers of the first of each kind, per range the position of its kind among those)."""
+    """Return (the index of the first range of each kind, for each range the index of its kind in that list)."""
     slots = np.full(max(16, 1 << (2 * len(starts)).bit_length()), -1, np.int64)  # at most half used
     recent = np.full(_RECENT, -1, np.int64)
     firsts, kinds = np.empty(len(starts), np.int64), np.empty(len(starts), np.int64)
@@ -38,7 +38,7 @@ def _hash(data: Any, start: Any, length: Any) -> Any:
 
 @lean_kernel
 def _classify(data: Any, starts: Any, lengths: Any, slots: Any, recent: Any, firsts: Any, kinds: Any) -> Any:
-    """(how many kinds there are, of no meaning). `recent`: by first byte, the kind that was there last."""
+    """Return (the number of kinds, a number without meaning). `recent`: by first byte, the last kind with this byte."""
     count = np.int64(0)
     fetched = np.int64(0)
     mask = np.uint64(len(slots) - 1)

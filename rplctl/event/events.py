@@ -1,8 +1,9 @@
-"""The small events as values: `parse_event` turns one whole raw event into the dataclass of its type.
+"""The small events as values: `parse_event` converts one whole raw event into the dataclass of its type.
 
-Row events and TABLE_MAP have their own modules (`rows`, `table_map`), as have QUERY (`query`) and GTIDs (`gtid_event`);
-their parse functions are exported here too. An event type that nobody defined raises, unless it is marked as
-ignorable (D12). Layouts stand at each parse function; all numbers are little-endian, offsets behind the 19-byte header.
+Row events, TABLE_MAP, QUERY and GTIDs have their own modules (`rows`, `table_map`, `query`, `gtid_event`). This module
+also exports the parse functions of these modules. An undefined event type raises an error, unless the event is marked
+as ignorable (D12). Each parse function documents its layout; all numbers are little-endian, and offsets start after the
+19-byte header.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class Rotate:
 
 @dataclass(frozen=True, slots=True)
 class XidEvent:
-    """The commit of a transaction; the number is the server's own, not an XA identifier."""
+    """The commit of a transaction; `xid` is the server's own number, not an XA identifier."""
 
     xid: int
 
@@ -74,14 +75,14 @@ class PreviousGtids:
 
 @dataclass(frozen=True, slots=True)
 class GtidList:
-    """All GTIDs a MariaDB binary log begins after: (domain, server id, sequence); several per domain are possible."""
+    """The GTIDs before the start of a MariaDB binary log: (domain, server id, sequence), several per domain."""
 
     gtids: tuple[tuple[int, int, int], ...]
     flags: int
 
     @property
     def state(self) -> MariadbGtidState:
-        """The last one of each domain, which the server writes last."""
+        """The state with the last GTID of each domain; the server writes this GTID last."""
         return MariadbGtidState({domain: (server_id, sequence) for domain, server_id, sequence in self.gtids})
 
 
@@ -92,7 +93,7 @@ class BinlogCheckpoint:
 
 @dataclass(frozen=True, slots=True)
 class AnnotateRows:
-    """The statement behind the row events that follow: ANNOTATE_ROWS of MariaDB, ROWS_QUERY of MySQL."""
+    """The statement that caused the next row events: ANNOTATE_ROWS of MariaDB, ROWS_QUERY of MySQL."""
 
     sql_bytes: bytes
 
@@ -128,7 +129,7 @@ class Rand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserVar:
-    """`value` is bytes in the binary log's form by `kind`: 0 string, 1 double, 2 integer, 4 decimal; None = NULL."""
+    """A user variable. `value` has the log's form by `kind`: 0 string, 1 double, 2 integer, 4 decimal; None = NULL."""
 
     name: str
     kind: int
@@ -139,7 +140,7 @@ class UserVar:
 
 @dataclass(frozen=True, slots=True)
 class LoadBlock:
-    """A piece of LOAD DATA's file: BEGIN_LOAD_QUERY (the first), APPEND_BLOCK, DELETE_FILE (forget the file)."""
+    """A block of LOAD DATA's file: BEGIN_LOAD_QUERY (the first), APPEND_BLOCK, or DELETE_FILE (drop the file)."""
 
     file_id: int
     data: bytes
@@ -147,7 +148,7 @@ class LoadBlock:
 
 @dataclass(frozen=True, slots=True)
 class Ignorable:
-    """An event that means nothing to a replica: marked as ignorable, or one of group replication's."""
+    """An event without meaning for a replica: marked as ignorable, or an event of group replication."""
 
     type_code: int
 
@@ -178,7 +179,10 @@ Event: TypeAlias = (
 
 
 def parse_event(event: bytes, description: FormatDescription) -> Event:
-    """One whole event but row events. Raises BinlogFormatError for what is broken, unknown, encrypted, or rows."""
+    """Return the value of one whole event.
+
+    Raises BinlogFormatError if the event is damaged, unknown, encrypted, or a row event.
+    """
     header = parse_header(event)
     whole = _WHOLE.get(header.type_code)
     if whole is not None:
@@ -195,7 +199,7 @@ def parse_event(event: bytes, description: FormatDescription) -> Event:
 
 
 def build_rotate(server_id: int, log_name: str, log_pos: int, checksum_algorithm: int = CHECKSUM_CRC32) -> bytes:
-    """A ROTATE as a dump thread makes it: artificial, without a time; it sets the source position of what follows."""
+    """Return a ROTATE like a dump thread's: artificial, without a time. It sets the position of the next event."""
     name = log_name.encode("utf-8", "surrogateescape")
     checksum = CHECKSUM_LENGTH if checksum_algorithm == CHECKSUM_CRC32 else 0
     length = HEADER_LENGTH + 8 + len(name) + checksum
@@ -214,7 +218,7 @@ def build_rotate(server_id: int, log_name: str, log_pos: int, checksum_algorithm
 
 
 def _rotate(body: EventCursor, header: EventHeader) -> Rotate:
-    """u64 position, then the name of the next log to the end."""
+    """Parse u64 position, then the name of the next log up to the end."""
     log_pos = body.unsigned(8)
     if not body.remaining:
         raise body.error("ROTATE without a log name")
@@ -224,14 +228,14 @@ def _rotate(body: EventCursor, header: EventHeader) -> Rotate:
 
 
 def _xa_prepare(body: EventCursor, header: EventHeader) -> XaPrepare:
-    """u8 one phase, i32 format id, u32 gtrid length, u32 bqual length, both."""
+    """Parse u8 one phase, i32 format id, u32 gtrid length, u32 bqual length, gtrid, bqual."""
     one_phase, format_id = bool(body.unsigned(1)), body.signed(4)
     gtrid_length, bqual_length = body.unsigned(4), body.unsigned(4)
     return XaPrepare(Xid(format_id=format_id, gtrid=body.take(gtrid_length), bqual=body.take(bqual_length)), one_phase)
 
 
 def _gtid_list(body: EventCursor, header: EventHeader) -> GtidList:
-    """u32 count (low 28 bits) and flags, then (u32 domain, u32 server id, u64 sequence) each."""
+    """Parse u32 count (low 28 bits) and flags, then (u32 domain, u32 server id, u64 sequence) per GTID."""
     head = body.unsigned(4)
     count = head & 0x0FFFFFFF
     if count * 16 > body.remaining:
@@ -242,14 +246,14 @@ def _gtid_list(body: EventCursor, header: EventHeader) -> GtidList:
 
 def _statement_text(body: EventCursor, header: EventHeader) -> AnnotateRows:
     if header.type_code == EventType.ROWS_QUERY:
-        body.skip(1)  # a length that is not used: it has one byte only
+        body.skip(1)  # the length; unused, because one byte cannot hold long lengths
     if not body.remaining:
         raise body.error("The text of a statement is not there")
     return AnnotateRows(body.rest())
 
 
 def _heartbeat_v2(body: EventCursor, header: EventHeader) -> Heartbeat:
-    """(packed type, packed length, value)*: 1 log name, 2 packed position; 0 ends the list."""
+    """Parse (packed type, packed length, value)*: 1 log name, 2 packed position; 0 ends the list."""
     log_name, log_pos = "", header.end_log_pos
     while body.remaining and (kind := body.packed_length()) != 0:
         value = body.sub(body.packed_length())
@@ -266,7 +270,7 @@ def _incident(body: EventCursor, header: EventHeader) -> Incident:
 
 
 def _user_var(body: EventCursor, header: EventHeader) -> UserVar:
-    """u32 length, name, u8 NULL; then u8 type, u32 collation, u32 length, value, u8 flags (1 = unsigned)."""
+    """Parse u32 length, name, u8 NULL; then u8 type, u32 collation, u32 length, value, u8 flags (1 = unsigned)."""
     name = body.take(body.unsigned(4)).decode("utf-8", "surrogateescape")
     if body.unsigned(1):
         return UserVar(name=name, kind=0, collation=63, value=None, unsigned=False)

@@ -1,14 +1,13 @@
-r"""Rows of texts in one of two forms, in which a field's bytes come back exactly:
-
-*delimited*, as LOAD DATA and COPY read it: fields end with a tab, rows with a newline, `\N` is NULL; backslash, tab,
-newline, carriage return and NUL are escaped, every other byte stands for itself.
-*framed*, as the parameters of MariaDB's COM_STMT_BULK_EXECUTE:
+r"""Rows of text in one of two forms, from which a reader gets the exact bytes of each field:
+*delimited*, the form of LOAD DATA and COPY: a tab ends a field, a newline ends a row, `\N` is NULL; backslash, tab,
+newline, carriage return and NUL are escaped, and every other byte is unchanged.
+*length-prefixed*, the form of the parameters of MariaDB's COM_STMT_BULK_EXECUTE:
 
     1 byte      0: a value, 1: NULL (nothing follows)
-    1, 3, 4     its length: one byte up to 250, else 252 and two bytes or 253 and three, little-endian
-    …           its bytes
+    1, 3, 4     the length: one byte up to 250, else 252 and two bytes or 253 and three, little-endian
+    …           the bytes
 
-Invariant: cells whose text is their bytes are copied once, from the relay log into a piece of the result.
+Invariant: a cell whose text equals its bytes is copied once, from the relay log into a part of the result.
 """
 
 from __future__ import annotations
@@ -38,9 +37,9 @@ _DATED = frozenset(
     }
 )
 PIECE_BYTES = 16 << 20
-LONGEST_LENGTH_PREFIXED = 1 << 16  # bytes of a row's cells: many such rows fit into a packet
+LONGEST_LENGTH_PREFIXED = 1 << 16  # bytes of all cells in a row: a packet holds many such rows
 _NEWLINE = ord("\n")
-_DIGITS = 20  # of the longest 64-bit number, sign included
+_DIGITS = 20  # the length of the longest 64-bit number, sign included
 _WITH_OWN_LENGTH = frozenset(
     {
         *(ColumnType.VARCHAR, ColumnType.VAR_STRING, ColumnType.BLOB, ColumnType.TINY_BLOB, ColumnType.MEDIUM_BLOB),
@@ -52,7 +51,10 @@ _TEXTUAL = _WITH_OWN_LENGTH - {ColumnType.GEOMETRY, ColumnType.VECTOR}
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """One column of n rows: the bytes data[starts : starts + lengths], start -1 = NULL. `plain`: none needs escapes."""
+    """One column of n rows: the bytes data[starts : starts + lengths]; start -1 = NULL.
+
+    `plain`: True if no byte needs an escape.
+    """
 
     data: ByteArray
     starts: Ints
@@ -62,10 +64,10 @@ class Fields:
 
 @dataclass(frozen=True, slots=True)
 class TextForm:
-    """How a target reads fields. `text_of`: the text of a value that has none of its own.
+    """The form in which a target reads fields. `text_of` returns the text of a decoded value.
 
-    `takes_bytes`: bytes stand for themselves (text in the column's own charset, too); else text is UTF-8, and binary
-    values and dates that no calendar has go through `text_of`.
+    `takes_bytes`: the target accepts raw bytes, also text in the column's own charset. Otherwise text must be UTF-8,
+    and `text_of` converts binary values and invalid dates.
     """
 
     text_of: Callable[[Any], bytes]
@@ -73,7 +75,7 @@ class TextForm:
 
 
 def fields_of(images: Images, rows: Ints, column: int, fmt: ColumnFormat, form: TextForm) -> Fields:
-    """The column in the images numbered `rows`. Raises BinlogFormatError as `decode_column` does."""
+    """Return the column in the images with the numbers `rows`. Raises BinlogFormatError as `decode_column` does."""
     kind = fmt.real_type
     if kind in _WITH_OWN_LENGTH and fmt.sql_type not in TEXT_OF_BYTES and _is_text_already(fmt, form):
         starts = np.where(rows >= 0, images.cell_start[rows, column], IS_NULL)
@@ -101,22 +103,23 @@ def _is_text_already(fmt: ColumnFormat, form: TextForm) -> bool:
 
 
 def _are_real_dates(sheet: TextSheet) -> bool:
-    """False when some date has no year, month or day."""
+    """False if a date has no year, month or day."""
     digits = sheet.sheet[:, :10] == ord("0")
     parts = (digits[:, 0:4], digits[:, 5:7], digits[:, 8:10])
     return not any(bool(part.all(axis=1).any()) for part in parts)
 
 
 class EncodedText:
-    """All rows of the columns (at least one), one behind another: `len` bytes, made piece by piece while they are
-    iterated over, so that a row of 1 GB is never held. `length_prefixed` needs rows whose cells have at most
-    LONGEST_LENGTH_PREFIXED bytes.
+    """All rows of at least one column as consecutive bytes; `len` is their number.
+
+    Iteration creates the bytes in parts, so that a row of 1 GB is never in memory as a whole. With `length_prefixed`,
+    the cells of a row must have at most LONGEST_LENGTH_PREFIXED bytes.
     """
 
     def __init__(self, columns: Sequence[Fields], *, length_prefixed: bool = False) -> None:
         self._columns = columns
         self._length_prefixed = length_prefixed
-        self._ends = np.zeros(len(columns[0].starts), np.int64)  # of the rows
+        self._ends = np.zeros(len(columns[0].starts), np.int64)  # end of each row
         if length_prefixed:
             for c in columns:
                 _measure_length_prefixed(c.starts, c.lengths, self._ends)
@@ -155,7 +158,7 @@ class EncodedText:
                 cursor = np.zeros(1, np.int64)
                 begins = np.array([start + at if start >= 0 else IS_NULL], np.int64)
                 self._put(number, begins, np.array([size], np.int32), out, cursor)
-                yield out[: int(cursor[0]) - (at + size < length)].data  # the separator is behind the last piece
+                yield out[: int(cursor[0]) - (at + size < length)].data  # only the last part has the separator
 
     def _put(self, number: int, starts: Ints, lengths: npt.NDArray[np.int32], out: ByteArray, cursor: Ints) -> None:
         data = self._columns[number].data
@@ -167,7 +170,7 @@ class EncodedText:
 
 
 def row_ends(text: ByteArray, columns: int, *, length_prefixed: bool) -> Ints:
-    """Where each row of an EncodedText ends."""
+    """Return the end of each row in the bytes of an EncodedText."""
     if not length_prefixed:
         return np.flatnonzero(text == _NEWLINE) + 1  # a newline within a field is escaped
     ends = np.empty(len(text) // columns, np.int64)
@@ -175,7 +178,7 @@ def row_ends(text: ByteArray, columns: int, *, length_prefixed: bool) -> Ints:
 
 
 def field_spans(text: ByteArray, count: int) -> tuple[Ints, Ints]:
-    """Where each of the `count` fields of a framed text begins, IS_NULL for NULL, and ends."""
+    """Return the start and the end of each of the `count` fields in a length-prefixed text; start IS_NULL = NULL."""
     starts, ends = np.empty(count, np.int64), np.empty(count, np.int64)
     _find_fields(text, starts, ends)
     return starts, ends
@@ -184,7 +187,7 @@ def field_spans(text: ByteArray, count: int) -> tuple[Ints, Ints]:
 def _spread(
     cells: Cells, data: npt.NDArray[np.uint8], starts: Ints, lengths: npt.NDArray[np.int32], *, plain: bool = True
 ) -> Fields:
-    """Texts of the cells that are there, NULL for the other rows."""
+    """Return the fields of all rows: the text of each cell, or NULL for a row without one."""
     view = byte_view(data)
     if len(cells) == cells.total:
         return Fields(view, starts, lengths, plain)
@@ -201,7 +204,7 @@ def _integers(values: npt.NDArray[Any]) -> tuple[npt.NDArray[np.uint8], Ints, np
 
 
 def text_fields(texts: Sequence[bytes | None]) -> Fields:
-    """Fields of ready texts, None = NULL."""
+    """Return the fields of encoded texts; None = NULL."""
     lengths = np.array([0 if text is None else len(text) for text in texts], np.int32)
     starts = np.zeros(len(texts), np.int64)
     np.cumsum(lengths[:-1], out=starts[1:])
@@ -233,7 +236,7 @@ def _print_integers(values: Any, unsigned: Any, sheet: Any, starts: Any, lengths
 
 @lean_kernel
 def _measure(data: Any, starts: Any, lengths: Any, plain: Any, sizes: Any) -> Any:
-    """Add each field's encoded length, its separator included. True if no byte must be escaped."""
+    """Add the encoded length of each field and its separator to `sizes`. True if no byte needs an escape."""
     escapes = 0
     for i in range(len(starts)):
         p = starts[i]
@@ -253,7 +256,7 @@ def _measure(data: Any, starts: Any, lengths: Any, plain: Any, sizes: Any) -> An
 
 @lean_kernel
 def _put(data: Any, starts: Any, lengths: Any, plain: Any, separator: Any, out: Any, cursor: Any) -> None:
-    """Write each field at its row's cursor and move that on."""
+    """Write each field at the cursor of its row, and advance the cursor."""
     for i in range(len(starts)):
         p = starts[i]
         at = cursor[i]
@@ -286,7 +289,7 @@ def _put(data: Any, starts: Any, lengths: Any, plain: Any, separator: Any, out: 
 
 @lean_kernel
 def _measure_length_prefixed(starts: Any, lengths: Any, sizes: Any) -> None:
-    """Add each field's length, framed."""
+    """Add the length of each length-prefixed field to `sizes`."""
     for i in range(len(starts)):
         if starts[i] < 0:
             sizes[i] += 1
@@ -298,7 +301,7 @@ def _measure_length_prefixed(starts: Any, lengths: Any, sizes: Any) -> None:
 
 @lean_kernel
 def _put_length_prefixed(data: Any, starts: Any, lengths: Any, out: Any, cursor: Any) -> None:
-    """Write each field at its row's cursor and move that on."""
+    """Write each field at the cursor of its row, and advance the cursor."""
     for i in range(len(starts)):
         p = starts[i]
         at = cursor[i]
@@ -324,7 +327,7 @@ def _put_length_prefixed(data: Any, starts: Any, lengths: Any, out: Any, cursor:
 
 @lean_kernel
 def _frame(text: Any, at: Any) -> Any:
-    """Where the field of the frame begins, IS_NULL for NULL, and where the next frame does."""
+    """Return the start of the field at `at` (IS_NULL = NULL), and its end."""
     if u8(text, at) == 1:
         return -1, at + 1
     length: Any = u8(text, at + 1)
@@ -348,7 +351,7 @@ def _find_fields(text: Any, starts: Any, ends: Any) -> None:
 
 @lean_kernel
 def _find_frames(text: Any, columns: Any, ends: Any) -> Any:
-    """Fill `ends`; how many rows there are."""
+    """Write the end of each row to `ends`, and return the number of rows."""
     at = 0
     rows = 0
     field = 0

@@ -1,16 +1,16 @@
-"""FORMAT_DESCRIPTION: the first event of every log file, which says how to read the others.
+"""FORMAT_DESCRIPTION: the first event of every log file, which defines the format of the other events.
 
-    offset size field        (behind the 19-byte header)
+    offset size field        (after the 19-byte header)
     0      2    binlog version, always 4
     2      50   server version, padded with zeros
-    52     4    created; 0 when sent again in the middle of a file
+    52     4    created; 0 if the server sends the event again in the middle of a file
     56     1    header length, always 19
     57     n    length of the fixed part of each event type 1 … n
     57+n   1    checksum algorithm of the file: 0 off, 1 CRC32        (MySQL >= 5.6.1, MariaDB >= 5.3)
-    58+n   4    checksum of this event, always there
+    58+n   4    checksum of this event, always present
 
-The in-use flag (header flag 1) is not part of that checksum: the server flips it in place when it opens or closes
-the file.
+The in-use flag (header flag 1) is not part of that checksum: the server changes the flag in place when it opens or
+closes the file.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ class FormatDescription:
     binlog_version: int
     server_version: str
     created: int
-    header_lengths: tuple[int, ...]  # of event types 1 …: index 0 is type 1
+    header_lengths: tuple[int, ...]  # of the event types from 1: index 0 is type 1
     checksum_algorithm: int  # CHECKSUM_OFF or CHECKSUM_CRC32
     is_mariadb: bool
-    system_zone: SystemZone | None = None  # the server's; no event has it, the receiver asked for it
+    system_zone: SystemZone | None = None  # the server's; not in any event, the receiver queries it
 
     @property
     def checksum_length(self) -> int:
-        """Bytes at the end of every event of this file: 4 or 0 (FORMAT_DESCRIPTION itself always has 4)."""
+        """The checksum bytes of every event in this file: 4 or 0. FORMAT_DESCRIPTION itself always has 4."""
         return CHECKSUM_LENGTH if self.checksum_algorithm == CHECKSUM_CRC32 else 0
 
     @property
@@ -71,7 +71,7 @@ class FormatDescription:
         return _version_number(self.server_version)
 
     def fixed_length(self, type_code: int) -> int:
-        """Length of the fixed part of an event type; 0 for one that this server does not know."""
+        """Return the length of the fixed part of an event type; 0 if this server does not know the type."""
         return self.header_lengths[type_code - 1] if 0 < type_code <= len(self.header_lengths) else 0
 
 
@@ -81,8 +81,10 @@ def _version_number(version: str) -> tuple[int, int, int]:
 
 
 def parse_format_description(event: bytes) -> FormatDescription:
-    """The description in one whole event. Raises BinlogFormatError; for START_ENCRYPTION, saying that the log is
-    encrypted."""
+    """Return the description in one whole event.
+
+    Raises BinlogFormatError; for START_ENCRYPTION, the error states that the log is encrypted.
+    """
     if len(event) > 4 and event[4] == EventType.START_ENCRYPTION:
         raise encrypted_error(event)
     body = open_event(event, 0)
@@ -124,7 +126,7 @@ def _with_lengths(body: EventCursor, server_version: str, created: int) -> Forma
 
 
 def encrypted_error(event: bytes) -> BinlogFormatError:
-    """Return the error for START_ENCRYPTION: the rest of the file is cipher text."""
+    """Return the error for START_ENCRYPTION: the rest of the file is encrypted."""
     error = format_error(
         "The log is an encrypted binlog (encrypt_binlog=ON of MariaDB) and cannot be read as a file", event
     )
@@ -133,9 +135,9 @@ def encrypted_error(event: bytes) -> BinlogFormatError:
 
 
 def resent(event: bytes, *, in_place: bool = False, flags: int = 0) -> bytes:
-    """A log's FORMAT_DESCRIPTION as a dump thread sends it: not in use, with `flags` besides, its checksum made anew.
+    """Return a log's FORMAT_DESCRIPTION as a dump thread sends it: not in use, with added `flags` and a new checksum.
 
-    Unless it stands `in_place`, end_log_pos and `created` are 0: it neither moves the position nor ends an open
+    Unless it is `in_place`, end_log_pos and `created` are 0. Such an event neither moves the position nor ends an open
     transaction.
     """
     header = parse_header(event)
@@ -156,10 +158,10 @@ def build_format_description(
     relay_log: bool = True,
     header_lengths: tuple[int, ...] = (),
 ) -> bytes:
-    """Our own FORMAT_DESCRIPTION as the event at position 4 of a log file; a version with `MariaDB` gives MariaDB's
-    shape, `header_lengths` another server's.
+    """Return rplctl's own FORMAT_DESCRIPTION, the event at position 4 of a log file.
 
-    With `relay_log` it carries FLAG_RELAY_LOG, so that readers do not take its end position for the source's.
+    A version with `MariaDB` selects MariaDB's layout; `header_lengths` selects the layout of another server. With
+    `relay_log`, the event has FLAG_RELAY_LOG, so that readers do not mistake its end position for the source's.
     """
     lengths = _MYSQL_LENGTHS
     if "mariadb" in server_version.lower():

@@ -1,10 +1,10 @@
-"""The state machine that finds transactions, as kernels over raw bytes. `groups` is its public face.
+"""The state machine that finds transactions, as kernels over raw bytes. `groups` is its public interface.
 
     IDLE ──GTID, INTVAR …──▶ PENDING ──BEGIN──▶ TRANSACTION ──XID, COMMIT, ROLLBACK──▶ group
       └──BEGIN──▶ TRANSACTION    │  └──XA START──▶ XA ──XA_PREPARE──▶ group
                                  └──any other statement, payload, incident──▶ group
-A MariaDB GTID without the standalone flag is its own BEGIN; with the prepared-XA flag its own XA START.
-Only offsets that lie inside a whole event are read; `run_groups` checks the lengths before.
+A MariaDB GTID without the standalone flag acts as BEGIN; with the prepared-XA flag, it acts as XA START.
+The kernels read only offsets inside a whole event; `run_groups` checks the lengths before.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ FLAG_QUERY: Final = 256
 FLAG_HALF_ALTER: Final = 512
 FLAG_COMPRESSED: Final = 1024
 
-# Registers of the state machine (int64), behind those of group_position.
+# Registers of the state machine (int64), after those of group_position.
 PHASE: Final = 3
 START: Final = 4
 TIMESTAMP: Final = 5
@@ -68,7 +68,7 @@ _COMPLETED_XA: Final = 128
 _START_ALTER: Final = 2
 _ROLLBACK_ALTER: Final = 8
 _UNKNOWN_KIND: Final = 9
-_FIRST_COMPRESSED: Final = 165  # MariaDB's; the rows events that are not come before
+_FIRST_COMPRESSED: Final = 165  # MariaDB's first compressed rows event; uncompressed rows events have lower codes
 
 
 @lean_kernel
@@ -83,14 +83,14 @@ def _open(registers: NDArray[np.int64], phase: int, at: int, timestamp: int) -> 
 
 @lean_kernel
 def _kind(flags: int) -> int:
-    """GroupKind of a finished group; the strongest reason for care wins."""
+    """Return the GroupKind of a finished group; if several match, the kind that needs the most care wins."""
     if flags & FLAG_UNKNOWN:
         return 9
     if flags & FLAG_INCIDENT:
         return 7
     if flags & FLAG_XA:
         return 6
-    if flags & FLAG_STATEMENT:  # a ROLLBACK behind it does not undo DDL
+    if flags & FLAG_STATEMENT:  # a later ROLLBACK does not undo DDL
         return 3
     if flags & FLAG_ROLLBACK:
         return 5
@@ -101,7 +101,7 @@ def _kind(flags: int) -> int:
 
 @lean_kernel
 def _mariadb_gtid(data: ByteArray, registers: NDArray[np.int64], at: int, end: int) -> int:
-    """Opens a group by the flags of a MariaDB GTID event: flags2 at 12 of its body, then commit id, XID, more flags."""
+    """Open a group by the flags of a MariaDB GTID event: flags2 at body offset 12, then commit id, XID, more flags."""
     body = at + HEADER_LENGTH
     if end - body < HEADER_LENGTH:
         return _SHORT
@@ -125,7 +125,7 @@ def _mariadb_gtid(data: ByteArray, registers: NDArray[np.int64], at: int, end: i
 
 @lean_kernel
 def _query(data: ByteArray, registers: NDArray[np.int64], at: int, end: int) -> int:
-    """A QUERY event inside an open group (IDLE was made PENDING before)."""
+    """Process a QUERY event inside an open group; the caller has changed IDLE to PENDING."""
     body = at + HEADER_LENGTH
     if end - body < 13:
         return _SHORT
@@ -167,7 +167,7 @@ def _statement(registers: NDArray[np.int64]) -> int:
 
 @lean_kernel
 def step(data: ByteArray, registers: NDArray[np.int64], at: int, end: int, event_class: int) -> int:
-    """One event of a group; `end` is before its checksum. Control events do not come here unless a group is open."""
+    """Process one event of a group; `end` is before its checksum. Control events only occur here in an open group."""
     if event_class == c.GTID or event_class == c.MARIADB_GTID:
         if registers[PHASE] != IDLE:
             return _NESTED
@@ -191,7 +191,7 @@ def step(data: ByteArray, registers: NDArray[np.int64], at: int, end: int, event
         if end - at <= HEADER_LENGTH:
             return _SHORT
         registers[FLAGS] |= FLAG_XA
-        if data[at + HEADER_LENGTH] != 0:  # one phase: a commit like any other
+        if data[at + HEADER_LENGTH] != 0:  # one phase: an ordinary commit
             registers[FLAGS] &= ~FLAG_XA
         return ENDS
     return _rare_step(registers, event_class)
@@ -234,7 +234,7 @@ def _same_bytes(first: ByteArray, second: ByteArray) -> bool:
 def _emit(
     table: NDArray[np.int64], count: int, registers: NDArray[np.int64], end: int, kind: int, log_index: int
 ) -> None:
-    """Write one group as row `count`; the machine is IDLE again."""
+    """Write one group as row `count`, and set the machine to IDLE."""
     table[count, 0] = registers[START]
     table[count, 1] = end
     table[count, 2] = kind
@@ -249,8 +249,7 @@ def _emit(
 
 @lean_kernel
 def _check(data: ByteArray, registers: NDArray[np.int64], at: int, event_class: int) -> int:
-    """0, or the error of an event that cannot be whole or cannot be read. The caller has checked that its bytes are
-    there."""
+    """Return 0, or the error of an event that is not whole or not readable. The caller checks that `data` holds it."""
     length = u32(data, at + 9)
     if event_class == c.ENCRYPTION:
         return ENCRYPTED
@@ -264,7 +263,7 @@ def _check(data: ByteArray, registers: NDArray[np.int64], at: int, event_class: 
 def _cuts_open_group(
     data: ByteArray, registers: NDArray[np.int64], at: int, end: int, event_class: int, log_name: ByteArray
 ) -> int:
-    """Return whether the open transaction was cut short by the source (ENDS), or by a reconnect (_NESTED)."""
+    """Return what cut the open transaction short: the source (ENDS), a reconnect (_NESTED), nothing (_GOES_ON)."""
     flags = u16(data, at + 17)
     if registers[PHASE] == IDLE or flags & FLAG_RELAY_LOG != 0:
         return _GOES_ON
@@ -288,8 +287,10 @@ def run_groups(
     table: NDArray[np.int64],
     marks: NDArray[np.int64],
 ) -> tuple[int, int, int, int]:
-    """(groups, marks, error or 0, its offset). A mark is (offset, length of a new log name), or (of a description,
-    0)."""
+    """Return (groups, marks, error or 0, offset of the error).
+
+    A mark is (offset, length of a new log name), or (offset of a description, 0).
+    """
     count, mark_count, log_index = 0, 0, 0
     begin = at
     while at + HEADER_LENGTH <= len(data):

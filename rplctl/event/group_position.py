@@ -1,4 +1,4 @@
-"""The source position as the group kernel counts it (`groups` has the rule); what a FORMAT_DESCRIPTION changes."""
+"""The source position in the group kernel (`groups` has the rule), and the effect of a FORMAT_DESCRIPTION on it."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from rplctl.event.header import FLAG_ARTIFICIAL, FLAG_RELAY_LOG, HEADER_LENGTH
 from rplctl.event.jit import ByteArray, lean_kernel
 from rplctl.position import LARGEST_POSITION
 
-# Registers (int64). The first two are set by the caller of the group kernel.
+# Registers (int64). The caller of the group kernel sets the first two.
 POSITION: Final = 0  # source position after the last exact event
 CHECKSUM: Final = 1  # checksum length in force
-INEXACT: Final = 2  # bytes of events without end_log_pos since then
+INEXACT: Final = 2  # bytes of the events without end_log_pos since the last exact event
 
-SHORTEST_DESCRIPTION: Final = HEADER_LENGTH + 57 + 5  # its fixed part, algorithm and checksum
-_HIGH_OF_NONE: Final = LARGEST_POSITION + 1 >> 32  # of positions that are none
+SHORTEST_DESCRIPTION: Final = HEADER_LENGTH + 57 + 5  # header, fixed part, algorithm and checksum
+_HIGH_OF_NONE: Final = LARGEST_POSITION + 1 >> 32  # high 32 bits of the first impossible position
 _LOW_32: Final = 0xFFFFFFFF
 _BACKWARDS_FROM: Final = 3 << 30  # a step this large modulo 2^32 is a step back
 
 
 @lean_kernel
 def _advance(registers: NDArray[np.int64], end_log_pos: int, length: int, flags: int, event_class: int) -> bool:
-    """Move the source position past an event that is no ROTATE; False when it would go backwards."""
+    """Move the source position past an event that is not a ROTATE; False if the position would go backwards."""
     if flags & FLAG_RELAY_LOG:
         return True
     if event_class == DESCRIPTION:
@@ -65,16 +65,16 @@ def has_checksum_field(data: ByteArray, at: int) -> bool:
 
 @lean_kernel
 def description_checksum(data: ByteArray, at: int, end: int) -> int:
-    """Checksum length that a FORMAT_DESCRIPTION announces for the events after it.
+    """Return the checksum length that a FORMAT_DESCRIPTION announces for the events after it.
 
-    The event has SHORTEST_DESCRIPTION bytes at least.
+    The event must have at least SHORTEST_DESCRIPTION bytes.
     """
     return 4 if has_checksum_field(data, at) and data[end - 5] == 1 else 0
 
 
 @lean_kernel
 def move_position(data: ByteArray, registers: NDArray[np.int64], at: int, event_class: int) -> bool:
-    """Move the source position past one event; False when it would go backwards."""
+    """Move the source position past one event; False if the position would go backwards."""
     flags, length = u16(data, at + 17), u32(data, at + 9)
     if event_class == ROTATE and flags & FLAG_RELAY_LOG == 0:
         high = u32(data, at + HEADER_LENGTH + 4)

@@ -1,14 +1,17 @@
-"""Transactions ("event groups") in raw bytes: where each begins and ends, what it is, and the source position after it.
+"""Transactions ("event groups") in raw bytes: start, end and kind of each, and the source position after it.
 
-Invariant: the groups of a scan tile [offset, complete_end) without gaps; a group that is not complete at the tail is
-left out. A transaction that the source itself cut short (it crashed; its next log or a STOP follows) becomes a
-CONTROL group: the position moves past it and nothing is applied. An unknown event ends the scan with a group of kind
-UNKNOWN.
+Invariant: the groups of a scan cover [offset, complete_end) without gaps. An incomplete group at the end is not part of
+the scan. A transaction that the source itself cut short becomes a CONTROL group: the source crashed, and its next log
+or a STOP follows. The position moves past this group, and nothing is applied. An unknown event ends the scan with a
+group of kind UNKNOWN.
 
-Source position (64-bit; the header has 32 bits): an artificial ROTATE sets it; an event with end_log_pos moves it to
-the next position with these low 32 bits; an event without one that is not artificial (MariaDB >= 11.4 inside groups)
-adds its length until the next exact one; FORMAT_DESCRIPTION never moves it backwards; what the replica wrote itself
-(FLAG_RELAY_LOG) never moves it. A real ROTATE moves it into the next log.
+The source position has 64 bits, but the header holds only 32:
+* An artificial ROTATE sets the position.
+* An event with end_log_pos moves the position to the next one with these low 32 bits.
+* A non-artificial event without end_log_pos (MariaDB >= 11.4 inside groups) adds its length until the next exact event.
+* FORMAT_DESCRIPTION never moves the position backwards.
+* An event that the replica wrote itself (FLAG_RELAY_LOG) never moves the position.
+* A real ROTATE moves the position into the next log.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ from rplctl.event.jit import Buffer, ByteArray, byte_view
 from rplctl.event.types import CLASS_TABLE
 from rplctl.position import BinlogPosition
 
-_SMALL_GROUP = 64  # bytes; only the part of the tables that is used becomes memory
+_SMALL_GROUP = 64  # bytes, for the size of the tables; unused parts of the tables take no memory
 _MESSAGES = {
     kernel.BAD_LENGTH: "Impossible event length",
     kernel.SHORT_EVENT: "Event is too short for its type",
@@ -39,20 +42,20 @@ _MESSAGES = {
 class GroupKind(IntEnum):
     """The ways in which the applier may apply a group (see design D1, D10, D11)."""
 
-    CONTROL = 0  # nothing to apply: only positions (and with a GTID: START ALTER, ROLLBACK ALTER of MariaDB)
-    ROWS = 1  # only row events; also a TRANSACTION_PAYLOAD, whose inside may say otherwise (FLAG_PAYLOAD)
+    CONTROL = 0  # only positions, nothing to apply; with a GTID: START ALTER or ROLLBACK ALTER of MariaDB
+    ROWS = 1  # only row events; also a TRANSACTION_PAYLOAD, which may contain other events (FLAG_PAYLOAD)
     QUERY = 2  # one statement outside a transaction: DDL
     STATEMENT = 3  # holds a statement event
     ORDERED = 4  # rows with SAVEPOINT or ROLLBACK TO between them
-    ROLLED_BACK = 5  # rows that end in ROLLBACK; statements that do are STATEMENT: DDL among them stays
+    ROLLED_BACK = 5  # rows that end in ROLLBACK; with statements the kind is STATEMENT, as ROLLBACK does not undo DDL
     XA = 6  # XA START … XA PREPARE, or XA COMMIT / XA ROLLBACK alone
     INCIDENT = 7  # the source says that its binary log lost events
-    UNKNOWN = 9  # an event type that we do not know and that is not marked as ignorable
+    UNKNOWN = 9  # contains an event of unknown type that is not marked as ignorable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupScan:
-    """n complete groups; group i is `data[start[i]:end[i]]`, after it the source stands at `source_position(i)`."""
+    """The complete groups of a scan; group i is `data[start[i]:end[i]]` and ends at `source_position(i)`."""
 
     start: NDArray[np.int64]
     end: NDArray[np.int64]
@@ -62,12 +65,12 @@ class GroupScan:
     source_log: NDArray[np.int64]  # index into log_names
     gtid_offset: NDArray[np.int64]  # offset of the GTID event in data, or -1
     row_events: NDArray[np.int64]
-    has_payload: NDArray[np.bool_]  # holds TRANSACTION_PAYLOAD: decompress and scan its inside before applying
-    unpacks: NDArray[np.bool_]  # holds compressed events: what they unfold to may be far more
+    has_payload: NDArray[np.bool_]  # contains TRANSACTION_PAYLOAD: decompress and scan its events before applying
+    unpacks: NDArray[np.bool_]  # contains compressed events, which may be far larger after decompression
     log_names: tuple[str, ...]
     complete_end: int
     first_source: BinlogPosition  # before the first group
-    descriptions: tuple[tuple[int, FormatDescription], ...]  # (offset it holds from, description), ascending
+    descriptions: tuple[tuple[int, FormatDescription], ...]  # (offset at which it takes effect, description), ascending
 
     def __len__(self) -> int:
         return len(self.start)
@@ -77,11 +80,11 @@ class GroupScan:
 
     @property
     def end_position(self) -> BinlogPosition:
-        """Where the source stands after the last complete group."""
+        """The source position after the last complete group."""
         return self.source_position(len(self) - 1) if len(self) else self.first_source
 
     def description_at(self, offset: int) -> FormatDescription | None:
-        """The FORMAT_DESCRIPTION in force for the event at `offset`."""
+        """Return the FORMAT_DESCRIPTION in force for the event at `offset`."""
         found = None
         for begins, description in self.descriptions:
             if begins <= offset:
@@ -92,11 +95,11 @@ class GroupScan:
 def scan_groups(
     data: Buffer, offset: int, source: BinlogPosition, limit_bytes: int, description: FormatDescription | None = None
 ) -> GroupScan:
-    """Complete groups from `offset` on, until they hold `limit_bytes` (always at least one, however large).
+    """Return the complete groups from `offset` until they hold `limit_bytes`, always at least one group.
 
-    `source` is the source position at `offset`, `description` the one in force there (None: the data begin
-    with theirs, or have no checksums). Raises BinlogFormatError for lengths, positions and nesting that no source
-    writes.
+    `source` is the source position at `offset`, and `description` is the description in force there. None: the data
+    begin with their own description, or have no checksums. Raises BinlogFormatError for lengths, positions and nesting
+    that no source writes.
     """
     view = byte_view(data)
     name = byte_view(source.log_name.encode("utf-8", "surrogateescape"))
@@ -134,7 +137,7 @@ def scan_groups(
 def _run(
     view: ByteArray, offset: int, limit: int, initial: tuple[int, int], name: ByteArray
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The kernel's groups and marks; again with larger tables until they fit (kernels do not allocate)."""
+    """Return the kernel's groups and marks. Retry with larger tables until these fit: kernels do not allocate."""
     group_room, mark_room = 64 + min(len(view) - offset, limit) // _SMALL_GROUP, 16
     while True:
         registers = np.zeros(kernel.REGISTERS, np.int64)

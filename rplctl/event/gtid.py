@@ -1,12 +1,13 @@
 """GTID sets of MySQL (`uuid[:tag]:intervals`) and the GTID state of MariaDB (`domain-server-sequence`), as values.
 
-Invariant: intervals of a MysqlGtidSet are sorted, disjoint and not adjacent; `str()` is what the server prints:
-sources in order, for each the untagged intervals and then its tags. Sets are immutable; `add` and the set operations
-return new ones.
+Invariant: the intervals of a MysqlGtidSet are sorted, disjoint and not adjacent. `str()` is the server's text: sources
+in order, each with the untagged intervals first and then its tags. Sets are immutable; `add` and the set operations
+return new sets.
 
-Binary form (PREVIOUS_GTIDS, COM_BINLOG_DUMP_GTID): u64 count; per source 16 bytes UUID, u64 intervals, then (u64 first,
-u64 behind the last) each. With tags: the highest and the lowest byte of the count are 1, the count is between; each
-UUID is followed by its tag, with a length in the serialization format (twice the length, for lengths below 64).
+Binary form (PREVIOUS_GTIDS, COM_BINLOG_DUMP_GTID): u64 count; per source 16 bytes UUID, u64 number of intervals, then
+(u64 first, u64 last + 1) per interval. In a set with tags, the highest and the lowest byte of the count are 1, with the
+count between them. Each UUID is followed by its tag, with a length in the serialization format (twice the length, for
+lengths below 64).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Final, TypeAlias
 from rplctl import mysql_errors as er
 from rplctl.errors import UsageError
 
-Interval: TypeAlias = tuple[int, int]  # first, last: both inside
+Interval: TypeAlias = tuple[int, int]  # (first, last), both inclusive
 Intervals: TypeAlias = tuple[Interval, ...]
 Source: TypeAlias = tuple[str, str]  # (uuid in lower case with dashes, tag or '')
 
@@ -48,7 +49,7 @@ def merged(intervals: Iterable[Interval]) -> Intervals:
 
 
 def _minus(intervals: Intervals, removed: Intervals) -> Intervals:
-    """One pass over both, which ascend."""
+    """Subtract intervals in one pass; both sequences are ascending."""
     result: list[Interval] = []
     begin = 0
     for first, last in intervals:
@@ -70,14 +71,16 @@ def _minus(intervals: Intervals, removed: Intervals) -> Intervals:
 
 @dataclass(frozen=True, slots=True)
 class MysqlGtidSet:
-    """Which transactions: per (uuid, tag) the intervals of their numbers."""
+    """A set of transactions: the intervals of the transaction numbers by (uuid, tag)."""
 
     intervals: Mapping[Source, Intervals] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, text: str) -> MysqlGtidSet:
-        """The server's text form, blanks and empty parts allowed. Raises UsageError with
-        ER_MALFORMED_GTID_SET_SPECIFICATION."""
+        """Parse the server's text form; blanks and empty parts are allowed.
+
+        Raises UsageError with ER_MALFORMED_GTID_SET_SPECIFICATION.
+        """
         found: dict[Source, list[Interval]] = {}
         for part in text.split(","):
             if part.strip():
@@ -85,7 +88,7 @@ class MysqlGtidSet:
         return cls({source: merged(intervals) for source, intervals in found.items() if intervals})
 
     def encode(self) -> bytes:
-        """The binary form, tagged only when a tag is in the set (servers older than 8.3 do not know the other)."""
+        """Return the binary form, tagged only if the set has a tag: servers before 8.3 do not know the tagged form."""
         sources = self._sorted()
         tagged = any(tag for _, tag in sources)
         count = len(sources)
@@ -119,7 +122,7 @@ class MysqlGtidSet:
         return sorted(self.intervals)
 
     def count(self) -> int:
-        """Transactions in the set."""
+        """Return the number of transactions in the set."""
         return sum(last - first + 1 for parts in self.intervals.values() for first, last in parts)
 
     def contains(self, server: str, number: int, tag: str = "") -> bool:
@@ -145,7 +148,7 @@ class MysqlGtidSet:
 
 
 def is_tag(text: str) -> bool:
-    """True for what MySQL takes for a tag."""
+    """True if MySQL accepts the text as a tag."""
     return _TAG.fullmatch(text) is not None
 
 
@@ -171,7 +174,7 @@ def _parse_source(part: str, text: str, found: dict[Source, list[Interval]]) -> 
             last = int(interval[2]) if interval[2] else first
             if first == 0 or max(first, last) > MAX_SEQUENCE:
                 raise _malformed(text)
-            if first <= last:  # the server takes 5-3 as an empty interval
+            if first <= last:  # the server accepts 5-3 as an empty interval
                 found.setdefault(source, []).append((first, last))
             has_interval = True
         elif _TAG.fullmatch(piece) and has_interval:
@@ -191,7 +194,7 @@ class MariadbGtidState:
 
     @classmethod
     def parse(cls, text: str) -> MariadbGtidState:
-        """`0-1-5,1-2-7`; '' is the empty state. Raises UsageError with ER_INCORRECT_GTID_STATE."""
+        """Parse `0-1-5,1-2-7`; '' is the empty state. Raises UsageError with ER_INCORRECT_GTID_STATE."""
         domains: dict[int, tuple[int, int]] = {}
         for part in text.split(",") if text.strip() else []:
             numbers = part.strip().split("-")
@@ -219,15 +222,15 @@ class MariadbGtidState:
         return hash(frozenset(self.domains.items()))
 
     def add(self, domain: int, server_id: int, sequence: int) -> MariadbGtidState:
-        """The state after this transaction: the last one of a domain counts, whatever its number."""
+        """Return the state after this transaction: it becomes the last one of its domain, whatever its number."""
         return self.add_last({domain: (server_id, sequence)})
 
     def add_last(self, last: Mapping[int, tuple[int, int]]) -> MariadbGtidState:
-        """The state after many, of which these are the last of their domains: one copy, not one for each domain."""
+        """Return the state after many transactions, given the last one of each domain. Copies the state only once."""
         return MariadbGtidState({**self.domains, **last})
 
     def union(self, other: MariadbGtidState) -> MariadbGtidState:
-        """Per domain the one that is further on; at equal numbers `other`'s."""
+        """Return the later GTID of each domain; if the numbers are equal, the GTID of `other`."""
         result = dict(self.domains)
         for domain, (server_id, sequence) in other.domains.items():
             if domain not in result or result[domain][1] <= sequence:
@@ -243,7 +246,7 @@ class MariadbGtidState:
 
 
 def is_executed(gtid: str, executed: str) -> bool:
-    """`gtid`: one or, of MySQL, a set; in the executed set's notation or it is not in there."""
+    """True if the executed set contains `gtid`: a GTID or, for MySQL, a set. False if the notations differ."""
     if (":" in gtid) != (":" in executed):
         return False
     if ":" in gtid:
@@ -252,7 +255,7 @@ def is_executed(gtid: str, executed: str) -> bool:
 
 
 def as_far_as(retrieved: str, executed: str) -> str:
-    """The retrieved set, with what was executed since it was noted: later numbers of its sources, or of its domains."""
+    """Return the retrieved set with the later executed transactions of the same sources or domains."""
     if (":" in retrieved) != (":" in executed):
         return retrieved
     if ":" not in retrieved:

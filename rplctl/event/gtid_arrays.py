@@ -1,8 +1,8 @@
-"""The GTIDs of many events at once: a piece of log may hold a hundred thousand transactions, so numbers are arrays.
+"""The GTIDs of many events at once, as arrays of numbers: one part of a log may hold a hundred thousand transactions.
 
 GTID (33) body: u8 flags, 16 bytes UUID, i64 number. MARIADB_GTID (162) body: u64 sequence, u32 domain.
 
-Invariant: the work grows with the events, whatever number of sources or domains they are of.
+Invariant: the run time grows with the number of events, not with the number of sources or domains.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from rplctl.event.jit import ByteArray
 from rplctl.event.rows import Ints
 from rplctl.event.types import EventType
 
-Describe: TypeAlias = Callable[[int], FormatDescription | None]  # offset → the description in force there
+Describe: TypeAlias = Callable[[int], FormatDescription | None]  # offset → the description in force at this offset
 
 UUID: Final = slice(HEADER_LENGTH + 1, HEADER_LENGTH + 17)
 NUMBER: Final = slice(HEADER_LENGTH + 17, HEADER_LENGTH + 25)
 
 
 def gtids_at(data: ByteArray, offsets: Ints, describe: Describe) -> tuple[MysqlGtidSet, MariadbGtidState]:
-    """The GTIDs of the GTID events at these offsets; of MariaDB's the last of each domain, in the order of the log.
+    """Return the GTIDs of the GTID events at these offsets; for MariaDB, the last GTID of each domain in log order.
 
-    Raises BinlogFormatError for one that is cut short.
+    Raises BinlogFormatError if an event is cut short.
     """
     spans = {source: _spans(numbers) for source, (_, numbers) in _mysql_numbers(data, offsets, describe).items()}
     which = offsets[_of_type(data, offsets, EventType.MARIADB_GTID)][::-1]
@@ -44,9 +44,10 @@ def gtids_at(data: ByteArray, offsets: Ints, describe: Describe) -> tuple[MysqlG
 
 
 def numbers_by_source(data: ByteArray, offsets: Ints, describe: Describe) -> dict[Source | int, tuple[Ints, Ints]]:
-    """Group the GTID events at these offsets by MySQL's (uuid, tag) or MariaDB's domain. Each group has the events'
-    indexes, ascending, and their numbers. Anonymous GTIDs are left out. Raises BinlogFormatError for an event that is
-    cut short.
+    """Group the GTID events at these offsets by MySQL's (uuid, tag) or MariaDB's domain.
+
+    Each group has the indexes of its events, ascending, and the numbers of these events. Anonymous GTIDs are skipped.
+    Raises BinlogFormatError if an event is cut short.
     """
     found: dict[Source | int, tuple[Ints, Ints]] = {}
     found.update(_mysql_numbers(data, offsets, describe).items())
@@ -58,11 +59,11 @@ def numbers_by_source(data: ByteArray, offsets: Ints, describe: Describe) -> dic
     return found
 
 
-_LEAST: Final = {EventType.GTID: NUMBER.stop, EventType.MARIADB_GTID: HEADER_LENGTH + 12}  # bytes
+_LEAST: Final = {EventType.GTID: NUMBER.stop, EventType.MARIADB_GTID: HEADER_LENGTH + 12}  # shortest event in bytes
 
 
 def _of_type(data: ByteArray, offsets: Ints, kind: EventType) -> Ints:
-    """Which of the events are of that type."""
+    """Return the indexes of the events that have this type."""
     which = np.flatnonzero(data[offsets + 4] == kind)
     at = offsets[which]
     short = np.flatnonzero((unsigned(data, at + 9, 4) < _LEAST[kind]) | (at + _LEAST[kind] > len(data)))
@@ -72,7 +73,7 @@ def _of_type(data: ByteArray, offsets: Ints, kind: EventType) -> Ints:
 
 
 def _alike(*keys: npt.NDArray[Any]) -> list[Ints]:
-    """The positions of equal keys, ascending, for each different key."""
+    """Return the indexes of equal keys, ascending, for each distinct key."""
     order = np.lexsort(keys)
     if not len(order):
         return []
@@ -83,7 +84,7 @@ def _alike(*keys: npt.NDArray[Any]) -> list[Ints]:
 
 
 def is_within(numbers: Ints, intervals: Intervals) -> npt.NDArray[np.bool_]:
-    """`intervals`: ascending and apart."""
+    """Return, for each number, True if an interval contains it. `intervals` are ascending and disjoint."""
     firsts, lasts = np.array(intervals, np.int64).reshape(-1, 2).T
     before = np.searchsorted(firsts, numbers, "right") - 1
     found: npt.NDArray[np.bool_] = (before >= 0) & (numbers <= np.append(lasts, 0)[before])
@@ -91,7 +92,7 @@ def is_within(numbers: Ints, intervals: Intervals) -> npt.NDArray[np.bool_]:
 
 
 def unsigned(data: ByteArray, offsets: Ints, width: int) -> Ints:
-    """The little-endian numbers of `width` bytes at these offsets."""
+    """Return the little-endian numbers of `width` bytes at these offsets."""
     values = np.zeros(len(offsets), np.int64)
     for byte in range(width):
         values |= data[offsets + byte].astype(np.int64) << (8 * byte)
@@ -117,7 +118,7 @@ def _mysql_numbers(data: ByteArray, offsets: Ints, describe: Describe) -> dict[S
             tagged.setdefault((gtid.server_uuid, gtid.tag), []).append((number, gtid.number))
     for source, pairs in tagged.items():
         events, numbers = np.array(pairs, np.int64).T
-        if source in found:  # without a tag, but of the newer type
+        if source in found:  # events of the newer type that have no tag
             order = np.argsort(np.append(found[source][0], events))
             events = np.append(found[source][0], events)[order]
             numbers = np.append(found[source][1], numbers)[order]

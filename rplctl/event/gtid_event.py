@@ -1,11 +1,11 @@
 """The event before every transaction: GTID (33), ANONYMOUS_GTID (34) and GTID_TAGGED (42) of MySQL, MARIADB_GTID (162).
 
     33, 34: u8 flags, 16 bytes UUID, i64 number, u8 2, i64 last committed, i64 sequence, 7 bytes commit time (µs;
-            bit 55: 7 more of the original commit), packed transaction length, u32 server version (bit 31: u32 more)
+            bit 55: 7 more for the original commit), packed transaction length, u32 server version (bit 31: u32 more)
     42:     serialization format: varint version, size, last field that may not be ignored; then (field id, value)*
     162:    u64 sequence, u32 domain, u8 flags, [u64 commit id], [i32 format id, u8, u8, XID], [u8 more flags, …],
             padded with zeros to 19 bytes
-A varint has as many further bytes as its first byte has trailing ones; signed ones keep the sign in the lowest bit.
+A varint has as many further bytes as its first byte has trailing ones. In a signed varint, the lowest bit is the sign.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from rplctl.event.header import format_error, parse_header
 from rplctl.event.types import EventType
 
 _LOGICAL_CLOCK = 2
-MARIADB_LENGTH = 19  # bytes; shorter ones are padded
+MARIADB_LENGTH = 19  # bytes; shorter bodies are padded
 _HAS_ORIGINAL_TIME = 1 << 55
 _HAS_ORIGINAL_VERSION = 1 << 31
 _LARGEST_NUMBER = (1 << 63) - 1
 
 
 class MariadbGtidFlag(IntFlag):
-    STANDALONE = 1  # one statement, no COMMIT follows
+    STANDALONE = 1  # one statement, without COMMIT
     GROUP_COMMIT_ID = 2
     TRANSACTIONAL = 4
     ALLOW_PARALLEL = 8
@@ -63,7 +63,7 @@ class Xid:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MysqlGtid:
-    """Times are microseconds since 1970, 0 = not logged; versions as 80036 for 8.0.36."""
+    """A GTID of MySQL. Times are microseconds since 1970, 0 = not logged; versions are like 80036 for 8.0.36."""
 
     server_uuid: str
     number: int  # 0 for an anonymous transaction
@@ -98,7 +98,7 @@ class MariadbGtid:
     xid: Xid | None = None
     extra: MariadbGtidExtra = MariadbGtidExtra(0)
     extra_engines: int = 0
-    alter_sequence: int = 0  # of the START ALTER that this COMMIT or ROLLBACK ALTER ends
+    alter_sequence: int = 0  # sequence number of the START ALTER that this COMMIT ALTER or ROLLBACK ALTER ends
     thread_id: int = 0
 
     def __str__(self) -> str:
@@ -109,7 +109,7 @@ Gtid: TypeAlias = MysqlGtid | MariadbGtid
 
 
 def parse_gtid(event: bytes, description: FormatDescription) -> Gtid:
-    """One whole GTID event of either vendor. Raises BinlogFormatError."""
+    """Return the GTID of one whole event of MySQL or MariaDB. Raises BinlogFormatError."""
     body = open_event(event, description.checksum_length)
     type_code = event[4]
     if type_code == EventType.MARIADB_GTID:
@@ -217,7 +217,7 @@ def _parse_tagged(body: EventCursor) -> MysqlGtid:
 
 
 def _tag(body: EventCursor, length: int) -> str:
-    """Return the tag, '' for none."""
+    """Return the tag; '' if the event has no tag."""
     raw = body.take(length)
     tag = raw.decode("latin-1")
     if raw and not is_tag(tag):
@@ -261,7 +261,7 @@ def _parse_mariadb(body: EventCursor, server_id: int) -> MariadbGtid:
 
 
 def decode_gtid_set(data: bytes) -> MysqlGtidSet:
-    """The inverse of `MysqlGtidSet.encode`. Raises BinlogFormatError."""
+    """Decode a set; the inverse of `MysqlGtidSet.encode`. Raises BinlogFormatError."""
     body = EventCursor(data)
     head = body.unsigned(8)
     tagged = head >> 56 == TAGGED_FORMAT

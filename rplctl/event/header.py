@@ -9,7 +9,7 @@
     17     2    flags
 
 A log file begins with the magic `fe 62 69 6e`; `fd 62 69 6e` is a file that MySQL encrypted.
-Unknown means stop (D12): `format_error` carries offset, type code and a hex dump.
+An unknown event stops the reader (D12): `format_error` reports offset, type code and a hex dump.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ HEADER_LENGTH: Final = 19
 CHECKSUM_LENGTH: Final = 4
 BINLOG_MAGIC: Final = b"\xfebin"
 ENCRYPTED_MAGIC: Final = b"\xfdbin"
-MAX_EVENT_LENGTH: Final = 1 << 31  # no server writes or sends more than 1 GiB in one event; leave room for doubt
+MAX_EVENT_LENGTH: Final = 1 << 31  # servers write and send events of at most 1 GiB; the rest is a safety margin
 
 FLAG_BINLOG_IN_USE: Final = 0x0001  # on a FORMAT_DESCRIPTION: the file was not closed; not part of its checksum
 FLAG_THREAD_SPECIFIC: Final = 0x0004  # a QUERY that uses temporary tables
 FLAG_SUPPRESS_USE: Final = 0x0008
-FLAG_ARTIFICIAL: Final = 0x0020  # made by the dump thread, in no file of the source
-FLAG_RELAY_LOG: Final = 0x0040  # written by the replica itself: its end_log_pos is none of the source's
+FLAG_ARTIFICIAL: Final = 0x0020  # created by the dump thread; in no file of the source
+FLAG_RELAY_LOG: Final = 0x0040  # written by the replica itself: its end_log_pos is not a position of the source
 FLAG_IGNORABLE: Final = 0x0080
 
 _HEADER = struct.Struct("<IBIIIH")
@@ -54,7 +54,7 @@ class EventHeader:
 
 
 def format_error(message: str, data: bytes | memoryview, offset: int = 0) -> BinlogFormatError:
-    """The error of design D12 for the event at `offset`: what, where, type code, the first 64 bytes in hex."""
+    """Return the error of design D12 for the event at `offset`: reason, offset, type code, first 64 bytes in hex."""
     head = bytes(data[offset : offset + _DUMP_BYTES])
     type_text = f", event type {head[4]} ({event_name(head[4])})" if len(head) > 4 else ""
     return BinlogFormatError(
@@ -65,7 +65,7 @@ def format_error(message: str, data: bytes | memoryview, offset: int = 0) -> Bin
 
 
 def parse_header(data: bytes | memoryview, offset: int = 0) -> EventHeader:
-    """The header at `offset`. Raises BinlogFormatError when it is cut short or its length is impossible."""
+    """Return the header at `offset`. Raises BinlogFormatError if it is cut short or has an impossible length."""
     if offset < 0 or len(data) - offset < HEADER_LENGTH:
         raise format_error("Event header is cut short", data, max(offset, 0))
     header = EventHeader(*_HEADER.unpack_from(data, offset))
@@ -75,14 +75,14 @@ def parse_header(data: bytes | memoryview, offset: int = 0) -> EventHeader:
 
 
 def build_header(header: EventHeader) -> bytes:
-    """The 19 bytes of a header."""
+    """Return the 19 bytes of a header."""
     return _HEADER.pack(
         header.timestamp, header.type_code, header.server_id, header.event_length, header.end_log_pos, header.flags
     )
 
 
 def check_magic(data: bytes | memoryview) -> None:
-    """Raises BinlogFormatError unless `data` begins like a binary log; an encrypted one is named as such."""
+    """Raise BinlogFormatError unless `data` begins like a binary log; an encrypted log has its own error text."""
     magic = bytes(data[:4])
     if magic == ENCRYPTED_MAGIC:
         raise BinlogFormatError(

@@ -1,15 +1,15 @@
-"""Row images: where every cell of every row of one table lies.
+"""Row images: the offset of every cell in every row of one table.
 
 Byte table of one image (manual: MySQL Internals, Rows_event; WL#2955 for value options):
 
     length            field
     1-9               PARTIAL_UPDATE_ROWS, after image only: value options, length-encoded; bit 0: JSON diffs follow
-    (j+7)/8           only when that bit is set: one bit per JSON column of the table (in the image or not)
-    (p+7)/8           NULL bits, one per column that is in the image
+    (j+7)/8           only if that bit is set: one bit per JSON column of the table (in the image or not)
+    (p+7)/8           NULL bits, one per column in the image
     ..                cells of the columns that are in the image and not NULL: fixed length, or 1-4 bytes length + bytes
 
-Invariant: a cell lies inside its event, and the last image of an event ends exactly where the event ends; anything
-else is a BinlogFormatError (design D12). Cells are offsets into `data`; no byte is copied.
+Invariant: a cell is inside its event, and the last image of an event ends exactly at the end of the event. Otherwise,
+the walk raises BinlogFormatError (design D12). Cells are offsets into `data`; no byte is copied.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _AHEAD, _MOST_AHEAD, _CACHE_LINE = 6, 512, 64  # events, bytes of each, bytes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Images:
-    """The images of one table in the order of the log, and the changes they make.
+    """The images of one table in log order, and the changes between them.
 
-    `cell_start`, `cell_length`: [images, columns]; start -1 = NULL, -2 = not in the image.
-    `is_diff`: [images, columns] where a cell is a JSON diff against the change's before image; [0, 0] when none is.
-    `ops`: per change 1 insert, 2 update, 3 delete; `before` and `after`: image numbers or -1; `event_of_change`: number
-    of the event among those given. `before_of_image`: for an after image of an update, its before image; else -1.
+    `cell_start`, `cell_length`: [images, columns]; start -1 = NULL, -2 = not in the image. `is_diff`: [images,
+    columns], True if a cell is a JSON diff against the change's before image; [0, 0] without diffs. `ops`: 1 insert, 2
+    update, 3 delete, one per change. `before` and `after`: image numbers or -1. `event_of_change`: the index of the
+    change's event. `before_of_image`: the before image for the after image of an update; else -1.
     """
 
     data: ByteArray
@@ -65,14 +65,14 @@ class Images:
         return pairs
 
     def are_full(self) -> bool:
-        """True when every image holds every column in full (binlog_row_image=FULL, no JSON diffs)."""
+        """True if every image has every column in full (binlog_row_image=FULL, no JSON diffs)."""
         return not self.is_diff.any() and not bool((self.cell_start == NOT_IN_IMAGE).any())
 
 
 def walk_images(events: RowsEvents, formats: Sequence[ColumnFormat]) -> Images:
     """Find every cell of `events`, which all belong to one table with columns `formats`.
 
-    Raises BinlogFormatError when an event has another number of columns or a row runs past its event.
+    Raises BinlogFormatError if an event has another number of columns or a row extends beyond its event.
     """
     view = events.data
     columns = len(formats)
@@ -113,7 +113,7 @@ def walk_images(events: RowsEvents, formats: Sequence[ColumnFormat]) -> Images:
 
 
 def first_columns(images: Images, count: int) -> Images:
-    """The images without what lies beyond `count` columns."""
+    """Return the images with only their first `count` columns."""
     if images.column_count <= count:
         return images
     starts = np.ascontiguousarray(images.cell_start[:, :count])
@@ -123,7 +123,7 @@ def first_columns(images: Images, count: int) -> Images:
 
 
 def _doubled(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The same rows, and undefined room for as many again."""
+    """Return the same rows with undefined space for as many more rows."""
     larger = np.empty((2 * len(array), array.shape[1]), array.dtype)
     larger[: len(array)] = array
     return larger
@@ -133,11 +133,11 @@ def _doubled(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def _walk_image(
     data: Any, p: Any, end: Any, bitmap: Any, partial: Any, shape: Any, starts: Any, lengths: Any, diffs: Any, row: Any
 ) -> Any:
-    """One image from `p`; where it ends, or -1 when it does not fit."""
+    """Walk one image from `p`, and return its end, or -1 if it does not fit into the event."""
     n = shape.shape[1]
     json_bits = np.int64(-1)
     if partial:
-        if p >= end or u8(data, p) > 1:  # bit 0 is the only option there is; an unknown one stops
+        if p >= end or u8(data, p) > 1:  # bit 0 is the only known option; an unknown option is an error
             return np.int64(-1)
         if u8(data, p) == 1:
             json_bits = p + 1
@@ -191,14 +191,14 @@ def _walk_image(
 
 @lean_kernel
 def _walk(data: Any, where: Any, shape: Any, starts: Any, lengths: Any, diffs: Any, changes: Any, progress: Any) -> Any:
-    """Walk on from `progress` = [event, offset, images, changes, of no meaning].
+    """Continue the walk from `progress` = [event, offset, images, changes, a number without meaning].
 
-    False when the room is used up, or when a row does not fit its event: then the event's number is inverted.
+    False if the space is used up, or if a row does not fit into its event. In the second case, progress[0] is ~event.
     """
     for i in range(progress[0], where.shape[1]):
         kind = where[0, i] & 3
         end = where[4, i]
-        if i + _AHEAD < where.shape[1]:  # a later event is fetched from memory meanwhile: waiting for that is the cost
+        if i + _AHEAD < where.shape[1]:  # load a later event from memory now: waiting for memory costs most of the time
             start = where[3, i + _AHEAD]
             for at in range(start, min(start + _MOST_AHEAD, where[4, i + _AHEAD]), _CACHE_LINE):
                 progress[4] += data[at]
@@ -230,6 +230,6 @@ def _walk(data: Any, where: Any, shape: Any, starts: Any, lengths: Any, diffs: A
             progress[1] = p
             progress[2] = row
             progress[3] = change + 1
-            if p >= end:  # tested last: an event of empty images holds one row and no byte
+            if p >= end:  # tested last, because an event with empty images has one row and no bytes
                 break
     return True

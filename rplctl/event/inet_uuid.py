@@ -1,6 +1,7 @@
-"""MariaDB's INET4, INET6 and UUID: fixed-length binary columns in the log, text for everyone else.
+"""MariaDB's INET4, INET6 and UUID: fixed-length binary columns in the log, but text for every reader.
 
-Invariant: the text is MariaDB's own, which differs from Python's (`1::2:0:3:0:4:0`: one zero group is shortened too).
+Invariant: the text is MariaDB's own text, which differs from Python's: MariaDB also shortens a single zero group, as in
+`1::2:0:3:0:4:0`.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ ADDRESS_BYTES: Final = {"inet4": 4, "inet6": 16, "uuid": 16}
 
 
 def inet4_text(raw: bytes) -> str:
-    """4 bytes as `1.2.3.4`."""
+    """Return 4 bytes as `1.2.3.4`."""
     return ".".join(map(str, raw))
 
 
 def inet6_text(raw: bytes) -> str:
-    """16 bytes: the first longest run of zero groups becomes `::`; forms that hold an IPv4 address end as `1.2.3.4`."""
+    """Return 16 bytes as text: `::` for the first longest run of zero groups; an IPv4 address ends as `1.2.3.4`."""
     if raw[:12] == bytes(10) + b"\xff\xff":
         return f"::ffff:{inet4_text(raw[12:])}"
     if raw[:12] == bytes(12) and raw[12:14] != bytes(2):
@@ -31,7 +32,7 @@ def inet6_text(raw: bytes) -> str:
 
 
 def uuid_text(raw: bytes) -> str:
-    """16 bytes; of versions 1-5 (RFC 4122) the groups are stored in reverse order, so that they sort by time."""
+    """Return 16 bytes as text. Versions 1-5 (RFC 4122) store the groups in reverse order, so that they sort by time."""
     text = raw.hex()
     if raw[6] & 0x80 and 0 < raw[8] < 0x60:
         text = text[24:] + text[20:24] + text[16:20] + text[12:16] + text[:12]

@@ -1,10 +1,10 @@
-"""MariaDB's compressed records: the tail of QUERY_COMPRESSED and of compressed row events.
+"""MariaDB's compressed records: the end of QUERY_COMPRESSED and of compressed row events.
 
-    u8     0x80 | algorithm << 4 | n      algorithm 0 = zlib, the only one
+    u8     0x80 | algorithm << 4 | n      algorithm 0 = zlib, the only algorithm
     n      length of the plain bytes, big-endian, n = 1 … 4
     …      zlib stream
 
-Invariant: never more than `max_bytes` are produced, whatever the record claims.
+Invariant: the output never exceeds `max_bytes`, whatever length the record states.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _PIECE_BYTES = 1 << 20
 
 
 def inflate(record: bytes, max_bytes: int, event: bytes) -> bytes:
-    """The plain bytes of one record of `event`. Raises BinlogFormatError when it is broken or larger than allowed."""
+    """Return the plain bytes of a record in `event`. Raises BinlogFormatError if it is damaged or over `max_bytes`."""
     return b"".join(inflated(record, max_bytes, event))
 
 
 def inflated(record: memoryview | bytes, max_bytes: int, event: bytes) -> Iterator[bytes]:
-    """Yield the plain bytes of `inflate` in pieces. A wrong length is found only at the end."""
+    """Yield the plain bytes of `inflate` in parts. A wrong length is only detected at the end."""
     length = plain_length(record, event)
     if length > max_bytes:
         raise format_error(f"A compressed record of {length} plain bytes is larger than {max_bytes}", event)
@@ -41,7 +41,7 @@ def inflated(record: memoryview | bytes, max_bytes: int, event: bytes) -> Iterat
         for at in range(1 + (record[0] & _LENGTH_MASK), len(record), _PIECE_BYTES):
             rest: memoryview | bytes = record[
                 at : at + _PIECE_BYTES
-            ]  # in pieces, too: what is left over is copied each time
+            ]  # in parts: zlib copies the unconsumed rest in each step
             piece = b" "
             while left >= 0 and not stream.eof and (piece or rest):
                 piece = stream.decompress(rest, min(left + 1, _PIECE_BYTES))
@@ -56,7 +56,7 @@ def inflated(record: memoryview | bytes, max_bytes: int, event: bytes) -> Iterat
 
 
 def plain_length(record: memoryview | bytes, event: bytes) -> int:
-    """How many plain bytes the record says it holds. Raises BinlogFormatError for an unknown head."""
+    """Return the plain length that the record states. Raises BinlogFormatError if its head is unknown."""
     width = record[0] & _LENGTH_MASK if record else 0
     if not 1 <= width <= 4 or not record[0] & 0x80 or record[0] & _ALGORITHM_MASK or len(record) < 1 + width:
         raise format_error("A compressed record has an unknown head", event)
@@ -64,8 +64,9 @@ def plain_length(record: memoryview | bytes, event: bytes) -> int:
 
 
 def plain_sizes(data: Buffer, offsets: NDArray[np.int64], types: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Return the unpacked size of each event data[offsets[i]:offsets[i + 1]] of MariaDB. The size is 0 for events that
-    are not compressed, and for damaged ones, which their reader refuses.
+    """Return the unpacked size of each event data[offsets[i]:offsets[i + 1]] of MariaDB.
+
+    The size is 0 for an uncompressed event, and for a damaged event, which its reader rejects.
     """
     sizes = np.zeros(len(types), np.int64)
     _plain_sizes(byte_view(data), offsets, types, sizes)
@@ -88,7 +89,7 @@ def _plain_sizes(
 
 @lean_kernel
 def _record_offset(data: ByteArray, at: int, end: int, type_code: int) -> int:
-    """Where the record begins in a body from `at`; -1 when that is cut short."""
+    """Return the start of the record in a body from `at`; -1 if the body is cut short."""
     if end - at < 13:
         return -1
     if type_code == 165:

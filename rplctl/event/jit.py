@@ -1,8 +1,8 @@
-"""The one door to Numba: `kernel` compiles a function over bytes, once per machine.
+"""The only use of Numba: `kernel` compiles a function over bytes, once per machine.
 
-Invariant: a kernel sees read-only C-contiguous byte arrays (`byte_view`), so that each compiles exactly one version
-whatever the caller holds (bytes, a socket buffer, a memory map). Compiled code
-is kept where there is a folder for it (`kernel_cache`).
+Invariant: a kernel gets read-only C-contiguous byte arrays (`byte_view`), so that Numba compiles exactly one version,
+whether the caller has bytes, a socket buffer or a memory map. The compiled code is saved if a folder for it exists
+(`kernel_cache`).
 """
 
 from __future__ import annotations
@@ -26,17 +26,19 @@ _IS_KEPT = made_folder() is not None
 
 
 def _import_numba() -> Any:
-    """Import Numba without the `.numba_config.yaml` of the working directory: it can name a CACHE_DIR, from which
-    Numba loads machine code. Numba reads the file when it is imported, if it finds YAML, and at each compilation.
+    """Import Numba without the `.numba_config.yaml` of the working directory.
+
+    This file can name a CACHE_DIR, from which Numba loads machine code. Numba reads the file during its import, if YAML
+    is importable, and at each compilation.
     """
-    if "numba" in sys.modules:  # imported by the program that we are a part of: its choice
+    if "numba" in sys.modules:  # the host program has imported Numba with its own settings
         import numba
     else:
         modules: dict[str, Any] = sys.modules
         yaml, modules["yaml"] = modules.get("yaml"), None
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # that the file is there and YAML is not
+                warnings.simplefilter("ignore", UserWarning)  # "the file exists, but YAML is missing"
                 import numba
         finally:
             del modules["yaml"]
@@ -45,17 +47,18 @@ def _import_numba() -> Any:
     return numba
 
 
-numba = _import_numba()  # the cache folder must be known first
+numba = _import_numba()  # after the choice of the cache folder
 
 from numba.core.caching import FunctionCache  # noqa: E402 - after numba's configuration
 from numba.core.runtime.nrt import rtsys  # noqa: E402
 
 
 class _KernelCache(FunctionCache):
-    """Loads machine code without all that a compiler needs.
+    """A loader of machine code that does not prepare a compiler.
 
-    Numba prepares its compiler before each load: it imports 80 modules and enters thousands of typing rules, half a
-    second of CPU time in each process. Machine code needs the runtime's symbols only. A compilation prepares the rest.
+    Numba prepares its compiler before each load: it imports 80 modules and registers thousands of typing rules, which
+    takes half a second of CPU time in each process. Machine code only needs the runtime's symbols. A compilation
+    prepares the rest.
     """
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -63,18 +66,18 @@ class _KernelCache(FunctionCache):
         return self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
 
 
-_LEAN: dict[str, Any] = {"nogil": True, "boundscheck": False, "_nrt": False}  # _nrt is in no stub
+_LEAN: dict[str, Any] = {"nogil": True, "boundscheck": False, "_nrt": False}  # no type stub has _nrt
 
 
 def kernel(function: F) -> F:
-    """Compile on first call (about 0.3 s each, later from the cache); runs without the GIL."""
+    """Compile `function` on its first call (about 0.3 s, later from the cache). It runs without the GIL."""
     return cast(F, _cached(numba.njit(nogil=True, boundscheck=False)(function)))
 
 
 def lean_kernel(function: F) -> F:
-    """A kernel that creates no array: without reference counts it runs twice as fast and compiles sooner.
+    """Compile a kernel that creates no array: without reference counts, it runs twice as fast and compiles sooner.
 
-    Slices of its arguments are fine: the caller keeps those alive. An allocation fails to compile.
+    Slices of its arguments are allowed, because the caller keeps the arguments alive. An allocation does not compile.
     """
     return cast(F, _cached(numba.njit(**_LEAN)(function)))
 
@@ -86,7 +89,7 @@ def _cached(function: Any) -> Any:
 
 
 def byte_view(data: Buffer) -> ByteArray:
-    """A read-only uint8 view of any buffer; copies nothing (but a strided array, which it makes contiguous)."""
+    """Return a read-only uint8 view of any buffer. Copies only a strided array, to make it contiguous."""
     if isinstance(data, np.ndarray) and not data.flags.c_contiguous:
         data = np.ascontiguousarray(data)
     view: ByteArray = np.frombuffer(data, dtype=np.uint8)

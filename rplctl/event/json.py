@@ -1,4 +1,4 @@
-"""MySQL's binary JSON: to the text the server prints, and partial updates of it.
+"""MySQL's binary JSON: convert it to the server's text, and apply partial updates to it.
 
     type  value                                    type  value
     00    small object (2-byte sizes)              07    int32          08  uint32
@@ -11,8 +11,8 @@
 A container: element count, size in bytes; objects: (key offset, 2-byte key length)*; (type, offset or inlined value)*;
 keys and values. Offsets count from the element count. (WL#8132; partial updates: WL#2955.)
 
-Invariant: keys stay in stored order (by length, then bytes), numbers keep their kind (1 is not 1.0), so the text equals
-what SELECT shows. No offset is followed before it is checked, and no document may hold more nodes than bytes.
+Invariant: keys stay in stored order (by length, then bytes), and numbers keep their kind (1 is not 1.0), so the text
+equals the output of SELECT. Each offset is checked before use, and no document may hold more nodes than bytes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from rplctl.event.decimal import decimal_size, decimal_text
 from rplctl.event.table_map import ColumnType
 from rplctl.event.temporal import packed_date_text, packed_datetime_text, packed_time_text
 
-# A scalar is the text that is printed for it
+# A scalar is the printed text of the value
 Node: TypeAlias = "dict[str, Node] | list[Node] | str"
 
 _LITERALS: Final = {0: "null", 1: "true", 2: "false"}
@@ -40,7 +40,7 @@ _MOST_PLAIN_DIGITS: Final = 15  # DBL_DIGITS: larger and smaller numbers are pri
 _BASE64_LINE: Final = 76
 _ESCAPED: Final = re.compile(r'["\\\x00-\x1f]')
 _ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-_DOUBLES: Final = re.compile(r'"(?:[^"\\]|\\.)*"|(-?\d+)\.0(?![\deE])')  # whole ones, and strings as they are
+_DOUBLES: Final = re.compile(r'"(?:[^"\\]|\\.)*"|(-?\d+)\.0(?![\deE])')  # whole doubles; strings match unchanged
 _LEG: Final = re.compile(r'\.(?P<bare>[^.\["]+)|\."(?P<quoted>(?:[^"\\]|\\.)*)"|\[(?P<index>\d+)\]')
 REPLACE, INSERT, REMOVE = 0, 1, 2
 
@@ -62,7 +62,7 @@ class _Reader:
         return int.from_bytes(self.take(offset, width), "little", signed=signed)
 
     def counted(self, offset: int) -> bytes:
-        """Bytes behind a length of up to 5 groups of 7 bits."""
+        """Return the bytes that follow a length of up to 5 groups of 7 bits."""
         length = 0
         for group in range(5):
             byte = self.integer(offset + group, 1)
@@ -142,19 +142,19 @@ class _Reader:
 
 
 def parse_json(raw: bytes) -> Node:
-    """The document of one cell; empty bytes are JSON null. Raises BinlogFormatError when it is damaged."""
+    """Return the document of one cell; empty bytes are JSON null. Raises BinlogFormatError if the cell is damaged."""
     if not raw:
         return "null"
     return _Reader(raw).value(raw[0], 1, 0)
 
 
 def text_of_57(text: str) -> str:
-    """A document as MySQL 5.7 prints it: the DOUBLE 3.0 is 3 there."""
+    """Return a document as MySQL 5.7 prints it: the DOUBLE 3.0 is printed as 3."""
     return _DOUBLES.sub(lambda found: found[1] or found[0], text)
 
 
 def print_json(node: Node) -> str:
-    """The server's text: `{"a": 1, "b": [true]}`."""
+    """Return the server's text of a document: `{"a": 1, "b": [true]}`."""
     if isinstance(node, dict):
         return "{" + ", ".join(f"{quoted(key)}: {print_json(value)}" for key, value in node.items()) + "}"
     if isinstance(node, list):
@@ -163,11 +163,14 @@ def print_json(node: Node) -> str:
 
 
 class _Number(str):
-    """A number's text, told from a string."""
+    """The text of a number, as a type that differs from a string."""
 
 
 def parse_text(text: str) -> Node:
-    """The document of a text that a server printed; numbers keep their digits. Raises ValueError when it is no JSON."""
+    """Return the document of a text that a server printed, with all digits of its numbers.
+
+    Raises ValueError if the text is not JSON.
+    """
     return _nodes(json.JSONDecoder(parse_float=_Number, parse_int=_Number).decode(text))
 
 
@@ -182,17 +185,17 @@ def _nodes(value: object) -> Node:
 
 
 def json_text(raw: bytes) -> str:
-    """The server's text of one cell."""
+    """Return the server's text of one cell."""
     return print_json(parse_json(raw))
 
 
 def quoted(text: str) -> str:
-    """A JSON string as the server writes it."""
+    """Return a JSON string as the server writes it."""
     return '"' + _ESCAPED.sub(lambda match: _ESCAPES.get(match[0]) or f"\\u{ord(match[0]):04x}", text) + '"'
 
 
 def double_text(value: float) -> str:
-    """A double in JSON: shortest digits; `1.0`, `1e20`, `1.5e-7`."""
+    """Return a double as in the server's JSON, with the shortest digits: `1.0`, `1e20`, `1.5e-7`."""
     mantissa, _, exponent = f"{value!r}e0".partition("e")
     sign = "-" if mantissa.startswith("-") else ""
     whole, _, part = mantissa.lstrip("-").partition(".")
@@ -211,10 +214,10 @@ def double_text(value: float) -> str:
 
 
 def apply_diffs(document: Node, raw: bytes) -> Node:
-    """`document` after the diffs of one cell of a PARTIAL_UPDATE_ROWS event; the argument is changed in place.
+    """Return `document` after the diffs of one cell of a PARTIAL_UPDATE_ROWS event; changes the argument in place.
 
-    Each diff: operation (0 replace, 1 insert, 2 remove), path (counted), value (counted, not for remove); lengths
-    are length-encoded integers. Raises BinlogFormatError when a path does not lead anywhere.
+    Each diff: operation (0 replace, 1 insert, 2 remove), path (counted), value (counted, not for remove); lengths are
+    length-encoded integers. Raises BinlogFormatError if a path does not exist in the document.
     """
     reader = _Reader(raw)
     position = 0
@@ -242,7 +245,7 @@ def _counted(reader: _Reader, position: int) -> tuple[bytes, int]:
 
 
 def _legs(reader: _Reader, path: str) -> list[str | int]:
-    """`$.a."b c"[3]` as ["a", "b c", 3]."""
+    """Return the legs of a path: `$.a."b c"[3]` as ["a", "b c", 3]."""
     legs: list[str | int] = []
     position = 1
     while position < len(path) and path[0] == "$":
@@ -287,7 +290,7 @@ def _apply(reader: _Reader, document: Node, operation: int, legs: list[str | int
             _sort_keys(parent)
     elif isinstance(parent, list) and isinstance(last, int) and (operation == INSERT or last < len(parent)):
         if operation == INSERT:
-            parent.insert(last, value)  # behind the end means at the end
+            parent.insert(last, value)  # an index past the end appends
         elif operation == REPLACE:
             parent[last] = value
         else:
@@ -306,7 +309,7 @@ def _child(reader: _Reader, parent: Node, leg: str | int) -> Node:
 
 
 def _sort_keys(node: dict[str, Node]) -> None:
-    """The server's key order: shorter first, then by bytes."""
+    """Sort keys in the server's order: shorter keys first, then by bytes."""
     ordered = sorted(node.items(), key=lambda item: (len(item[0].encode()), item[0].encode()))
     node.clear()
     node.update(ordered)

@@ -1,10 +1,13 @@
-"""Where compiled kernels are kept, and whether they are there; loads neither numba nor numpy.
+"""The folder of the compiled kernels, and whether they are compiled. Loads neither numba nor numpy.
 
-Compiled code lies beside the modules; when that folder is read-only (a system-wide install), in
-`$XDG_CACHE_HOME/rplctl/numba`; when that is, too (a service without a home), in `<datadir>/cache/numba`. Children
-inherit the choice. Invariants: an operator's NUMBA_CACHE_DIR wins; else no code is loaded from a folder that another
-user can write to, or replace by way of a folder above it, for loading it runs what is in it; where there is no folder
-each process compiles for itself.
+The folder is the first writable one of these; child processes inherit the choice:
+* `__pycache__` next to the modules, which is read-only in a system-wide install
+* `$XDG_CACHE_HOME/rplctl/numba`, which a service without a home does not have
+* `<datadir>/cache/numba`
+
+Invariants: an operator's NUMBA_CACHE_DIR wins. Otherwise, no code is loaded from a folder that another user can write
+to, or replace through one of its parent folders: loading code runs it. Without a folder, each process compiles for
+itself.
 """
 
 from __future__ import annotations
@@ -26,9 +29,9 @@ _WRITE = os.W_OK | os.X_OK
 
 
 def choose_folder(datadir: Path | None = None) -> None:
-    """Point Numba at a writable folder; must run before Numba is imported. Makes nothing.
+    """Set a writable folder for Numba; must run before Numba is imported. Creates no folder.
 
-    `datadir`: of the instance that the command is about.
+    `datadir` is the data directory of the instance that the command uses.
     """
     if VARIABLE in os.environ or "numba" in sys.modules or is_kept_beside():
         return
@@ -40,18 +43,18 @@ def choose_folder(datadir: Path | None = None) -> None:
 
 
 def users_cache() -> str:
-    """The folder of what is made once per machine and user, and may be removed at any time."""
+    """Return the folder of files that are created once per machine and user, and may be removed at any time."""
     cache_home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return os.path.join(cache_home, "rplctl")
 
 
 def is_private(folder: Path) -> bool:
-    """True if code may be loaded from the folder, or from where it would be made."""
+    """True if code may be loaded from the folder, which need not exist yet."""
     return folder.is_absolute() and _is_safe(folder, folder)
 
 
 def cache_folder() -> Path | None:
-    """None when there is none that can be used, or made."""
+    """Return the cache folder; None if no folder can be used or created."""
     choose_folder()
     chosen = os.environ.get(VARIABLE)
     if chosen:
@@ -60,7 +63,7 @@ def cache_folder() -> Path | None:
 
 
 def made_folder() -> Path | None:
-    """The same, there by now."""
+    """Return the cache folder after creating it; None if that is impossible."""
     folder = cache_folder()
     try:
         return None if folder is None else private_folder(private_folder(folder.parent) / folder.name)
@@ -69,7 +72,7 @@ def made_folder() -> Path | None:
 
 
 def is_compiled() -> bool:
-    """True when the kernels were compiled after their sources were last changed."""
+    """True if the kernels were compiled after the last change of their sources."""
     folder = cache_folder()
     if folder is None:
         return False
@@ -82,8 +85,9 @@ def is_kept_beside() -> bool:
 
 
 def _is_safe(above: Path, folder: Path) -> bool:
-    """True if only this account can write to the folder. Existing folders below `above` must be ours, and nobody else
-    may be able to replace `above`.
+    """True if only this account can write to the folder.
+
+    Existing folders below `above` must belong to this account, and nobody else may be able to replace `above`.
     """
     inside = [path for path in (folder, *folder.parents) if path.is_relative_to(above)]
     is_ours = all(_is_ours(path) for path in inside if os.path.lexists(path))
@@ -92,7 +96,7 @@ def _is_safe(above: Path, folder: Path) -> bool:
 
 
 def _keeps_entries(folder: Path) -> bool:
-    """True if only root and we can replace what is in the folder; also where it is not there, for we make it 0700."""
+    """True if only root and this account can replace the folder's entries, or if it is missing (created with 0700)."""
     try:
         found = folder.stat()
     except FileNotFoundError:
@@ -112,7 +116,7 @@ def _is_ours(folder: Path) -> bool:
 
 
 def _nearest(folder: Path) -> Path:
-    """The folder, or of those above it the first that is there."""
+    """Return the folder, or its first existing parent folder."""
     while not os.path.lexists(folder):
         folder = folder.parent
     return folder

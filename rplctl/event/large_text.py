@@ -1,6 +1,6 @@
-"""Text that memory should not hold: where it lies, and its UTF-8 piece by piece.
+"""Text that is too large for memory: a view of its bytes, and its UTF-8 in parts.
 
-Invariant: the pieces together are the UTF-8 of what `decode_text` makes of the whole; each is of whole characters.
+Invariant: the parts together are the UTF-8 of the text that `decode_text` returns. Each part has whole characters.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ PIECE_BYTES: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class LargeText:
-    """Iterated over: its UTF-8. `size`: bytes of that. `raw`: text in `charset` that has been read once."""
+    """A large text. Iteration yields its UTF-8. `size`: bytes of the UTF-8; `raw`: checked text in `charset`."""
 
     raw: memoryview
     charset: str
@@ -34,7 +34,10 @@ class LargeText:
 
 
 def large_text(raw: memoryview, charset: str) -> LargeText | str:
-    """Text of a row. Plain where it is no UTF-8: ucs2 has halves of surrogate pairs. Raises as `decode_text`."""
+    """Return the text of a cell; as a str if UTF-8 cannot encode it: ucs2 has halves of surrogate pairs.
+
+    Raises BinlogFormatError as `decode_text` does.
+    """
     try:
         size = sum(len(decode_text(bytes(piece), charset).encode()) for piece in _pieces(raw, charset))
     except UnicodeEncodeError:
@@ -43,7 +46,7 @@ def large_text(raw: memoryview, charset: str) -> LargeText | str:
 
 
 def checked_text(text: str) -> LargeText:
-    """Check and return text that is in memory already. Raises UnicodeEncodeError."""
+    """Return a LargeText of text in memory. Raises UnicodeEncodeError if UTF-8 cannot encode the text."""
     raw = memoryview(text.encode())
     return LargeText(raw, "utf8mb4", len(raw))
 

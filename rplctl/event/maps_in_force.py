@@ -1,4 +1,4 @@
-"""Which table map each rows event is read with: the last one before it that has its table id."""
+"""The table map for each rows event: the last table map before the event that has the event's table id."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from rplctl.event.rows import Ints
 
 
 def maps_in_force(map_places: Ints, map_kinds: Ints, ids: Ints, event_places: Ints, event_ids: Ints) -> Ints:
-    """Per rows event the kind of the map in force, -1 where there is none.
+    """Return, for each rows event, the kind of the table map in force; -1 if there is none.
 
-    Maps and events in the order of the log, each with its place there (offset or number); `map_kinds`: which of the
-    different maps each one is, `ids`: the table id of each kind.
+    Maps and events are in log order; each has its position in the log (offset or number). `map_kinds` has the kind of
+    each map: its index among the distinct maps. `ids` has the table id of each kind.
     """
-    slots = np.full(max(16, 1 << (2 * len(ids)).bit_length()), -1, np.int64)  # by id, its last kind; at most half used
+    slots = np.full(max(16, 1 << (2 * len(ids)).bit_length()), -1, np.int64)  # table id → its last kind; half empty
     found = np.empty(len(event_places), np.int64)
     _follow(map_places, map_kinds, ids, event_places, event_ids, slots, found)
     return found

@@ -1,10 +1,12 @@
-"""Net changes of a table without a key, which is a bag of rows: only how many there are of each counts.
+"""Net changes of a table without a key, which is a multiset of rows: only the number of copies of each row counts.
 
-Per distinct row, in the order of the log: a change that takes a copy away takes one that came within these changes, if
-there is one, else one that the target has. Invariant: the changes fit a target one by one, in their order, exactly if
-it holds `gone` copies of each row at least; then it has what they leave once those are gone and `come` have come.
-(The copies a row lacks at its lowest are what must have been there; which of several equal rows goes is no matter.)
-Rows are compared byte by byte. Two spellings of one value are two rows: the target then holds too few of one of them.
+For each distinct row, in log order: a change that removes a copy first cancels a copy that an earlier change inserted.
+If there is none, the copy must be in the target. Invariant: the changes can be applied one by one, in their order,
+exactly if the target has at least `gone` copies of each row. The result is then the same as after removing `gone`
+copies and inserting `come` copies. (`gone` is the largest shortage of copies during the changes; equal rows are
+interchangeable.)
+Rows are compared byte by byte. Two spellings of one value are two rows: the target then has too few copies of one of
+them.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from rplctl.event.rows import Ints
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MultisetChanges:
-    """Per distinct row, in the order in which they were first touched: an image of it, copies that go and that come."""
+    """Changes by distinct row, in order of the first change: an image of the row, copies removed, copies inserted."""
 
     image: Ints
     gone: Ints
@@ -30,7 +32,7 @@ class MultisetChanges:
 
 
 def with_old_cells(images: Images) -> Images:
-    """After images with the cells that only their before images hold (binlog_row_image MINIMAL, NOBLOB, FULL_NODUP)."""
+    """Fill cells that only the before image has into the after image (binlog_row_image MINIMAL, NOBLOB, FULL_NODUP)."""
     before = images.before_of_image
     fill = (images.cell_start == NOT_IN_IMAGE) & (before >= 0)[:, None]
     if not fill.any():
@@ -43,7 +45,7 @@ def with_old_cells(images: Images) -> Images:
 
 def multiset_changes(images: Images) -> MultisetChanges:
     """Return the changes of a keyless table's rows; every image must be full."""
-    if (images.before < 0).all():  # what was inserted, as it came
+    if (images.before < 0).all():  # only inserts: keep them in log order
         return MultisetChanges(image=images.after, gone=np.zeros_like(images.after), come=np.ones_like(images.after))
     most = len(images.cell_start)
     rows = np.empty((most, 2), np.int64)
@@ -53,7 +55,7 @@ def multiset_changes(images: Images) -> MultisetChanges:
         (images.cell_start, images.cell_length),
         (images.before, images.after),
         np.arange(images.column_count),
-        np.empty(0, np.uint64),  # rows of several columns are not told by a hash
+        np.empty(0, np.uint64),  # a hash cannot identify a row of several columns
         (np.full(max(16, 1 << (2 * most).bit_length()), -1, np.int32), np.empty(most, np.uint64), rows),
         counts,
     )
@@ -65,7 +67,7 @@ def multiset_changes(images: Images) -> MultisetChanges:
 def _multiset_changes(
     data: Any, cells: Any, changes: Any, columns: Any, exact_hashes: Any, table: Any, counts: Any
 ) -> Any:
-    """How many distinct rows there are; their counts are filled in."""
+    """Write the counts of the distinct rows, and return the number of these rows."""
     before, after = changes
     none = np.int64(-1)
     size = np.int64(0)

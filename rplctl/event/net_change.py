@@ -1,12 +1,13 @@
-"""Net changes: what a run of row changes of one table leaves of each key, and what it found.
+"""Net changes: the effect of a run of row changes in one table on each key.
 
-Invariant (design D2): every entry says whether its key must be present in the target before (`expect_present`) and
-what is left of it after; entries come in the order in which keys were first touched. An UPDATE that changes the key
-is a delete of the old key and an insert of the new one. Keys are compared byte by byte, so two spellings that a
-collation calls equal are two entries; the target sees the delete of one before the insert of the other.
+Invariant (design D2): every entry states if the key must be present in the target before (`expect_present`), and the
+final row of the key. Entries are in the order of the first change to each key. An UPDATE that changes the key is a
+delete of the old key and an insert of the new key. Keys are compared byte by byte, so two spellings that a collation
+treats as equal are two entries. The target then gets the delete of one before the insert of the other.
 
-Partial images (binlog_row_image MINIMAL, NOBLOB): `cell_image` says per column which image supplies its last value.
-A column that none supplied keeps the value of the target's row; `origin` says under which key that row is found there.
+Partial images (binlog_row_image MINIMAL, NOBLOB): `cell_image` has, for each column, the image with its last value. A
+column without such an image keeps the value of the target's row. `origin` has the key under which the target has this
+row.
 """
 
 from __future__ import annotations
@@ -26,18 +27,18 @@ from rplctl.event.rows import Ints
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetChanges:
-    """One entry per key; k entries.
+    """The net changes of k keys, one entry per key.
 
     expect_present[k]  the first operation found the key present (update, delete) or absent (insert)
-    key_image[k]       an image that holds the key's cells; those which it lacks are in image key_fallback[k]
-    final_image[k]     the last image of the row, -1 when the row is absent at the end
-    first_change[k]    number of the change that touched the key first
-    origin[k]          the entry under whose key the target holds the row that supplies missing columns; -1 when
-                       the row was inserted within these changes, or is absent at the end
-    cell_image[k, c]   the image that supplies column c, -1 when none does; None when all images are full
-    conflict           first change that contradicts the ones before it (insert of a key known to be present, update or
-                       delete of one known to be absent), -1 when there is none; changes from there on are left out
-    diff_without_base  first change whose JSON diff has no before image to apply it to, -1 when there is none
+    key_image[k]       an image with the key's cells; image key_fallback[k] has the key cells that it lacks
+    final_image[k]     the last image of the row, -1 if the row is absent at the end
+    first_change[k]    the index of the first change to the key
+    origin[k]          the entry with the key under which the target has the row that supplies missing columns; -1 if
+                       these changes inserted the row, or if the row is absent at the end
+    cell_image[k, c]   the image that supplies column c, -1 if no image does; None if all images are full
+    conflict           the first change that contradicts the changes before it (insert of a present key, update or
+                       delete of an absent key), or -1; the change at `conflict` and all later changes are excluded
+    diff_without_base  the first change with a JSON diff that has no before image, or -1
     """
 
     expect_present: npt.NDArray[np.bool_]
@@ -54,25 +55,25 @@ class NetChanges:
         return len(self.key_image)
 
     def rows_for(self, column: int) -> Ints:
-        """Per entry the image whose cell is the final value of `column`; -1: unknown here, or the row is absent."""
+        """Return the image with the final value of `column` for each entry; -1: value unknown here, or row absent."""
         if self.cell_image is None:
             return self.final_image
         return self.cell_image[:, column].astype(np.int64)
 
     def key_rows_for(self, images: Images, column: int) -> Ints:
-        """Per entry the image that holds the cell of key column `column`."""
+        """Return, for each entry, the image with the cell of key column `column`."""
         missing = images.cell_start[self.key_image, column] == NOT_IN_IMAGE
         return np.where(missing & (self.key_fallback >= 0), self.key_fallback, self.key_image)
 
 
 def net_changes(images: Images, key_columns: Sequence[int]) -> NetChanges:
-    """The net changes of `images` by the key made of `key_columns` (column numbers, at least one)."""
+    """Return the net changes of `images` by the key of `key_columns` (column numbers, at least one)."""
     if not key_columns:
         raise ValueError("a table without a key has no net changes; apply its rows one by one")
     full = images.are_full()
     changes = len(images.ops)
-    most = 2 * changes  # an update may touch two keys
-    key_images = np.empty((most, 2), np.int64)  # the image of the key, and the one for columns which that one lacks
+    most = 2 * changes  # an update may change two keys
+    key_images = np.empty((most, 2), np.int64)  # the image of the key, and the image for key columns that it lacks
     expect = np.zeros(most, np.uint8)
     state = np.empty((most, 3), np.int64)  # final image (-1 = absent), first change, origin
     cell_image = np.empty((0, 0) if full else (most, images.column_count), np.int32)
@@ -103,10 +104,10 @@ def net_changes(images: Images, key_columns: Sequence[int]) -> NetChanges:
 
 
 def telling_hashes(images: Images, columns: Sequence[int]) -> npt.NDArray[np.uint64]:
-    """Return a hash of each image if different keys have different hashes, and else none. With hashes, no cell need be
-    read again to compare keys.
+    """Return a hash of each image if different keys have different hashes; otherwise, no hashes.
 
-    `_hash_key` takes 8 bytes at a time by steps that can be undone, and all cells of one column are as long here.
+    With hashes, keys are compared without reading the cells again. `_hash_key` processes 8 bytes at a time in
+    reversible steps, and here all cells of the one key column have the same length.
     """
     none = np.empty(0, np.uint64)
     if len(columns) != 1 or not len(images.cell_start):
@@ -121,7 +122,7 @@ def telling_hashes(images: Images, columns: Sequence[int]) -> npt.NDArray[np.uin
 
 @lean_kernel
 def _hash_key(data: Any, starts: Any, lengths: Any, image: Any, other: Any, keys: Any) -> Any:
-    """Hash of a key's cells; cells that `image` does not hold come from `other` (the before image)."""
+    """Return the hash of a key's cells. A cell that `image` lacks is taken from `other` (the before image)."""
     h = np.uint64(1469598103934665603)
     for i in range(len(keys)):
         row = image
@@ -169,7 +170,7 @@ def _same_key(data: Any, starts: Any, lengths: Any, a: Any, a_other: Any, b: Any
 
 @lean_kernel
 def entry_of(data: Any, cells: Any, image: Any, other: Any, keys: Any, table: Any, size: Any, exact_hashes: Any) -> Any:
-    """The entry of a key; a key that is not there yet becomes entry `size`. `exact_hashes`: `telling_hashes`."""
+    """Return the entry of a key; a new key becomes entry `size`. `exact_hashes` is the result of `telling_hashes`."""
     starts, lengths = cells
     slots, hashes, key_images = table
     h = exact_hashes[image] if len(exact_hashes) else _hash_key(data, starts, lengths, image, other, keys)
@@ -192,7 +193,7 @@ def entry_of(data: Any, cells: Any, image: Any, other: Any, keys: Any, table: An
 
 @lean_kernel
 def _stays(data: Any, cells: Any, before: Any, after: Any, keys: Any, exact_hashes: Any) -> Any:
-    """An update that leaves the key as it was."""
+    """True if an update does not change the key."""
     if len(exact_hashes):
         return exact_hashes[before] == exact_hashes[after]
     return _same_key(data, cells[0], cells[1], after, before, before, np.int64(-1), keys)
@@ -207,7 +208,7 @@ def _overlay(starts: Any, image: Any, cell_image: Any, entry: Any) -> None:
 
 @lean_kernel
 def _copy_cells(cell_image: Any, target: Any, source: Any) -> None:
-    """The target's cells become those of entry `source`, or none when it is -1."""
+    """Set the target's cells to the cells of entry `source`; -1 clears the target's cells."""
     for c in range(cell_image.shape[1]):
         cell_image[target, c] = cell_image[source, c] if source >= 0 else -1
 
@@ -232,7 +233,7 @@ def _net_changes(
     hashes: Any,
     entries: Any,
 ) -> Any:
-    """The loop over all changes fills the entries: (how many there are, conflict, first diff without a base)."""
+    """Fill the entries from all changes. Return (number of entries, conflict, first diff without a base)."""
     starts, lengths, diffs = where
     ops, before, after = changes
     key_images, expect, state, cell_image = entries
@@ -268,7 +269,7 @@ def _net_changes(
                     _copy_cells(cell_image, target, none)
             elif state[target, 0] >= 0:
                 return size, np.int64(i), no_base
-            if entry >= 0:  # the row moves to another key and takes its cells with it
+            if entry >= 0:  # the row moves to another key together with its cells
                 state[target, 2] = state[entry, 2]
                 if partial:
                     _copy_cells(cell_image, target, entry)

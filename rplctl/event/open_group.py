@@ -1,7 +1,7 @@
-"""The transaction whose end has not been received yet, followed from batch to batch.
+"""The transaction whose end the receiver does not have yet, followed from batch to batch.
 
-It is the state machine of `group_kernel`, over events that come in pieces: a piece may begin and end anywhere between
-two events. Nothing is looked at twice, so a transaction of gigabytes costs what its events do.
+It is the state machine of `group_kernel` for events that arrive in parts. A part may begin and end between any two
+events. Each event is read once, so a transaction of gigabytes has no extra cost.
 """
 
 from __future__ import annotations
@@ -18,32 +18,34 @@ from rplctl.event.types import CLASS_TABLE
 
 
 class OpenGroup:
-    """Tells after each piece whether a transaction is open, and which one."""
+    """A state machine that reports, after each part, if a transaction is open and which one it is."""
 
     def __init__(self) -> None:
         self._registers = np.zeros(REGISTERS, np.int64)
 
     @property
     def is_open(self) -> bool:
-        """True if the last event so far does not end its transaction."""
+        """True if the transaction of the last event has not ended."""
         return bool(self._registers[PHASE] != IDLE)
 
     @property
     def timestamp(self) -> int:
-        """The time of its first event, by the source's clock; 0 while none is open."""
+        """The time of the open transaction's first event, by the source's clock; 0 if no transaction is open."""
         return int(self._registers[TIMESTAMP]) if self.is_open else 0
 
     def follow(self, data: Buffer, offsets: NDArray[np.int64], checksum_length: int) -> tuple[int, bool]:
-        """Walk whole events; (offset in `data` of the open transaction's GTID event or -1, the one that was open before
-        has ended).
+        """Walk whole events, and return (offset, has_ended).
+
+        The offset in `data` is that of the open transaction's GTID event, or -1. `has_ended` is True if the transaction
+        that was open before has ended.
         """
-        self._registers[GTID_AT] = -1  # that of an earlier piece is not in these bytes
+        self._registers[GTID_AT] = -1  # a GTID event of an earlier part is not in these bytes
         was_open = self.is_open
         has_ended = _follow(byte_view(data), offsets, checksum_length, self._registers, CLASS_TABLE)
         return int(self._registers[GTID_AT]) if self.is_open else -1, was_open and bool(has_ended)
 
     def cut(self) -> None:
-        """The source left it without an end: its next log follows."""
+        """Close the transaction that the source cut short: the source's next log follows."""
         self._registers[PHASE] = IDLE
 
 

@@ -1,11 +1,11 @@
-"""The packets of a dump stream: MySQL packets in, whole events out (`deframe`), and the reverse (`as_packets`).
+"""The packets of a dump stream: `deframe` converts MySQL packets to whole events, and `as_packets` does the reverse.
 
     3 bytes payload length (little-endian), 1 byte sequence number, payload
     payload: 0x00, then one event; 0xff an error packet; 0xfe (shorter than 9 bytes) the end of the dump
-    a payload of 16777215 bytes goes on in the next packet
+    a payload of 16777215 bytes continues in the next packet
 
-Invariant: nothing is consumed but whole logical packets, so a recv() may end at any byte: the caller keeps what is
-left and calls again with more. The event's own length must be that of its packet.
+Invariant: only whole logical packets are consumed, so a recv() may end at any byte. The caller keeps the remaining
+bytes and calls again with more bytes. The length in an event must match the length of its packet.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _END: Final = 1
 
 
 class PacketEnd(IntEnum):
-    """Why the stream stopped behind the last event: NONE = it goes on."""
+    """The reason why the stream ended after the last event: NONE = it has not ended."""
 
     NONE = 0
     EOF = 0xFE
@@ -40,18 +40,18 @@ class PacketEnd(IntEnum):
 class Deframed:
     events: NDArray[np.uint8]  # whole raw events, one after another
     offsets: NDArray[np.int64]  # n + 1
-    consumed: int  # bytes of the buffer that are done with
-    sequence: int  # sequence number the next packet must have
-    needed: int  # bytes, counted from `consumed`, below which calling again is useless
+    consumed: int  # processed bytes of the buffer
+    sequence: int  # sequence number of the next packet
+    needed: int  # bytes from `consumed`; a call with fewer bytes is useless
     end: PacketEnd
-    end_payload: bytes  # the error or end packet, with its first byte; b'' while the stream goes on
+    end_payload: bytes  # the error or end packet, with its first byte; b'' if the stream has not ended
 
 
 def deframe(buffer: Buffer, length: int, sequence: int, *, in_place: bool = False) -> Deframed:
-    """Strip the framing of `buffer[:length]`; `sequence` is that of its first packet. `in_place`: the events take the
-    place of their packets at the buffer's beginning; what is behind `consumed` stays as it is.
+    """Remove the framing of `buffer[:length]`; `sequence` is the number of its first packet.
 
-    Raises BinlogFormatError for packets out of order and for an event whose length is not that of its packet.
+    `in_place`: the events replace their packets from the start of the buffer; the bytes after `consumed` are unchanged.
+    Raises BinlogFormatError if packets are out of order, or if an event's length does not match its packet.
     """
     view = byte_view(buffer)[:length]
     events = np.frombuffer(buffer, np.uint8)[:length] if in_place else np.empty(length, np.uint8)
@@ -62,7 +62,7 @@ def deframe(buffer: Buffer, length: int, sequence: int, *, in_place: bool = Fals
     if status == _BAD_LENGTH:
         raise format_error("A packet's length is not that of its event", view.data, consumed)
     end, payload = PacketEnd.NONE, b""
-    needed = int(needed)  # the kernel unifies it to a float
+    needed = int(needed)  # the kernel returns a float
     if status == _END:
         payload = view[consumed + 4 : consumed + 4 + needed].tobytes()
         end = PacketEnd.ERROR if payload[0] == PacketEnd.ERROR else PacketEnd.EOF
@@ -82,7 +82,7 @@ def deframe(buffer: Buffer, length: int, sequence: int, *, in_place: bool = Fals
 
 @lean_kernel
 def _measure(buffer: ByteArray, at: int, sequence: int) -> tuple[int, int, int]:
-    """(offset behind the logical packet at `at`, next sequence, status); when incomplete: the bytes needed so far."""
+    """Return (end of the logical packet at `at`, next sequence, status); if incomplete, (bytes needed, …)."""
     begin = at
     while True:
         if at + 4 > len(buffer):
@@ -102,7 +102,7 @@ def _measure(buffer: ByteArray, at: int, sequence: int) -> tuple[int, int, int]:
 def _deframe(
     buffer: ByteArray, events: ByteArray, offsets: NDArray[np.int64], sequence: int
 ) -> tuple[int, int, int, int, int, int]:
-    """(events, bytes of them, consumed, sequence, status, needed or the length of the end packet)."""
+    """Return (events, bytes of the events, consumed, sequence, status, needed or length of the end packet)."""
     count, size, at = 0, 0, 0
     offsets[0] = 0
     while True:
@@ -136,7 +136,7 @@ def _deframe(
 def as_packets(
     data: ByteArray, starts: NDArray[np.int64], lengths: NDArray[np.int64], sequence: int, *, strips: bool
 ) -> tuple[ByteArray, int]:
-    """Return these whole events as packets, the first of which has this sequence number, and the next number.
+    """Return whole events as packets, with the next sequence number; `sequence` is the number of the first packet.
 
     `strips` removes the checksums. Each event must fit into one packet.
     """

@@ -1,10 +1,10 @@
-"""Compressed events made plain: MySQL's TRANSACTION_PAYLOAD (a whole transaction), MariaDB's rows and queries.
+"""Decompress events: MySQL's TRANSACTION_PAYLOAD (a whole transaction), and MariaDB's compressed rows and queries.
 
     TRANSACTION_PAYLOAD body: (packed type, packed length, value)*: 1 payload size, 2 compression (0 zstd, 255 none),
     3 plain size; 0 ends the list; then the payload, plain events one after another, without checksums.
-    Compressed MariaDB events: as the plain event, but the part behind the column bitmaps (the statement) is one record.
+    Compressed MariaDB events: as the plain event, but the part after the column bitmaps (the statement) is one record.
 
-Invariant: never more than `max_bytes` are produced, whatever the event claims; what comes out are whole plain events
+Invariant: the output never exceeds `max_bytes`, whatever size the event states. The output is whole plain events
 without checksums.
 """
 
@@ -29,8 +29,8 @@ _END_MARK: Final = 0
 _SIZE_FIELD: Final = 1
 _COMPRESSION_FIELD: Final = 2
 _PLAIN_SIZE_FIELD: Final = 3
-_MOST_HEAD_BYTES: Final = 1 << 18  # before a compressed record: a query's status variables, two bitmaps of columns
-_MOST_FIELD_BYTES: Final = 64  # the fields' part of a payload event
+_MOST_HEAD_BYTES: Final = 1 << 18  # before a compressed record: a query's status variables, or two column bitmaps
+_MOST_FIELD_BYTES: Final = 64  # the list of fields in a payload event
 _PIECE_BYTES: Final = 1 << 20
 
 _UPDATES = frozenset({EventType.UPDATE_ROWS_V1, EventType.UPDATE_ROWS})
@@ -38,7 +38,7 @@ _VERSION_2 = frozenset({EventType.WRITE_ROWS, EventType.UPDATE_ROWS, EventType.D
 
 
 def expand_event(event: bytes, description: FormatDescription, max_bytes: int = MAX_INFLATED) -> bytes:
-    """The plain events inside one compressed event, without checksums. Raises BinlogFormatError for any other type."""
+    """Return the plain events of one compressed event, without checksums. Raises BinlogFormatError for other types."""
     type_code = event[4] if len(event) > 4 else -1
     if type_code == EventType.TRANSACTION_PAYLOAD:
         return decompress_payload(event, description, max_bytes)
@@ -52,9 +52,7 @@ def expand_event(event: bytes, description: FormatDescription, max_bytes: int = 
 
 
 def unpack_event(event: ByteArray, description: FormatDescription, out: BinaryIO) -> None:
-    """Decompress an event of MariaDB as `expand_event` does, but write it in pieces: for an event that is too large for
-    memory.
-    """
+    """Decompress an event of MariaDB as `expand_event` does, but write it in parts: the event may exceed memory."""
     head = event[: HEADER_LENGTH + _MOST_HEAD_BYTES].tobytes()
     body = EventCursor(head, HEADER_LENGTH, min(len(head), len(event) - description.checksum_length))
     plain_type = _skip_to_record(body, EventType(head[4]))
@@ -65,27 +63,27 @@ def unpack_event(event: ByteArray, description: FormatDescription, out: BinaryIO
 
 
 def decompress_payload(event: bytes, description: FormatDescription, max_bytes: int = MAX_INFLATED) -> bytes:
-    """The inner events of one TRANSACTION_PAYLOAD."""
+    """Return the inner events of one TRANSACTION_PAYLOAD."""
     if event[4] != EventType.TRANSACTION_PAYLOAD:
         raise format_error("A TRANSACTION_PAYLOAD event was expected", event)
-    open_event(event, description.checksum_length)  # raises if it is not whole
+    open_event(event, description.checksum_length)  # raises an error if the event is not whole
     out = io.BytesIO()
     unpack_payload(byte_view(event), description, out, max_bytes)
     plain = out.getvalue()
-    if scan_events(plain).end != len(plain):  # else what follows would be read as its inside
+    if scan_events(plain).end != len(plain):  # else a reader would continue into the next event
         raise format_error("The payload ends inside an event", event)
     return plain
 
 
 def payload_size(event: ByteArray, description: FormatDescription) -> int:
-    """How many plain bytes a TRANSACTION_PAYLOAD says it holds."""
+    """Return the plain size that a TRANSACTION_PAYLOAD states, in bytes."""
     head = event[: HEADER_LENGTH + _MOST_FIELD_BYTES].tobytes()
     fields = _payload_fields(EventCursor(head, HEADER_LENGTH, len(head)))
     return fields.get(_PLAIN_SIZE_FIELD, len(event) - HEADER_LENGTH - description.checksum_length)
 
 
 def unpack_payload(event: ByteArray, description: FormatDescription, out: BinaryIO, max_bytes: int) -> None:
-    """Write the inner events of one TRANSACTION_PAYLOAD, piece by piece: also one that is too large for memory."""
+    """Write the inner events of one TRANSACTION_PAYLOAD in parts: the payload may exceed memory."""
     head = event[: HEADER_LENGTH + _MOST_FIELD_BYTES].tobytes()
     body = EventCursor(head, HEADER_LENGTH, len(head))
     fields = _payload_fields(body)
@@ -127,7 +125,7 @@ def _header(event: bytes, type_code: EventType, body_length: int) -> bytes:
 
 
 def _skip_to_record(body: EventCursor, type_code: EventType) -> EventType:
-    """Step over what is not compressed in an event of MariaDB; the type of the plain event."""
+    """Skip the uncompressed part of an event of MariaDB, and return the type of the plain event."""
     if type_code == EventType.QUERY_COMPRESSED:
         body.skip(8)
         database_length = body.unsigned(1)

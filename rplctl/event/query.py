@@ -1,10 +1,10 @@
-"""QUERY (2), QUERY_COMPRESSED (165), EXECUTE_LOAD_QUERY (18, LOAD DATA): a statement and the session it ran in.
+"""QUERY (2), QUERY_COMPRESSED (165), EXECUTE_LOAD_QUERY (18, LOAD DATA): a statement and its session variables.
 
-    u32 thread id, u32 execution seconds, u8 database length, u16 error code, u16 status length   (behind the header)
+    u32 thread id, u32 execution seconds, u8 database length, u16 error code, u16 status length   (after the header)
     18 adds: u32 file id, u32 start and u32 end of the file name in the statement, u8 duplicate handling
     status variables: (u8 code, value)*; database, NUL; the statement to the end (165: compressed, see `payload`)
 
-A status variable that we do not know stops (D12): its length is unknown, and it may change what the statement does.
+An unknown status variable is an error (D12): its length is unknown, and it may change the effect of the statement.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MARIADB_LOGS_DEFAULTS, _MYSQL_HAS_DEFAULTS = 100802, 80000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryContext:
-    """The session variables a statement depends on; None = not logged, the server's default holds."""
+    """The session variables of a statement; None = not logged: the server's default applies."""
 
     flags2: int | None = None  # bits: 14 sql_auto_is_null, 19 autocommit=0, 26 foreign_key_checks=0, 27 unique_checks=0
     sql_mode: int | None = None
@@ -60,9 +60,9 @@ class QueryContext:
     character_set_collations: tuple[tuple[int, int], ...] = ()  # MariaDB: (charset's default, chosen collation)
 
     def has_explicit_defaults(self, *, is_mariadb: bool, version: int) -> bool:
-        """The session's explicit_defaults_for_timestamp, or the default of a source that does not log it.
+        """Return the session's explicit_defaults_for_timestamp, or the default of a source that does not log it.
 
-        MariaDB logs it since 10.8.2 and has it ON by default since 10.10, MySQL both since 8.0.
+        MariaDB logs it since 10.8.2, and its default is ON since 10.10. MySQL logs it since 8.0, with default ON.
         """
         if is_mariadb:
             return version >= _MARIADB_LOGS_DEFAULTS and bool((self.flags2 or 0) >> _EXPLICIT_DEFAULTS & 1)
@@ -90,9 +90,9 @@ class Query:
 
     @property
     def sql(self) -> str:
-        """The statement as text. Raises BinlogFormatError when its bytes are not of the client's charset.
+        """The statement as text. Raises BinlogFormatError if its bytes are not in the client's charset.
 
-        Servers keep literals in other charsets as they came; such a statement can only be run from `sql_bytes`.
+        Servers log literals in other charsets unchanged; such a statement can only run from `sql_bytes`.
         """
         charset = self.charset
         try:
@@ -108,8 +108,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class ExecuteLoadQuery:
-    """LOAD DATA INFILE: the statement with `sql_bytes[name_start:name_end]` as its file name, whose blocks came
-    before."""
+    """A LOAD DATA INFILE statement. `sql_bytes[name_start:name_end]` is the file name; the file's blocks precede it."""
 
     query: Query
     file_id: int
@@ -119,14 +118,14 @@ class ExecuteLoadQuery:
 
 
 def parse_query(event: bytes, description: FormatDescription) -> Query:
-    """One whole QUERY or QUERY_COMPRESSED event. Raises BinlogFormatError."""
+    """Return the statement of one whole QUERY or QUERY_COMPRESSED event. Raises BinlogFormatError."""
     if event[4:5] not in (bytes([EventType.QUERY]), bytes([EventType.QUERY_COMPRESSED])):
         raise format_error("A QUERY event was expected", event)
     return _parse(event, open_event(event, description.checksum_length))[0]
 
 
 def parse_execute_load(event: bytes, description: FormatDescription) -> ExecuteLoadQuery:
-    """One whole EXECUTE_LOAD_QUERY event. Raises BinlogFormatError."""
+    """Return the statement of one whole EXECUTE_LOAD_QUERY event. Raises BinlogFormatError."""
     query, load = _parse(event, open_event(event, description.checksum_length))
     if load is None or not load[1] <= load[2] <= len(query.sql_bytes):
         raise format_error("An EXECUTE_LOAD_QUERY with a file name inside its statement was expected", event)
@@ -171,7 +170,7 @@ def _text(body: EventCursor, length: int) -> str:
         raise body.error(f"A name in a QUERY is not UTF-8: {raw.hex(' ')}") from None
 
 
-Fields: TypeAlias = dict[str, Any]  # of a QueryContext, by name
+Fields: TypeAlias = dict[str, Any]  # fields of a QueryContext by name
 
 
 def _parse_status(body: EventCursor) -> QueryContext:

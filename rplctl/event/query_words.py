@@ -1,7 +1,7 @@
-"""The few SQL words that bound a transaction, as the group kernel reads them.
+"""The SQL words that begin or end a transaction, for the group kernel.
 
-Words are compared as their first eight bytes in upper case, padded with zeros, read as one little-endian number:
-no SQL is parsed, and no Python runs per event.
+A word is its first eight bytes in upper case, padded with zeros, as one little-endian number. No SQL is parsed, and no
+Python code runs per event.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _SEVEN_BYTES: Final = (1 << 56) - 1
 
 @lean_kernel
 def query_word(data: ByteArray, start: int, end: int) -> int:
-    """Which WORD_ the statement `data[start:end]` begins with."""
+    """Return the WORD_ constant of the word with which the statement `data[start:end]` begins."""
     word = 0
     for index in range(min(8, end - start)):
         byte = int(data[start + index])

@@ -1,7 +1,8 @@
-"""Events copied to another place of another file: only end_log_pos (offset 13 of the header) and the checksum change.
+"""Copy events to another offset of another file: only end_log_pos (header offset 13) and the checksum change.
 
-Invariant: what is copied keeps its length, so end_log_pos of each is where the copy ends; groups of MariaDB >= 11.4,
-which come with 0 there, get it, too. FORMAT_DESCRIPTION is never copied: its checksum has rules of its own.
+Invariant: a copied event keeps its length, and its end_log_pos is the end of the copy. Events in groups of MariaDB >=
+11.4, which have 0 there, also get this end_log_pos. FORMAT_DESCRIPTION is never copied, because its checksum has other
+rules.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from rplctl.event.jit import ByteArray, lean_kernel
 def relocated(
     data: ByteArray, starts: NDArray[np.int64], lengths: NDArray[np.int64], position: int, *, has_checksum: bool
 ) -> ByteArray:
-    """These whole events one after another, as they stand in a file from offset `position` on."""
+    """Return these whole events as consecutive bytes for a file, in which they begin at offset `position`."""
     copied = np.empty(int(lengths.sum()), np.uint8)
     starts, lengths = np.ascontiguousarray(starts, np.int64), np.ascontiguousarray(lengths, np.int64)
     _relocate(data, starts, lengths, position, has_checksum, CRC_TABLES, copied)

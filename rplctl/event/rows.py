@@ -1,4 +1,4 @@
-"""Rows events: WRITE/UPDATE/DELETE_ROWS v1 and v2, PARTIAL_UPDATE_ROWS; where their images begin and end.
+"""Rows events: WRITE/UPDATE/DELETE_ROWS v1 and v2, PARTIAL_UPDATE_ROWS; start and end of their images.
 
 Byte table of one event (manual: MySQL Internals, Rows_event; MariaDB Knowledge Base, ROWS_EVENT_V1/V2):
 
@@ -12,10 +12,10 @@ Byte table of one event (manual: MySQL Internals, Rows_event; MariaDB Knowledge 
     ..       (m+7)/8         columns in the before image (insert: in the after image)
     ..       (m+7)/8         UPDATE only: columns in the after image
     ..                       row images up to the end of the event
-    end-4    4               CRC32 when the format description says so
+    end-4    4               CRC32 if the format description says so
 
-Invariant: offsets only, nothing is copied; every offset handed out lies inside its event.
-Compressed events of MariaDB (166-171) are expanded by `payload` before they come here.
+Invariant: the result has only offsets, and nothing is copied. Every returned offset is inside its event.
+`payload` expands MariaDB's compressed events (166-171) before this module reads them.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ Ints = npt.NDArray[np.int64]
 INSERT, UPDATE, DELETE = 1, 2, 3
 
 NO_FOREIGN_KEY_CHECKS = 0x2
-CASCADES_LOGGED = 0x10  # MySQL 9.6: foreign keys are the SQL layer's; what they cascade to is logged
+CASCADES_LOGGED = 0x10  # MySQL 9.6: the SQL layer handles foreign keys and logs cascaded changes
 
 
 @dataclass(frozen=True, slots=True)
 class RowsEvents:
     """Many rows events as arrays, one element per event; offsets count from the start of `data`.
 
-    `event_start` is where an event begins, `data_start`..`data_end` where its row images lie; `before_bitmap` and
-    `after_bitmap` are offsets of the column bitmaps, -1 when the event has no such image.
+    `event_start` is the start of an event; its row images are in `data_start`..`data_end`. `before_bitmap` and
+    `after_bitmap` are offsets of the column bitmaps; -1 if the event has no such image.
     """
 
     data: ByteArray
@@ -60,7 +60,7 @@ class RowsEvents:
         return len(self.kind)
 
     def select(self, wanted: npt.NDArray[np.bool_] | Ints) -> RowsEvents:
-        """The events of a mask or of event numbers, in that order (usually: those of one table)."""
+        """Return the events of a mask or of event numbers, in that order (usually the events of one table)."""
         arrays = (getattr(self, field.name)[wanted] for field in fields(self)[1:])
         return RowsEvents(self.data, *arrays)
 
@@ -70,7 +70,7 @@ def parse_rows_events(
 ) -> RowsEvents:
     """Find the images of many rows events; `starts` and `lengths` (checksum included) are in bytes.
 
-    Raises BinlogFormatError for a type that is no rows event or a body that runs past its event.
+    Raises BinlogFormatError if a type is not a rows event, or if a body extends beyond its event.
     """
     view = byte_view(data)
     n = len(starts)
@@ -111,7 +111,7 @@ def _parse(
     partial: npt.NDArray[np.bool_],
     found: Ints,
 ) -> int:
-    """Fill the output arrays; the number of the first event that does not fit, or -1."""
+    """Fill the output arrays, and return the number of the first damaged event, or -1."""
     for i in range(len(starts)):
         code = type_codes[i]
         p = starts[i] + 19

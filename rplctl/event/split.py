@@ -1,7 +1,8 @@
-"""Cutting a range of row transactions into pieces for Spark tasks.
+"""Cut a range of row transactions into splits for Spark tasks.
 
-Invariant: pieces tile [start, end); each carries the TABLE_MAP events in force at its start (those since the last
-end-of-statement flag), so a piece decodes without its neighbours, even inside one huge transaction.
+Invariant: splits cover [start, end) without gaps. Each split has the TABLE_MAP events in force at its start (those
+since the last end-of-statement flag), so a split can be decoded without its neighbours, even inside one huge
+transaction.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from rplctl.event.header import HEADER_LENGTH, format_error
 from rplctl.event.jit import Buffer, ByteArray, byte_view, lean_kernel
 from rplctl.event.types import CLASS_TABLE, EventType
 
-_STATEMENT_END: Final = 1  # flag of a row event: the table maps are no longer in force
-_SHORT_TABLE_ID: Final = 6  # fixed-part length of MySQL 5.1.4-: 4-byte table ids
+_STATEMENT_END: Final = 1  # flag of a row event: after it, no table map is in force
+_SHORT_TABLE_ID: Final = 6  # fixed-part length up to MySQL 5.1.3: 4-byte table ids
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,10 +34,10 @@ class RowSplit:
 def split_rows(
     data: Buffer, start: int, end: int, split_bytes: int, description: FormatDescription | None = None
 ) -> list[RowSplit]:
-    """Cut `data[start:end]` (whole events) into pieces of about `split_bytes`.
+    """Cut `data[start:end]` (whole events) into splits of about `split_bytes`.
 
-    At the next transaction once a piece is that large; a quarter above it, before any TABLE_MAP or row event.
-    Raises BinlogFormatError for broken lengths.
+    A split of that size ends at the next transaction; a split of 1.25 times that size ends before the next TABLE_MAP or
+    row event. Raises BinlogFormatError for impossible lengths.
     """
     if description is not None:
         refuse_short_table_ids(description)
@@ -76,9 +77,9 @@ def _split(
     cuts: NDArray[np.int64],
     maps: NDArray[np.int64],
 ) -> tuple[int, int]:
-    """(pieces or -1 when the tables are too small, offset of a broken event or -1).
+    """Return (number of splits or -1 if the tables are too small, offset of a damaged event or -1).
 
-    A row of `cuts` is a piece's start and how many entries of maps[0] are its table maps; maps[1] holds those in force.
+    A row of `cuts` has the start of a split and the number of its table maps in maps[0]; maps[1] has the maps in force.
     """
     pieces, used, in_force = 0, 0, 0
     after_xid = False

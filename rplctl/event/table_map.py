@@ -1,6 +1,6 @@
-"""TABLE_MAP: which table a table id means, and how its columns are written in the row events that follow.
+"""TABLE_MAP: the table of a table id, and the format of its columns in the row events that follow.
 
-    offset size field          (behind the 19-byte header)
+    offset size field          (after the 19-byte header)
     0      6    table id
     6      2    flags
     8      1+n+1  database     length, name, NUL
@@ -11,9 +11,8 @@
            (c+7)/8  null bits  bit set = may be NULL
            …    optional       (type, length, value)*: signedness, collations, names, labels, keys, visibility
 
-Invariant: every tuple of a TableMap has one entry per column; None = the source did not log it (MariaDB logs none by
-default, MySQL only signedness and collations). Optional metadata of a type that we do not know is stepped over: it is
-optional.
+Invariant: every tuple of a TableMap has one entry per column; None = the source did not log it. By default, MariaDB
+logs no optional metadata, and MySQL only signedness and collations. Optional metadata of an unknown type are skipped.
 """
 
 from __future__ import annotations
@@ -33,11 +32,11 @@ NUMBER, TEXT, COUNTED = 1, 2, 4
 
 
 class ColumnType(IntEnum):
-    """One row per type code that the binary log writes (140 and 141 are MariaDB's compressed columns):
+    """The type codes of the binary log, one per row (140 and 141 are MariaDB's compressed columns):
 
-    metadata    bytes of it in a table map; negative: the high byte comes first
-    width       bytes of a cell, where all are of one width
-    traits      NUMBER: signed or not; TEXT: has a charset, be it binary; COUNTED: the metadata is its length's width
+    metadata    bytes of metadata in a table map; negative: the high byte comes first
+    width       bytes of a cell, if all cells have the same width
+    traits      NUMBER: signed or not; TEXT: has a charset, even if binary; COUNTED: metadata = width of the length
     """
 
     metadata: int
@@ -63,7 +62,7 @@ class ColumnType(IntEnum):
     DATE = 10, 0, 3
     TIME = 11
     DATETIME = 12
-    YEAR = 13, 0, 1, NUMBER  # always unsigned, yet both vendors log it
+    YEAR = 13, 0, 1, NUMBER  # always unsigned, yet MySQL and MariaDB log the signedness
     NEWDATE = 14, 0, 3
     VARCHAR = 15, 2, None, TEXT
     BIT = 16, 2
@@ -88,7 +87,7 @@ class ColumnType(IntEnum):
 
 
 def of_trait(trait: int) -> frozenset[ColumnType]:
-    """All types that have it."""
+    """Return all column types with the trait."""
     return frozenset(column_type for column_type in ColumnType if column_type.traits & trait)
 
 
@@ -100,9 +99,9 @@ BINARY_COLLATION: Final = 63
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableMap:
-    """One table of one TABLE_MAP event.
+    """The table definition of one TABLE_MAP event.
 
-    `metadata` per column is one int: VARCHAR maximum bytes; BIT bits | bytes << 8; NEWDECIMAL precision << 8 | scale;
+    `metadata` is one int per column: VARCHAR maximum bytes; BIT bits | bytes << 8; NEWDECIMAL precision << 8 | scale;
     STRING, ENUM, SET real type << 8 | length byte (see `real_type`); BLOB, JSON width of the length; temporal digits.
     """
 
@@ -113,10 +112,10 @@ class TableMap:
     type_codes: tuple[int, ...]
     metadata: tuple[int, ...]
     nullable: tuple[bool, ...]
-    unsigned: tuple[bool, ...] | None = None  # False for columns that are no numbers
+    unsigned: tuple[bool, ...] | None = None  # False for columns that are not numbers
     charsets: tuple[int, ...] | None = None  # collation ids; 0 for columns without characters, 63 = binary
     column_names: tuple[str, ...] | None = None
-    labels: tuple[tuple[bytes, ...] | None, ...] | None = None  # members of ENUM and SET in their charset's bytes
+    labels: tuple[tuple[bytes, ...] | None, ...] | None = None  # members of ENUM and SET, as bytes in their charset
     geometry_types: tuple[int, ...] | None = None  # 0 for other columns
     primary_key: tuple[tuple[int, int], ...] | None = None  # (column index, prefix characters or 0)
     visibility: tuple[bool, ...] | None = None
@@ -128,9 +127,9 @@ class TableMap:
 
 
 def real_type(type_code: int, metadata: int) -> int:
-    """ENUM (247), SET (248) and STRING (254) columns come as STRING with their type in the metadata's high byte.
+    """Return the real type: ENUM (247), SET (248) and STRING (254) are logged as STRING with the type in the high byte.
 
-    A CHAR of more than 255 bytes borrows bits 4 and 5 of that byte for its length.
+    A CHAR of more than 255 bytes stores part of its length in bits 4 and 5 of the high byte of its metadata.
     """
     if type_code != ColumnType.STRING or metadata < 256:
         return type_code
@@ -138,9 +137,9 @@ def real_type(type_code: int, metadata: int) -> int:
     return high if high & 0x30 == 0x30 else high | 0x30
 
 
-@lru_cache(maxsize=128)  # one is asked for by each step that its transaction goes through
+@lru_cache(maxsize=128)  # each step of a transaction requests its table maps again
 def parse_table_map(event: bytes, description: FormatDescription) -> TableMap:
-    """One whole TABLE_MAP event. Raises BinlogFormatError for lengths that do not fit and unknown column types."""
+    """Return the table map of one whole event. Raises BinlogFormatError for wrong lengths and unknown column types."""
     body = open_event(event, description.checksum_length)
     if event[4] != EventType.TABLE_MAP:
         raise format_error("A TABLE_MAP event was expected", event)

@@ -1,4 +1,4 @@
-"""Temporal cells: every format of MySQL and MariaDB, to the text the server prints (TIMESTAMP in UTC).
+"""Temporal cells: every format of MySQL and MariaDB, converted to the server's text (TIMESTAMP in UTC).
 
     type             bytes
     DATE             3, little-endian: year << 9 | month << 5 | day
@@ -9,11 +9,11 @@
     TIME             3, little-endian, signed: hhmmss as a decimal number
     DATETIME         8, little-endian: yyyymmddhhmmss as a decimal number
     TIMESTAMP        4, little-endian: seconds since 1970
-    TIME, DATETIME,  with digits (MariaDB, mysql56_temporal_format=OFF; the table map does not tell): big-endian,
+    TIME, DATETIME,  with digits (MariaDB, mysql56_temporal_format=OFF; not visible in the table map): big-endian,
     TIMESTAMP        see `_old_*`
 
-Invariant: zero and partial dates stay what they are ('0000-00-00', '2024-00-10'); nothing passes through a calendar
-but TIMESTAMP. Work is done on arrays of cells, digits are written into one byte matrix.
+Invariant: zero and partial dates are unchanged ('0000-00-00', '2024-00-10'); only TIMESTAMP uses a calendar.
+The functions process arrays of cells and write the digits into one byte matrix.
 (Manual: MySQL Internals, Date and Time Data Type Representation.)
 """
 
@@ -42,7 +42,7 @@ def date_sheet(packed: Unsigned) -> TextSheet:
 
 
 def datetime2_sheet(stored: Unsigned, digits: int) -> TextSheet:
-    """DATETIME2; `stored` is the whole cell, big-endian."""
+    """Return the sheet for DATETIME2; `stored` is the whole cell, big-endian."""
     scale, fraction_bits = _fraction_of(digits)
     value = stored.astype(np.int64) - (np.int64(1) << (39 + fraction_bits))
     whole = value >> fraction_bits
@@ -50,7 +50,7 @@ def datetime2_sheet(stored: Unsigned, digits: int) -> TextSheet:
 
 
 def time2_sheet(stored: Unsigned, digits: int) -> TextSheet:
-    """TIME2; `stored` is the whole cell, big-endian."""
+    """Return the sheet for TIME2; `stored` is the whole cell, big-endian."""
     scale, fraction_bits = _fraction_of(digits)
     value = stored.astype(np.int64) - (np.int64(1) << (23 + fraction_bits))
     size = np.abs(value)
@@ -60,14 +60,14 @@ def time2_sheet(stored: Unsigned, digits: int) -> TextSheet:
 
 
 def timestamp2_sheet(stored: Unsigned, digits: int) -> TextSheet:
-    """TIMESTAMP2; `stored` is the whole cell, big-endian. UTC; zero is '0000-00-00 00:00:00'."""
+    """Return the sheet for TIMESTAMP2 in UTC; zero is '0000-00-00 00:00:00'. `stored` is the cell, big-endian."""
     scale, fraction_bits = _fraction_of(digits)
     value = stored.astype(np.int64)
     return timestamp_sheet(value >> fraction_bits, (value & ((1 << fraction_bits) - 1)) * scale, digits)
 
 
 def timestamp_sheet(seconds: Signed, micros: Signed, digits: int) -> TextSheet:
-    """Seconds since 1970 in UTC."""
+    """Return the sheet for seconds since 1970, in UTC."""
     days, second = np.divmod(seconds, 86400)
     year, month, day = _civil(days)
     is_zero = (seconds == 0) & (micros == 0)
@@ -77,7 +77,7 @@ def timestamp_sheet(seconds: Signed, micros: Signed, digits: int) -> TextSheet:
 
 
 def old_datetime_sheet(value: Unsigned) -> TextSheet:
-    """DATETIME before MySQL 5.6: yyyymmddhhmmss as a number."""
+    """Return the sheet for DATETIME before MySQL 5.6: yyyymmddhhmmss as a number."""
     number = value.astype(np.int64)
     day, time = np.divmod(number, 1_000_000)
     packed_day = ((day // 10000 * 13 + day // 100 % 100) << 5) | day % 100
@@ -86,7 +86,7 @@ def old_datetime_sheet(value: Unsigned) -> TextSheet:
 
 
 def old_time_sheet(value: Unsigned) -> TextSheet:
-    """TIME before MySQL 5.6: a signed 24-bit number hhmmss."""
+    """Return the sheet for TIME before MySQL 5.6: a signed 24-bit number hhmmss."""
     number = value.astype(np.int64)
     number = np.where(number >= 1 << 23, number - (1 << 24), number)
     size = np.abs(number)
@@ -94,13 +94,13 @@ def old_time_sheet(value: Unsigned) -> TextSheet:
 
 
 def old_timestamp_sheet(value: Unsigned) -> TextSheet:
-    """TIMESTAMP before MySQL 5.6: seconds since 1970."""
+    """Return the sheet for TIMESTAMP before MySQL 5.6: seconds since 1970."""
     seconds = value.astype(np.int64)
     return timestamp_sheet(seconds, np.zeros_like(seconds), 0)
 
 
 def mariadb_datetime_sheet(stored: Unsigned, digits: int) -> TextSheet:
-    """MariaDB's DATETIME(1-6) in the old format: units of the last digit since year 0 in months of 32 days."""
+    """Return the sheet for MariaDB's old DATETIME(1-6): units of the last digit since year 0, in months of 32 days."""
     unit = 10**digits
     value = stored.astype(np.int64)
     seconds, fraction = np.divmod(value, unit)
@@ -110,7 +110,7 @@ def mariadb_datetime_sheet(stored: Unsigned, digits: int) -> TextSheet:
 
 
 def mariadb_time_sheet(stored: Unsigned, digits: int) -> TextSheet:
-    """MariaDB's TIME(1-6) in the old format: units of the last digit, counted from -838:59:59 minus a second."""
+    """Return the sheet for MariaDB's old TIME(1-6): units of the last digit since one second before -838:59:59."""
     unit = 10**digits
     value = stored.astype(np.int64) - (838 * 3600 + 59 * 60 + 59 + 1) * unit
     seconds, fraction = np.divmod(np.abs(value), unit)
@@ -119,7 +119,7 @@ def mariadb_time_sheet(stored: Unsigned, digits: int) -> TextSheet:
 
 
 def mariadb_timestamp_sheet(stored: Unsigned, digits: int) -> TextSheet:
-    """MariaDB's TIMESTAMP(1-6) in the old format: seconds since 1970, then units of the last digit."""
+    """Return the sheet for MariaDB's old TIMESTAMP(1-6): seconds since 1970, then units of the last digit."""
     width = (digits + 1) // 2
     value = stored.astype(np.int64)
     micros = (value & ((1 << (8 * width)) - 1)) * 10 ** (6 - digits)
@@ -127,18 +127,18 @@ def mariadb_timestamp_sheet(stored: Unsigned, digits: int) -> TextSheet:
 
 
 def packed_datetime_text(packed: int) -> str:
-    """A datetime inside JSON: always six digits."""
+    """Return the text of a datetime in JSON, always with six fraction digits."""
     whole = np.array([packed >> 24], np.int64)
     return _datetimes(whole >> 17, whole & 0x1FFFF, np.array([packed % _FRACTION], np.int64), 6).texts()[0]
 
 
 def packed_date_text(packed: int) -> str:
-    """A date inside JSON."""
+    """Return the text of a date in JSON."""
     return packed_datetime_text(packed)[:10]
 
 
 def packed_time_text(packed: int) -> str:
-    """A time inside JSON: always six digits."""
+    """Return the text of a time in JSON, always with six fraction digits."""
     size = np.array([abs(packed)], np.int64)
     whole = size >> 24
     negative = np.array([packed < 0])
@@ -146,13 +146,13 @@ def packed_time_text(packed: int) -> str:
 
 
 def _fraction_of(digits: int) -> tuple[int, int]:
-    """(microseconds per unit of the stored fraction, its bits)."""
+    """Return (microseconds per unit of the stored fraction, bits of the fraction)."""
     width = (digits + 1) // 2
     return 10 ** (6 - 2 * width), 8 * width
 
 
 def _civil(days: Signed) -> tuple[Signed, Signed, Signed]:
-    """Year, month, day of days since 1970-01-01 (proleptic Gregorian)."""
+    """Return year, month and day for days since 1970-01-01 (proleptic Gregorian calendar)."""
     dates = days.astype("datetime64[D]")
     months = dates.astype("datetime64[M]")
     year, month = np.divmod(months.astype(np.int64), 12)
@@ -160,7 +160,7 @@ def _civil(days: Signed) -> tuple[Signed, Signed, Signed]:
 
 
 def _write(out: npt.NDArray[np.uint8], at: int, value: Signed, digits: int) -> None:
-    """The decimal digits of `value` in columns at .. at + digits - 1."""
+    """Write the decimal digits of `value` into the columns from `at` to at + digits - 1."""
     rest = value
     for column in range(at + digits - 1, at - 1, -1):
         rest, digit = np.divmod(rest, 10)
@@ -177,7 +177,7 @@ def _write_date(out: npt.NDArray[np.uint8], year: Signed, month: Signed, day: Si
 def _write_time(
     out: npt.NDArray[np.uint8], at: int, minute: Signed, second: Signed, micros: Signed, digits: int
 ) -> None:
-    """`:mm:ss[.ffffff]` from column `at`."""
+    """Write `:mm:ss[.ffffff]` from column `at`."""
     out[:, at] = out[:, at + 3] = ord(":")
     _write(out, at + 1, minute, 2)
     _write(out, at + 4, second, 2)
@@ -204,7 +204,7 @@ def _datetimes(packed_day: Signed, packed_time: Signed, micros: Signed, digits: 
 def _times(
     negative: npt.NDArray[np.bool_], hour: Signed, minute: Signed, second: Signed, micros: Signed, digits: int
 ) -> TextSheet:
-    """`[-]hh[h]:mm:ss[.ffffff]`: hours have two digits, or three."""
+    """Return the sheet for `[-]hh[h]:mm:ss[.ffffff]`: hours have two or three digits."""
     width = 10 + (digits + 1 if digits else 0)
     out = new_sheet(len(hour), width)
     _write(out, 1, hour, 3)

@@ -1,6 +1,6 @@
-"""Texts of many cells as one byte matrix: what the server prints for numbers and times, before it is cut into strings.
+"""Texts of many cells as one byte matrix: the server's text of numbers and times, before it is cut into strings.
 
-Invariant: a row's text is the bytes from `first` to the row's end; all of them are ASCII.
+Invariant: a row's text is the bytes from column `first` to the end of the row, and all bytes are ASCII.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Bytes = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True)
 class TextSheet:
-    """n texts: `sheet` [n, width]; `first` [n], the column at which each text begins."""
+    """The texts of n cells: `sheet` [n, width]; `first` [n], the column at which each text begins."""
 
     sheet: Bytes
     first: Ints
@@ -28,12 +28,12 @@ class TextSheet:
         return [text[start:end] for start, end in zip(starts, range(width, len(text) + 1, width), strict=True)]
 
     def spans(self) -> tuple[Bytes, Ints, npt.NDArray[np.int32]]:
-        """(bytes, starts, lengths) of the texts."""
+        """Return (bytes, starts, lengths) of the texts."""
         width = self.sheet.shape[1]
         starts = np.arange(len(self.sheet), dtype=np.int64) * width + self.first
         return self.sheet.reshape(-1), starts, (width - self.first).astype(np.int32)
 
 
 def new_sheet(rows: int, width: int) -> Bytes:
-    """[rows, width] of the digit 0."""
+    """Return a sheet of [rows, width] that is filled with the digit 0."""
     return np.full((rows, width), ord("0"), np.uint8)

@@ -1,11 +1,11 @@
-"""The table of event types: one row says all that the type alone decides. Whatever else needs a list derives it here.
+"""The table of event types: one row per type has every property of the type. All other lists are derived from it.
 
     code, name      the type code of the header, the name in the manuals; 160 and above are MariaDB's
-    shown           what SHOW RELAYLOG EVENTS calls it; empty: `Unknown`
-    event_class     what the group kernel takes it for (`event_classes`)
-    plain_code      of a compressed rows event: the type of the event that it holds
+    shown           the name in SHOW RELAYLOG EVENTS; empty: `Unknown`
+    event_class     the class of the type in the group kernel (`event_classes`)
+    plain_code      for a compressed rows event: the type of the event inside it
 
-A new type is one row, and a reader in `events` where its content is wanted. Invariant: a code without a row is of class
+A new type needs one row, and a reader in `events` if its content is used. Invariant: a code without a row has the class
 UNKNOWN, which stops the channel (design D12).
 """
 
@@ -91,7 +91,7 @@ class EventType(IntEnum):
 
 
 def event_name(type_code: int) -> str:
-    """`QUERY`, or `type 99` for a code nobody defined."""
+    """Return the name, like `QUERY`, or `type 99` for an undefined code."""
     try:
         return EventType(type_code).name
     except ValueError:
@@ -99,7 +99,7 @@ def event_name(type_code: int) -> str:
 
 
 def of_classes(*classes: int) -> frozenset[EventType]:
-    """All types of these classes."""
+    """Return all event types of these classes."""
     return frozenset(event_type for event_type in EventType if event_type.event_class in classes)
 
 
@@ -121,4 +121,4 @@ ROWS_EVENTS: Final = of_classes(c.ROWS)
 PLAIN_ROWS: Final = ROWS_EVENTS - frozenset(COMPRESSED_ROWS)
 MARIADB_COMPRESSED: Final = of_classes(c.COMPRESSED_QUERY) | frozenset(COMPRESSED_ROWS)
 COMPRESSED: Final = MARIADB_COMPRESSED | of_classes(c.PAYLOAD)
-LOG_EVENTS: Final = of_classes(c.CONTROL, c.ROTATE, c.DESCRIPTION, c.STOP)  # of a log file, of no transaction
+LOG_EVENTS: Final = of_classes(c.CONTROL, c.ROTATE, c.DESCRIPTION, c.STOP)  # events outside transactions

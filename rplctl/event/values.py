@@ -1,11 +1,11 @@
-"""Cells to values, a column at a time: what the server would print, as neutral Python objects.
+"""Convert cells to values, one column at a time: the server's printed values, as neutral Python objects.
 
     integers, YEAR, BIT → int          FLOAT, DOUBLE → float        DECIMAL, temporal → str as the server prints it
     CHAR, VARCHAR, TEXT, ENUM, SET, JSON, INET4, INET6, UUID → str   BINARY, VARBINARY, BLOB, GEOMETRY, VECTOR → bytes
     NULL, or a column that is not in the image → None
 
-Invariant: a value that cannot be told exactly raises BinlogFormatError; nothing is rounded, trimmed or replaced.
-GEOMETRY is the server's own form: 4 bytes SRID, then WKB.
+Invariant: a value that cannot be represented exactly raises BinlogFormatError; nothing is rounded, trimmed or replaced.
+GEOMETRY has the server's own form: 4 bytes SRID, then WKB.
 """
 
 from __future__ import annotations
@@ -52,11 +52,10 @@ INTEGER_WIDTH: Final = {
 
 
 def decode_column(images: Images, rows: Ints, column: int, fmt: ColumnFormat, *, views: bool = False) -> list[Any]:
-    """The values of `column` in the images numbered `rows` (-1: None), one each. `views`: large bytes as views of
-    `images.data`, large text as LargeText.
+    """Return the values of `column` in the images with the numbers `rows`; -1 gives None.
 
-    Raises BinlogFormatError for bytes that are no value of the column, ENUM or SET without labels, a JSON diff without
-    a before image.
+    `views`: large binary values are views of `images.data`, and large text is LargeText. Raises BinlogFormatError if
+    bytes are not a value of the column, an ENUM or SET has no labels, or a JSON diff has no before image.
     """
     cells = cells_of(images, np.asarray(rows, np.int64), column)
     if fmt.real_type == ColumnType.JSON and images.is_diff.size and images.is_diff[cells.images, column].any():
@@ -89,7 +88,7 @@ def _decode(cells: Cells, fmt: ColumnFormat) -> list[Any]:
 
 
 def _is_plain(fmt: ColumnFormat) -> bool:
-    """Bytes or text as they lie, neither padded nor compressed."""
+    """True if the cells are bytes or text as stored, neither padded nor compressed."""
     is_string = _DECODERS.get(fmt.real_type) is _strings and fmt.real_type != ColumnType.STRING
     return is_string and fmt.sql_type not in TEXT_OF_BYTES
 
@@ -107,14 +106,17 @@ def _listed(array: npt.NDArray[Any]) -> list[Any]:
 
 
 def _finite(values: npt.NDArray[Any]) -> list[Any]:
-    """No server stores any other; in SQLite a NaN would become NULL."""
+    """Return the values; raise BinlogFormatError for NaN and infinity.
+
+    No server stores such a value, and in SQLite a NaN would become NULL.
+    """
     if not np.isfinite(values).all():
         raise BinlogFormatError("a FLOAT or DOUBLE value is not a finite number", errno=er.SLAVE_CORRUPT_EVENT)
     return _listed(values.astype(np.float64))
 
 
 def _years(cells: Cells, fmt: ColumnFormat) -> list[Any]:
-    """YEAR(2) as the source's SELECT and its dump give it: 0 to 99."""
+    """Return years. YEAR(2) is 0 to 99, as in the source's SELECT and dump."""
     year = unsigned_cells(cells).astype(np.int64)
     full = np.where(year == 0, 0, year + 1900)
     return _listed(full % 100 if fmt.sql_type == "year(2)" else full)
@@ -148,7 +150,7 @@ def _labels(fmt: ColumnFormat) -> tuple[str, ...]:
 
 
 def _enums(cells: Cells, fmt: ColumnFormat) -> list[Any]:
-    texts = ("", *_labels(fmt))  # index 0: what the server stores for an invalid value
+    texts = ("", *_labels(fmt))  # index 0: the server's number for an invalid value
     numbers = unsigned_cells(cells).tolist()
     if max(numbers) >= len(texts):
         raise BinlogFormatError(f"ENUM value {max(numbers)} of {len(texts) - 1} members", errno=er.SLAVE_CORRUPT_EVENT)
@@ -167,10 +169,10 @@ def _sets(cells: Cells, fmt: ColumnFormat) -> list[Any]:
 
 
 def _strings(cells: Cells, fmt: ColumnFormat) -> list[Any]:
-    """CHAR, VARCHAR, TEXT, BLOB and their binary sisters."""
+    """Return the values of CHAR, VARCHAR, TEXT, BLOB and their binary variants."""
     if fmt.sql_type in TEXT_OF_BYTES:
         length = ADDRESS_BYTES[fmt.sql_type]
-        padded = [raw.ljust(length, b"\0") for raw in raw_cells(cells)]  # zeros at the end are not logged
+        padded = [raw.ljust(length, b"\0") for raw in raw_cells(cells)]  # the log omits zeros at the end
         if any(len(raw) != length for raw in padded):
             raise BinlogFormatError(f"A value that is not of {fmt.sql_type}", errno=er.SLAVE_CORRUPT_EVENT)
         return [TEXT_OF_BYTES[fmt.sql_type](raw) for raw in padded]
@@ -183,7 +185,7 @@ def _strings(cells: Cells, fmt: ColumnFormat) -> list[Any]:
 
 
 def _texts(cells: Cells, charset: str) -> list[Any]:
-    """One decode for all when each byte is a character, else one each."""
+    """Return texts: decode all cells at once if each byte is one character, otherwise each cell separately."""
     if has_large_cell(cells):
         return [decode_text(bytes(view), charset) for view in cell_views(cells)]
     if is_utf8(charset) or is_single_byte(charset):
@@ -205,9 +207,10 @@ def _compressed(cells: Cells, fmt: ColumnFormat) -> list[Any]:
 
 
 def expand_column(raw: bytes) -> bytes:
-    """A cell of a MariaDB COMPRESSED column: method and width of the length, big-endian length, deflated bytes.
+    """Return the plain bytes of a cell in a MariaDB COMPRESSED column.
 
-    Raises BinlogFormatError for an unknown method or a length that is wrong.
+    The cell has the method and the width of the length, the big-endian length, and deflated bytes. Raises
+    BinlogFormatError for an unknown method or a wrong length.
     """
     if not raw or raw[0] == 0:
         return raw[1:]
@@ -229,7 +232,7 @@ def expand_column(raw: bytes) -> bytes:
 
 
 def _documents(images: Images, cells: Cells, column: int) -> list[Any]:
-    """JSON cells of which some are diffs against their before image."""
+    """Return the texts of JSON cells, some of which are diffs against their before image."""
     is_diff = images.is_diff[cells.images, column]
     bases = images.before_of_image[cells.images]
     base_cells = cells_of(images, np.where(is_diff, bases, -1), column)
@@ -246,7 +249,7 @@ def _documents(images: Images, cells: Cells, column: int) -> list[Any]:
 
 
 TEXT_OF_BYTES: Final[dict[str, Callable[[bytes], str]]] = {"inet4": inet4_text, "inet6": inet6_text, "uuid": uuid_text}
-# type → its sheet without digits, where that has another format, and its sheet
+# type → (function without digits, if that format differs, function with digits)
 _MOMENTS: Final[dict[int, tuple[Callable[[Unsigned], TextSheet] | None, Callable[[Unsigned, int], TextSheet]]]] = {
     ColumnType.TIME: (temporal.old_time_sheet, temporal.mariadb_time_sheet),
     ColumnType.TIME2: (None, temporal.time2_sheet),
