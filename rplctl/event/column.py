@@ -117,7 +117,9 @@ def column_formats(table_map: TableMap, known: Sequence[ColumnFormat] | None = N
     """
     if known is not None and len(known) != table_map.column_count:
         name = f"{table_map.database}.{table_map.table}"
-        raise BinlogFormatError(f"Table {name} has {len(known)} columns, its table map {table_map.column_count}")
+        raise BinlogFormatError(
+            f"Table {name} has {len(known)} columns, but its table map has {table_map.column_count}"
+        )
     formats = []
     for index, (type_code, metadata) in enumerate(zip(table_map.type_codes, table_map.metadata, strict=True)):
         model = known[index] if known is not None else ColumnFormat(type_code)

@@ -26,7 +26,7 @@ class EventCursor:
 
     def take(self, length: int) -> bytes:
         if length < 0 or length > self.end - self.position:
-            raise self.error(f"Event is cut short: {length} bytes wanted, {self.end - self.position} left")
+            raise self.error(f"Event is cut short: {length} bytes needed, {self.end - self.position} remaining")
         self.position += length
         return self.data[self.position - length : self.position]
 
@@ -48,7 +48,7 @@ class EventCursor:
         if first < 251:
             return first
         if first in (251, 255):
-            raise self.error(f"{first} is no length-encoded integer")
+            raise self.error(f"{first} is not a length-encoded integer")
         return self.unsigned({252: 2, 253: 3, 254: 8}[first])
 
     def counted(self) -> bytes:

@@ -223,7 +223,7 @@ def _rotate(body: EventCursor, header: EventHeader) -> Rotate:
     if not body.remaining:
         raise body.error("ROTATE without a log name")
     if not can_begin_at(log_pos):
-        raise body.error(f"ROTATE to {log_pos}, where no event can begin")
+        raise body.error(f"ROTATE to position {log_pos}, at which no event can begin")
     return Rotate(body.rest().decode("utf-8", "surrogateescape"), log_pos)
 
 
@@ -248,7 +248,7 @@ def _statement_text(body: EventCursor, header: EventHeader) -> AnnotateRows:
     if header.type_code == EventType.ROWS_QUERY:
         body.skip(1)  # the length; unused, because one byte cannot hold long lengths
     if not body.remaining:
-        raise body.error("The text of a statement is not there")
+        raise body.error("The text of a statement is missing")
     return AnnotateRows(body.rest())
 
 

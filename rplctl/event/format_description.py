@@ -95,7 +95,7 @@ def parse_format_description(event: bytes) -> FormatDescription:
         raise format_error(f"Binary log version {binlog_version} is not supported, only 4 (MySQL >= 5.0)", event)
     version_bytes = body.take(_VERSION_LENGTH).split(b"\0", 1)[0]
     if not version_bytes.isascii():
-        raise format_error(f"A server version that is not ASCII: {version_bytes!r}", event)
+        raise format_error(f"The server version is not ASCII: {version_bytes!r}", event)
     server_version = version_bytes.decode("ascii")
     created = body.unsigned(4)
     header_length = body.unsigned(1)
@@ -130,7 +130,7 @@ def encrypted_error(event: bytes) -> BinlogFormatError:
     error = format_error(
         "The log is an encrypted binlog (encrypt_binlog=ON of MariaDB) and cannot be read as a file", event
     )
-    error.hint = "read it from the server instead: change-master --master-host"
+    error.hint = "to read the log from the server, run: rplctl change-master --master-host HOST"
     return error
 
 

@@ -33,7 +33,7 @@ _SMALL_GROUP = 64  # bytes, for the size of the tables; unused parts of the tabl
 _MESSAGES = {
     kernel.BAD_LENGTH: "Impossible event length",
     kernel.SHORT_EVENT: "Event is too short for its type",
-    kernel.PARTIAL_BEFORE_RECONNECT: "The log was joined again in the middle of a transaction",
+    kernel.PARTIAL_BEFORE_RECONNECT: "The receiver reconnected in the middle of a transaction",
     kernel.BACKWARDS: "end_log_pos goes backwards",
     kernel.NESTED: "A transaction begins inside another",
 }

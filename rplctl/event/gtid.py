@@ -34,7 +34,7 @@ TAGGED_FORMAT = 1
 
 
 def _not_a_list(part: str) -> UsageError:
-    hint = f"'{part[:60]}' is no GTID: write DOMAIN-SERVER-NUMBER as MariaDB has it, like 0-1-5, or MySQL's UUID:NUMBER"
+    hint = f"'{part[:60]}' is not a GTID: write MariaDB's DOMAIN-SERVER-NUMBER, like 0-1-5, or MySQL's UUID:NUMBER"
     return UsageError("Could not parse GTID list", errno=er.INCORRECT_GTID_STATE, hint=hint)
 
 

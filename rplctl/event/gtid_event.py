@@ -177,7 +177,7 @@ def _parse_tagged(body: EventCursor) -> MysqlGtid:
     start = body.position
     size = _varint(body)
     if size > body.end - start + 1:
-        raise body.error(f"GTID_TAGGED says it has {size} bytes")
+        raise body.error(f"GTID_TAGGED states a size of {size} bytes, which it does not have")
     last_needed = _varint(body)
     values: dict[int, int] = {}
     server_uuid, tag = "", ""
@@ -198,7 +198,7 @@ def _parse_tagged(body: EventCursor) -> MysqlGtid:
             break  # newer fields, which may be ignored
     number = values.get(2, 0)
     if not server_uuid or not 0 < number < _LARGEST_NUMBER:
-        raise body.error("GTID_TAGGED without UUID or number")
+        raise body.error("GTID_TAGGED has no UUID or no number")
     immediate, version = values.get(6, 0), values.get(9, 0)
     return MysqlGtid(
         server_uuid=server_uuid,
@@ -221,7 +221,7 @@ def _tag(body: EventCursor, length: int) -> str:
     raw = body.take(length)
     tag = raw.decode("latin-1")
     if raw and not is_tag(tag):
-        raise body.error(f"A GTID's tag that cannot be one: {raw[:64]!r}")
+        raise body.error(f"A GTID has an invalid tag: {raw[:64]!r}")
     return tag
 
 
@@ -234,7 +234,7 @@ def _varint_bytes(body: EventCursor) -> bytes:
 
 def _parse_mariadb(body: EventCursor, server_id: int) -> MariadbGtid:
     if body.remaining < MARIADB_LENGTH:
-        raise body.error(f"A GTID event of {body.remaining} bytes, {MARIADB_LENGTH} are the least")
+        raise body.error(f"A GTID event has {body.remaining} bytes, but needs at least {MARIADB_LENGTH}")
     sequence, domain, flags = body.unsigned(8), body.unsigned(4), MariadbGtidFlag(body.unsigned(1))
     commit_id = body.unsigned(8) if flags & MariadbGtidFlag.GROUP_COMMIT_ID else 0
     xid = None
@@ -277,5 +277,5 @@ def decode_gtid_set(data: bytes) -> MysqlGtidSet:
                 raise BinlogFormatError(f"GTID interval {first}-{behind - 1} of {server} is impossible")
             intervals.append((first, behind - 1))
     if body.remaining:
-        raise BinlogFormatError(f"{body.remaining} bytes are left over behind a GTID set")
+        raise BinlogFormatError(f"{body.remaining} unexpected bytes follow a GTID set")
     return MysqlGtidSet({source: merged(intervals) for source, intervals in found.items()})

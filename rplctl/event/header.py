@@ -88,7 +88,7 @@ def check_magic(data: bytes | memoryview) -> None:
         raise BinlogFormatError(
             "The binary log file is encrypted (binlog_encryption=ON); its key is in the server's keyring",
             position="0",
-            hint="read it from the server instead: change-master --master-host",
+            hint="to read the log from the server, run: rplctl change-master --master-host HOST",
         )
     if magic != BINLOG_MAGIC:
         raise BinlogFormatError(f"Not a binary log: the file begins with {magic.hex(' ') or 'nothing'}", position="0")

@@ -35,7 +35,7 @@ def inflated(record: memoryview | bytes, max_bytes: int, event: bytes) -> Iterat
     """Yield the plain bytes of `inflate` in parts. A wrong length is only detected at the end."""
     length = plain_length(record, event)
     if length > max_bytes:
-        raise format_error(f"A compressed record of {length} plain bytes is larger than {max_bytes}", event)
+        raise format_error(f"A compressed record has {length} plain bytes, more than {max_bytes}", event)
     left, stream = length, zlib.decompressobj()
     try:
         for at in range(1 + (record[0] & _LENGTH_MASK), len(record), _PIECE_BYTES):
@@ -50,9 +50,9 @@ def inflated(record: memoryview | bytes, max_bytes: int, event: bytes) -> Iterat
                 if left >= 0:
                     yield piece
     except zlib.error as error:
-        raise format_error(f"A compressed record is broken ({error})", event) from error
+        raise format_error(f"A compressed record is damaged: {error}", event) from error
     if left or not stream.eof:
-        raise format_error(f"A compressed record does not hold the {length} plain bytes it says", event)
+        raise format_error(f"A compressed record does not have the {length} plain bytes that it states", event)
 
 
 def plain_length(record: memoryview | bytes, event: bytes) -> int:

@@ -55,7 +55,7 @@ class _Reader:
 
     def take(self, offset: int, length: int) -> bytes:
         if offset < 0 or length < 0 or offset + length > len(self.raw):
-            raise self.fail(f"{length} bytes at {offset} are not in its {len(self.raw)}")
+            raise self.fail(f"{length} bytes at {offset} do not fit into its {len(self.raw)} bytes")
         return self.raw[offset : offset + length]
 
     def integer(self, offset: int, width: int, *, signed: bool = False) -> int:
@@ -239,7 +239,7 @@ def _counted(reader: _Reader, position: int) -> tuple[bytes, int]:
     width = {252: 2, 253: 3, 254: 8}.get(first, 0)
     length = reader.integer(position + 1, width) if width else first
     if first in (251, 255):
-        raise reader.fail(f"{first} is no length-encoded integer")
+        raise reader.fail(f"{first} is not a length-encoded integer")
     start = position + 1 + width
     return reader.take(start, length), start + length
 
@@ -296,7 +296,7 @@ def _apply(reader: _Reader, document: Node, operation: int, legs: list[str | int
         else:
             del parent[last]
     else:
-        raise reader.fail(f"a diff for {last!r}, which is not there")
+        raise reader.fail(f"a diff for {last!r}, which the document does not have")
     return document
 
 
@@ -305,7 +305,7 @@ def _child(reader: _Reader, parent: Node, leg: str | int) -> Node:
         return parent[leg]
     if isinstance(parent, list) and isinstance(leg, int) and leg < len(parent):
         return parent[leg]
-    raise reader.fail(f"a diff through {leg!r}, which is not there")
+    raise reader.fail(f"a diff through {leg!r}, which the document does not have")
 
 
 def _sort_keys(node: dict[str, Node]) -> None:

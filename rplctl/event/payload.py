@@ -90,9 +90,9 @@ def unpack_payload(event: ByteArray, description: FormatDescription, out: Binary
     payload = event[body.position : len(event) - description.checksum_length]
     size, plain_size = fields.get(_SIZE_FIELD, -1), fields.get(_PLAIN_SIZE_FIELD, len(payload))
     if size != len(payload):
-        raise body.error(f"The payload is {len(payload)} bytes but says {size}")
+        raise body.error(f"The payload has {len(payload)} bytes, but states {size}")
     if plain_size > max_bytes:
-        raise body.error(f"A payload of {plain_size} plain bytes is larger than {max_bytes}")
+        raise body.error(f"A payload has {plain_size} plain bytes, more than {max_bytes}")
     if fields.get(_COMPRESSION_FIELD, -1) not in (_ZSTD, _NO_COMPRESSION):
         raise body.error(f"Unknown payload compression {fields.get(_COMPRESSION_FIELD, -1)}")
     written = 0
@@ -104,9 +104,9 @@ def unpack_payload(event: ByteArray, description: FormatDescription, out: Binary
                 while written <= plain_size and (piece := reader.read(min(_PIECE_BYTES, plain_size + 1 - written))):
                     written += out.write(piece)
     except zstandard.ZstdError as error:
-        raise body.error(f"The payload is broken ({error})") from error
+        raise body.error(f"The payload is damaged: {error}") from error
     if written != plain_size:
-        raise body.error(f"The payload holds {written} plain bytes but says {plain_size}")
+        raise body.error(f"The payload has {written} plain bytes, but states {plain_size}")
 
 
 def _payload_fields(body: EventCursor) -> dict[int, int]:

@@ -145,7 +145,7 @@ def _parse(event: bytes, body: EventCursor) -> tuple[Query, tuple[int, int, int,
         raise body.error("The database name of a QUERY does not end with NUL")
     sql = body.rest()
     if not sql:
-        raise body.error("A QUERY without a statement")
+        raise body.error("A QUERY has no statement")
     if header.type_code == EventType.QUERY_COMPRESSED:
         sql = inflate(sql, MAX_INFLATED, event)
     query = Query(

@@ -190,7 +190,7 @@ def _parse_metadata(body: EventCursor, type_codes: tuple[int, ...]) -> tuple[int
             raise body.error("Column type TYPED_ARRAY (a multi-valued index) is not expected in a binary log")
         values.append(body.big_endian(-size) if size < 0 else body.unsigned(size))
     if body.remaining:
-        raise body.error(f"{body.remaining} bytes of column metadata are left over")
+        raise body.error(f"{body.remaining} unexpected bytes follow the column metadata")
     return tuple(values)
 
 
@@ -228,7 +228,7 @@ def _default_charsets(types: frozenset[ColumnType]) -> Callable[[EventCursor, Ta
         while body.remaining:
             index = body.packed_length()
             if index >= len(columns):
-                raise body.error("A collation in a TABLE_MAP is for a column that is not there")
+                raise body.error("A collation in a TABLE_MAP is for a column that does not exist")
             charsets[columns[index]] = body.packed_length()
         return _merge_charsets(table_map, charsets)
 

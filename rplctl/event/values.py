@@ -144,7 +144,7 @@ def _labels(fmt: ColumnFormat) -> tuple[str, ...]:
         raise BinlogFormatError(
             "The members of an ENUM or SET column are neither in the binary log nor in the table's model",
             errno=er.SLAVE_CORRUPT_EVENT,
-            hint="rplctl load-schema FILE, or set binlog_row_metadata=FULL on the source",
+            hint="to load the members, run: rplctl load-schema FILE",
         )
     return fmt.labels
 
@@ -153,7 +153,10 @@ def _enums(cells: Cells, fmt: ColumnFormat) -> list[Any]:
     texts = ("", *_labels(fmt))  # index 0: the server's number for an invalid value
     numbers = unsigned_cells(cells).tolist()
     if max(numbers) >= len(texts):
-        raise BinlogFormatError(f"ENUM value {max(numbers)} of {len(texts) - 1} members", errno=er.SLAVE_CORRUPT_EVENT)
+        raise BinlogFormatError(
+            f"ENUM value {max(numbers)} is too large: the column has {len(texts) - 1} members",
+            errno=er.SLAVE_CORRUPT_EVENT,
+        )
     return [texts[number] for number in numbers]
 
 
@@ -161,7 +164,10 @@ def _sets(cells: Cells, fmt: ColumnFormat) -> list[Any]:
     labels = _labels(fmt)
     numbers = unsigned_cells(cells).tolist()
     if max(numbers) >> len(labels):
-        raise BinlogFormatError(f"SET value {max(numbers):#x} of {len(labels)} members", errno=er.SLAVE_CORRUPT_EVENT)
+        raise BinlogFormatError(
+            f"SET value {max(numbers):#x} is too large: the column has {len(labels)} members",
+            errno=er.SLAVE_CORRUPT_EVENT,
+        )
     texts = {
         number: ",".join(label for bit, label in enumerate(labels) if number >> bit & 1) for number in set(numbers)
     }
@@ -174,7 +180,7 @@ def _strings(cells: Cells, fmt: ColumnFormat) -> list[Any]:
         length = ADDRESS_BYTES[fmt.sql_type]
         padded = [raw.ljust(length, b"\0") for raw in raw_cells(cells)]  # the log omits zeros at the end
         if any(len(raw) != length for raw in padded):
-            raise BinlogFormatError(f"A value that is not of {fmt.sql_type}", errno=er.SLAVE_CORRUPT_EVENT)
+            raise BinlogFormatError(f"A value is not of type {fmt.sql_type}", errno=er.SLAVE_CORRUPT_EVENT)
         return [TEXT_OF_BYTES[fmt.sql_type](raw) for raw in padded]
     if fmt.charset is None or fmt.charset == "binary":
         if fmt.type_code == ColumnType.STRING:
@@ -222,13 +228,11 @@ def expand_column(raw: bytes) -> bytes:
             plain = stream.decompress(raw[1 + width :], length + 1)
         except zlib.error as error:
             raise BinlogFormatError(
-                f"A compressed column: {error}: {raw[:64].hex(' ')}", errno=er.SLAVE_CORRUPT_EVENT
+                f"A compressed column is damaged: {error}: {raw[:64].hex(' ')}", errno=er.SLAVE_CORRUPT_EVENT
             ) from error
         if len(plain) == length:
             return plain
-    raise BinlogFormatError(
-        f"A compressed column that cannot be read: {raw[:64].hex(' ')}", errno=er.SLAVE_CORRUPT_EVENT
-    )
+    raise BinlogFormatError(f"A compressed column cannot be read: {raw[:64].hex(' ')}", errno=er.SLAVE_CORRUPT_EVENT)
 
 
 def _documents(images: Images, cells: Cells, column: int) -> list[Any]:
@@ -238,7 +242,7 @@ def _documents(images: Images, cells: Cells, column: int) -> list[Any]:
     base_cells = cells_of(images, np.where(is_diff, bases, -1), column)
     if len(base_cells) < int(is_diff.sum()):
         raise BinlogFormatError(
-            "A partial JSON update whose row has no before image of the column",
+            "A partial JSON update has no before image of its column",
             errno=er.INVALID_JSON_VALUE_FOR_FUNC_INDEX,
         )
     old = dict(zip(base_cells.valid.tolist(), raw_cells(base_cells), strict=True))

@@ -1,17 +1,17 @@
-"""MySQL's DDL → table models → the plan of what a target does, whatever kind it is (design D10, D18).
+"""MySQL's DDL → table models → the plan of a target's work, for any kind of target (design D10, D18).
 
-    context                             session and server that a statement's meaning hangs on
-    lexer → token_stream                text → tokens, and the questions that a grammar asks of them
-    parse                               statement → actions (`statement`), by way of
+    context                             session and server settings that a statement depends on
+    lexer → token_stream                text → tokens, and the operations of a parser on these tokens
+    parse                               statement → actions (`statement`), with the help of
         table_definition, column_definition, data_type, alter_clause, partition
     binary_literal                      literals of a session in the character set binary
-    structure → model                   actions → tables: names and keys that the server gives, charsets
-    alter                               what ALTER TABLE makes of a model
+    structure → model                   actions → tables: the server's names and keys, charsets
+    alter                               the effect of ALTER TABLE on a model
     plan                                statement and catalog → steps for a target, models to store; `naming`
-    default_value, generated            values that a column takes by itself
-    dump, source_catalog                models of a dump's text, of a live source
-    cell_format                         what a model says of its cells
+    default_value, generated            values that a column gets without a value in the row
+    dump, source_catalog                models from the text of a dump, or from a live source
+    cell_format                         the format of a model's cells
     updated_names                       the tables that a statement updates, for filters
 
-No kind of target is known here: its DDL is made of a plan in its folder below `target`.
+This package knows no kind of target: a package below `target` converts a plan to the target's DDL.
 """

@@ -1,6 +1,6 @@
-"""Which objects of a server a DDL statement touches, and how they differ once it was carried out (design D28).
+"""The objects of a server that a DDL statement changes, and how their definitions differ after it (design D28).
 
-Invariant: a statement that `affected_by` answers with None may be executed twice: the second time changes nothing.
+Invariant: if `affected_by` returns None, the statement may be executed twice: the second execution changes nothing.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from rplctl.schema.lexer import expand
 from rplctl.schema.parse import parse_ddl
 from rplctl.schema.statement import TableName
 
-ACCOUNTS: Final = "ACCOUNTS"  # all users, roles and rights are one object
+ACCOUNTS: Final = "ACCOUNTS"  # all users, roles and privileges are one object
 DATABASE: Final = "DATABASE"
 TABLE: Final = "TABLE"  # a table, a view or a sequence
 
 
 class ServerObject(NamedTuple):
-    """`kind` is the word in SHOW CREATE; `database` and `name` are '' where the kind has none."""
+    """An object of a server. `kind` is the word in SHOW CREATE; `database` and `name` are '' if the kind has none."""
 
     kind: str
     database: str
@@ -36,7 +36,7 @@ class ServerObject(NamedTuple):
 
 
 class Outcome(StrEnum):
-    """How a definition compares with the one before the statement."""
+    """The result of comparing a definition with the definition before the statement."""
 
     ABSENT = "is gone"
     PRESENT = "is there"
@@ -46,10 +46,12 @@ class Outcome(StrEnum):
 
 @dataclass(slots=True)
 class Affected:
-    """`outcomes`: empty for a statement that is not understood. `pairs`: the steps of RENAME TABLE, where names may
-    change places. `wants_identity`: definitions by their text do not tell. `may_look_alike`: the same columns may
-    have changed places. `is_drop`: each table of the list goes by itself. `replaces`: CREATE OR REPLACE, which some
-    targets carry out as a DROP and a CREATE.
+    """The objects of a statement, with the outcome that proves its execution.
+
+    `outcomes`: empty for a statement that is not understood. `pairs`: the steps of RENAME TABLE, in which names may be
+    swapped. `wants_identity`: the texts of the definitions do not suffice. `may_look_alike`: equal columns may have
+    been swapped. `is_drop`: each table of the list is dropped separately. `replaces`: CREATE OR REPLACE, which some
+    targets execute as a DROP and a CREATE.
     """
 
     outcomes: dict[ServerObject, Outcome] = field(default_factory=dict)
@@ -78,20 +80,20 @@ _OBJECT = re.compile(
 _CREATE_TABLE = re.compile(
     rf"\s*CREATE\s+(?P<replaces>OR\s+REPLACE\s+)?TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?(?P<name>{_QUALIFIED})", re.IGNORECASE
 )
-# the second time, RETAIN CURRENT PASSWORD forgets the old password, and a factor is there already
+# A second execution of RETAIN CURRENT PASSWORD forgets the old password, and a second factor already exists.
 _REPEATABLE_RIGHTS = re.compile(
     r"\s*(?:GRANT|SET|ALTER)\b(?!.*\b(?:RETAIN\s+CURRENT|FACTOR|UNREGISTER)\b)", re.IGNORECASE | re.DOTALL
 )
 
 
 def affected_by(sql: str, database: str, context: DdlContext) -> Affected | None:
-    """Return the objects to compare before the statement is sent, and after a crash."""
+    """Return the objects to compare before the statement is sent, and after a crash; None if it may run twice."""
     try:
         actions = parse_ddl(sql, database, context)
     except RplError:
         found = Affected()
         with suppress(RplError):
-            if match := _CREATE_TABLE.match(expand(sql, context)):  # CREATE TABLE … SELECT as a statement, for one
+            if match := _CREATE_TABLE.match(expand(sql, context)):  # for example CREATE TABLE … SELECT as a statement
                 found.expect(Outcome.OTHER, _qualified(match["name"], database))
                 found.replaces = match["replaces"] is not None
         return found

@@ -1,8 +1,8 @@
-"""ALTER TABLE on a model: pure, in the server's order, with where each new column's values come from.
+"""ALTER TABLE on a model, without side effects and in the server's order, with the origin of each column's values.
 
-The server first walks the old columns (dropped, changed, kept), then places new and moved ones in clause order by
-their new names; keys are dropped before others are added. So a swap of two columns' names works.
-What rows do not depend on (an index or constraint the model does not know) is noted; a column it does not know stops.
+The server first processes the old columns (dropped, changed, unchanged). It then places new and moved columns in the
+order of the clauses, by their new names. It drops keys before it adds others. So a swap of two columns' names works.
+An unknown index or constraint does not affect rows and only gives a note. An unknown column raises an error.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rplctl.schema.naming import index_name
 
 @dataclass(frozen=True, slots=True)
 class Altered:
-    """The new model; `origins[i]`: the old name of its column i, None when the column is new."""
+    """The new model. `origins[i]`: the old name of its column i, None if the column is new."""
 
     model: TableModel
     origins: tuple[str | None, ...]
@@ -33,7 +33,7 @@ class Altered:
 @dataclass(slots=True)
 class _Draft:
     old: TableModel
-    columns: list[tuple[Column, str | None]]  # with origin
+    columns: list[tuple[Column, str | None]]  # (column, origin)
     renamed: dict[str, str] = field(default_factory=dict)  # old name → new name
     notes: list[str] = field(default_factory=list)
 
@@ -44,9 +44,9 @@ class _Draft:
 
 def alter(model: TableModel, operations: tuple[ddl.Operation, ...], context: DdlContext,
           database_charset: str) -> Altered:  # fmt: skip
-    """Carry out the operations on a resolved model. Raises RplError for a column that the model does not have."""
+    """Return the model after the operations. Raises RplError if the resolved model lacks a column."""
     options = next((op for op in operations if isinstance(op, ddl.TableOptions) and (op.charset or op.collation)), None)
-    if options is not None:  # columns that are added get the new default
+    if options is not None:  # added columns get the new default
         model = replace(model, charset=options.charset or model.charset, collation=options.collation)
     converting = [op for op in operations if isinstance(op, ddl.ConvertCharset)]
     for conversion in converting:
@@ -58,7 +58,7 @@ def alter(model: TableModel, operations: tuple[ddl.Operation, ...], context: Ddl
     draft = _place_columns(model, operations)
     columns = tuple(structure.resolve_column(c, model.charset or database_charset, model.collation)
                     for c, _ in draft.columns)  # fmt: skip
-    for conversion in converting:  # also columns that the statement itself defines, whatever it says of them
+    for conversion in converting:  # also applies to columns that the statement itself defines
         columns = tuple(_with_charset(c, conversion.charset or database_charset, conversion.collation) for c in columns)
     origins = tuple(origin for _, origin in draft.columns)
     structure.check_column_names(columns, model.qualified_name)
@@ -67,14 +67,14 @@ def alter(model: TableModel, operations: tuple[ddl.Operation, ...], context: Ddl
     new, notes = _constraints(new, operations, context)
     for operation in operations:
         new = _table_level(new, operation)
-    if len(new.columns) != len(origins):  # system versioning came or went
+    if len(new.columns) != len(origins):  # system versioning was added or dropped
         known = dict(zip((c.name for c in columns), origins, strict=True))
         origins = tuple(known.get(column.name) for column in new.columns)
     return Altered(new, origins, (*draft.notes, *notes))
 
 
 def _promote_first_timestamp(operations: tuple[ddl.Operation, ...]) -> tuple[ddl.Operation, ...]:
-    """The first TIMESTAMP is promoted as in CREATE TABLE: of the statement, whatever columns the table has."""
+    """Promote the first TIMESTAMP of the statement as in CREATE TABLE, independent of the table's other columns."""
     written = [op.column for op in operations if isinstance(op, ddl.AddColumn | ddl.ChangeColumn)]
     promoted = iter(structure.promote_first_timestamp(tuple(written)))
     return tuple(
@@ -96,7 +96,7 @@ def _read_literals(model: TableModel, operation: ddl.Operation, database_charset
 
 
 def _convert_charset(model: TableModel, operation: ddl.ConvertCharset, database_charset: str) -> TableModel:
-    """CONVERT TO CHARACTER SET: the table's default and every text column; TEXT grows so that no character is lost."""
+    """Apply CONVERT TO CHARACTER SET to the table's default and all text columns; TEXT grows to hold all characters."""
     charset = operation.charset or database_charset
     columns = tuple(_converted(column, charset, operation.collation) for column in model.columns)
     return replace(model, columns=columns, charset=charset, collation=operation.collation)
@@ -126,7 +126,7 @@ def _unknown_column(model: TableModel, name: str) -> RplError:
 
 
 def _place_columns(model: TableModel, operations: tuple[ddl.Operation, ...]) -> _Draft:
-    """Columns in their new order. A column that moves keeps its place, by its new name, until its clause's turn."""
+    """Return the columns in their new order. Until its clause is processed, a moved column keeps its old position."""
     operations = _defined_last(model, tuple(_effective(model, operations)))
     changes = _changes_by_column(model, operations)
     draft = _Draft(model, [])
@@ -151,9 +151,10 @@ def _place_columns(model: TableModel, operations: tuple[ddl.Operation, ...]) -> 
 
 
 def _effective(model: TableModel, operations: tuple[ddl.Operation, ...]) -> Iterator[ddl.Operation]:
-    """The operations without those that IF EXISTS or IF NOT EXISTS makes void.
+    """Yield the operations that IF EXISTS or IF NOT EXISTS does not cancel.
 
-    MariaDB judges by the old table and, for ADD IF NOT EXISTS, by the columns that earlier clauses define, void or not.
+    MariaDB decides by the old table. For ADD IF NOT EXISTS, it also considers the columns of earlier clauses, even
+    cancelled clauses.
     """
     defined: set[str] = set()
     for operation in operations:
@@ -172,8 +173,9 @@ def _effective(model: TableModel, operations: tuple[ddl.Operation, ...]) -> Iter
 
 
 def _defined_last(model: TableModel, operations: tuple[ddl.Operation, ...]) -> tuple[ddl.Operation, ...]:
-    """The operations, with an ADD and a later MODIFY of the same new column as one ADD: MariaDB takes the definition
-    and the position of the MODIFY.
+    """Merge an ADD and a later MODIFY of the same new column into one ADD.
+
+    MariaDB uses the definition and the position of the MODIFY.
     """
     found: list[ddl.Operation] = []
     for operation in operations:
@@ -202,12 +204,12 @@ def _changes_by_column(
 
 
 def _place(draft: _Draft, operation: ddl.Operation) -> None:
-    """Put a new or moved column where it goes."""
+    """Insert a new column, or move a column, to the position of its clause."""
     if isinstance(operation, ddl.AddColumn):
         _insert(draft, operation.column, None, operation.position)
     elif isinstance(operation, ddl.ChangeColumn) and operation.position is not None:
         at = next((i for i, (column, _) in enumerate(draft.columns) if column is operation.column), None)
-        if at is None:  # another clause changes the same column, which the servers refuse
+        if at is None:  # another clause changes the same column, which the servers reject
             raise _unknown_column(draft.old, operation.name)
         _insert(draft, *draft.columns.pop(at), operation.position)
 
@@ -236,7 +238,7 @@ def _insert(draft: _Draft, column: Column, origin: str | None, position: str | N
 
 
 def _carry_keys(model: TableModel, draft: _Draft, *, keeps_primary: bool) -> TableModel:
-    """Keys and foreign keys of the old table under the columns' new names; a key loses the columns that went."""
+    """Return the model with the old keys and foreign keys under the new column names. A key loses dropped columns."""
     final = {origin: column.name for column, origin in draft.columns if origin is not None}
     keys = []
     for key in model.keys:
@@ -262,27 +264,27 @@ def _carried(part: KeyPart, final: dict[str, str]) -> KeyPart:
 
 
 def _follow_rename(foreign_key: ForeignKey, parent: TableModel, renamed: dict[str, str]) -> ForeignKey:
-    """A foreign key that points at `parent`, after its columns were renamed."""
+    """Return a foreign key that references `parent`, after columns of `parent` were renamed."""
     if (foreign_key.ref_database, foreign_key.ref_table) != (parent.database, parent.name) or not renamed:
         return foreign_key
     return replace(foreign_key, ref_columns=tuple(renamed.get(name, name) for name in foreign_key.ref_columns))
 
 
 def renamed_columns(altered: Altered) -> dict[str, str]:
-    """Old name → new name."""
+    """Return a mapping from old to new column names."""
     pairs = zip(altered.origins, altered.model.columns, strict=True)
     return {origin: column.name for origin, column in pairs if origin is not None and origin != column.name}
 
 
 def follow_renamed_columns(child: TableModel, parent: TableModel, renamed: dict[str, str]) -> TableModel:
-    """Another table's foreign keys after columns of `parent` were renamed."""
+    """Return another table's model after columns of its parent table were renamed."""
     return replace(child, foreign_keys=tuple(_follow_rename(fk, parent, renamed) for fk in child.foreign_keys))
 
 
 def _constraints(
     model: TableModel, operations: tuple[ddl.Operation, ...], context: DdlContext
 ) -> tuple[TableModel, list[str]]:
-    """Drops before adds; what is dropped but unknown is noted."""
+    """Drop constraints, then add constraints. A note reports each dropped constraint that the model lacks."""
     notes: list[str] = []
     for operation in operations:
         before = model
@@ -309,7 +311,7 @@ def _renamed_key(model: TableModel, key: Key, operation: ddl.RenameKey) -> Key:
 
 
 def _table_level(model: TableModel, operation: ddl.Operation) -> TableModel:
-    """Options, partitions, system versioning."""
+    """Apply table options, partition clauses and system versioning."""
     if isinstance(operation, ddl.TableOptions):
         engine = model.engine if operation.engine is None else operation.engine
         comment = model.comment if operation.comment is None else operation.comment

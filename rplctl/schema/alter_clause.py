@@ -1,4 +1,4 @@
-"""ALTER TABLE text → operations, clause by clause."""
+"""Parse the text of ALTER TABLE into operations, clause by clause."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STORAGE_OF_PARTITIONS = ("ANALYZE", "CHECK", "OPTIMIZE", "REBUILD", "REPAIR", "
 
 
 def parse_alter_table(tokens: TokenStream, database: str) -> ddl.AlterTable:
-    """After ALTER TABLE: the name and its clauses. Raises RplError for a clause rplctl does not know."""
+    """Parse the name and the clauses after ALTER TABLE. Raises RplError for a clause that rplctl does not know."""
     if_exists = tokens.accept("IF EXISTS")
     name = tokens.table_name(database)
     operations: list[ddl.Operation] = []
@@ -53,7 +53,7 @@ def _clause(tokens: TokenStream, database: str) -> tuple[ddl.Operation, ...]:
         return (_rename(tokens, database),)
     if tokens.accept("CONVERT TO"):
         return (_convert(tokens),)
-    if tokens.accept("ORDER BY"):  # order of rows in the file; the commas belong to it
+    if tokens.accept("ORDER BY"):  # the order of rows in the file; its commas do not separate clauses
         tokens.rest()
         return ()
     if (partition := _partition_clause(tokens, database)) is not None:
@@ -95,7 +95,7 @@ def _add(tokens: TokenStream, database: str) -> tuple[ddl.Operation, ...]:
 
 
 def _add_several(tokens: TokenStream, database: str, *, if_not_exists: bool) -> tuple[ddl.Operation, ...]:
-    """`ADD (a INT, b INT, KEY (a))`."""
+    """Parse `(a INT, b INT, KEY (a))` after ADD."""
 
     def one() -> tuple[ddl.Operation, ...]:
         if is_constraint(tokens):
@@ -142,7 +142,7 @@ def _change(tokens: TokenStream, database: str) -> tuple[ddl.Operation, ...]:
 
 
 def _alter_item(tokens: TokenStream) -> tuple[ddl.Operation, ...]:
-    """ALTER [COLUMN] c SET DEFAULT …, ALTER INDEX i INVISIBLE, ALTER CHECK c NOT ENFORCED."""
+    """Parse ALTER [COLUMN] c SET DEFAULT …, ALTER INDEX i INVISIBLE, ALTER CHECK c NOT ENFORCED."""
     if tokens.accept_any("INDEX", "KEY", "CHECK", "CONSTRAINT"):
         tokens.accept("IF EXISTS")
         tokens.identifier()
@@ -187,7 +187,7 @@ def _convert(tokens: TokenStream) -> ddl.ConvertCharset:
 
 
 def _partition_clause(tokens: TokenStream, database: str) -> tuple[ddl.Operation, ...] | None:
-    """Clauses about partitions; None when none comes next."""
+    """Parse a clause about partitions; return None if the next clause is another one."""
     if tokens.accept("PARTITION BY"):
         return (ddl.Repartition(parse_partitioning(tokens)),)
     if tokens.accept("REMOVE PARTITIONING"):
@@ -211,7 +211,10 @@ def _partition_clause(tokens: TokenStream, database: str) -> tuple[ddl.Operation
 
 
 def _moved_partition(tokens: TokenStream, database: str) -> tuple[ddl.Operation, ...] | None:
-    """A table that becomes a partition, or the reverse. What WITHOUT VALIDATION let in is looked at when it is done."""
+    """Parse the conversion of a table to a partition, or the reverse.
+
+    Rows that WITHOUT VALIDATION accepted are checked when the operation runs.
+    """
     if tokens.accept("EXCHANGE PARTITION"):
         partition = tokens.identifier()
         tokens.expect("WITH")

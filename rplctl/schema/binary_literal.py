@@ -1,4 +1,4 @@
-"""Literals of a statement after SET NAMES binary: the servers store their bytes in the column, without a conversion."""
+"""Literals of a statement after SET NAMES binary: the servers store their bytes in the column without conversion."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from rplctl.schema.model import Column
 
 
 def read_literals(column: Column) -> Column:
-    """Return the column with its labels and its default, so far read as UTF-8, read in the column's character set.
+    """Return the column with its labels and its default, which were read as UTF-8, in the column's character set.
 
-    Raises RplError 1235 for a literal of a character set in which ASCII has other bytes, or for bytes that are not text
-    of the column's character set.
+    Raises RplError 1235 for a literal in a character set that is not compatible with ASCII, or for bytes that are not
+    text in the column's character set.
     """
     charset = column.charset
     if not takes_charset(column) or charset is None or charset == "binary" or is_utf8(charset):

@@ -1,5 +1,6 @@
-"""Formats of cells from a table's model, for details that a table map lacks. Invariant: the wire type comes from the
-log, and never from here.
+"""Formats of cells from a table's model, for details that a table map lacks.
+
+Invariant: the wire type comes only from the log, never from this module.
 """
 
 from __future__ import annotations

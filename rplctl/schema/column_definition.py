@@ -1,4 +1,4 @@
-"""One column definition of CREATE or ALTER TABLE → the column, and what constraints it declares inline."""
+"""Parse one column definition of CREATE or ALTER TABLE into the column and its inline constraints."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WITH_VALUE = ("COLUMN_FORMAT", "STORAGE", "ENGINE_ATTRIBUTE", "SECONDARY_ENGINE
 
 
 def parse_column(tokens: TokenStream, database: str, name: str) -> tuple[Column, tuple[Constraint, ...]]:
-    """Read a definition from its type on. Raises RplError for an attribute rplctl does not know."""
+    """Parse a definition from its type on. Raises RplError for an attribute that rplctl does not know."""
     parsed = parse_data_type(tokens, name)
     column, constraints = parsed.column, list[Constraint]()
     if parsed.is_serial:
@@ -27,7 +27,7 @@ def parse_column(tokens: TokenStream, database: str, name: str) -> tuple[Column,
     while True:
         if tokens.accept("NULL"):
             said_null = True
-            column = replace(column, nullable=True)  # the last word holds, also after AUTO_INCREMENT
+            column = replace(column, nullable=True)  # the last of NULL and NOT NULL wins, also after AUTO_INCREMENT
         elif (changed := _attribute(tokens, column)) is not None:
             column = changed
         elif (constraint := _inline_constraint(tokens, database, column)) is not None:
@@ -47,7 +47,7 @@ def _key(column: Column, kind: str) -> AddKey:
 
 
 def _attribute(tokens: TokenStream, column: Column) -> Column | None:
-    """One attribute that changes the column itself; None when none comes next."""
+    """Parse one attribute of the column; return None if no attribute comes next."""
     if tokens.accept("NOT NULL"):
         return replace(column, nullable=False)
     if tokens.accept("DEFAULT"):
@@ -63,7 +63,7 @@ def _attribute(tokens: TokenStream, column: Column) -> Column | None:
         return replace(column, invisible=True)
     if tokens.accept("VISIBLE"):
         return replace(column, invisible=False)
-    if tokens.accept("ON UPDATE"):  # no meaning on a replica: the row images carry what it made
+    if tokens.accept("ON UPDATE"):  # no effect on a replica: the row images contain its result
         parse_default(tokens)
         return column
     if tokens.accept("GENERATED ALWAYS AS") or tokens.accept("AS"):
@@ -79,7 +79,7 @@ def _attribute(tokens: TokenStream, column: Column) -> Column | None:
 
 
 def _generated(tokens: TokenStream, column: Column) -> Column:
-    for phrase in ("ROW START", "ROW END"):  # MariaDB's explicit columns of a system period
+    for phrase in ("ROW START", "ROW END"):  # MariaDB's explicit columns of a system-time period
         if tokens.accept(phrase):
             return replace(column, nullable=False, default=f"({phrase})")
     expression = tokens.skip_group()
@@ -88,7 +88,7 @@ def _generated(tokens: TokenStream, column: Column) -> Column:
 
 
 def _inline_constraint(tokens: TokenStream, database: str, column: Column) -> Constraint | None:
-    """A key, check or reference written with the column; None when none comes next."""
+    """Parse an inline key, check or reference of the column; return None if none comes next."""
     if tokens.accept("SERIAL DEFAULT VALUE"):
         return _key(column, "unique")
     if tokens.accept("PRIMARY KEY") or tokens.accept("PRIMARY"):
@@ -109,7 +109,7 @@ def _inline_constraint(tokens: TokenStream, database: str, column: Column) -> Co
 
 
 def parse_check(tokens: TokenStream, name: str) -> AddCheck:
-    """`CHECK (expression) [[NOT] ENFORCED]`: kept in the model only, the source has checked the rows."""
+    """Parse `CHECK (expression) [[NOT] ENFORCED]`. Only the model has it: the source has checked the rows."""
     tokens.expect("CHECK")
     check = AddCheck(Check(name, tokens.skip_group()))
     _ = tokens.accept("NOT ENFORCED") or tokens.accept("ENFORCED")
@@ -117,7 +117,7 @@ def parse_check(tokens: TokenStream, name: str) -> AddCheck:
 
 
 def parse_references(tokens: TokenStream, database: str, key: ForeignKey) -> ForeignKey:
-    """`REFERENCES t (a, b) [MATCH …] [ON DELETE …] [ON UPDATE …]`; without columns those of the primary key."""
+    """Parse `REFERENCES t (a, b) [MATCH …] [ON DELETE …] [ON UPDATE …]`. Without columns: t's primary key."""
     tokens.expect("REFERENCES")
     ref_database, ref_table = tokens.table_name(database)
     ref_columns = tokens.in_parentheses(tokens.identifier) if tokens.is_symbol("(") else ()
@@ -141,7 +141,7 @@ def _reference_option(tokens: TokenStream) -> str:
 
 
 def parse_default(tokens: TokenStream) -> str:
-    """The text of a DEFAULT: a literal, `(expression)`, a function call, `NEXT VALUE FOR s`."""
+    """Return the text of a DEFAULT: a literal, `(expression)`, a function call, or `NEXT VALUE FOR s`."""
     start = tokens.token.start
     end = start
     if tokens.is_symbol("("):
@@ -160,7 +160,7 @@ def parse_default(tokens: TokenStream) -> str:
         tokens.table_name("-")
         return "(NEXT VALUE FOR a sequence)"
     end = tokens.next().end
-    while tokens.is_symbol("."):  # a function of a database, or a sequence
+    while tokens.is_symbol("."):  # a stored function or a sequence with its database
         tokens.next()
         end = tokens.next().end
     if tokens.is_symbol("("):

@@ -1,4 +1,4 @@
-"""The context of a DDL statement in addition to its text: session and server (QUERY event status variables)."""
+"""The context of a DDL statement: session and server settings from the status variables of its QUERY event."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from rplctl.system_zone import SYSTEM, SystemZone, fixed_offset
 
-# bits of sql_mode, the same in MySQL and MariaDB unless named for one of them
+# Bits of sql_mode, equal in MySQL and MariaDB unless a comment names one of them
 REAL_AS_FLOAT = 1 << 0
 ANSI_QUOTES = 1 << 2
 ORACLE = 1 << 9  # MariaDB
@@ -25,12 +25,12 @@ TIME_ROUND_FRACTIONAL = 1 << 34  # MariaDB
 
 @dataclass(frozen=True)  # no slots: cached_property
 class DdlContext:
-    """Session and server of one statement; every field has the value of a modern server's default.
+    """The session and server of one statement; every field has the default of a modern server.
 
-    `charset`, `collation`: of collation_server, what a new database gets. `timestamp` and `microseconds`: the
-    event's, for CURRENT_TIMESTAMP. `system_zone`: what the time zone SYSTEM is on that server; None if it is not known.
-    `error_code`: the event's; a DROP TABLE that failed in part carries 1051.
-    `has_binary_literals`: the session was in the character set binary.
+    `charset`, `collation`: from collation_server, the default of a new database. `timestamp` and `microseconds`: the
+    event's time, for CURRENT_TIMESTAMP. `system_zone`: the meaning of the time zone SYSTEM on that server; None if
+    unknown. `error_code`: the event's; a DROP TABLE that failed in part has 1051. `has_binary_literals`: the session
+    used the character set binary.
     """
 
     sql_mode: int = STRICT_TRANS_TABLES
@@ -54,7 +54,7 @@ class DdlContext:
 
     @cached_property
     def version_number(self) -> int:
-        """`10.11.19-MariaDB` → 101119, as versioned comments compare it."""
+        """The version as a number, as versioned comments compare it: 101119 for `10.11.19-MariaDB`."""
         numbers = re.match(r"(?:5\.5\.5-)?(\d+)\.(\d+)(?:\.(\d+))?", self.server_version)
         if numbers is None:
             return 80000
@@ -63,38 +63,40 @@ class DdlContext:
 
     @property
     def is_strict(self) -> bool:
-        """True when a DDL statement that would have lost data failed on the source."""
+        """True if a DDL statement that would have lost data failed on the source."""
         return bool(self.sql_mode & (STRICT_TRANS_TABLES | STRICT_ALL_TABLES))
 
     @property
     def pads_char(self) -> bool:
-        """True when a CHAR that becomes another text or binary type keeps its trailing blanks."""
+        """True if a CHAR keeps its trailing blanks when it is converted to another text or binary type."""
         return bool(self.sql_mode & PAD_CHAR_TO_FULL_LENGTH)
 
     @property
     def timestamp_range(self) -> tuple[str, str]:
-        """First and last second of a TIMESTAMP, in UTC; the source made others the zero date, or refused them."""
+        """The first and last second of a TIMESTAMP, in UTC. The source rejected other values
+        or stored the zero date.
+        """
         later = self.is_mariadb and self.version_number >= 110500
         return "1970-01-01 00:00:01", "2106-02-07 06:28:15" if later else "2038-01-19 03:14:07"
 
     def fold_name(self, name: str) -> str:
-        """A database's or table's name as the source stores it."""
+        """Return the name of a database or table as the source stores it."""
         return name.lower() if self.lower_case_table_names else name
 
     @property
     def zone_text(self) -> str:
-        """The session's time zone for a message."""
+        """The session's time zone, for a message."""
         unknown = self.time_zone == SYSTEM and self.system_zone is None
         return "SYSTEM, which the option source_time_zone can name" if unknown else self.time_zone
 
     def utc_offset(self) -> timedelta | None:
-        """The session time zone's fixed distance from UTC; None when it has none or it is not known."""
+        """Return the fixed UTC offset of the session's time zone; None if the zone has none or is unknown."""
         if self.time_zone == SYSTEM:
             return self.system_zone.fixed if self.system_zone is not None else None
         return fixed_offset(self.time_zone)
 
     def now(self, *, in_utc: bool) -> datetime | None:
-        """When the statement began, in UTC or in the session's time zone; None when that zone is not known."""
+        """Return the start time of the statement, in UTC or in the session's zone; None if that zone is unknown."""
         moment = datetime.fromtimestamp(self.timestamp, UTC).replace(microsecond=self.microseconds)
         if in_utc:
             return moment

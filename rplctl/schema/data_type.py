@@ -1,6 +1,6 @@
-"""Column types: every spelling MySQL and MariaDB take → the type word that SHOW CREATE TABLE would print.
+"""Column types: convert every spelling of MySQL and MariaDB to the type word of SHOW CREATE TABLE.
 
-Not decided here: the charset a column inherits (`plan.py` knows the table and database).
+This module does not set the charset that a column inherits: `plan.py` knows the table and the database.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _AS_BINARY = {"char": "binary", "varchar": "varbinary", "tinytext": "tinyblob", 
     "mediumtext": "mediumblob",
     "longtext": "longblob",
 }
-_DISPLAY_WIDTH = {"tinyint": 3, "smallint": 5, "mediumint": 8, "int": 10, "bigint": 20}  # of ZEROFILL without one
+_DISPLAY_WIDTH = {"tinyint": 3, "smallint": 5, "mediumint": 8, "int": 10, "bigint": 20}  # of ZEROFILL without a width
 BYTES_OF_A_CHARACTER = {"utf8mb4": 4, "utf16": 4, "utf16le": 4, "utf32": 4, "gb18030": 4, "utf8mb3": 3, "utf8": 3,
                         "ujis": 3, "eucjpms": 3, "ucs2": 2, "gbk": 2, "gb2312": 2, "big5": 2, "sjis": 2,
                         "cp932": 2, "euckr": 2}  # fmt: skip
@@ -44,13 +44,13 @@ DECIMAL_LIMITS: Final = "65 digits, 38 of them after the point"  # MariaDB's; My
 
 
 def fits_decimal(precision: int, scale: int) -> bool:
-    """True if a server can have a DECIMAL of so many digits."""
+    """True if a server can have a DECIMAL with this precision and scale."""
     return 0 <= precision <= 65 and 0 <= scale <= 38
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedType:
-    """A column without its name's attributes; `is_serial`, `is_mariadb_json`: spellings that bring more than a type."""
+    """A column with only its name and type. `is_serial`, `is_mariadb_json`: spellings that imply more than a type."""
 
     column: Column
     is_serial: bool = False
@@ -58,7 +58,7 @@ class ParsedType:
 
 
 def parse_data_type(tokens: TokenStream, name: str) -> ParsedType:
-    """Read a type and its UNSIGNED, ZEROFILL, CHARACTER SET … words. Raises RplError for an unknown type."""
+    """Parse a type with its UNSIGNED, ZEROFILL, CHARACTER SET … words. Raises RplError for an unknown type."""
     if tokens.accept("SERIAL"):
         return ParsedType(Column(name, "bigint", unsigned=True, nullable=False, auto_increment=True), is_serial=True)
     type_word, column_charset = _type_word(tokens)
@@ -79,7 +79,7 @@ def parse_data_type(tokens: TokenStream, name: str) -> ParsedType:
 
 
 def _type_word(tokens: TokenStream) -> tuple[str, str | None]:
-    """The type's own word, and the charset that a spelling such as NCHAR brings."""
+    """Return the normalized type word, and the charset that a spelling such as NCHAR implies."""
     national = "utf8mb3" if tokens.accept("NATIONAL") else None
     word = tokens.original(tokens.next()).upper()
     match word:
@@ -108,7 +108,7 @@ def _type_word(tokens: TokenStream) -> tuple[str, str | None]:
 
 
 def _labels(tokens: TokenStream) -> tuple[str, ...]:
-    return tuple(label.rstrip(" ") for label in tokens.in_parentheses(tokens.string))  # as the server
+    return tuple(label.rstrip(" ") for label in tokens.in_parentheses(tokens.string))  # as the server does
 
 
 def _with_length(tokens: TokenStream, column: Column) -> Column:
@@ -127,7 +127,7 @@ def _with_attributes(tokens: TokenStream, column: Column) -> Column:
             column = replace(column, unsigned=False)
         elif tokens.accept("ZEROFILL"):
             column = replace(column, unsigned=True, zerofill=True)
-        elif tokens.accept("COMPRESSED"):  # MariaDB's, with or without a method; rows are logged as without
+        elif tokens.accept("COMPRESSED"):  # MariaDB's, with or without a method; the parser ignores both
             if tokens.accept_symbol("="):
                 tokens.next()
         elif tokens.accept("ASCII"):
@@ -137,7 +137,7 @@ def _with_attributes(tokens: TokenStream, column: Column) -> Column:
         elif tokens.accept("BYTE"):
             column = replace(column, charset="binary")
         elif tokens.accept("BINARY"):
-            column = replace(column, collation="_bin")  # of a charset that is known later
+            column = replace(column, collation="_bin")  # its charset is not known yet
         elif (charset := accept_charset(tokens)) is not None:
             column = replace(column, charset=charset)
         elif (collation := accept_collation(tokens)) is not None:
@@ -147,7 +147,7 @@ def _with_attributes(tokens: TokenStream, column: Column) -> Column:
 
 
 def accept_charset(tokens: TokenStream) -> str | None:
-    """`CHARACTER SET x`, `CHARSET = x`; the name in lower case, `utf8` as utf8mb3, 'default' for DEFAULT."""
+    """Parse `CHARACTER SET x` or `CHARSET = x`: the name in lower case, utf8mb3 for utf8, 'default' for DEFAULT."""
     if not (tokens.accept("CHARACTER SET") or tokens.accept("CHARSET") or tokens.accept("CHAR SET")):
         return None
     tokens.accept_symbol("=")
@@ -164,7 +164,7 @@ def accept_collation(tokens: TokenStream) -> str | None:
 
 
 def charset_of(collation: str) -> str | None:
-    """`latin1_swedish_ci` → latin1; None for names without a charset (`uca1400_ai_ci`, the attribute BINARY)."""
+    """Return the charset of a collation name: latin1 for `latin1_swedish_ci`; None for `uca1400_ai_ci` and BINARY."""
     if collation.startswith(("uca1400_", "_")):
         return None
     return collation.partition("_")[0]
@@ -174,8 +174,9 @@ _WIDE = {"varchar": "text", "varbinary": "blob"}
 
 
 def normalize(column: Column) -> Column:
-    """Return the type as the server would store it: default lengths, FLOAT(p), sizes of TEXT(n), binary charsets as
-    binary types.
+    """Return the type as the server would store it.
+
+    Applies default lengths, FLOAT(p), sizes of TEXT(n), and binary types for the charset binary.
     """
     kind, length = column.type, column.length
     if column.charset == "binary" and kind in _AS_BINARY:
@@ -191,7 +192,9 @@ def normalize(column: Column) -> Column:
         return replace(column, length=None)
     if length is not None and kind in _WIDE and (kind == "varbinary" or column.charset is not None):
         wide = replace(column, type=_WIDE[kind])
-        return _sized_blob(wide) if _bytes_of(wide) > BLOB_BYTES["blob"] else column  # so it is without strict mode
+        return (
+            _sized_blob(wide) if _bytes_of(wide) > BLOB_BYTES["blob"] else column
+        )  # the server's rule without strict mode
     if length is not None and (kind == "blob" or (kind == "text" and column.charset is not None)):
         return _sized_blob(column)
     if kind == "vector" and length is None:
@@ -202,7 +205,7 @@ def normalize(column: Column) -> Column:
 
 
 def _sized_blob(column: Column) -> Column:
-    """TEXT(100) and BLOB(100) take the smallest type of their family that holds as many characters."""
+    """Return the smallest TEXT or BLOB type that holds the length of TEXT(100) or BLOB(100)."""
     sizes = TEXT_BYTES if column.type == "text" else BLOB_BYTES
     chosen = next((kind for kind, size in sizes.items() if _bytes_of(column) <= size), list(sizes)[-1])
     return replace(column, type=chosen, length=None)

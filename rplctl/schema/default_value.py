@@ -1,7 +1,7 @@
-"""The value a column takes by itself: for existing rows at ADD COLUMN, and for columns a MINIMAL row image leaves out.
+"""Default values: for existing rows at ADD COLUMN, and for columns that a MINIMAL row image omits.
 
-Values are those `event/values.py` decodes: int, float, str (DECIMAL, temporals, text, ENUM, SET), bytes, None.
-Only constants and CURRENT_TIMESTAMP are computed; any other expression raises `NotComputable` and the caller decides.
+Values have the types of `event/values.py`: int, float, str (DECIMAL, temporals, text, ENUM, SET), bytes, None. Only
+constants and CURRENT_TIMESTAMP are computed. Any other expression raises `NotComputable`, and the caller decides.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MOMENT = {
     "TIME": re.compile(r"\d\d:\d\d:\d\d", re.ASCII),
     "TIMESTAMP": re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", re.ASCII),
 }
-_WIDE = Context(prec=200)  # DECIMAL has up to 65 digits, Python's own context 28
+_WIDE = Context(prec=200)  # DECIMAL has up to 65 digits, Python's default context only 28
 _DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})|(\d{4})(\d\d)(\d\d)", re.ASCII)
 _DATETIME = re.compile(
     r"(?:(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,6}))?)?)?"
@@ -37,23 +37,23 @@ _DATETIME = re.compile(
 )
 _TIME = re.compile(r"(-?)(?:(\d{1,3}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,6}))?)?|(\d\d)(\d\d)(\d\d))", re.ASCII)
 _ZERO_DATE = "0000-00-00"
-_MOST_AS_DIGITS = 10**14  # a floating-point number below it is printed without an exponent
-_LAST_SECOND = (838 * 60 + 59) * 60 + 59  # of TIME
+_MOST_AS_DIGITS = 10**14  # smaller floating-point numbers are printed without an exponent
+_LAST_SECOND = (838 * 60 + 59) * 60 + 59  # the largest TIME, in seconds
 _UUID = re.compile(r"[0-9a-f]{8}(-?)[0-9a-f]{4}\1[0-9a-f]{4}\1[0-9a-f]{4}\1[0-9a-f]{12}", re.IGNORECASE)
 _OF_NUMBERS = (*INTEGER_BITS, "decimal", "float", "double")
 _OF_STRINGS = (*_OF_NUMBERS, "char", "varchar", "enum", *TEXT_BYTES)
-_NOT_ASCII = frozenset({"ucs2", "utf16", "utf16le", "utf32", "swe7"})  # the bytes of 'A' mean something else there
+_NOT_ASCII = frozenset({"ucs2", "utf16", "utf16le", "utf32", "swe7"})  # charsets that are not compatible with ASCII
 _BYTES_OF_A_NUMBER = 8
-_PLAIN_JSON = ("[]", "{}")  # MySQL prints other documents in its own form
+_PLAIN_JSON = ("[]", "{}")  # MySQL reformats other documents
 ASCII_INTRODUCERS = frozenset({"_UTF8", "_UTF8MB3", "_UTF8MB4", "_LATIN1", "_ASCII"})
 
 
 class NotComputable(Exception):
-    """The value is known to the source only; the text says why."""
+    """The default value of a column is known only to the source; the text gives the reason."""
 
 
 def default_value(column: Column, context: DdlContext) -> Value:
-    """Return the value of a row that names no value for the column. Raises NotComputable."""
+    """Return the value of a row that has no value for the column. Raises NotComputable."""
     if column.generated is not None:
         raise NotComputable(f"column '{column.name}' is generated from others")
     if column.auto_increment:
@@ -70,7 +70,7 @@ def default_value(column: Column, context: DdlContext) -> Value:
 
 
 def implicit_default(column: Column) -> Value:
-    """MySQL's value for a NOT NULL column without a default: zero, '' or the first label."""
+    """Return MySQL's value for a NOT NULL column without a default: zero, '' or the first label."""
     kind = column.type
     if kind in INTEGER_BITS or kind in ("bit", "year"):
         return 0
@@ -133,7 +133,7 @@ def _constant(column: Column, tokens: TokenStream, context: DdlContext) -> Value
 
 
 def _from_moment(column: Column, kind: str, text: str, context: DdlContext) -> Value:
-    """Return the value of a DATE, TIME or TIMESTAMP literal that is written as servers print it, without a fraction."""
+    """Return the value of a DATE, TIME or TIMESTAMP literal in the servers' own format, without a fraction."""
     is_plain = _MOMENT[kind].fullmatch(text) is not None
     if is_plain and column.type in ("decimal", "double", *INTEGER_BITS):
         return _from_number(column, Decimal(re.sub(r"\D", "", text)), context)
@@ -145,7 +145,10 @@ def _from_moment(column: Column, kind: str, text: str, context: DdlContext) -> V
 
 
 def _from_bits(column: Column, text: str, context: DdlContext) -> Value:
-    """A number to a number, else a string; X'…' is a string to MariaDB always."""
+    """Return the value of a bit or hexadecimal literal: a number in a numeric column, otherwise a string.
+
+    MariaDB always treats X'…' as a string.
+    """
     digits = text[2:].rstrip("'")
     base = 16 if text[0] in "xX" or text.startswith("0x") else 2
     number = int(digits or "0", base)
@@ -166,7 +169,7 @@ def _from_bits(column: Column, text: str, context: DdlContext) -> Value:
 
 
 def _is_mariadb(context: DdlContext, what: str) -> bool:
-    """True for MariaDB, False for MySQL. Raises NotComputable where the column alone is known."""
+    """True for MariaDB, False for MySQL. Raises NotComputable if the context has no server version."""
     if not context.server_version:
         raise NotComputable(f"{what} means another value to MariaDB than to MySQL")
     return context.is_mariadb
@@ -205,7 +208,7 @@ def _from_number(column: Column, number: Decimal, context: DdlContext) -> Value:
 
 
 def _integer(column: Column, number: int) -> int:
-    """Return the number. Raises NotComputable if the column does not hold it."""
+    """Return the number. Raises NotComputable if it is out of the column's range."""
     bits = INTEGER_BITS.get(column.type) or column.length or 1
     is_signed = column.type != "bit" and not column.unsigned
     low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if is_signed else (0, (1 << bits) - 1)
@@ -221,7 +224,10 @@ def _binary(column: Column, raw: bytes) -> bytes:
 
 
 def _too_large(column: Column) -> NotComputable:
-    """The servers refuse such a default, but MySQL takes an expression without strict mode, and cuts its value."""
+    """Return the error for a value that is too large.
+
+    The servers reject such a default. But without strict mode, MySQL accepts an expression and truncates its value.
+    """
     return NotComputable(f"DEFAULT {column.default} does not fit into column '{column.name}'")
 
 
@@ -245,7 +251,7 @@ def _rounded(number: Decimal, scale: int) -> Decimal:
 
 
 def from_text(column: Column, text: str, context: DdlContext) -> Value:
-    """The value that assigning this string gives, for spellings that leave no doubt. Raises NotComputable."""
+    """Return the value of a column after assigning this string. Raises NotComputable if the spelling is ambiguous."""
     kind = column.type
     if kind in ("char", "varchar", *TEXT_BYTES):
         text = text.rstrip(" ") if kind == "char" else text
@@ -282,7 +288,7 @@ def from_text(column: Column, text: str, context: DdlContext) -> Value:
 def _ipv6(text: str) -> str:
     with suppress(ValueError):
         address = IPv6Address(text)
-        shown = str(address)  # MariaDB shortens a zero that is alone, too; others may end with an IPv4 address
+        shown = str(address)  # MariaDB also shortens a single zero; other addresses may end with an IPv4 address
         if address.packed[:10] != bytes(10) and ("::" in shown or "0" not in shown.split(":")):
             return shown
     raise NotComputable(f"DEFAULT '{text}' for type inet6")
@@ -299,7 +305,7 @@ def _label(column: Column, text: str) -> str:
 
 
 def _temporal(column: Column, text: str, context: DdlContext) -> str:
-    """Read a time as the servers do: a month or an hour may have one digit, and numbers need no marks between them."""
+    """Parse a time as the servers do: a month or an hour may have one digit, and numbers need no separators."""
     if column.type == "date" and (match := _DATE.fullmatch(text)):
         return _date(column, text, [part for part in match.groups() if part is not None])
     if column.type == "time" and (match := _TIME.fullmatch(text)):
@@ -311,7 +317,7 @@ def _temporal(column: Column, text: str, context: DdlContext) -> str:
         shown = f"{date} {hour:02}:{minute:02}:{second:02}"
         try:
             moment = datetime.fromisoformat(shown)
-        except ValueError:  # a day of zeros, or one that sql_mode allows
+        except ValueError:  # the zero date, or a date that only sql_mode allows
             is_refused = column.type == "timestamp" and shown != f"{_ZERO_DATE} 00:00:00"
             if is_refused or int(match[7] or 0) or hour > 23 or minute > 59 or second > 59:
                 raise NotComputable(f"DEFAULT '{text}' for type {column.type}") from None
@@ -330,7 +336,7 @@ def _temporal(column: Column, text: str, context: DdlContext) -> str:
 def _date(column: Column, text: str, parts: Sequence[str]) -> str:
     year, month, day = map(int, parts)
     date = f"{year:04}-{month:02}-{day:02}"
-    if text != date and not text.startswith((f"{date} ", f"{date}T")):  # else as it is: sql_mode may allow any day
+    if text != date and not text.startswith((f"{date} ", f"{date}T")):  # keep a complete date: sql_mode may allow any
         with suppress(ValueError):
             return str(date_of(year, month, day))
         raise NotComputable(f"DEFAULT '{text}' of a {column.type} column is no date")
@@ -349,7 +355,9 @@ def _time(column: Column, text: str, match: re.Match[str], context: DdlContext) 
 
 
 def _microseconds(column: Column, digits: str | None, context: DdlContext) -> int:
-    """Return the fraction that the column keeps: cut, or rounded half up, which may give a whole second."""
+    """Return the fraction that fits into the column, in microseconds: truncated, or rounded
+    half up to 1000000 at most.
+    """
     written, wanted = digits or "", column.fraction_digits
     kept = int(written[:wanted].ljust(wanted, "0") or "0")
     if written[wanted:].strip("0"):
@@ -368,7 +376,10 @@ def _digits(microseconds: int, wanted: int) -> str:
 
 
 def _now(column: Column, function: str, digits: int | None, context: DdlContext) -> str:
-    """`digits` after the second were asked for. None: MariaDB fills a column that NOW() goes into, MySQL has none."""
+    """Return the time for a function with `digits` fraction digits.
+
+    None: MariaDB fills all fraction digits of the column, and MySQL fills none.
+    """
     moment = context.now(in_utc=column.type == "timestamp")
     if moment is None:
         raise NotComputable(f"CURRENT_TIMESTAMP depends on time zone {context.zone_text}")

@@ -1,9 +1,9 @@
 """A server's definition of a table or a sequence, proven to be one statement of that kind before it is executed.
 
-Every token is read by our lexer. Invariant: whoever reads the text, of either vendor and any version, sees the same one
-statement, with or without what stands in its `/*!nnnnn … */`: such a comment ends where its first `*/` stands, and
-opens no other. There is no `;`, no other comment, no text in double quotes, and no query. Pieces of a definition are
-cut at its tokens, never at its lines.
+The lexer of this package reads every token. Invariant: every server, of either vendor and any version, reads the same
+single statement, with or without the text in its `/*!nnnnn … */`. Such a comment ends at its first `*/` and contains no
+other comment. There is no `;`, no other comment, no text in double quotes, and no query. A definition is split at
+tokens, never at lines.
 """
 
 from __future__ import annotations
@@ -21,20 +21,21 @@ from rplctl.sql_text import NOTHING, Sql, backticked, joined, not_executed, prov
 
 _CONTEXT: Final = DdlContext(sql_mode=0)
 _SYMBOLS: Final = frozenset("( ) , = . - + * / % < > ! & | ^ ~ <= >= <> != <=> && || << >> -> ->>".split())
-_WORD: Final = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")  # servers read 1e0SELECT as two
+_WORD: Final = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")  # servers read 1e0SELECT as two tokens
 _OF_QUERIES: Final = frozenset({"SELECT", "INTO"})
-_FOLLOWED_BY: Final = {"VALUES": ("LESS", "IN"), "WITH": ("SYSTEM", "PARSER")}  # else they begin a query
+_FOLLOWED_BY: Final = {"VALUES": ("LESS", "IN"), "WITH": ("SYSTEM", "PARSER")}  # otherwise the word begins a query
 _OF_SEQUENCES: Final = frozenset(
     "CREATE SEQUENCE AS TINYINT SMALLINT MEDIUMINT INT BIGINT UNSIGNED SIGNED START WITH MINVALUE MAXVALUE INCREMENT BY"
     " CACHE NOCACHE CYCLE NOCYCLE ENGINE COMMENT".split()
 )
-_ENGINES: Final = frozenset({"INNODB", "MYISAM", "ARIA", "MEMORY"})  # all others reach further than their own rows
+_ENGINES: Final = frozenset({"INNODB", "MYISAM", "ARIA", "MEMORY"})  # all other engines use more than their own rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Lexeme:
-    """`kind`: word, quoted, symbol, open, close, or value (a number, a string, bits). `value`: upper case of a word, a
-    name without its quotes.
+    """A token of a definition. `kind`: word, quoted, symbol, open, close, or value (a number, a string, bits).
+
+    `value`: a word in upper case, or a name without its quotes.
     """
 
     kind: str
@@ -48,8 +49,9 @@ class _Lexeme:
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """A column, key or constraint as it is printed. `key`: the name of an index that CREATE can leave out, else ''.
-    `column`: the name of a column, else ''.
+    """A column, key or constraint as the server prints it.
+
+    `key`: the name of an index that CREATE can omit, else ''. `column`: the name of a column, else ''.
     """
 
     text: Sql
@@ -59,27 +61,27 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class TableDefinition:
-    """`tail`: the options behind the closing parenthesis."""
+    """The parts of a CREATE TABLE. `tail`: the options after the closing parenthesis."""
 
     name: str
     elements: tuple[Element, ...]
     tail: Sql
 
     def create(self, without: Collection[Key] = (), *, database: str = "") -> Sql:
-        """CREATE TABLE without these indexes, in that database."""
+        """Return CREATE TABLE without these indexes, in the given database."""
         names = {key.name for key in without}
         kept = [element.text for element in self.elements if not element.key or element.key not in names]
         name = backticked(database, self.name) if database else backticked(self.name)
         return written("CREATE TABLE {} (\n  {}\n){}", name, joined(",\n  ", kept), self.tail)
 
     def keys(self, wanted: Collection[Key]) -> dict[str, Sql]:
-        """Each of these indexes as ALTER TABLE … ADD takes it, by name, as far as they are there."""
+        """Return the existing ones of these indexes by name, each as text for ALTER TABLE … ADD."""
         names = {key.name for key in wanted}
         return {element.key: element.text for element in self.elements if element.key and element.key in names}
 
 
 def table_definition(text: str, table: str) -> TableDefinition:
-    """`text`: what SHOW CREATE TABLE prints of that table. Raises RplError for anything else."""
+    """Split the text that SHOW CREATE TABLE prints for the table. Raises RplError for any other text."""
     tokens = _tokens(text, f"CREATE TABLE {table}")
     words = [token.value for token in tokens[:2]]
     if words != ["CREATE", "TABLE"] or not _is_named(tokens[2:], table) or not tokens[3].is_symbol("("):
@@ -99,7 +101,7 @@ def table_definition(text: str, table: str) -> TableDefinition:
 
 
 def copied_definition(text: str, table: str) -> TableDefinition:
-    """Return a `table_definition` of a table whose engine keeps its rows in files of its own."""
+    """Return the `table_definition` of a table whose engine stores its own rows. Raises RplError for other engines."""
     tokens = _tokens(text, f"CREATE TABLE {table}")
     for number, token in enumerate(tokens):
         if token.kind == "word" and token.value == "ENGINE":
@@ -110,7 +112,7 @@ def copied_definition(text: str, table: str) -> TableDefinition:
 
 
 def create_database(found: DatabaseModel) -> Sql:
-    """Raises RplError for a character set or collation that is not a word."""
+    """Return CREATE DATABASE. Raises RplError if the character set or the collation is not a word."""
     collate = written(" COLLATE {}", word(found.collation)) if found.collation else NOTHING
     return written(
         "CREATE DATABASE IF NOT EXISTS {} CHARACTER SET {}{}", backticked(found.name), word(found.charset), collate
@@ -118,7 +120,7 @@ def create_database(found: DatabaseModel) -> Sql:
 
 
 def sequence_definition(text: str, name: str) -> Sql:
-    """Return the text of SHOW CREATE SEQUENCE with IF NOT EXISTS. Raises RplError for anything else."""
+    """Return the text of SHOW CREATE SEQUENCE with IF NOT EXISTS. Raises RplError for any other text."""
     tokens = _tokens(text, f"CREATE SEQUENCE {name}", has_queries=True)
     words = [token.value for token in tokens[:2]]
     if words != ["CREATE", "SEQUENCE"] or not _is_named(tokens[2:], name):
@@ -147,7 +149,7 @@ def _element(text: str, tokens: Sequence[_Lexeme], table: str) -> Element:
 
 
 def _tokens(text: str, what: str, *, has_queries: bool = False) -> list[_Lexeme]:
-    """All but blanks. `has_queries`: the caller looks at each word itself."""
+    """Return all tokens except blanks. `has_queries`: the caller checks each word itself."""
     found: list[_Lexeme] = []
     depth, opened, comment_end = 0, 0, -1  # -1: no comment is open
     for kind, start, end in scan(text, _CONTEXT):
@@ -176,7 +178,7 @@ def _tokens(text: str, what: str, *, has_queries: bool = False) -> list[_Lexeme]
                 _refuse(what, text[start:])
         elif kind not in ("number", "string", "bits"):
             _refuse(what, text[start:])
-        if 0 <= comment_end < end:  # a text that has the end of its comment in it
+        if 0 <= comment_end < end:  # a string or name that contains the end of its comment
             _refuse(what, text[start:])
         found.append(token)
     if depth or comment_end >= 0 or len(found) < 4:

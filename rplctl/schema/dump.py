@@ -1,7 +1,7 @@
-"""Table models out of `mysqldump --no-data` or `mariadb-dump --no-data` text (load-schema FILE, design D18).
+"""Table models from the text of `mysqldump --no-data` or `mariadb-dump --no-data` (load-schema FILE, design D18).
 
-Reads USE, CREATE DATABASE and CREATE TABLE, versioned comments opened; all else is passed over: views and the tables
-that stand in for them, routines, triggers, INSERTs of a dump with data.
+Reads USE, CREATE DATABASE and CREATE TABLE, also in versioned comments. Everything else is skipped: views and their
+placeholder tables, routines, triggers, and the INSERTs of a dump with data.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rplctl.schema.statement import TableName
 from rplctl.schema.token_stream import TokenStream
 
 _VERSION = re.compile(r"^-- Server version\s+(\S+)", re.MULTILINE)
-# mysqldump names the database of a dump without USE here
+# mysqldump prints this line, also in a dump without USE
 _DATABASE = re.compile(r"^-- Host: .*? Database: (\S.*)$", re.MULTILINE)
 _VIEW = re.compile(r"/\*!50001 (?:CREATE VIEW|VIEW) `((?:[^`]|``)+)`")
 _LEXEMES = re.compile(
@@ -28,9 +28,10 @@ _LEXEMES = re.compile(
 
 
 def load_catalog(text: str, database: str = "", context: DdlContext | None = None) -> Catalog:
-    """Models in the dump's order, with the databases' defaults. `database`: of a dump that names none.
+    """Return the models in the dump's order, and the defaults of its databases.
 
-    Raises RplError for a CREATE TABLE that is not understood, UsageError when a table's database is not known.
+    `database` is the database of a dump that names none. Raises RplError for a CREATE TABLE that is not understood,
+    UsageError if a table's database is unknown.
     """
     if context is None:
         version = _VERSION.search(text)
@@ -72,18 +73,18 @@ def _names_its_database(tokens: TokenStream) -> bool:
 
 
 def _stands_in(model: TableModel, views: set[str]) -> bool:
-    """Old dumps create a table in a view's place; it has MyISAM or no engine and only tinyint columns."""
+    """True if the table is a view's placeholder: old dumps create a table with only tinyint columns for a view."""
     return model.name in views and all(column.type == "tinyint" for column in model.columns)
 
 
 def split_statements(text: str) -> Iterator[str]:
-    """Statements at their delimiter; comments stay inside, DELIMITER is obeyed."""
+    """Yield the statements of a dump. Comments in a statement are kept, and DELIMITER is obeyed."""
     delimiter, parts = ";", list[str]()
     for block in re.split(r"^(DELIMITER\s+\S+)\s*$", text, flags=re.MULTILINE | re.IGNORECASE):
         if re.match(r"DELIMITER\s", block, re.IGNORECASE):
             delimiter = block.split()[1]
             continue
-        if delimiter != ";":  # bodies of routines and triggers
+        if delimiter != ";":  # the bodies of routines and triggers
             continue
         for match in _LEXEMES.finditer(block):
             if match[0] == ";":

@@ -1,7 +1,7 @@
 """Generated columns that a target can compute as exactly as the source: sums and products of integers.
 
-MariaDB leaves virtual columns out of MINIMAL row images. Only expressions are taken that give the same integer
-everywhere: integer columns, integer literals, + - * and brackets (an overflow is an error on the source already).
+MariaDB omits virtual columns from MINIMAL row images. rplctl only computes expressions that give the same integer on
+every target: integer columns, integer literals, + - * and parentheses. An overflow is an error on the source already.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from functools import lru_cache
 
 from rplctl.schema.model import INTEGER_BITS, TableModel
 
-Expression = tuple[str | int, ...]  # SQL text, or the number of a column
+Expression = tuple[str | int, ...]  # parts: SQL text, or the number of a column
 
 _NAME = re.compile(r"`((?:[^`]|``)+)`|([\w$\u0080-\uffff]+)")
 _TOKEN = re.compile(r"\s*(?:(?P<name>`(?:[^`]|``)+`|[A-Za-z_$\u0080-\uffff][\w$]*)|(?P<plain>\d+|[-+*()]))")
 
 
 def names_in(expression: str) -> set[str]:
-    """Folded names of the columns in it, and words of SQL."""
+    """Return the folded names of the expression's columns, together with its SQL words."""
     return {(quoted or plain).replace("``", "`").casefold() for quoted, plain in _NAME.findall(expression)}
 
 
 @lru_cache(maxsize=1024)
 def integer_expressions(model: TableModel) -> dict[int, Expression]:
-    """Column number → expression of each generated column that can be computed."""
+    """Return the expression of each generated column that can be computed, by column number."""
     numbers = {column.name.casefold(): number for number, column in enumerate(model.columns)}
     found: dict[int, Expression] = {}
     for number, column in enumerate(model.columns):
@@ -36,7 +36,7 @@ def integer_expressions(model: TableModel) -> dict[int, Expression]:
 
 
 def _over_plain_integers(model: TableModel, terms: Expression, known: dict[int, Expression]) -> Expression:
-    """Replace each generated column by its expression. Return () if a column is not one of plain integers."""
+    """Replace each generated column by its expression. Return () if a column is not a plain integer."""
     parts: list[str | int] = []
     for part in terms:
         column = model.columns[part] if isinstance(part, int) else None
@@ -50,7 +50,7 @@ def _over_plain_integers(model: TableModel, terms: Expression, known: dict[int, 
 
 
 def integer_terms(text: str, numbers: dict[str, int]) -> Expression | None:
-    """The parts of a sum or product over columns of these folded names; None for anything else."""
+    """Return the parts of a sum or product over the columns with these folded names; None for other expressions."""
     parts: list[str | int] = []
     at = 0
     text = text.rstrip()

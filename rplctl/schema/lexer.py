@@ -1,13 +1,14 @@
-"""The servers' lexical rules: executable comments opened or dropped, tokens with their place in the text.
+"""The servers' lexical rules: open or remove executable comments, and split text into tokens with their offsets.
 
-A text means what its *source* executed (design D27). What another vendor or version would read otherwise goes through
-`opened` before anybody judges, translates or executes it.
-Each server finds the end of a comment that it passes over without looking at strings. Only where it executes the
-comment do strings, names and line comments in it hide a `*/`. (Observed on MySQL 5.7, 8.0 and 9.7 and on MariaDB 10.5,
-10.11 and 11.8; tests/schema/test_lexer_servers.py asks the servers again.)
+A text has the meaning with which its *source* executed it (design D27). Another vendor or version may read the text
+differently, so `opened` converts it before rplctl filters, translates or executes it.
+A server finds the end of a skipped comment without regard to strings. Only in an executed comment do strings, names and
+line comments hide a `*/`. (Observed on MySQL 5.7, 8.0 and 9.7 and on MariaDB 10.5, 10.11 and 11.8;
+tests/schema/test_lexer_servers.py checks the servers again.)
 
-sqlglot is not used for this: it hands `/*!50100 … */` back as a comment, and statements that every dump holds (FULLTEXT
-keys, partitions, functional keys) as opaque text. What is not understood here or by the parser must stop the channel.
+sqlglot is not used here: it returns `/*!50100 … */` as a comment, and frequent statements of dumps (FULLTEXT keys,
+partitions, functional keys) as opaque text. A text that neither this module nor the parser understands must stop the
+channel.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
 
 
 class Token(NamedTuple):
-    """`value` is the decoded text of a string or name, the upper-case text of a word, else the text itself."""
+    """A token. `value` is the decoded text of a string or name, the upper-case text of a word, or the token's text."""
 
     kind: TokenKind
     value: str
@@ -43,8 +44,9 @@ class Token(NamedTuple):
 
 
 def refuse(what: str, sql: str, charset: str = "") -> NoReturn:
-    """Raise the error of a statement that cannot be carried out on this target; shows its first 1,000 characters.
-    `charset` as in `opened`.
+    """Raise the error for a statement that cannot be executed on this target; it shows the first 1,000 characters.
+
+    `charset` is the charset in `opened`.
     """
     if charset:
         what, sql = (text.encode("latin-1", "replace").decode("utf-8", "replace") for text in (what, sql))
@@ -53,8 +55,8 @@ def refuse(what: str, sql: str, charset: str = "") -> NoReturn:
     raise RplError(f"{masked(what, sql)}; statement: {shown}", errno=er.PARSE_ERROR, hint=WAY_OUT)
 
 
-# Characters whose second byte may look like a quote or a backslash, as latin-1 text. In other charsets no byte of a
-# character is one of ASCII's delimiters.
+# Characters whose second byte may look like a quote or a backslash, as latin-1 text. In all other charsets, no byte of
+# a multi-byte character equals an ASCII delimiter.
 _SJIS = r"[\x81-\x9f\xe0-\xfc][\x40-\x7e\x80-\xfc]"
 _GBK = r"[\x81-\xfe][\x40-\x7e\x80-\xfe]"
 _MULTIBYTE = {
@@ -72,7 +74,7 @@ _SIX_DIGITS_SINCE = 80100  # MySQL
 _ANY_COMMENT = re.compile(r"(?P<comment>/\*(?!M?!).*?\*/)|(?P<open>/\*M?!(?:[0-9]{5,6})?)|(?P<close>\*/)", re.DOTALL)
 _ENDS = re.compile(r"/\*|\*/")
 _VISIBLE = re.compile(r"[^\n]")
-_MAY_BE_BLANK = re.compile(r"(?:--|/\*!\d{6})[\x80-\xff]")  # the no-break space is one in some charsets
+_MAY_BE_BLANK = re.compile(r"(?:--|/\*!\d{6})[\x80-\xff]")  # this byte is a no-break space in some charsets
 
 
 _COMMENT = r"(?P<comment>\#[^\n]*|--(?=[\s\x00-\x1f\x7f]|\Z)[^\n]*)"
@@ -80,9 +82,9 @@ _FLAGS = re.VERBOSE | re.DOTALL | re.ASCII
 
 
 def _quotes(ansi_quotes: bool, backslash: bool, charset: str) -> tuple[str, str, str]:
-    """A string, what stands in double quotes, and a name."""
+    """Return the patterns of a string, a text in double quotes, and a name."""
     whole, lead = (f"{_MULTIBYTE[charset]}|", _LEAD) if charset in _MULTIBYTE else ("", "")
-    alone = f"|[{lead}]" if lead else ""  # in a string the first byte of a character may be followed by any
+    alone = f"|[{lead}]" if lead else ""  # in a string, any byte may follow the first byte of a character
     other, escape = (r"\\", r"|\\.") if backslash else ("", "")
     single = f"'(?>{whole}[^'{other}{lead}]+{alone}|''{escape})*'"
     as_string = f'(?P<dstring>"(?>{whole}[^"{other}{lead}]+{alone}|""{escape})*")'
@@ -92,7 +94,7 @@ def _quotes(ansi_quotes: bool, backslash: bool, charset: str) -> tuple[str, str,
 
 @lru_cache(maxsize=16)
 def _outline(ansi_quotes: bool, backslash: bool, charset: str) -> re.Pattern[str]:
-    """All that matters where comments begin and end."""
+    """Return the pattern of every token that affects the start or end of a comment."""
     whole, lead = (f"{_MULTIBYTE[charset]}|", _LEAD) if charset in _MULTIBYTE else ("", "")
     alone = f"|[{lead}]" if lead else ""
     code = rf"(?>{whole}[^'\"`/*\#\-{lead}]+{alone})+"
@@ -123,7 +125,7 @@ def _modes(context: DdlContext) -> tuple[bool, bool]:
 
 
 def _mark(context: DdlContext) -> re.Pattern[str]:
-    """Return the begin of an executable comment, with its version."""
+    """Return the pattern of the start of an executable comment, with its version."""
     if context.is_mariadb:
         return _MARIADB_MARK
     return _MYSQL_MARK if context.version_number >= _SIX_DIGITS_SINCE else _OLD_MYSQL_MARK
@@ -135,16 +137,16 @@ def _is_executed(mark: re.Match[str], context: DdlContext) -> bool:
         return True
     number = int(mark[1])
     if context.is_mariadb and not mark[0].startswith("/*M!") and 50700 <= number <= 99999:
-        return False  # MariaDB reads past what is MySQL 5.7's and later
+        return False  # MariaDB skips comments for MySQL 5.7 and later
     return number <= context.version_number
 
 
 def opened(sql: str, context: DdlContext, *, charset: str = "", keeps: str | None = None) -> str:
-    """The statement that the source executed, every character in its place: blanks for the marks of an executed comment
-    and for the whole of another.
+    """Return the statement that the source executed, with every character at its old offset.
 
-    `charset`: of bytes that were decoded as latin-1. `keeps`: plain comments stay, unless they begin with this.
-    Raises RplError 1064 for a text that no server executes: a comment, a string or a name without an end.
+    Blanks replace the marks of an executed comment, and all of a skipped comment. `charset`: the charset of bytes that
+    were decoded as latin-1. `keeps`: plain comments are kept, unless they begin with this text. Raises RplError 1064
+    for a text that no server executes: a comment, string or name without an end.
     """
     pattern, mark_of, out = _outline(*_modes(context), charset), _mark(context), list[str]()
     at, is_inside = 0, False
@@ -156,7 +158,7 @@ def opened(sql: str, context: DdlContext, *, charset: str = "", keeps: str | Non
             mark = mark_of.match(sql, at)
             if mark is None:
                 at = sql.find("*/", at + 2) + 2
-                # MariaDB's own, which MySQL reads past, is no plain comment to everybody
+                # MariaDB's own comment, which MySQL skips, is not a plain comment for every server
                 is_code = keeps is not None and not sql.startswith(("/*M!", keeps), start)
             elif _is_executed(mark, context):
                 at, is_inside = mark.end(), True
@@ -182,7 +184,10 @@ def opened(sql: str, context: DdlContext, *, charset: str = "", keeps: str | Non
 
 
 def _end_of_skipped(sql: str, at: int) -> int:
-    """Behind a comment that is passed over: comments in it count, those in them do not. Below 2 if it does not end."""
+    """Return the end of a skipped comment, or a number below 2 if it does not end.
+
+    The comment may contain comments, but these contain no others.
+    """
     while (found := _ENDS.search(sql, at)) is not None:
         if found[0] == "*/":
             return found.end()
@@ -193,12 +198,12 @@ def _end_of_skipped(sql: str, at: int) -> int:
 
 
 def expand(sql: str, context: DdlContext) -> str:
-    """The statement that the source executed, without comments."""
+    """Return the statement that the source executed, without comments."""
     return opened(sql, context)
 
 
 def tokenize(expanded: str, context: DdlContext, charset: str = "") -> list[Token]:
-    """Tokens of a statement that `expand` made, ending in one of kind `end`. `charset` as in `opened`."""
+    """Return the tokens of a statement from `expand`, ending with a token of kind `end`. `charset`: as in `opened`."""
     ansi_quotes, backslash = _modes(context)
     pattern, tokens = _pattern(ansi_quotes, backslash, charset), []
     for match in pattern.finditer(expanded):
@@ -222,8 +227,10 @@ def tokenize(expanded: str, context: DdlContext, charset: str = "") -> list[Toke
 
 
 def scan(sql: str, context: DdlContext) -> Iterator[tuple[str, int, int]]:
-    """Every piece of a text that nobody has expanded, as (kind, start, end): a token's kind, or space, comment, open or
-    close of a versioned comment. A quote that nothing ends is a symbol.
+    """Yield every part of a text before `expand` as (kind, start, end).
+
+    The kind is a token's kind, or space, comment, or the open or close of a versioned comment. A quote without an end
+    is a symbol.
     """
     pattern, at = _pattern(*_modes(context)), 0
     while at < len(sql):
@@ -234,7 +241,7 @@ def scan(sql: str, context: DdlContext) -> Iterator[tuple[str, int, int]]:
 
 
 def _unquote(text: str, *, backslash: bool) -> str:
-    """The value of a string literal in its quotes; `\\%` and `\\_` keep their backslash, as on the server."""
+    """Return the value of a quoted string literal; `\\%` and `\\_` keep their backslash, as on the server."""
     quote, body = text[0], text[1:-1]
     if not backslash:
         return body.replace(quote * 2, quote)

@@ -1,10 +1,9 @@
-"""The MySQL-side model of a table: what row events do not say of themselves (design D18).
+"""The MySQL definition of a table: details that row events lack (design D18).
 
-Row events of MariaDB carry no names, signedness, charsets or labels, and a target of another kind cannot give them
-back. The model is therefore kept in the target as JSON, written in the transaction of the DDL that made it.
-
-Invariant: `columns` are in the order of the table maps, hidden columns included (MySQL's `my_row_id`, MariaDB's
-`row_start` and `row_end`), and every text column names its charset once the model is in a catalog.
+Row events of MariaDB have no names, signedness, charsets or labels, and a target of another kind cannot return these.
+So the target stores the model as JSON, in the transaction of the DDL that created the model.
+Invariant: `columns` are in the order of the table maps, with hidden columns (MySQL's `my_row_id`, MariaDB's `row_start`
+and `row_end`). Every text column has its charset once the model is in a catalog.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from typing import Any, Literal, Self
 from rplctl import mysql_errors as er
 from rplctl.errors import RplError, TargetError
 
-FORMAT = 1  # of the JSON text; readers refuse a later one
-MADE_EMPTY = "made_empty"  # a key beside the model's own: see own_tables.models.store_models
+FORMAT = 1  # of the JSON text; readers reject a later format
+MADE_EMPTY = "made_empty"  # a JSON key that is not a field of the model: see own_tables.models.store_models
 
 KeyKind = Literal["primary", "unique", "index", "fulltext", "spatial", "vector"]
 
@@ -40,8 +39,8 @@ class Column:
     """One column as MySQL declares it.
 
     `length`: display width of integers, characters of CHAR/VARCHAR, bytes of BINARY/VARBINARY, bits of BIT, digits of
-    DECIMAL, dimensions of VECTOR, digits after the second of TIME/DATETIME/TIMESTAMP. `default` and `generated` are
-    SQL text as it was written (a literal keeps its quotes); None = no such clause.
+    DECIMAL, dimensions of VECTOR, fraction digits of TIME/DATETIME/TIMESTAMP. `default` and `generated` are the
+    original SQL text (a literal keeps its quotes); None = no such clause.
     """
 
     name: str
@@ -63,7 +62,7 @@ class Column:
 
     @property
     def is_unsigned_64(self) -> bool:
-        """True when values above 2^63-1 occur: BIGINT UNSIGNED and BIT(64)."""
+        """True if values above 2^63-1 can occur: BIGINT UNSIGNED and BIT(64)."""
         return (self.type == "bigint" and self.unsigned) or (self.type == "bit" and self.length == 64)
 
     @property
@@ -73,20 +72,20 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class KeyPart:
-    column: str  # '' when the part is an expression
-    length: int | None = None  # of a prefix: characters of text, bytes of binary
+    column: str  # '' if the part is an expression
+    length: int | None = None  # length of a prefix: characters of text, bytes of binary data
     descending: bool = False
     expression: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key; a primary key's name is PRIMARY. `stored_as`: the target's index, when a table rename left it behind."""
+    """A key; a primary key's name is PRIMARY. `stored_as`: the target's index name, if it is an older name."""
 
     name: str
     kind: KeyKind
     parts: tuple[KeyPart, ...]
-    implicit: bool = False  # the server made it for a foreign key
+    implicit: bool = False  # the server created the key for a foreign key
     stored_as: str = ""
 
     @property
@@ -109,12 +108,12 @@ class ForeignKey:
     ref_database: str
     ref_table: str
     ref_columns: tuple[str, ...]
-    on_delete: str = ""  # '' = not written; CASCADE, SET NULL, RESTRICT, NO ACTION, SET DEFAULT
+    on_delete: str = ""  # '' = no clause; CASCADE, SET NULL, RESTRICT, NO ACTION, SET DEFAULT
     on_update: str = ""
 
     @property
     def acts(self) -> bool:
-        """True if a change of the parent row changes rows of the child."""
+        """True if a change of the parent row changes rows of the child table."""
         return bool({self.on_delete, self.on_update} & {"CASCADE", "SET NULL"})
 
 
@@ -127,14 +126,14 @@ class Check:
 @dataclass(frozen=True, slots=True)
 class Partition:
     name: str
-    values: str = ""  # as written: `LESS THAN (10)`, `IN (1,2)`, '' for HASH and KEY
+    values: str = ""  # original text: `LESS THAN (10)`, `IN (1,2)`, '' for HASH and KEY
 
 
 @dataclass(frozen=True, slots=True)
 class Partitioning:
-    """How rows are spread: needed to carry out DROP and TRUNCATE PARTITION, which log no rows."""
+    """The partitioning of a table, for DROP and TRUNCATE PARTITION, which log no rows."""
 
-    method: str  # RANGE, RANGE COLUMNS, LIST, LIST COLUMNS, HASH, KEY, … as written, upper case
+    method: str  # RANGE, RANGE COLUMNS, LIST, LIST COLUMNS, HASH, KEY, … as in the statement, in upper case
     expression: str
     partitions: tuple[Partition, ...] = ()
 
@@ -160,12 +159,12 @@ class TableModel:
 
     @property
     def is_sequence(self) -> bool:
-        """A MariaDB sequence: its row events are read past, the target has no such table."""
+        """True for a MariaDB sequence: its row events are skipped, and the target has no such table."""
         return self.engine.upper() == "SEQUENCE"
 
     @property
     def lies_elsewhere(self) -> bool:
-        """True if the engine keeps the rows in other tables, files or servers. Only a server has such a table."""
+        """True if the engine stores the rows in other tables, files or servers. Only a server has such a table."""
         return self.engine.upper() in _ENGINES_ELSEWHERE
 
     @property
@@ -178,13 +177,14 @@ class TableModel:
         return next((key for key in self.keys if key.kind == "primary"), None)
 
     def find(self, column_name: str) -> Column | None:
-        """Column by name; names of columns ignore case, as on the server."""
+        """Return the column with this name. Column names ignore case, as on the server."""
         wanted = column_name.casefold()
         return next((column for column in self.columns if column.name.casefold() == wanted), None)
 
     def as_known_by(self, width: int) -> TableModel:
-        """Return the model for rows that have only the first `width` columns. A key with another column identifies no
-        such row.
+        """Return the model for rows that have only the first `width` columns.
+
+        A key with another column does not identify such a row, so it is not unique in the result.
         """
         beyond = {column.name for column in self.columns[width:]}
         if not beyond:
@@ -193,13 +193,13 @@ class TableModel:
         return replace(self, keys=tuple(keys))
 
     def to_json(self) -> str:
-        """Stable text: the same model gives the same bytes."""
+        """Return stable JSON text: the same model gives the same bytes."""
         whole = {"format": FORMAT, **_fields(self)}
         return json.dumps(whole, default=_fields, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Raises RplError when the text is no model of ours or of a later format."""
+        """Return the model of a JSON text. Raises RplError if the text is not a model, or has a later format."""
         try:
             fields: dict[str, Any] = json.loads(text)
             if fields.pop("format") != FORMAT:
@@ -211,7 +211,7 @@ class TableModel:
 
 
 def below_merge(model: TableModel, what: str) -> TargetError:
-    """Return error 1235. `what`: what happens to the rows of the tables below a MERGE table."""
+    """Return error 1235. `what` is the beginning of the text: the effect on the rows of the MERGE table's tables."""
     return TargetError(
         f"{what} rows of the tables below '{model.qualified_name}', whose engine is {model.engine}",
         errno=er.NOT_SUPPORTED_YET,
@@ -221,8 +221,9 @@ def below_merge(model: TableModel, what: str) -> TargetError:
 
 
 def _fields(part: Any) -> dict[str, Any]:
-    """Return the fields of a model, or of a part of one, without copies. `asdict` would copy everything below, ten
-    times as slowly.
+    """Return the fields of a model or of a part of a model, without copies.
+
+    `asdict` would copy all nested values, which takes ten times as long.
     """
     return {name: getattr(part, name) for name in part.__slots__}
 
@@ -232,7 +233,7 @@ _TEXTS = ("name", "type", "charset", "collation", "default", "generated", "comme
 
 
 def _checked(part: dict[str, Any]) -> dict[str, Any]:
-    """Raises TypeError for a column or a part of a key whose numbers are none: they become SQL as they are."""
+    """Return a column or a key part. Raises TypeError if a field has a wrong type: SQL text contains it unquoted."""
     for name in _NUMBERS:
         if type(part.get(name)) not in (int, NoneType):
             raise TypeError(f"{name} is {part[name]!r}")
@@ -243,7 +244,7 @@ def _checked(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def _rebuild_fields(fields: dict[str, Any]) -> dict[str, Any]:
-    """JSON has lists and objects where the dataclasses have tuples and dataclasses. Raises TypeError."""
+    """Convert the lists and objects of JSON to the tuples and dataclasses of a model. Raises TypeError."""
     fields["columns"] = tuple(
         Column(**{**_checked(c), "labels": tuple(map(str, c["labels"]))}) for c in fields["columns"]
     )

@@ -1,8 +1,7 @@
-"""Names in a target with one namespace for all databases: tables `{database}__{table}`, indexes after them.
+"""Names in a target with one namespace for all databases: tables `{database}__{table}`, indexes named after tables.
 
-Index names are chosen for the strictest target: one that compares names without case and keeps tables and indexes in
-one namespace. An index keeps its name when its table or key is renamed (`Key.stored_as`): renaming must not cost a
-rebuilt index.
+Index names fit the strictest target: it compares names without case, and has one namespace for tables and indexes.
+After a rename of the table or the key, the index keeps its name (`Key.stored_as`): a rename must not rebuild an index.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ def index_name(model: TableModel, key: Key) -> str:
 
 
 def keep_index_names(model: TableModel) -> TableModel:
-    """Before a table gets a new name: write down what its indexes are called."""
+    """Store the current index names in the model, before the table gets a new name."""
     keys = (k if k.kind == "primary" else replace(k, stored_as=index_name(model, k)) for k in model.keys)
     return replace(model, keys=tuple(keys))
 
 
 def choose_index_names(model: TableModel, others: Iterable[TableModel]) -> TableModel:
-    """Give new keys whose index name is taken (by a table that was renamed away) another one."""
-    # an index under its own table's name cannot be in the way of another table's
+    """Choose other index names for new keys whose index name a renamed table still uses."""
+    # an index that is named after its own table cannot conflict with another table's index
     taken = {fold(key.stored_as) for other in others for key in other.keys if key.stored_as}
     keys = []
     for key in model.keys:

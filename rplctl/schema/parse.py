@@ -1,7 +1,9 @@
-"""MySQL and MariaDB DDL text → actions; what is not understood stops with the statement and a way out (D10, D12).
+"""Parse DDL text of MySQL and MariaDB into actions. Text that is not understood raises an error with a remedy (D10,
+D12).
 
-The grammar is MySQL 9's and MariaDB 11's as their servers write statements to the binary log. Statements that a replica
-of tables has no place for (views, routines, users, …) become `Unreplicated`; those that change nothing `NoOperation`.
+The grammar is that of MySQL 9 and MariaDB 11, as the servers write statements to the binary log. A statement about an
+object that tables do not have (views, routines, users, …) becomes `Unreplicated`. A statement that changes nothing
+becomes `NoOperation`.
 """
 
 from __future__ import annotations
@@ -49,9 +51,9 @@ _OBJECTS = _OF_A_DATABASE | {
 
 
 def parse_ddl(sql: str, database: str, context: DdlContext, charset: str = "") -> list[ddl.DdlAction]:
-    """The actions of one statement as a QUERY event carries it; [] for an empty one. `charset` as in TokenStream.
+    """Return the actions of one statement of a QUERY event; [] for an empty statement. `charset`: as in TokenStream.
 
-    Raises RplError (errno 1064) with the statement when rplctl does not understand it.
+    Raises RplError 1064, with the statement, if rplctl does not understand it.
     """
     tokens = TokenStream(sql, context, charset)
     if tokens.at_end:
@@ -101,7 +103,7 @@ def _skip_wait(tokens: TokenStream) -> None:
 
 
 def _skip_definer(tokens: TokenStream) -> None:
-    """`ALGORITHM = … DEFINER = user@host SQL SECURITY … AGGREGATE` before the kind of object."""
+    """Skip `ALGORITHM = … DEFINER = user@host SQL SECURITY … AGGREGATE` before the kind of object."""
     while not tokens.is_word(*_OF_A_DATABASE):
         tokens.next()
 
@@ -127,7 +129,7 @@ def _create(tokens: TokenStream, database: str) -> ddl.DdlAction:
 
 
 def _other_object(tokens: TokenStream, verb: str, database: str, *, is_drop: bool = False) -> ddl.Unreplicated:
-    """Read the kind and the names of views, routines, users and other objects; the rest of the text is not read."""
+    """Parse the kind and the names of views, routines, users and other objects, and ignore the rest of the text."""
     text = tokens.text.strip()
     if tokens.is_word("ALGORITHM", "DEFINER", "SQL", "AGGREGATE"):
         _skip_definer(tokens)
@@ -146,12 +148,12 @@ def _other_object(tokens: TokenStream, verb: str, database: str, *, is_drop: boo
 
 
 def _of_server(kind: ObjectKind, title: str, tokens: TokenStream) -> ddl.Unreplicated:
-    """Make the action of a statement that names no object of a database."""
+    """Return the action of a statement that names no object of a database."""
     return ddl.Unreplicated(kind=kind, title=title, text=tokens.text.strip())
 
 
 def _object_name(tokens: TokenStream, database: str) -> ddl.TableName:
-    """Read a name that may have no database: a loadable function has none."""
+    """Parse a name that may have no database: a loadable function has none."""
     name = tokens.identifier()
     return (name, tokens.identifier()) if tokens.accept_symbol(".") else (database, name)
 
@@ -175,7 +177,7 @@ def _create_table(tokens: TokenStream, database: str, *, or_replace: bool) -> dd
     definitions = parse_definitions(tokens, name[0])
     options, versioned = parse_options(tokens)
     partitioning = parse_partitioning(tokens) if tokens.accept("PARTITION BY") else None
-    tokens.accept("START TRANSACTION")  # MySQL 8: CREATE TABLE … SELECT, its rows follow as row events
+    tokens.accept("START TRANSACTION")  # MySQL 8: CREATE TABLE … SELECT; the table's rows follow as row events
     if not tokens.at_end:
         _refuse_select(tokens)
     model = build_table(name, definitions, options, tokens.context)
@@ -301,7 +303,7 @@ def _rename(tokens: TokenStream, database: str) -> ddl.DdlAction:
 
 
 def parse_create_table(sql: str, database: str, context: DdlContext) -> TableModel:
-    """The model of a CREATE TABLE text such as SHOW CREATE TABLE gives. Raises RplError for anything else."""
+    """Return the model of a CREATE TABLE text, as SHOW CREATE TABLE prints it. Raises RplError for any other text."""
     for action in parse_ddl(sql, database, context):
         if isinstance(action, ddl.CreateTable):
             return action.model

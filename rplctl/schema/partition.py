@@ -1,4 +1,4 @@
-"""The calls in a partition's VALUES as numbers: the time zone that they hang on is forgotten later."""
+"""Function calls in a partition's VALUES: replace them by numbers, because their time zone is not stored."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CALL = re.compile(r"(YEAR|TO_DAYS|TO_SECONDS|UNIX_TIMESTAMP)\s*\(\s*'([^']*)'\s
 
 
 def evaluate_values(values: str, context: DdlContext) -> str:
-    """A partition's VALUES with calls such as TO_DAYS('2026-01-01') as numbers: later their time zone is forgotten."""
+    """Return a partition's VALUES, with numbers for calls such as TO_DAYS('2026-01-01')."""
 
     def number(match: re.Match[str]) -> str:
         try:

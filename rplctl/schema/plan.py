@@ -1,7 +1,7 @@
-"""One DDL statement → what happens to which table models, and the steps a target's emitter carries out.
+"""Plan one DDL statement: the changes of table models, and the steps that a target executes.
 
-Pure: nothing is read but the catalog, nothing is written. The same plan serves every kind of target. `model_changes` is
-what the committer stores in the DDL's own transaction (design D18).
+A plan has no side effects and reads only the catalog. The same plan serves every kind of target. The committer stores
+`model_changes` in the DDL's own transaction (design D18).
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ class DatabaseModel:
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """Every replicated table's model and every known database's defaults, at one position."""
+    """The model of every replicated table and the defaults of every known database, at one position."""
 
     tables: Mapping[ddl.TableName, TableModel] = field(default_factory=dict)
     databases: Mapping[str, DatabaseModel] = field(default_factory=dict)
 
     def after(self, plan: DdlPlan) -> Catalog:
-        """The catalog once the plan was carried out."""
+        """Return the catalog after the plan."""
         return self.changed(plan.model_changes, plan.database_changes)
 
     def changed(
@@ -57,8 +57,9 @@ class Catalog:
         return Catalog(_changed(self.tables, tables), _changed(self.databases, databases))
 
     def changes_to(self, later: Catalog) -> Changes:
-        """Return the changes that turn this catalog into `later` by `changed`. An equal model that is another object
-        counts as a change.
+        """Return the changes with which `changed` turns this catalog into `later`.
+
+        An equal model that is another object counts as a change.
         """
         if later is self:
             return {}, {}
@@ -69,7 +70,7 @@ Changes: TypeAlias = tuple[dict[ddl.TableName, TableModel | None], dict[str, Dat
 
 
 def _changed(old: Mapping[K, V], changes: Mapping[K, V | None]) -> dict[K, V]:
-    merged = dict(old)  # of 20,000 tables a statement changes one
+    merged = dict(old)  # one copy: a statement changes one of 20,000 tables
     for key, value in changes.items():
         if value is None:
             merged.pop(key, None)
@@ -106,17 +107,17 @@ class TruncateStep:
 
 @dataclass(frozen=True, slots=True)
 class AlterStep:
-    """Rows of `old` become rows of `new`; `origins` as in `alter.Altered`."""
+    """Convert the rows of `old` to rows of `new`; `origins` are those of `alter.Altered`."""
 
     old: TableModel
     new: TableModel
     origins: tuple[str | None, ...]
-    first_number: int | None = None  # AUTO_INCREMENT = N of the statement
+    first_number: int | None = None  # N in the statement's AUTO_INCREMENT = N
 
 
 @dataclass(frozen=True, slots=True)
 class DeletePartitionsStep:
-    """Delete the rows of these partitions (() = all of them), as the source did without logging them."""
+    """Delete the rows of these partitions (() = all partitions), as the source did without logging them."""
 
     model: TableModel
     names: tuple[str, ...]
@@ -124,16 +125,16 @@ class DeletePartitionsStep:
 
 @dataclass(frozen=True, slots=True)
 class DeleteHistoryStep:
-    """Delete the historical rows of a system-versioned table that ceases to be one."""
+    """Delete the historical rows of a table that loses its system versioning."""
 
     model: TableModel
 
 
 @dataclass(frozen=True, slots=True)
 class MoveRowsStep:
-    """Rows of `old`, of these partitions (() = all), become rows of `new`, which has the same columns.
+    """Move the rows of `old` in these partitions (() = all) to `new`, which has the same columns.
 
-    `must_fit`: the partition of `new` that they must belong to, '' where that is no matter.
+    `must_fit`: the partition of `new` that the rows must belong to; '' = any.
     """
 
     old: TableModel
@@ -144,8 +145,9 @@ class MoveRowsStep:
 
 @dataclass(frozen=True, slots=True)
 class AddKeysStep:
-    """`before`: the table without them. The primary key is one of them only where `Dialect.makes_primary_keys_late`:
-    it may be there already. Nothing else of the table changes.
+    """Add the keys that `model` has and `before` lacks; the tables are equal otherwise.
+
+    The primary key is only among these keys if `Dialect.makes_primary_keys_late` is set. It may exist already.
     """
 
     before: TableModel
@@ -158,7 +160,9 @@ Step = (CreateStep | DropStep | RenameStep | TruncateStep | AlterStep | DeletePa
 
 @dataclass(frozen=True, slots=True)
 class DdlPlan:
-    """`model_changes`: (database, table) → its model from now on, None = gone. `notes`: for the operator to read."""
+    """The plan of a statement. `model_changes`: (database, table) → the new model, None =
+    dropped. `notes`: for people.
+    """
 
     actions: tuple[ddl.DdlAction, ...]
     context: DdlContext
@@ -169,7 +173,7 @@ class DdlPlan:
     notes: tuple[str, ...] = ()
 
     def moves(self) -> Iterator[ddl.Move]:
-        """Where tables go with all their rows, in order."""
+        """Yield the moves of tables with all their rows, in order."""
         for step in self.steps:
             match step:
                 case RenameStep(old, new):
@@ -178,7 +182,7 @@ class DdlPlan:
                     yield (model.database, model.name), None
 
 
-def plan_ddl(  # noqa: PLR0913 - what may be left out, by keyword
+def plan_ddl(  # noqa: PLR0913 - keyword arguments with defaults
     sql: str,
     database: str,
     context: DdlContext,
@@ -190,13 +194,13 @@ def plan_ddl(  # noqa: PLR0913 - what may be left out, by keyword
 ) -> DdlPlan:
     """Plan the statement of a QUERY event.
 
-    `accepts`: of the tables that one DROP or RENAME names, those it refuses are left alone, and noted.
-    `may_replace`: a table that is created takes the place of one that is known: a model that was read from the source
-    of today may be of a table that the log is only about to create.
-    `may_drop_unknown`: tables that DROP names and nobody here knows are noted, as with IF EXISTS.
+    `accepts`: the filter for the tables of a DROP or RENAME; a rejected table is not changed, and a note reports it.
+    `may_replace`: a created table replaces a known table. A model that was read from the source now may belong to a
+    table that is created later in the log. `may_drop_unknown`: unknown tables in DROP only give a note, as with IF
+    EXISTS.
 
-    Raises RplError with MySQL's number: 1064 not understood, 1050/1051/1146/1054 when models and statement do not fit,
-    1592 for a statement that only statement-based replication can carry out.
+    Raises RplError with MySQL's number: 1064 not understood; 1050, 1051, 1146, 1054 if models and statement contradict
+    each other; 1592 for a statement that only statement-based replication can execute.
     """
     actions = tuple(parse_ddl(sql, database, context))
     if any(isinstance(action, ddl.AlterTable) and action.ignore for action in actions):
@@ -217,13 +221,13 @@ def plan_ddl(  # noqa: PLR0913 - what may be left out, by keyword
 
 
 def load_table(sql: str, defaults: DatabaseModel, context: DdlContext) -> TableModel:
-    """The model of a CREATE TABLE or CREATE SEQUENCE as a server prints it, charsets resolved. Raises RplError."""
+    """Return the model of a printed CREATE TABLE or CREATE SEQUENCE, with resolved charsets. Raises RplError."""
     model = parse_create_table(sql, defaults.name, context)
     model = structure.forget_lost_labels(structure.resolve_charsets(model, defaults.charset, defaults.collation))
     return structure.add_versioning(model) if model.system_versioned else model
 
 
-# tables, sequences, views: some of the list are gone
+# errors of DROP for tables, sequences and views: some objects of the list were dropped
 _DROPPED_IN_PART = frozenset({er.BAD_TABLE_ERROR, er.UNKNOWN_SEQUENCES, er.UNKNOWN_VIEW})
 _DROP_HINT = (
     "to ignore error 1051 from now on, run: rplctl init --replica-skip-errors 1051; rplctl start\n"
@@ -232,7 +236,7 @@ _DROP_HINT = (
 
 
 class _Planner:
-    """The catalog as it changes while a statement's actions are carried out one after another."""
+    """The catalog during the actions of one statement."""
 
     def __init__(self, context: DdlContext, catalog: Catalog, accepts: Callable[[ddl.TableName], bool] | None) -> None:
         self.context = context
@@ -254,14 +258,14 @@ class _Planner:
         return model
 
     def leaves_out(self, *names: ddl.TableName) -> bool:
-        """True, and noted, when the filters accept none of the tables."""
+        """True if the filters accept none of the tables; adds a note."""
         if self.accepts is None or any(self.accepts(name) for name in names):
             return False
         self.notes.append(f"Table '{names[0][0]}.{names[0][1]}' is left alone because of the replicate-*-table rules")
         return True
 
     def everything(self, *, but: TableModel | None = None) -> list[TableModel]:
-        """Quick where there are very many: a statement costs the same then."""
+        """Return all models, without `but`. The cost does not depend on the number of changes."""
         found = {**self.catalog.tables, **self.models}
         if but is not None:
             found.pop((but.database, but.name), None)
@@ -291,10 +295,10 @@ class _Planner:
             case ddl.DropDatabase():
                 self.drop_database(action)
             case _:
-                pass  # Unreplicated and NoOperation touch no model
+                pass  # Unreplicated and NoOperation change no model
 
     def with_literals(self, model: TableModel) -> TableModel:
-        """The new table, its literals read as its session meant them."""
+        """Return the new table, with its literals in the character set of the session."""
         if not self.context.has_binary_literals:
             return model
         defaults = self.defaults(model.database)
@@ -333,7 +337,7 @@ class _Planner:
                 )
 
     def _with_references(self, model: TableModel) -> TableModel:
-        """`REFERENCES parent` without columns means the parent's primary key."""
+        """Add the parent's primary key to a `REFERENCES parent` without columns."""
         keys = []
         for foreign_key in model.foreign_keys:
             same = (foreign_key.ref_database, foreign_key.ref_table) == (model.database, model.name)
@@ -401,7 +405,7 @@ class _Planner:
                 self.rename(action.name, operation.name)
 
     def exchange(self, model: TableModel, operation: ddl.ExchangePartition) -> None:
-        """By way of a table that is there for these steps only."""
+        """Exchange the rows of a partition and a table through a temporary table of the target."""
         other, names = self.get(operation.table), (operation.partition,)
         between = replace(model, name=_EXCHANGED, keys=(), foreign_keys=(), partitioning=None)
         self.steps += [
@@ -442,7 +446,7 @@ class _Planner:
         self.models[old_name] = None
         self.models[new_name] = new
         self.steps.append(RenameStep(old, new))
-        for child in self.everything():  # foreign keys follow the table they point at
+        for child in self.everything():  # foreign keys follow the renamed table
             if not child.foreign_keys:
                 continue
             keys = tuple(

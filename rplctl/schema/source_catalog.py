@@ -1,7 +1,7 @@
-"""Table models of a live source, by SHOW CREATE TABLE (load-schema --from-source, design D18).
+"""Table models of a live source, from SHOW CREATE TABLE (load-schema --from-source, design D18).
 
-The connection is the caller's: `query` runs one statement and returns its rows. What the server prints is read by the
-same parser as the DDL that follows in the binary log, so both give the same model.
+The caller owns the connection: `query` runs one statement and returns its rows. The server's text goes through the same
+parser as the later DDL in the binary log, so both give the same model.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from rplctl.sql_text import Sql, backticked, written
 _Answer = TypeVar("_Answer")
 Query = Callable[[Sql], Sequence[tuple[Any, ...]]]
 
-# the server's own, and ours: a source may be the target of another rplctl
+# the server's databases and rplctl's: a source may be the target of another rplctl
 SYSTEM_DATABASES = frozenset({"information_schema", "performance_schema", "mysql", "sys", "ndbinfo", "rplctl"})
-# what SHOW CREATE TABLE prints depends on these; the caller's session is set once
+# the output of SHOW CREATE TABLE depends on these variables; the caller's session is set once
 _SESSION = written(
     "SET SESSION sql_mode='', SESSION sql_quote_show_create=1"
     " /*!80030 , SESSION show_gipk_in_create_table_and_information_schema=ON */"
@@ -32,11 +32,11 @@ _SESSION = written(
 def read_catalog(
     query: Query, databases: Iterable[str] = (), *, is_wanted: Callable[[str, str], bool] = lambda *name: True
 ) -> Catalog:
-    """Every base table (and MariaDB sequence) of these databases, by default of all but the server's own.
+    """Return every base table (and MariaDB sequence) of these databases; by default, all but the server's own.
 
-    `is_wanted(database, table)`: others are not asked for. What is dropped or renamed between two questions is not in
-    it. Raises RplError for a table that is not understood; errors of `query` pass through. Read it under the lock or
-    snapshot that the binary log position belongs to.
+    `is_wanted(database, table)`: False excludes a table. A table that is dropped or renamed between two queries is
+    missing in the result. Raises RplError for a table that is not understood; errors of `query` are passed on. Call
+    this function under the lock or snapshot of the binary log position.
     """
     query(_SESSION)
     version = str(query(written("SELECT @@version"))[0][0])
@@ -54,7 +54,7 @@ def read_catalog(
                 found := unless_gone(query, written("SHOW CREATE TABLE {}", quote(database, table)))
             ):
                 text = str(found[0][1])
-                if kind == "SEQUENCE":  # MariaDB prints CREATE TABLE … SEQUENCE=1; its model is made from its name
+                if kind == "SEQUENCE":  # MariaDB prints CREATE TABLE … SEQUENCE=1; the name suffices for the model
                     text = f"CREATE SEQUENCE {quote(str(table))}"
                 defaults = databases_known.get(database) or DatabaseModel(database, context.charset)
                 tables[database, str(table)] = _model(database, str(table), text, defaults, context)
@@ -62,7 +62,7 @@ def read_catalog(
 
 
 def read_table(query: Query, database: str, table: str) -> tuple[TableModel, DatabaseModel, str]:
-    """One base table as it is now, what it inherits, and what SHOW CREATE TABLE prints. Errors as `read_catalog`."""
+    """Return one base table, its database's defaults, and its SHOW CREATE TABLE. Raises as `read_catalog` does."""
     query(_SESSION)
     version = str(query(written("SELECT @@version"))[0][0])
     context = DdlContext(sql_mode=0, server_version=version)
@@ -72,8 +72,9 @@ def read_table(query: Query, database: str, table: str) -> tuple[TableModel, Dat
 
 
 def _model(database: str, table: str, text: str, defaults: DatabaseModel, context: DdlContext) -> TableModel:
-    """Return the model of what SHOW CREATE TABLE prints. Its error names no transaction to skip: the text is not one of
-    the log.
+    """Return the model of the text of SHOW CREATE TABLE.
+
+    The text is not from the log, so the hint of an error does not name a transaction to skip.
     """
     try:
         return load_table(text, defaults, context)
@@ -105,10 +106,10 @@ def _defaults(query: Query, names: Iterable[str]) -> dict[str, DatabaseModel]:
 
 
 def _utf8(name: str) -> str:
-    """MySQL 5.7 and MariaDB still print utf8 for what is utf8mb3 here."""
+    """Return the name with utf8mb3 for utf8, which MySQL 5.7 and MariaDB still print."""
     return "utf8mb3" + name[4:] if name == "utf8" or name.startswith("utf8_") else name
 
 
 def quote(*names: str) -> Sql:
-    """A name of the source, as it stands in a statement; of several its parts."""
+    """Return a quoted name of the source for a statement; several names are the parts of one name."""
     return backticked(*names)

@@ -1,4 +1,4 @@
-"""The actions of a DDL statement, and the operations of ALTER TABLE, as values only; `parse.py` makes them."""
+"""The actions of a DDL statement, and the operations of ALTER TABLE, as plain values; `parse.py` creates them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from enum import StrEnum
 from rplctl.schema.model import Check, Column, ForeignKey, Key, Partition, Partitioning, TableModel
 
 TableName = tuple[str, str]  # (database, table)
-Move = tuple[TableName, TableName | None]  # a table with all its rows: to another name, or nowhere
-EVERY_TABLE = ""  # in the place of a table's name: all of its database
+Move = tuple[TableName, TableName | None]  # a table with all its rows: its old name, its new name (None = dropped)
+EVERY_TABLE = ""  # in place of a table's name: all tables of its database
 
 
 @dataclass(frozen=True, slots=True)
 class CreateTable:
-    model: TableModel  # columns that inherit their charset have None
+    model: TableModel  # columns that inherit their charset have None as charset
     if_not_exists: bool = False
     or_replace: bool = False
 
@@ -68,7 +68,7 @@ class DropDatabase:
 
 
 class ObjectKind(StrEnum):
-    """The kinds of objects that only a server of the source's kind can have. The value is the word in messages."""
+    """The kinds of objects that only a server can have. The value is the word in messages."""
 
     VIEW = "view"
     TRIGGER = "trigger"
@@ -77,7 +77,7 @@ class ObjectKind(StrEnum):
     PACKAGE = "package"
     LIBRARY = "library"
     EVENT = "event"
-    ACCOUNT = "user"  # users, roles and their rights
+    ACCOUNT = "user"  # users, roles and their privileges
     SERVER = "server"
     TABLESPACE = "tablespace"
     SPATIAL_REFERENCE_SYSTEM = "spatial reference system"
@@ -88,9 +88,9 @@ class ObjectKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Unreplicated:
-    """A statement about an object that the target cannot have; on_unsupported_ddl decides.
+    """A statement about an object that the target cannot have; the option on_unsupported_ddl decides.
 
-    `title`: the words in messages, such as CREATE TRIGGER. `names`: known of the objects that belong to a database.
+    `title`: the words in messages, such as CREATE TRIGGER. `names`: the objects that belong to a database.
     """
 
     kind: ObjectKind
@@ -113,13 +113,13 @@ class NoOperation:
 @dataclass(frozen=True, slots=True)
 class AddColumn:
     column: Column
-    position: str | None = None  # None = last, '' = FIRST, else AFTER this column
+    position: str | None = None  # None = last, '' = FIRST, otherwise AFTER this column
     if_not_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeColumn:
-    """MODIFY (name unchanged) and CHANGE."""
+    """MODIFY (the name is unchanged) and CHANGE."""
 
     name: str
     column: Column
@@ -142,7 +142,7 @@ class DropColumn:
 
 @dataclass(frozen=True, slots=True)
 class AlterColumn:
-    """ALTER COLUMN: SET or DROP DEFAULT, SET VISIBLE or INVISIBLE. `changes`: fields of the Column."""
+    """ALTER COLUMN: SET or DROP DEFAULT, SET VISIBLE or INVISIBLE. `changes`: new values of Column fields."""
 
     name: str
     changes: Mapping[str, str | bool | None]
@@ -151,7 +151,7 @@ class AlterColumn:
 
 @dataclass(frozen=True, slots=True)
 class AddKey:
-    key: Key  # name '' = the server chooses
+    key: Key  # name '' = the server chooses a name
     if_not_exists: bool = False
 
 
@@ -174,7 +174,7 @@ class AddCheck:
 
 @dataclass(frozen=True, slots=True)
 class DropConstraint:
-    """DROP KEY, FOREIGN KEY, CHECK; or CONSTRAINT, which may name any of them. `of`: fields of the TableModel."""
+    """DROP KEY, FOREIGN KEY, CHECK, or CONSTRAINT, which drops any of these. `of`: fields of the TableModel."""
 
     name: str
     of: tuple[str, ...] = ("keys",)
@@ -193,13 +193,13 @@ class ConvertCharset:
 
 @dataclass(frozen=True, slots=True)
 class TableOptions:
-    """Options of CREATE and ALTER TABLE that the model keeps; None = not written."""
+    """Options of CREATE and ALTER TABLE that affect the model; None = not in the statement."""
 
     charset: str | None = None
     collation: str | None = None
     engine: str | None = None
     comment: str | None = None
-    auto_increment: int | None = None  # the model does not keep it: rows that an ALTER numbers begin there
+    auto_increment: int | None = None  # not in the model: the first number for rows that an ALTER numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,7 @@ class Repartition:
 
 @dataclass(frozen=True, slots=True)
 class AddPartitions:
-    partitioning: Partitioning  # only its partitions count
+    partitioning: Partitioning  # only its partitions are used
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +228,7 @@ class RemovePartitionRows:
 
 @dataclass(frozen=True, slots=True)
 class ExchangePartition:
-    """EXCHANGE PARTITION: the rows of the partition and those of the table change places."""
+    """EXCHANGE PARTITION: swap the rows of the partition and of the table."""
 
     partition: str
     table: TableName
@@ -236,7 +236,7 @@ class ExchangePartition:
 
 @dataclass(frozen=True, slots=True)
 class DetachPartition:
-    """MariaDB's CONVERT PARTITION … TO TABLE: the partition is a table of its own from then on."""
+    """MariaDB's CONVERT PARTITION … TO TABLE: the partition becomes a table."""
 
     partition: str
     table: TableName
@@ -244,7 +244,7 @@ class DetachPartition:
 
 @dataclass(frozen=True, slots=True)
 class AttachPartition:
-    """MariaDB's CONVERT TABLE … TO PARTITION."""
+    """MariaDB's CONVERT TABLE … TO PARTITION: the table becomes a partition."""
 
     table: TableName
     partition: Partition
@@ -267,7 +267,7 @@ class AlterTable:
     name: TableName
     operations: tuple[Operation, ...]
     if_exists: bool = False
-    ignore: bool = False  # MariaDB: as without strict mode, and rows that break a new unique key are removed
+    ignore: bool = False  # MariaDB: no strict mode, and rows that violate a new unique key are deleted
 
 
 DdlAction = (
@@ -277,7 +277,7 @@ DdlAction = (
 
 
 def tables_of(action: DdlAction) -> tuple[TableName, ...]:
-    """Every table that the statement names and changes."""
+    """Return every table that the statement names and changes."""
     match action:
         case CreateTable(model):
             return ((model.database, model.name),)
@@ -293,7 +293,7 @@ def tables_of(action: DdlAction) -> tuple[TableName, ...]:
 
 
 def moves_of(action: DdlAction) -> Iterator[Move]:
-    """Where the statement takes tables with all their rows, in its order."""
+    """Yield the moves of tables with all their rows, in the order of the statement."""
     match action:
         case CreateTable(model, or_replace=True):
             yield (model.database, model.name), None

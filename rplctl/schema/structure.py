@@ -1,6 +1,7 @@
-"""How a table's parts hang together: names the server gives, implicit keys, primary keys' NOT NULL, inherited charsets.
+"""The rules that connect the parts of a table: the server's names, implicit keys, NOT NULL keys, inherited charsets.
 
-Every function takes a model and gives one; CREATE TABLE and ALTER TABLE both go through here, so both give the same.
+Most functions take a model and return a model. CREATE TABLE and ALTER TABLE both use them, so both give the same
+result.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _BEYOND_UTF8MB3 = frozenset({"utf8mb4", "utf16", "utf16le", "utf32", "gb18030"})
 
 
 def build_table(name: TableName, definitions: Definitions, options: TableOptions, context: DdlContext) -> TableModel:
-    """The model of CREATE TABLE; charsets that come from the database are still None."""
+    """Return the model of CREATE TABLE; a charset that the database defines is still None."""
     columns = tuple(definitions.columns)
     if not columns:
         raise RplError(f"A table must have at least 1 column: {name[0]}.{name[1]}", errno=er.TABLE_MUST_HAVE_COLUMNS)
@@ -43,8 +44,9 @@ def build_table(name: TableName, definitions: Definitions, options: TableOptions
 
 
 def _with_period(key: Key, periods: Mapping[str, tuple[str, str]]) -> Key:
-    """`id, p WITHOUT OVERLAPS` is MariaDB's key of id, the period's end and its begin. The rows that its source has
-    overlap nowhere, so the columns alone are as unique.
+    """Replace MariaDB's `p WITHOUT OVERLAPS` in a key by the end and the start of the period.
+
+    The source's rows do not overlap, so these columns alone are as unique.
     """
     parts: list[KeyPart] = []
     for part in key.parts:
@@ -54,14 +56,14 @@ def _with_period(key: Key, periods: Mapping[str, tuple[str, str]]) -> Key:
 
 
 def is_compared_by_collation(key: ForeignKey, model: TableModel) -> bool:
-    """True if the source takes different texts for equal, be it by case or by spaces at their end."""
+    """True if the source treats some different texts as equal, for example by case or trailing spaces."""
     columns = (model.find(name) for name in key.columns)
     texts = [column for column in columns if column is not None and column.type in CHARACTER_TYPES]
     return not all((column.collation or "").endswith(("0900_bin", "nopad_bin")) for column in texts)
 
 
 def promote_first_timestamp(columns: tuple[Column, ...]) -> tuple[Column, ...]:
-    """Without explicit_defaults_for_timestamp the first plain TIMESTAMP column defaults to CURRENT_TIMESTAMP."""
+    """Set DEFAULT CURRENT_TIMESTAMP for the first plain TIMESTAMP, as without explicit_defaults_for_timestamp."""
     for index, column in enumerate(columns):
         if column.type == "timestamp" and not column.nullable:
             if column.default is None and column.generated is None:
@@ -81,7 +83,7 @@ def check_column_names(columns: tuple[Column, ...], table: str) -> None:
 
 
 def add_constraints(model: TableModel, constraints: tuple[Constraint, ...], context: DdlContext) -> TableModel:
-    """Keys first (a foreign key looks for one that serves it), then foreign keys and checks."""
+    """Add keys first, because a foreign key looks for a suitable key, then foreign keys and checks."""
     for constraint in constraints:
         if isinstance(constraint, AddKey):
             model = add_key(model, constraint.key, if_not_exists=constraint.if_not_exists)
@@ -94,7 +96,7 @@ def add_constraints(model: TableModel, constraints: tuple[Constraint, ...], cont
 
 
 def add_key(model: TableModel, key: Key, *, if_not_exists: bool = False) -> TableModel:
-    """Name the key, spell its columns as the table does, drop the implicit keys that it replaces."""
+    """Add the key with a name and the table's spelling of its columns; it replaces matching implicit keys."""
     parts = tuple(replace(part, column=_own_name(model, part.column)) if part.column else part for part in key.parts)
     key = replace(key, parts=parts, name=key.name or _key_name(model, parts))
     if any(other.name.casefold() == key.name.casefold() and not other.implicit for other in model.keys):
@@ -120,7 +122,7 @@ def _own_name(model: TableModel, column_name: str) -> str:
 
 
 def _key_name(model: TableModel, parts: tuple[KeyPart, ...]) -> str:
-    """The server's choice: the first column's name, then name_2, name_3, …"""
+    """Return the name that the server chooses: the first column's name, then name_2, name_3, …"""
     base = parts[0].column or "functional_index"
     if base.upper() == "PRIMARY":
         base = "PRIMARY_2"
@@ -133,7 +135,9 @@ def _key_name(model: TableModel, parts: tuple[KeyPart, ...]) -> str:
 
 
 def add_foreign_key(model: TableModel, operation: AddForeignKey) -> TableModel:
-    """Name it `<table>_ibfk_<n>` when it has no name, and add the key the server makes for it when none serves."""
+    """Add the foreign key, with the name `<table>_ibfk_<n>` if it has none, and the key that
+    the server creates for it.
+    """
     foreign_key = operation.foreign_key
     columns = tuple(_own_name(model, name) for name in foreign_key.columns)
     served = any(key.columns[: len(columns)] == columns for key in model.keys)
@@ -163,9 +167,9 @@ def add_check(model: TableModel, check: Check, context: DdlContext) -> TableMode
 
 
 def resolve_charsets(model: TableModel, charset: str, collation: str | None) -> TableModel:
-    """Give the table, and the columns that name none, the charset they inherit."""
+    """Set the inherited charset of the table, and of the columns that name no charset."""
     if model.charset is None:
-        # a collation without a charset (MariaDB's uca1400_…) is kept, the charset is the database's
+        # a collation without a charset (MariaDB's uca1400_…) is kept, with the charset of the database
         model = replace(model, charset=charset, collation=model.collation or collation)
     columns = tuple(resolve_column(column, model.charset or charset, model.collation) for column in model.columns)
     return replace(model, columns=columns)
@@ -185,9 +189,9 @@ def resolve_column(column: Column, charset: str, collation: str | None) -> Colum
 
 
 def add_versioning(model: TableModel) -> TableModel:
-    """WITH SYSTEM VERSIONING without columns of its own: two hidden ones, and row_end in every unique key.
+    """Add WITH SYSTEM VERSIONING without explicit columns: two hidden columns, and row_end in every unique key.
 
-    Row events carry both columns, and history rows as rows (seen in MariaDB 10.11's binary logs).
+    Row events contain both columns, and historical rows are logged as rows (seen in MariaDB 10.11's binary logs).
     """
     if (end := row_end(model)) or model.find(ROW_END) is not None:
         return versioned_keys(model, end or ROW_END)
@@ -199,12 +203,12 @@ def add_versioning(model: TableModel) -> TableModel:
 
 
 def row_end(model: TableModel) -> str:
-    """The column GENERATED ALWAYS AS ROW END, whatever its name; '' when there is none."""
+    """Return the name of the column GENERATED ALWAYS AS ROW END; '' if there is none."""
     return next((column.name for column in model.columns if column.default == "(ROW END)"), "")
 
 
 def versioned_keys(model: TableModel, row_end: str) -> TableModel:
-    """Current and historical rows share the declared key, so the server appends row_end to it."""
+    """Append row_end to each unique key, as the server does: current and historical rows share the declared key."""
     keys = tuple(
         replace(key, parts=(*key.parts, KeyPart(row_end))) if key.is_unique and row_end not in key.columns else key
         for key in model.keys
@@ -213,7 +217,7 @@ def versioned_keys(model: TableModel, row_end: str) -> TableModel:
 
 
 def drop_versioning(model: TableModel) -> TableModel:
-    """Without system versioning: no hidden columns, no row_end in keys (the server deletes the history rows)."""
+    """Drop the hidden columns and row_end in keys. The server deletes the historical rows."""
     hidden = {c.name for c in model.columns if c.name in (ROW_START, ROW_END) and c.invisible}
     end = row_end(model) or ROW_END
     keys = tuple(replace(key, parts=tuple(p for p in key.parts if p.column != end)) for key in model.keys)
@@ -222,7 +226,7 @@ def drop_versioning(model: TableModel) -> TableModel:
 
 
 def sequence_model(database: str, name: str) -> TableModel:
-    """To the binary log a MariaDB sequence is a table of one row; the model lets its row events be passed over."""
+    """Return a MariaDB sequence as a table of one row, as in the log; with the model, its row events are skipped."""
     signed = ("next_not_cached_value", "minimum_value", "maximum_value", "start_value", "increment")
     columns = (
         *(Column(column, "bigint", 21, nullable=False) for column in signed),
@@ -234,9 +238,10 @@ def sequence_model(database: str, name: str) -> TableModel:
 
 
 def forget_lost_labels(model: TableModel) -> TableModel:
-    """A printed definition is utf8mb3: members of ENUM and SET beyond that stand there as `?`, and could be any.
+    """Remove the labels of columns that a printed definition cannot show.
 
-    Such a column keeps no labels: its values stop the channel unless the log brings them (binlog_row_metadata=FULL).
+    A printed definition is in utf8mb3, and `?` replaces other characters of ENUM and SET members. A value of such a
+    column stops the channel, unless the log has the labels (binlog_row_metadata=FULL).
     """
     return replace(
         model,

@@ -1,4 +1,4 @@
-"""CREATE TABLE after its name: columns, keys, table options, partitions."""
+"""Parse CREATE TABLE after its name: columns, keys, table options, partitions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Definitions:
     columns: list[Column] = field(default_factory=list)
     constraints: list[Constraint] = field(default_factory=list)
     row_period: tuple[str, str] | None = None  # PERIOD FOR SYSTEM_TIME
-    periods: dict[str, tuple[str, str]] = field(default_factory=dict)  # MariaDB's of an application: its two columns
+    periods: dict[str, tuple[str, str]] = field(default_factory=dict)  # MariaDB's application-time periods: two columns
 
 
 def parse_definitions(tokens: TokenStream, database: str) -> Definitions:
@@ -60,7 +60,7 @@ def is_constraint(tokens: TokenStream) -> bool:
 
 
 def parse_constraint(tokens: TokenStream, database: str) -> Constraint:
-    """A key, foreign key or check that stands by itself."""
+    """Parse a key, foreign key or check that is not part of a column."""
     symbol = ""
     if tokens.accept("CONSTRAINT") and not tokens.is_word("PRIMARY", "UNIQUE", "FOREIGN", "CHECK"):
         tokens.accept("IF NOT EXISTS")
@@ -89,7 +89,7 @@ def accept_key_kind(tokens: TokenStream) -> KeyKind:
 
 
 def parse_key(tokens: TokenStream, kind: KeyKind, symbol: str = "") -> AddKey:
-    """`[IF NOT EXISTS] [name] [USING …] (parts) options`."""
+    """Parse `[IF NOT EXISTS] [name] [USING …] (parts) options`."""
     if_not_exists = tokens.accept("IF NOT EXISTS")
     name = symbol
     if not tokens.is_symbol("(") and not tokens.is_word("USING", "TYPE"):
@@ -115,7 +115,7 @@ def _key_part(tokens: TokenStream) -> KeyPart:
 
 
 def skip_key_options(tokens: TokenStream) -> None:
-    """Storage hints of a key; none changes what it holds."""
+    """Skip the storage hints of a key; they do not change its columns."""
     while True:
         if tokens.accept("WITH PARSER") or tokens.accept("USING") or tokens.accept("TYPE"):
             tokens.next()
@@ -132,7 +132,7 @@ def skip_key_options(tokens: TokenStream) -> None:
 
 
 def parse_options(tokens: TokenStream) -> tuple[TableOptions, bool]:
-    """Table options in any order, with or without commas → (the kept ones, WITH SYSTEM VERSIONING was there)."""
+    """Parse table options with or without commas. Return (options for the model, True for WITH SYSTEM VERSIONING)."""
     options, versioned = TableOptions(), False
     while True:
         tokens.accept_symbol(",")
@@ -145,7 +145,7 @@ def parse_options(tokens: TokenStream) -> tuple[TableOptions, bool]:
 
 
 def accept_option(tokens: TokenStream, options: TableOptions) -> TableOptions | None:
-    """One table option; None when none comes next."""
+    """Parse one table option; return None if no option comes next."""
     if tokens.is_word("DEFAULT") and tokens.ahead().value in ("CHARACTER", "CHARSET", "CHAR", "COLLATE"):
         tokens.next()
     if (charset := accept_charset(tokens)) is not None:
@@ -174,7 +174,7 @@ def accept_option(tokens: TokenStream, options: TableOptions) -> TableOptions | 
 
 
 def _accept_storage_option(tokens: TokenStream) -> bool:
-    """An option of the storage engine, `NAME = value`; MariaDB's engines bring names of their own, plain or quoted."""
+    """Parse an engine option, `NAME = value`. MariaDB's engines have names of their own, plain or quoted."""
     known = tokens.token.kind == "word" and tokens.token.value in _OPTIONS
     if not known and not (tokens.token.kind in ("word", "quoted") and tokens.ahead().value == "="):
         return False
@@ -184,7 +184,7 @@ def _accept_storage_option(tokens: TokenStream) -> bool:
 
 
 def parse_partitioning(tokens: TokenStream) -> Partitioning:
-    """After PARTITION BY: the method, its expression, and the partitions with their VALUES; subpartitions are cut."""
+    """Parse the text after PARTITION BY: method, expression, and partitions with VALUES; subpartitions are dropped."""
     words = [tokens.next().value]
     if words[0] == "LINEAR":
         words.append(tokens.next().value)
@@ -216,13 +216,13 @@ def parse_partition_list(tokens: TokenStream) -> tuple[Partition, ...]:
 
 
 def parse_partition(tokens: TokenStream) -> Partition:
-    """After PARTITION: its name and what belongs to it."""
+    """Parse a partition's name and its clauses after PARTITION."""
     name = tokens.identifier()
     return Partition(name, evaluate_values(_values_of(tokens.skip_clause(), tokens), tokens.context))
 
 
 def _values_of(clause: str, whole: TokenStream) -> str:
-    """`VALUES LESS THAN (10) ENGINE = InnoDB` → `LESS THAN (10)`."""
+    """Return `LESS THAN (10)` for `VALUES LESS THAN (10) ENGINE = InnoDB`."""
     tokens = TokenStream(clause, whole.context)
     if not tokens.accept("VALUES"):
         return ""

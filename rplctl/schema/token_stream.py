@@ -1,4 +1,4 @@
-"""A place in a statement's tokens, with the few questions that a grammar asks."""
+"""A position in a statement's tokens, with the operations of a parser."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ T = TypeVar("T")
 
 
 class TokenStream:
-    """Reads tokens in order; `accept` takes what fits or nothing, `expect` takes or refuses the statement."""
+    """A reader of tokens. `accept` takes matching tokens or none; `expect` takes them or rejects the statement."""
 
     def __init__(self, sql: str, context: DdlContext, charset: str = "") -> None:
-        """`charset`: of bytes that were decoded as latin-1; names alone are decoded, for literals may be in another."""
+        """Tokenize a statement. `charset`: the charset of bytes that were decoded as latin-1.
+
+        Only names are decoded, because literals may be in another charset.
+        """
         self.context = context
         self.text = opened(sql, context, charset=charset)
         self._tokens = tokenize(self.text, context, charset)
@@ -52,10 +55,10 @@ class TokenStream:
         return self.token.kind == "symbol" and self.token.value == symbol
 
     def accept(self, phrase: str) -> bool:
-        """Take the words of `phrase` (`IF NOT EXISTS`) when all of them come next."""
+        """Take the words of `phrase` (such as `IF NOT EXISTS`) if all of these come next."""
         index = self._index
         for word in phrase.split():
-            token = self._tokens[index]  # the last one is no word
+            token = self._tokens[index]  # the last token is never a word
             if token.value != word or token.kind != "word":
                 return False
             index += 1
@@ -87,7 +90,7 @@ class TokenStream:
         return self.text[token.start : token.end]
 
     def identifier(self) -> str:
-        """A name, quoted or not, in its own case."""
+        """Take a name, quoted or not, in its original case."""
         token = self.next()
         if token.kind in ("quoted", "word"):
             name = token.value if token.kind == "quoted" else self.original(token)
@@ -96,7 +99,7 @@ class TokenStream:
         self.refuse()
 
     def table_name(self, database: str) -> tuple[str, str]:
-        """`t`, `db.t` or `.t` → (database, table), folded as the source stores names."""
+        """Parse `t`, `db.t` or `.t` into (database, table), folded as the source stores names."""
         self.accept_symbol(".")
         name = self.identifier()
         if self.accept_symbol("."):
@@ -106,7 +109,7 @@ class TokenStream:
         return self.context.fold_name(database), self.context.fold_name(name)
 
     def string(self) -> str:
-        """One string literal, or several side by side (which MySQL joins), after an optional charset introducer."""
+        """Take one string literal, or adjacent literals, which MySQL joins, after an optional charset introducer."""
         if self.token.kind == "word" and self.token.value.startswith("_") and self.ahead().kind == "string":
             self.next()
         first = self.next()
@@ -126,7 +129,7 @@ class TokenStream:
         return int(token.value)
 
     def skip_group(self) -> str:
-        """Take `( … )` with whatever it nests; returns the text between the parentheses."""
+        """Take `( … )` with all nested groups, and return the text between the parentheses."""
         first = self.token
         self.expect_symbol("(")
         depth = 1
@@ -137,7 +140,7 @@ class TokenStream:
         return self.text[first.end : token.start].strip()
 
     def skip_clause(self) -> str:
-        """Take everything up to the next comma or closing parenthesis of this level; returns its text."""
+        """Take everything up to the next comma or closing parenthesis of this level, and return its text."""
         start = end = self.token.start
         while not self.at_end and not self.is_symbol(",") and not self.is_symbol(")"):
             end = self.token.end
@@ -149,13 +152,13 @@ class TokenStream:
         return self.text[start:end]
 
     def rest(self) -> str:
-        """Take everything that is left."""
+        """Take all remaining tokens, and return their text."""
         text = self.text[self.token.start :].strip()
         self._index = len(self._tokens) - 1
         return text
 
     def skip_value(self) -> None:
-        """Take `= value`; the sign may be missing."""
+        """Take `= value`; the equals sign may be missing."""
         self.accept_symbol("=")
         self.next()
 
@@ -167,7 +170,7 @@ class TokenStream:
         return tuple(found)
 
     def in_parentheses(self, read: Callable[[], T]) -> tuple[T, ...]:
-        """`( a, b )`."""
+        """Take `( a, b )`, and return the results of `read`."""
         self.expect_symbol("(")
         found = self.each(read)
         self.expect_symbol(")")

@@ -1,9 +1,10 @@
-"""Which tables a statement updates, in the order it names them: all that replication filters need to know of it.
+"""The tables that a statement updates, in the order of their names in it, for the replication filters.
 
-Only names are read, so a statement that `parse.py` does not understand can still be left out. The tables are those that
-MySQL's grammar marks as updating: `CREATE TABLE a LIKE b` updates a; `RENAME TABLE a TO b` both; GRANT ON t the table.
-Invariant: what may hide a statement (BEGIN NOT ATOMIC, IF, EXECUTE IMMEDIATE, CALL, BINLOG, a word that is not known)
-has no names that anybody could judge. Servers log none of it.
+Only names are parsed, so a statement that `parse.py` does not understand can still be excluded. The tables are those
+that MySQL's grammar marks as updating: `CREATE TABLE a LIKE b` updates a; `RENAME TABLE a TO b` updates both; GRANT ON
+t updates t.
+Invariant: a statement that may hide another one (BEGIN NOT ATOMIC, IF, EXECUTE IMMEDIATE, CALL, BINLOG, an unknown
+word) has no names for a filter, and is rejected. Servers do not log such statements.
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ _MODIFIERS = ("LOW_PRIORITY", "HIGH_PRIORITY", "DELAYED", "QUICK", "IGNORE")
 
 @dataclass(frozen=True, slots=True)
 class UpdatedNames:
-    """`tables`: None when they cannot be told from the text. `some_of`: tables of which the statement updates one or
-    more (a join). `database`: of CREATE, ALTER and DROP DATABASE.
+    """The tables and the database that a statement updates.
+
+    `tables`: None if the text does not show them. `some_of`: the statement updates at least one of these tables (a
+    join). `database`: the database of CREATE, ALTER or DROP DATABASE.
     """
 
     tables: tuple[TableName, ...] | None = ()
@@ -36,8 +39,10 @@ class UpdatedNames:
 
 
 def updated_names(sql: str, database: str, context: DdlContext, charset: str = "") -> UpdatedNames:
-    """`charset` as in TokenStream. Raises RplError 1064 for a text that is no statement (a string that does not end, a
-    name that is missing), or one whose names cannot be known.
+    """Return the names that a statement updates. `charset`: as in TokenStream.
+
+    Raises RplError 1064 if the text is not a statement (a string without an end, a missing name), or if its names
+    cannot be known.
     """
     tokens = TokenStream(sql, context, charset)
     if tokens.at_end:
@@ -64,9 +69,10 @@ def updated_names(sql: str, database: str, context: DdlContext, charset: str = "
 
 
 def named_tables(sql: str, database: str, context: DdlContext) -> tuple[tuple[TableName, ...], tuple[TableName, ...]]:
-    """Return two groups of tables of CREATE, DROP, ALTER and RENAME TABLE. The first has the tables that the statement
-    updates, with ALTER's new name. The second has the tables that it refers to (LIKE, REFERENCES). Raises as
-    `updated_names`.
+    """Return two groups of tables of CREATE, DROP, ALTER and RENAME TABLE.
+
+    The first group has the updated tables, with ALTER's new name. The second group has the referenced tables (LIKE,
+    REFERENCES). Raises as `updated_names` does.
     """
     tokens = TokenStream(sql, context)
     verb = "" if tokens.at_end else tokens.next().value
@@ -88,7 +94,7 @@ def named_tables(sql: str, database: str, context: DdlContext) -> tuple[tuple[Ta
 
 
 def _of_object(tokens: TokenStream, verb: str, database: str) -> UpdatedNames:
-    """CREATE, DROP, ALTER: behind options like OR REPLACE or DEFINER the kind of object, then its name."""
+    """Parse CREATE, DROP or ALTER: after options like OR REPLACE or DEFINER, the kind of the object, then its name."""
     is_temporary = tokens.is_word("TEMPORARY")
     while not tokens.is_word("TABLE", "TABLES", "SEQUENCE", "VIEW", "DATABASE", "SCHEMA", "INDEX", "TRIGGER"):
         if tokens.at_end or tokens.is_word(*_OBJECTS_WITHOUT_TABLE):
@@ -102,7 +108,7 @@ def _of_object(tokens: TokenStream, verb: str, database: str) -> UpdatedNames:
     if_exists = tokens.accept("IF EXISTS")
     tokens.accept("IF NOT EXISTS")
     if verb == "DROP" and is_temporary and if_exists:
-        return UpdatedNames()  # always carried out: a temporary table may outlive a change of filters
+        return UpdatedNames()  # never filtered: a temporary table may outlive a change of filters
     if kind in ("DATABASE", "SCHEMA"):
         unnamed = tokens.is_word("CHARACTER", "CHARSET", "COLLATE", "DEFAULT", "COMMENT", "ENCRYPTION", "READ")
         return UpdatedNames((), database if unnamed else tokens.context.fold_name(tokens.identifier()))
@@ -113,7 +119,7 @@ def _of_object(tokens: TokenStream, verb: str, database: str) -> UpdatedNames:
 
 
 def _exchanged(tokens: TokenStream, database: str) -> Iterator[TableName]:
-    """EXCHANGE PARTITION updates the other table too; MariaDB's CONVERT asks filters for the first alone."""
+    """Yield the second table of EXCHANGE PARTITION. For CONVERT, MariaDB's filters only check the first table."""
     while not tokens.at_end:
         if tokens.accept("EXCHANGE PARTITION"):
             tokens.next()
@@ -130,7 +136,7 @@ def _behind_on(tokens: TokenStream, database: str) -> UpdatedNames:
 
 
 def _analyzed(tokens: TokenStream, database: str) -> UpdatedNames:
-    """MariaDB's ANALYZE FORMAT=JSON UPDATE …, which carries the statement out."""
+    """Parse MariaDB's ANALYZE FORMAT=JSON UPDATE …, which executes the statement."""
     if tokens.accept("FORMAT"):
         tokens.skip_value()
     verb = tokens.next().value
@@ -156,7 +162,7 @@ def _renamed(tokens: TokenStream, database: str) -> UpdatedNames:
 
 
 def _of_rows(tokens: TokenStream, verb: str, database: str) -> UpdatedNames:
-    """Statements that change rows. Those with several tables name aliases or tables they only read: not told apart."""
+    """Parse a statement that changes rows. With several tables, the text does not show which ones it only reads."""
     if verb == "WITH":
         verb = _behind_with(tokens)
     if verb == "SELECT":
@@ -188,7 +194,7 @@ def _of_rows(tokens: TokenStream, verb: str, database: str) -> UpdatedNames:
 
 
 def _behind_with(tokens: TokenStream) -> str:
-    """The verb behind `WITH RECURSIVE a (x) AS (…), b AS (…)`."""
+    """Return the verb after `WITH RECURSIVE a (x) AS (…), b AS (…)`."""
     tokens.accept("RECURSIVE")
     while True:
         tokens.identifier()
@@ -201,7 +207,7 @@ def _behind_with(tokens: TokenStream) -> str:
 
 
 def _joined(tokens: TokenStream, database: str) -> UpdatedNames:
-    """The tables of `a, b AS c LEFT JOIN (d, e) ON …`, up to SET, WHERE or the end."""
+    """Return the tables of `a, b AS c LEFT JOIN (d, e) ON …`, up to SET, WHERE or the end."""
     names: list[TableName] = []
     is_next = True
     while not tokens.at_end and not tokens.is_word("SET", "WHERE", "ORDER", "LIMIT", "RETURNING"):

@@ -87,5 +87,5 @@ def test_members_that_a_change_of_charset_left_in_the_old_one_are_the_known_ones
 
 
 def test_a_model_of_another_shape_stops() -> None:
-    with pytest.raises(BinlogFormatError, match="db.t has 2 columns, its table map 3"):
+    with pytest.raises(BinlogFormatError, match="db.t has 2 columns, but its table map has 3"):
         column_formats(table_map(), KNOWN[:2])

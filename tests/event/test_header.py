@@ -84,7 +84,7 @@ def test_no_length_field_reaches_behind_the_end_of_its_part() -> None:
     body = EventCursor(b"\x05abcdefgh")
     part = body.sub(body.unsigned(1))
     assert part.take(4) == b"abcd"
-    with pytest.raises(BinlogFormatError, match="2 bytes wanted, 1 left"):
+    with pytest.raises(BinlogFormatError, match="2 bytes needed, 1 remaining"):
         part.take(2)
     assert body.rest() == b"fgh"
 

@@ -74,7 +74,7 @@ def test_a_row_that_runs_past_its_event_stops(cut: int) -> None:
     if cut == 5:  # one whole row
         walked(events, 2)
     else:
-        with pytest.raises(BinlogFormatError, match="does not fit its event"):
+        with pytest.raises(BinlogFormatError, match="does not fit into its event"):
             walked(events, 2)
 
 

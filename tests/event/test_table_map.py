@@ -117,11 +117,11 @@ def test_optional_metadata_that_nobody_knows_yet_is_stepped_over() -> None:
         (b"\x63", b"", b"", "Unknown column type 99"),
         (b"\x14", b"\x00\x00", b"", "TYPED_ARRAY"),
         (b"\x0f", b"\x14", b"", "cut short"),
-        (b"\x03", b"\x14", b"", "left over"),
+        (b"\x03", b"\x14", b"", "unexpected bytes"),
         (b"\x03", b"", b"\x01\x00", "cut short"),
         (b"\x03", b"", b"\x04\x02\x05a", "cut short"),
         (b"\xfe", b"\xf7\x01", b"\x06\x02\xfa\x01", "250 labels cannot be in 1 bytes"),
-        (b"\x0f", b"\x14\0", b"\x02\x03\x08\x05\x08", "for a column that is not there"),
+        (b"\x0f", b"\x14\0", b"\x02\x03\x08\x05\x08", "for a column that does not exist"),
         (b"\x03", b"", b"\x04\xfe\xff\xff\xff\xff\xff\xff\xff\x7f", "cut short"),
     ],
 )
