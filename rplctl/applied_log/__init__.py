@@ -1,8 +1,8 @@
 """The binary log of applied transactions (`log_bin`, design D9): files, position records, writer, purge.
 
-files      names and places; option values
-record     the event that says which position what stands before it leads to
-end        where a log ends after a crash
-writer     appending and rotating
+files      names and folders of the logs; option values
+record     the event that stores the position after the events before it
+end        the end of a log after a crash
+writer     appends events and rotates files
 purge      PURGE BINARY LOGS
 """

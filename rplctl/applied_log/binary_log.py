@@ -1,14 +1,14 @@
-"""The binary log as the commit sees it: what goes into it, when, and what it decides (design D3, D9).
+"""The binary log for the commit: its contents, the time of writing, and its decisions (design D3, D9).
 
-    mode xa                      target prepared → [position prepared] → events and record, durable → target committed;
-                                 in the log → commit, not in it → roll back
-    mode transaction, marker     COMMIT → events and record: the log follows, and what it lacks after a crash is
-                                 appended from the relay logs (applier/log_bin)
-    no change of data            record → COMMIT: which transactions were passed over is in no relay log
+    mode xa                      target prepared → [position prepared] → events and record, durable → target committed.
+                                 If the log has the record, recovery commits; otherwise, it rolls back
+    mode transaction, marker     COMMIT → events and record. The log follows; after a crash, applier/log_bin appends the
+                                 missing transactions from the relay logs
+    no change of data            record → COMMIT, because no relay log shows the skipped transactions
 
-Invariant: the log's last record and the target's committed position are equal whenever the applier is between two
-commits, or the log lacks what `pending` holds. Nobody may purge relay logs past the record. A failed write never fails
-a commit that is done: it is tried again before the next one, and stops the applier there.
+Invariant: between two commits of the applier, the log's last record equals the target's committed position, or the log
+lacks exactly the transactions in `pending`. Relay logs past the record must not be purged. A failed write never fails
+a finished commit: it is repeated before the next commit, and a second failure stops the applier.
 """
 
 from __future__ import annotations
@@ -34,12 +34,13 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class LoggedEvents:
-    """The events that one commit adds to the log. `render` gives the events in their form from an offset of the file
-    on.
+    """The events that one commit adds to the log.
+
+    `render` yields the events for the offset at which they are written to the file.
     """
 
-    description: FormatDescription | None  # of the source; None: no events, any log will do
-    timestamp: int  # of the last one
+    description: FormatDescription | None  # the source's; None: no events, so any log fits
+    timestamp: int  # of the last event
     has_changes: bool
     render: Callable[[int], Iterator[ByteArray]]
 
@@ -53,7 +54,7 @@ class BinaryLog:
 
     def __init__(self, files: BinaryLogFiles, config: Config, server_id: int) -> None:
         self.files = files
-        self.record: PositionRecord | None = None  # the last one in the log
+        self.record: PositionRecord | None = None  # the last record in the log
         self.pending: tuple[LoggedEvents, RelayLogInfo, RelayLogInfo] | None = None
         self.server_id = server_id
         self._config = config
@@ -61,7 +62,7 @@ class BinaryLog:
         self._staged: LoggedEvents | None = None
 
     def open(self) -> PositionRecord | None:
-        """Cut what was not finished and go to the end; the last record. Raises RelayLogError, BinlogFormatError."""
+        """Truncate an unfinished transaction, and return the last record. Raises RelayLogError, BinlogFormatError."""
         self._forget_writer()
         end = repair_end(self.files)
         self.record = end.record if end else None
@@ -72,7 +73,7 @@ class BinaryLog:
         return self.record
 
     def stage(self, events: LoggedEvents, at: RelayLogInfo) -> None:
-        """Before a commit that begins at `at`. Raises RelayLogError: nothing may be committed then."""
+        """Stage events before a commit that begins at `at`. Raises RelayLogError; then nothing may be committed."""
         if self.pending is not None:
             held, before, after = self.pending
             self._begin_if_due(held, before)
@@ -87,7 +88,7 @@ class BinaryLog:
             self._staged = None
 
     def after_commit(self, before: RelayLogInfo, after: RelayLogInfo) -> None:
-        """Never raises for a log that cannot be written: the commit is done."""
+        """Write the events after a commit. A log that cannot be written raises no error: the commit is done."""
         if self._staged is None:
             return
         staged, self._staged = self._staged, None
@@ -99,7 +100,7 @@ class BinaryLog:
             self._forget_writer()
 
     def decide(self, xid: str, before: RelayLogInfo, after: RelayLogInfo) -> None:
-        """Two-phase commit: when this returns, the transaction is committed, come what may."""
+        """Write the events durably in a two-phase commit: after this call, the transaction counts as committed."""
         if self._staged is None:
             return
         staged, self._staged = self._staged, None
@@ -110,12 +111,12 @@ class BinaryLog:
             raise
 
     def has(self, xid: str) -> bool:
-        """True if the log has it. The file is asked, because after an error only the file counts."""
+        """True if the log has the transaction. Reads the file, because after an error only the file counts."""
         record = self.open()
         return record is not None and record.xid == xid
 
     def complete(self, before: RelayLogInfo, after: RelayLogInfo) -> None:
-        """Write what is staged: it was committed before a crash. Raises RelayLogError."""
+        """Write the staged events, which were committed before a crash. Raises RelayLogError."""
         if self._staged is not None:
             self._write(
                 self._staged, PositionRecord(before=before, after=after, xid="", changes=self._staged.has_changes)
@@ -123,7 +124,7 @@ class BinaryLog:
             self._staged = None
 
     def restart(self, at: RelayLogInfo, render: Callable[[int], Iterator[ByteArray]], timestamp: int) -> None:
-        """Go on in a new file: the position was moved by somebody else. Raises RelayLogError."""
+        """Continue in a new file, because another program has moved the position. Raises RelayLogError."""
         writer = self._opened()
         assert writer.description is not None and self.record is not None
         writer.begin(writer.description, self.record)
@@ -133,11 +134,11 @@ class BinaryLog:
 
     @property
     def description(self) -> FormatDescription | None:
-        """Return the description of the open file."""
+        """The description of the open file."""
         return self._opened().description
 
     def sync(self) -> bool:
-        """Before relay logs are purged. False while they are still needed."""
+        """Sync the log before relay logs are purged. False while the log still needs them."""
         if self.pending is None and self._writer is not None:
             self._writer.sync()
         return self.pending is None
@@ -154,7 +155,7 @@ class BinaryLog:
         return self._writer
 
     def _begin_if_due(self, events: LoggedEvents, at: RelayLogInfo) -> None:
-        """A next file when there is none, the source's description changed, or it is full."""
+        """Open the next file if there is none, if the source's description has changed, or if the file is full."""
         writer = self._opened()
         is_open = bool(writer.end.log_name)
         wanted = events.description or writer.description
@@ -169,9 +170,9 @@ class BinaryLog:
     def _write(self, events: LoggedEvents, record: PositionRecord, *, durable: bool = False) -> None:
         writer = self._opened()
         if self.record is not None and self.record.is_step_of(record):
-            return  # tried again after an error of the target
+            return  # repeated after an error of the target
         if not writer.end.log_name:
-            return  # nothing but control events came yet
+            return  # only control events so far
         pieces = events.render(writer.end.log_pos)
         writer.write(pieces, record, events.timestamp, durable=durable)
         self.record = record
@@ -183,7 +184,5 @@ class BinaryLog:
 
 
 def _reads_alike(source: FormatDescription, own: FormatDescription | None) -> bool:
-    """True if events of the description `source` can be in a file with the description `own`, which was made of such a
-    description.
-    """
+    """True if a file with the description `own` can hold events with the description `source`."""
     return own is not None and own_description(source, 0, 0) == own_description(own, 0, 0)

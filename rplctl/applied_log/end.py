@@ -1,7 +1,7 @@
-"""Where a binary log ends: behind the last position record that is whole and intact (record.py).
+"""The end of a binary log: after the last complete and intact position record (record.py).
 
-Invariant: `find_end` reads only; `repair_end` brings files and index to what it found, and may be killed anywhere and
-repeated. A file is durable before it is listed, so only the last one listed can be torn.
+Invariant: `find_end` only reads. `repair_end` adapts files and index to the result; it may be killed at any point and
+repeated. A file is durable before it is listed, so only the last listed file can be torn.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ from rplctl.relay_log.purge import finish_purge, purge_names
 
 @dataclass(frozen=True, slots=True)
 class LogEnd:
-    """The end of the last log: `size` is after the last record, or after the ROTATE that follows it."""
+    """The end of the last log: `size` is the offset after the last record, or after the ROTATE that follows it."""
 
     name: str
     size: int
     record: PositionRecord
     description: FormatDescription
-    is_rotated: bool  # the next log was to begin
+    is_rotated: bool  # a ROTATE to the next log follows the record
 
 
 def find_end(files: BinaryLogFiles) -> LogEnd | None:
-    """None when nothing was logged yet. Raises BinlogFormatError when the last log is no log of ours."""
+    """Return the end of the log; None before the first log. Raises BinlogFormatError if rplctl did not write it."""
     names = existing_names(files)
     return _examine(RelayLogIndex(files).path(names[-1])) if names else None
 
 
 def logged_record(files: BinaryLogFiles | None) -> PositionRecord | None:
-    """The last record, for whoever only asks; None without a log."""
+    """Return the last record without any change; None without a log."""
     end = find_end(files) if files is not None else None
     return end.record if end else None
 
 
 def repair_end(files: BinaryLogFiles) -> LogEnd | None:
-    """Finish what a crash left: a purge, a log that was not listed yet, events without their record."""
+    """Complete the work that a crash interrupted: a purge, an unlisted log, events without their record."""
     index = RelayLogIndex(files)
     with index.lock():
         finish_purge(files)
@@ -89,7 +89,7 @@ def _examine(path: Path) -> LogEnd:
 
 
 def _last_record(data: ByteArray) -> int:
-    """Offset of the last ignorable event; 0 without one."""
+    """Return the offset of the last ignorable event; 0 if there is none."""
     found = 0
     for index in scanned(data, FIRST_EVENT_POSITION, len(data)):
         numbers = np.flatnonzero(index.type_codes == EventType.IGNORABLE)

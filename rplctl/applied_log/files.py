@@ -1,8 +1,8 @@
-"""Where a channel's binary log is: `<log_bin>[-CHAN].NNNNNN` and `<log_bin>[-CHAN].index`.
+"""The files of a channel's binary log: `<log_bin>[-CHAN].NNNNNN` and `<log_bin>[-CHAN].index`.
 
-Each channel has a log of its own, as each has its relay log: sources of both vendors may feed one instance, whose
-events no file could hold together, and no applier waits for another. Invariant: index, numbers, registers and locks
-are those of relay logs (relay_log.index, relay_log.purge), under other names.
+Each channel has its own binary log, as it has its own relay log. Sources of both vendors may replicate to one instance,
+and one file cannot hold the events of both. Also, no applier waits for another. Invariant: index, numbers, registers
+and locks are those of relay logs (relay_log.index, relay_log.purge), under other names.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _BASE = re.compile(r"[A-Za-z0-9_@-]{1,128}")
 
 @dataclass(frozen=True, slots=True)
 class BinaryLogFiles(Channel):
-    """The answers to the relay log's machinery for a channel's binary log; `datadir` is the logs' folder."""
+    """A channel's binary log as a `Channel` for the relay log's code; `datadir` is the folder of the logs."""
 
     base: str = ""
     runs: Path = Path()
@@ -43,7 +43,7 @@ class BinaryLogFiles(Channel):
 
 
 def binary_log_files(config: Config, channel: Channel) -> BinaryLogFiles | None:
-    """None while nothing is logged. Raises ConfigError for a `log_bin` that cannot be a name."""
+    """Return the files; None if logging is off. Raises ConfigError if `log_bin` is not a valid name."""
     if not config.log_bin or not config.log_replica_updates:
         return None
     place = config.datadir / config.log_bin
@@ -56,6 +56,6 @@ def binary_log_files(config: Config, channel: Channel) -> BinaryLogFiles | None:
 
 
 def existing_names(files: BinaryLogFiles) -> list[str]:
-    """Logs in the index that are there, oldest first."""
+    """Return the existing logs of the index, oldest first."""
     index = RelayLogIndex(files)
     return [name for name in index.names() if index.path(name).is_file()]

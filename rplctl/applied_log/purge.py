@@ -1,8 +1,9 @@
-"""Removing binary logs: up to one, before a time, or older than `binlog_expire_logs_seconds`.
+"""Purge binary logs: up to one log, before a time, or older than `binlog_expire_logs_seconds`.
 
-Invariant: the last log stays: it says where the log ends. Register, index and order are the relay log's
-(relay_log.purge), so a kill at any point neither loses a listed file nor brings one back. A log that a replica reads
-stays, and so do those after it: who reads a log shares the lock of a file of its own, which holds up no commit.
+Invariant: the last log is never purged, because it has the end of the log. Register, index and order are the relay
+log's (relay_log.purge), so a kill at any point neither loses a listed file nor restores a purged one. A log that a
+replica reads is not purged, nor are the logs after it. The reader shares the lock of a separate file, which blocks no
+commit.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from rplctl.relay_log.purge import finish_purge, purge_names
 
 
 def logs_before(files: BinaryLogFiles, name: str) -> list[str]:
-    """PURGE BINARY LOGS TO: the logs before that one. Raises UsageError 1373."""
+    """Return the logs before the named log, for PURGE BINARY LOGS TO. Raises UsageError 1373."""
     names = RelayLogIndex(files).names()
     if name not in names:
         raise UsageError("Target log not found in binlog index", errno=er.UNKNOWN_TARGET_BINLOG, channel=files.name)
@@ -34,7 +35,7 @@ def logs_before(files: BinaryLogFiles, name: str) -> list[str]:
 
 
 def logs_older_than(files: BinaryLogFiles, moment: float) -> list[str]:
-    """PURGE BINARY LOGS BEFORE: the logs last written before that time, up to the first that was not."""
+    """Return the logs last written before the time, up to the first newer log, for PURGE BINARY LOGS BEFORE."""
     index = RelayLogIndex(files)
     found = []
     for name in index.names()[:-1]:
@@ -46,7 +47,7 @@ def logs_older_than(files: BinaryLogFiles, moment: float) -> list[str]:
 
 
 def remove_logs(files: BinaryLogFiles, names: Sequence[str]) -> list[str]:
-    """Remove those of the names that are listed and not the last, up to the first that a replica reads; return them."""
+    """Remove the named logs, except the last log and those from the first log with a reader; return the names."""
     index = RelayLogIndex(files)
     with index.lock():
         finish_purge(files)
@@ -73,7 +74,7 @@ def _is_read(files: BinaryLogFiles, name: str) -> bool:
 
 @contextmanager
 def kept_from_purge(files: BinaryLogFiles, name: str) -> Iterator[None]:
-    """Keep the log, and those after it, while the block runs. The processes that purge see it. Raises OSError."""
+    """Protect the log and all later logs from every process's purge during the block. Raises OSError."""
     private_folder(files.run_folder)
     path = _reader_path(files, name)
     with closing_descriptor(open_plain(path, os.O_RDWR | os.O_CREAT, follow=False)) as descriptor:
@@ -86,7 +87,7 @@ def _reader_path(files: BinaryLogFiles, name: str) -> Path:
 
 
 def expire(files: BinaryLogFiles, config: Config) -> list[str]:
-    """After a rotation; nothing while the instance is locked for a backup. The names removed."""
+    """Purge expired logs after a rotation, and return their names. Does nothing while a backup locks the instance."""
     if not config.binlog_expire_logs_seconds:
         return []
     names = logs_older_than(files, time.time() - config.binlog_expire_logs_seconds)

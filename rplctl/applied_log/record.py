@@ -1,14 +1,14 @@
-"""The position record: which transaction of the target, and which position, the events before it led to.
+"""The position record: the target's transaction and the position that the events before it lead to.
 
-An event of type IGNORABLE (28) with the ignorable flag, between transactions: servers and their tools pass over it.
-WL#5125 variant 1 keeps "the positions along with the XID in the binary log": this is that place.
+The record is an event of type IGNORABLE (28) with the ignorable flag, between transactions. Servers and their tools
+skip it. WL#5125 variant 1 stores "the positions along with the XID in the binary log": in this record.
 
-    19   header: our server id, the time of the last event before it, end_log_pos
+    19   header: rplctl's server id, the time of the last event before it, end_log_pos
     16   `rplctl-position` and a zero byte
     n    JSON: xid, changes, before and after (relay log, offset, source's log, offset), gtid_executed after it
-    4    checksum, where the log has them
+    4    checksum, if the log has checksums
 
-Invariant: whatever a log holds behind its last intact record was never finished, and is cut off.
+Invariant: events after the last intact record of a log were never finished, and are truncated.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MAGIC = b"rplctl-position\0"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PositionRecord:
-    """`xid` is the target's transaction in two-phase commit, '' without. `changes`: it changed the target's data."""
+    """The record of a commit. `xid`: the transaction in two-phase commit, else ''. `changes`: True if data changed."""
 
     before: RelayLogInfo
     after: RelayLogInfo
@@ -38,13 +38,13 @@ class PositionRecord:
     changes: bool = True
 
     def is_step_of(self, other: PositionRecord) -> bool:
-        """The same transaction of the target, logged before."""
+        """True if `other` records the same transaction of the target."""
         return self.xid == other.xid and self.before.is_at(other.before) and self.after.is_at(other.after)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventPlace:
-    """The file of an event of our own, and the time of its writing (seconds since 1970)."""
+    """The file of an event that rplctl writes, and the time of writing (seconds since 1970)."""
 
     server_id: int
     timestamp: int
@@ -65,7 +65,7 @@ def build_record(record: PositionRecord, place: EventPlace) -> bytes:
 
 
 def log_event(type_code: int, body: bytes, place: EventPlace, flags: int = 0) -> bytes:
-    """An event of our own."""
+    """Return an event that rplctl itself writes."""
     checksum = CHECKSUM_LENGTH if place.checksum_algorithm == CHECKSUM_CRC32 else 0
     length = HEADER_LENGTH + len(body) + checksum
     end = (place.begins_at + length) & 0xFFFFFFFF
@@ -86,7 +86,7 @@ def log_event(type_code: int, body: bytes, place: EventPlace, flags: int = 0) ->
 
 
 def parse_record(event: bytes, checksum_length: int) -> PositionRecord | None:
-    """None for another's ignorable event. Raises BinlogFormatError for a record that cannot be read."""
+    """Return the record; None for another ignorable event. Raises BinlogFormatError if the record is damaged."""
     if event[4] != EventType.IGNORABLE or not event.startswith(_MAGIC, HEADER_LENGTH):
         return None
     body = open_event(event, checksum_length)

@@ -1,14 +1,14 @@
-"""Appending to the binary log: the relay log's writer with other first events and a rotation of its own.
+"""Append to the binary log: the relay log's writer with other first events and another rotation.
 
     offset  what
     0       magic fe 62 69 6e
-    4       FORMAT_DESCRIPTION: the source's, with our server id and `-rplctl` behind its version
-    then    PREVIOUS_GTIDS (MySQL) or GTID_LIST (MariaDB): what was executed before
-    then    a position record: where the file begins (record.py)
-    then    for each commit of the target: its transactions' events, the position record that ends them
-    end     ROTATE, once there is a next file
+    4       FORMAT_DESCRIPTION: the source's, with rplctl's server id and `-rplctl` after its version
+    then    PREVIOUS_GTIDS (MySQL) or GTID_LIST (MariaDB): the GTIDs executed before
+    then    a position record: the position at the start of the file (record.py)
+    then    for each commit of the target: the events of its transactions, and the position record that ends them
+    end     ROTATE, if there is a next file
 
-Invariant: what `write` was given is in the file as a whole, with its record, or not at all.
+Invariant: the file has all events of a `write` with their record, or none of them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _FIRST_CHECKSUM_VERSION = (5, 6, 1)
 
 
 class BinaryLogWriter(RelayLogWriter):
-    """See relay_log.writer; `write`, `begin` and `rotate` instead of `append`, `open_new` and its rotation."""
+    """A `RelayLogWriter` with `write`, `begin` and `rotate` instead of `append`, `open_new` and its rotation."""
 
     what = "Binary log"
     failure = "Binary logging not possible. Message: the transactions applied could not be written"
@@ -54,7 +54,7 @@ class BinaryLogWriter(RelayLogWriter):
         self._record: PositionRecord | None = None
 
     def begin(self, description: FormatDescription, record: PositionRecord) -> None:
-        """The next file, for events of a source with this description; the one that is open ends with a ROTATE."""
+        """Begin the next file, for events of a source with this description. A ROTATE ends the open file."""
         if self.end.log_name:
             following = RelayLogIndex(self._files).next_name()
             algorithm = self.description.checksum_algorithm if self.description else 0
@@ -72,7 +72,7 @@ class BinaryLogWriter(RelayLogWriter):
         return self._size >= self._max_size
 
     def write(self, pieces: Iterable[ByteArray], record: PositionRecord, timestamp: int, *, durable: bool) -> None:
-        """All of it, then the record. Raises RelayLogError 1598 with the file as it was, what `pieces` raises alike."""
+        """Write all parts and then the record. After an error, the file is unchanged; raises RelayLogError 1598."""
         self._check_usable()
         assert self.description is not None
         start = self._size
@@ -115,17 +115,17 @@ class BinaryLogWriter(RelayLogWriter):
 
 
 def own_description(description: FormatDescription, server_id: int, timestamp: int) -> bytes:
-    """FORMAT_DESCRIPTION of the file: whoever reads it takes each event as the source's servers do."""
+    """Return the file's FORMAT_DESCRIPTION, with which a reader handles each event as the source's servers do."""
     lengths, version = description.header_lengths, description.server_version
     if not description.is_mariadb and description.version_number < _FIRST_CHECKSUM_VERSION:
-        lengths, version = (), OWN_SERVER_VERSION  # the old form says no algorithm
+        lengths, version = (), OWN_SERVER_VERSION  # the old form has no field for the algorithm
     version = version.removesuffix(VERSION_SUFFIX)[: _LONGEST_VERSION - len(VERSION_SUFFIX)] + VERSION_SUFFIX
     algorithm = description.checksum_algorithm
     return build_format_description(server_id, timestamp, algorithm, version, relay_log=False, header_lengths=lengths)
 
 
 def _executed(record: PositionRecord, description: FormatDescription, place: EventPlace) -> bytes:
-    """PREVIOUS_GTIDS or GTID_LIST: u32 count, then (u32 domain, u32 server id, u64 sequence) each."""
+    """Return PREVIOUS_GTIDS or GTID_LIST: u32 count, then (u32 domain, u32 server id, u64 sequence) per domain."""
     text = record.after.gtid_executed
     if not description.is_mariadb:
         body = MysqlGtidSet.parse(text if ":" in text else "").encode()

@@ -1,7 +1,7 @@
-"""A recorded source for `rplctl demo`: the binary logs of a small shop and what its tables held in the end.
+"""A recorded source for `rplctl demo`: the binary logs of a small shop, and the final contents of its tables.
 
-Recorded once from a real MariaDB server by tests/tools/record_demo.py, and shipped as package data, so that the demo
-needs no server. Invariant: `source_state()` describes the end of the last recorded binary log, nothing else.
+tests/tools/record_demo.py recorded it from a real MariaDB server. The recording is package data, so the demo needs no
+server. Invariant: `source_state()` describes only the end of the last recorded binary log.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ STATE_FILE = BINLOG_FOLDER / "source_state.json"
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """One table of the source at the end of the recording; `sha256` is that of `checksum.rows_checksum`."""
+    """One table of the source at the end of the recording; `sha256` is the result of `checksum.rows_checksum`."""
 
     database: str
     name: str
@@ -28,7 +28,7 @@ class TableState:
 
 @dataclass(frozen=True, slots=True)
 class SourceState:
-    server: str  # version as the server prints it
+    server: str  # the version in the server's own format
     transactions: int
     first_log: str
     end_log: str
@@ -37,7 +37,7 @@ class SourceState:
 
 
 def source_state() -> SourceState:
-    """Return the rows at the end of the recording."""
+    """Return the state of the source at the end of the recording."""
     stored = json.loads(STATE_FILE.read_text())
     tables = tuple(
         TableState(**{**table, "columns": tuple(table["columns"]), "primary_key": tuple(table["primary_key"])})

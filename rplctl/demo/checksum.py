@@ -1,13 +1,13 @@
-r"""A checksum of a table's rows that does not depend on the database they are in.
+r"""A checksum of a table's rows that is the same in every database.
 
-The neutral text of a row, hashed with SHA-256 in primary key order:
+The checksum is the SHA-256 of the neutral text of all rows in primary key order:
 
     NULL              \N
-    integer           decimal digits, `-` in front of a negative one
+    integer           decimal digits, with `-` before a negative number
     decimal           text with all digits of its scale: 12.50
     temporal          text as MySQL prints it: 2026-03-01 10:00:00.250
     text, ENUM, SET   UTF-8; a backslash, \x1e or \x1f in it is preceded by a backslash
-    float             shortest decimal that gives the same double
+    float             the shortest decimal number that gives the same double
     binary            0x and upper-case hexadecimal digits
     fields of a row   joined by \x1f; each row ends with \x1e
 
@@ -38,7 +38,7 @@ def neutral_text(value: Value) -> str:
 
 
 def rows_checksum(rows: Iterable[Sequence[Value]]) -> tuple[int, str]:
-    """Number of rows and SHA-256 (hex) of rows that come in primary key order."""
+    """Return the number and the SHA-256 (hex) of rows in primary key order."""
     digest = hashlib.sha256()
     count = 0
     for row in rows:
@@ -50,7 +50,9 @@ def rows_checksum(rows: Iterable[Sequence[Value]]) -> tuple[int, str]:
 def sqlite_checksum(
     connection: sqlite3.Connection, table: str, columns: Sequence[str], primary_key: Sequence[str]
 ) -> tuple[int, str]:
-    """The same over a table of an SQLite target. Raises sqlite3.OperationalError when table or column is missing."""
+    """Return `rows_checksum` of a SQLite target's table. Raises sqlite3.OperationalError if
+    table or column is missing.
+    """
     quoted = [
         ", ".join('"' + name.replace('"', '""') + '"' for name in names) for names in (columns, [table], primary_key)
     ]

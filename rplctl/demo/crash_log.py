@@ -1,7 +1,7 @@
-"""The recorded log of `crash-test` (demo/crash, made by tests/tools/record_crash_log.py) and what its source held.
+"""The recorded log of `crash-test` (demo/crash, from tests/tools/record_crash_log.py), and the states of its source.
 
-Invariant: `states()` is the source's own word: after each transaction its position and a digest of all rows, so that a
-target can be compared at whatever position it says it is.
+Invariant: `states()` comes from the source itself: the position and a digest of all rows after each transaction. So a
+target can be compared at any position that it reports.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from typing import Any, Final
 FOLDER: Final = Path(__file__).parent / "crash"
 DATABASE: Final = "rplctl_crash_test"
 TABLES: Final = ("probe", "keyless", "plain", "counted")
-# of groups: WL#3970's matrix ((d): non-transactional; (e1): statement), and the ones that differ here; exchange: DDL
-# that succeeds twice
+# Kinds of groups: WL#3970's matrix ((d): non-transactional; (e1): statement), and the kinds that differ in rplctl;
+# exchange: DDL that succeeds twice
 KINDS: Final = ("transaction", "batch", "ddl", "keyless", "non-transactional", "statement", "exchange")
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """After one transaction of the source."""
+    """The state after one transaction of the source."""
 
-    kind: str  # '' = not one of a kind's range
+    kind: str  # the kind of the transaction; '' = none of KINDS
     log_name: str
     log_pos: int
     digest: str
@@ -42,6 +42,6 @@ def states_without_statements() -> list[State]:
 
 
 def digest_of(rows: Mapping[str, Sequence[Sequence[Any]]]) -> str:
-    """Return the digest of all rows by table, in any order; missing tables are skipped."""
+    """Return the digest of all rows by table, independent of their order; missing tables are skipped."""
     text = {name: sorted(json.dumps(list(row)) for row in found) for name, found in sorted(rows.items())}
     return hashlib.sha256(json.dumps(text).encode()).hexdigest()[:16]

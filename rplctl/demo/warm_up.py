@@ -1,8 +1,8 @@
-"""Compile every kernel once per machine, over a few recorded events; afterwards load them from the cache.
+"""Compile every kernel once per machine with a few recorded events; later calls load the kernels from the cache.
 
-Compiling takes some seconds of CPU. Receiver, applier and Spark's workers all need the kernels and start together, so
-one of them compiles under a lock while the others wait for its result (and Spark's JVM starts meanwhile).
-Invariant: nothing but the cache changes; without it everything works, only later.
+Compilation takes some seconds of CPU time. Receiver, applier and Spark's workers all need the kernels and start
+together. So one process compiles under a lock, and the others wait for its result (Spark's JVM starts in the meantime).
+Invariant: only the cache changes. Without the cache, everything works, but later.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from rplctl.position import BinlogPosition
 
 
 def warm_up() -> None:
-    """Return with every kernel ready in this process."""
+    """Load every kernel into this process, and compile the kernels if the cache lacks them."""
     folder = made_folder()
     if folder is None or is_compiled():
         run_kernels()

@@ -1,11 +1,11 @@
-"""Opening a session on a MySQL or MariaDB server, source or target alike: TLS, sign-in, and how much may come.
+"""Open a session on a MySQL or MariaDB server, for sources and targets: TLS, sign-in, limits of the answers.
 
-    tls.py             TlsSettings → ssl.SSLContext; what each mode checks
-    authentication.py  the one table of authentication plugins, and on which connection each may send what (design D14)
-    connection.py      GuardedConnection: PyMySQL's, which obeys that table and takes no endless answers
+tls.py             TlsSettings → ssl.SSLContext, with the checks of each mode
+authentication.py  the table of authentication plugins, and the secrets that each may send (design D14)
+connection.py      GuardedConnection: PyMySQL's connection with this table, and with limits for answers
 
-Invariant: whoever answers, a password leaves this machine readable only to a peer that the operator has chosen to
-trust with it, and no answer takes more memory or time than was allowed for it.
+Invariant: rplctl sends a readable password only to a server that the operator has chosen to trust with it. No answer
+takes more memory or time than its limit.
 """
 
 from __future__ import annotations

@@ -1,16 +1,17 @@
-"""Authentication plugins that a server may ask for, and on which connection each is allowed (design D14, D21).
+"""Authentication plugins that a server may request, and the connections on which each is allowed (design D14, D21).
 
-A rogue server chooses the plugin, so the choice is checked here, whatever PyMySQL would answer by itself. One table
-for sources and targets:
+A rogue server chooses the plugin, so this module checks the choice, whatever PyMySQL would answer. One table holds for
+sources and targets:
 
-    mysql_native_password, client_ed25519, parsec  anywhere: only a hash or a signature leaves
-    caching_sha2_password, sha256_password         a hash anywhere; the password itself where the operator asked for TLS
-                                                   (`Trust.encrypted`), or by an RSA key that was pinned
-                                                   (public_key_path) or asked for (get_public_key); else 2061 as MySQL's
-    mysql_clear_password, dialog                   over verified TLS only
+    mysql_native_password, client_ed25519, parsec  any connection: only a hash or a signature is sent
+    caching_sha2_password, sha256_password         a hash on any connection. The password itself only over TLS that the
+                                                   operator requested (`Trust.encrypted`), or encrypted by an RSA key
+                                                   that is pinned (public_key_path) or requested (get_public_key).
+                                                   Otherwise error 2061, as in MySQL
+    mysql_clear_password, dialog                   only over verified TLS
     mysql_old_password, all others                 never
 
-TLS that merely happened to be there (PREFERRED) is no reason to say a secret: who stands between can offer it too.
+TLS that the server merely offers (PREFERRED) does not justify sending a secret: a man in the middle can offer it too.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from rplctl.handshake.tls import TlsSettings
 
 _CHALLENGE_BYTES = 32
 _PBKDF2 = ord("P")
-_MOST_DOUBLINGS = 3  # of parsec's 1024 rounds: a server must not make us count for hours
+_MOST_DOUBLINGS = 3  # of parsec's 1024 rounds: a server must not cause hours of computation
 _FAST_AUTH_SUCCEEDED = 3
 _FULL_AUTH_NEEDED = 4
 _LEAST_SALT = 20
@@ -51,8 +52,8 @@ class Security:
 class Trust:
     """The trust that the settings and the connection's current state allow together."""
 
-    encrypted: bool  # the operator asked for a protected connection, and it is one
-    verified: bool  # and the server's certificate is checked against a CA
+    encrypted: bool  # the operator requested a protected connection, and the connection is protected
+    verified: bool  # the server's certificate was checked against a CA
     public_key_path: str = ""
     get_public_key: bool = False
 
@@ -65,7 +66,7 @@ class Plugin:
         self.trust: Trust = connection.trust
 
     def authenticate(self, packet: Any) -> Any:
-        """Answer the server's first packet for this plugin; the packet that ends the exchange."""
+        """Answer the server's first packet for this plugin, and return the packet that ends the exchange."""
         raise NotImplementedError
 
     def refuse(self, reason: str) -> OperationalError:
@@ -78,7 +79,7 @@ class Plugin:
         return packet
 
     def challenge(self, packet: Any) -> bytes:
-        """Return the data of the request to switch to this plugin; a server that asks for more later is refused."""
+        """Return the data of the request to switch to this plugin; a server that requests more later is rejected."""
         if not packet.is_auth_switch_request():
             raise self.refuse("the server asks for more than this plugin has to say")
         data: bytes = packet.read_all()
@@ -99,7 +100,7 @@ class Ed25519(Plugin):
         challenge = self.challenge(packet)[:_CHALLENGE_BYTES]
         try:
             return self.answer(_auth.ed25519_password(self.connection.password, challenge))
-        except RuntimeError as error:  # behind the ImportError of PyNaCl
+        except RuntimeError as error:  # caused by the ImportError of PyNaCl
             text = (
                 f"Authentication plugin '{self.name}' cannot be loaded: {error.__context__}; "
                 "pip install pynacl, or give the account another plugin"
@@ -108,16 +109,17 @@ class Ed25519(Plugin):
 
 
 class Parsec(Plugin):
-    """Ed25519 whose seed is PBKDF2-HMAC-SHA512 of the password; signs the server's 32 bytes and 32 of ours (MariaDB
-    ≥ 11.6; manual: Authentication Plugin - PARSEC).
+    """PARSEC: an Ed25519 signature whose seed is PBKDF2-HMAC-SHA512 of the password.
+
+    Signs 32 bytes of the server and 32 bytes of the client (MariaDB ≥ 11.6; manual: Authentication Plugin - PARSEC).
     """
 
     name = "parsec"
 
     def authenticate(self, packet: Any) -> Any:
         challenge = self.challenge(packet)[:_CHALLENGE_BYTES]
-        data: bytes = self.answer(b"").get_all_data()  # asks for the salt
-        salted = data.removeprefix(b"\x01")  # 'P', the power of two of 1024 rounds, the salt
+        data: bytes = self.answer(b"").get_all_data()  # requests the salt
+        salted = data.removeprefix(b"\x01")  # 'P', log2 of (rounds / 1024), the salt
         if len(challenge) != _CHALLENGE_BYTES or len(salted) < 3 or salted[0] != _PBKDF2 or salted[1] > _MOST_DOUBLINGS:
             raise self.refuse("the server's challenge is none of parsec's")
         seed = hashlib.pbkdf2_hmac("sha512", self.connection.password, salted[2:], 1024 << salted[1], 32)
@@ -172,7 +174,7 @@ class CachingSha2(Plugin):
 
 
 class Sha256(CachingSha2):
-    """sha256_password: no fast path; the password itself, or encrypted by the RSA key."""
+    """sha256_password: no fast path; sends the password itself, or encrypts it with the RSA key."""
 
     name = "sha256_password"
     key_request = _REQUEST_PUBLIC_KEY_OF_SHA256
@@ -195,7 +197,7 @@ class ClearPassword(Plugin):
 
 
 class Dialog(ClearPassword):
-    """MariaDB's PAM: the one question we answer is the password."""
+    """MariaDB's PAM: rplctl answers only one question, that for the password."""
 
     name = "dialog"
 
@@ -214,6 +216,6 @@ PLUGINS: dict[str, type[Plugin]] = {
 
 
 def plugin_for(name: bytes | str, connection: Any) -> Plugin | None:
-    """None for a plugin that is not in the table; it is then not answered at all."""
+    """Return the plugin; None if it is not in the table, so that it is not answered."""
     known = PLUGINS.get(name.decode("ascii", "replace") if isinstance(name, bytes) else name)
     return known(connection) if known is not None else None

@@ -1,11 +1,11 @@
-"""PyMySQL's connection under our rules: who gets the password, and how much and how long a server may answer.
+"""PyMySQL's connection with rplctl's rules: who gets the password, and the limits of a server's answers.
 
-PyMySQL by itself answers every plugin that a server names, and sends a sha256_password to any server that says TLS
-first. Here each plugin goes through `authentication.PLUGINS`. Invariant: every answer, the greeting too, is bounded in
-bytes and, until `allow` says otherwise, in time from its beginning to its end, however the server cuts it up; bytes
-that are announced are counted before memory is taken for them.
+PyMySQL alone answers every plugin that a server names, and sends a sha256_password to any server that offers TLS. Here,
+each plugin must be in `authentication.PLUGINS`. Invariant: every answer, even the greeting, has a limit in bytes and,
+unless `allow` removes it, in time from its beginning to its end, however the server splits it. Announced bytes are
+counted before memory is allocated for them.
 
-The private names of PyMySQL that are used are those of the one minor version that pyproject.toml allows.
+The private names of PyMySQL belong to the only minor version that pyproject.toml allows.
 """
 
 from __future__ import annotations
@@ -26,33 +26,35 @@ from rplctl.handshake.authentication import Security, Trust, plugin_for
 from rplctl.handshake.tls import TlsMode, tls_context
 from rplctl.sql_text import Sql
 
-LONGEST_WAIT_S = ((1 << 31) - 1) // 1000  # what the system counts in milliseconds has 31 bits; as good as for ever
-_PER_PACKET = 100  # bytes: a row of nothing takes memory too
+LONGEST_WAIT_S = ((1 << 31) - 1) // 1000  # the system counts milliseconds in 31 bits; practically no limit
+_PER_PACKET = 100  # bytes: an empty row also takes memory
 
 
 @dataclass(frozen=True, slots=True)
 class Protection:
-    """The protection of this session against a listener, or an impostor in the server's place."""
+    """The protection of this session against an eavesdropper or a man in the middle."""
 
-    is_remote: bool  # beyond this machine
+    is_remote: bool  # the peer is not on this machine
     encrypted: bool
     verified: bool  # the server's certificate was checked against a CA
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """The limits of one answer of a server, from its first byte to its last."""
+    """The limits of one answer of a server, from its first to its last byte."""
 
     most_bytes: int
-    seconds: float | None  # None: a statement may take hours, and the server may be silent meanwhile
+    seconds: float | None  # None: a statement may take hours, during which the server sends nothing
 
 
 SIGN_IN_BYTES = 1 << 20  # greeting, plugins and keys are a few kilobytes
 
 
 class GuardedConnection(Connection):
-    """Not connected when made: `connect` opens and signs in. `sign_in_s`: for all of that, and `silence_s` for a
-    server that says nothing at all. Raises the driver's errors, ConfigError.
+    """A connection that `connect` opens and signs in; it is not connected before.
+
+    `sign_in_s`: the time limit for `connect`; `silence_s`: the limit for a server that sends nothing. Raises the
+    driver's errors, ConfigError.
     """
 
     def __init__(
@@ -78,7 +80,7 @@ class GuardedConnection(Connection):
         driver: Any = self
         if security.tls.mode is TlsMode.PREFERRED:
             driver._ssl_required = False
-            driver.client_flag &= ~CLIENT.SSL  # said when the server offers it
+            driver.client_flag &= ~CLIENT.SSL  # set only if the server offers TLS
         self._security = security
         self._allowance = Allowance(SIGN_IN_BYTES, sign_in_s)
         self._left = 0
@@ -86,10 +88,10 @@ class GuardedConnection(Connection):
 
     @property
     def trust(self) -> Trust:
-        """Return the secrets that the current peer may get."""
+        """The secrets that the current peer may get."""
         mode, link = self._security.tls.mode, self._link
         over_tls = isinstance(link, ssl.SSLSocket)
-        is_local = link is not None and link.family == socket.AF_UNIX  # named by the operator, heard by nobody
+        is_local = link is not None and link.family == socket.AF_UNIX  # chosen by the operator, without eavesdroppers
         return Trust(
             encrypted=over_tls and mode >= TlsMode.REQUIRED or is_local,
             verified=over_tls and mode >= TlsMode.VERIFY_CA,
@@ -99,7 +101,7 @@ class GuardedConnection(Connection):
 
     @property
     def protection(self) -> Protection:
-        """Return the protection of the session's current state."""
+        """The protection of the session in its current state."""
         link = self._link
         assert link is not None
         is_local = link.family == socket.AF_UNIX or ip_address(link.getpeername()[0].partition("%")[0]).is_loopback
@@ -113,7 +115,7 @@ class GuardedConnection(Connection):
         return link
 
     def allow(self, allowance: Allowance) -> None:
-        """From the next command on."""
+        """Set the limits of the next command and all later commands."""
         self._allowance = allowance
         if allowance.seconds is None:
             driver: Any = self
@@ -130,7 +132,7 @@ class GuardedConnection(Connection):
     def _get_server_information(self) -> None:
         super()._get_server_information()  # type: ignore[misc]
         driver: Any = self
-        if driver._auth_plugin_name == "sha256_password":  # PyMySQL would tell the password with its first words
+        if driver._auth_plugin_name == "sha256_password":  # PyMySQL would send the password in its first packet
             driver._auth_plugin_name = ""
 
     def _get_auth_plugin_handler(self, plugin_name: bytes | str) -> Any:
@@ -148,7 +150,7 @@ class GuardedConnection(Connection):
         return handler.authenticate(auth_packet)
 
     def query(self, sql: Sql, unbuffered: bool = False) -> int:
-        """Execute the text as PyMySQL does. By its type it takes nothing but typed SQL (design D27)."""
+        """Execute the text as PyMySQL does. The type of the parameter only accepts typed SQL (design D27)."""
         return super().query(sql, unbuffered)
 
     def _execute_command(self, command: int, sql: Any) -> None:
@@ -186,7 +188,7 @@ class GuardedConnection(Connection):
                 raise self._ended(er.CR_SERVER_LOST, "Lost connection to MySQL server during query")
             pieces.append(piece)
             num_bytes -= len(piece)
-        driver._current_timeout = -1  # ours is set on the socket: the driver sets its own again when it reads itself
+        driver._current_timeout = -1  # the socket has rplctl's timeout: the driver sets its own before its next read
         return b"".join(pieces)
 
     def _patience(self) -> float:

@@ -1,10 +1,10 @@
 """TLS of a connection to a server, with MySQL's five modes (manual: ssl-mode).
 
-DISABLED         none
-PREFERRED        when the server offers it: keeps out listeners, proves nothing, so no secret rests on it
-REQUIRED         never without it; whoever answers is believed
-VERIFY_CA        and the certificate's chain leads to a trusted authority
-VERIFY_IDENTITY  and the certificate is for the host that was asked for
+DISABLED         no TLS
+PREFERRED        TLS if the server offers it: no protection against a man in the middle, so no secret depends on it
+REQUIRED         always TLS, with any server
+VERIFY_CA        REQUIRED, and a trusted authority has signed the certificate chain
+VERIFY_IDENTITY  VERIFY_CA, and the certificate is for the requested host name
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class TlsMode(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class TlsSettings:
-    """Files are PEM. `option` stands before the settings' names where the operator wrote them: errors say it so."""
+    """The TLS settings. Files are PEM. `option` is the prefix of the operator's setting names, for errors."""
 
     mode: TlsMode = TlsMode.PREFERRED
     ca: str = ""
@@ -41,17 +41,17 @@ class TlsSettings:
     crl: str = ""
     crlpath: str = ""
     version: str = ""  # TLSv1.2,TLSv1.3
-    ciphersuites: str = ""  # of TLS 1.3
-    option: str = ""  # MASTER_ for a source
+    ciphersuites: str = ""  # for TLS 1.3
+    option: str = ""  # MASTER_ for a source, '' for a target
 
     def named(self, setting: str) -> str:
-        """How the operator wrote a setting: MASTER_SSL_CA, MASTER_TLS_VERSION; ssl_ca, tls_version."""
+        """Return the operator's name of a setting: MASTER_SSL_CA, MASTER_TLS_VERSION, ssl_ca or tls_version."""
         name = setting if setting.startswith("tls_") else f"ssl_{setting}"
         return f"{self.option}{name}".upper() if self.option else name
 
 
 def tls_context(settings: TlsSettings) -> ssl.SSLContext | None:
-    """None when the mode is DISABLED. Raises ConfigError naming the option that cannot be used."""
+    """Return the TLS context; None for DISABLED. Raises ConfigError with the name of the invalid option."""
     if settings.mode is TlsMode.DISABLED:
         return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -84,7 +84,7 @@ def _load_files(context: ssl.SSLContext, settings: TlsSettings) -> None:
 
 
 def _limit_suites(context: Any, settings: TlsSettings) -> None:
-    """Python's ssl sets the suites of TLS 1.3 since 3.15 only; a limit that does not hold is not taken for one."""
+    """Limit the suites of TLS 1.3. Raises ConfigError before Python 3.15, whose ssl module cannot limit them."""
     if not settings.ciphersuites:
         return
     name = settings.named("tls_ciphersuites")

@@ -1,10 +1,10 @@
-"""Result sets of prepared SELECTs, read as the row images that row events have.
+"""Result sets of prepared SELECTs, read into row images like those of row events.
 
-    columns     a table model's columns → what is selected of each, and the format of its cells
-    stream      bytes from a socket, cut anywhere → bytes of rows, and the packet that ends them
+    columns     a table model's columns → the selected expression of each column, and the format of its cells
+    stream      bytes from a socket, split anywhere → bytes of rows, and the packet that ends them
     rows        packets of rows → `event.images.Images`
-    conversion  kernels for the cells whose form differs: DECIMAL, YEAR, dates and times, UUID
-    warm_up     all of these kernels compiled, before rows come
+    conversion  kernels for cells with another form: DECIMAL, YEAR, dates and times, UUID
+    warm_up     compiles all of these kernels in advance
 
-Invariant: a cell read here and the same cell of a WRITE_ROWS event give the same bytes to every target.
+Invariant: a cell from here and the same cell of a WRITE_ROWS event give the same bytes in every target.
 """

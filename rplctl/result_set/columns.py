@@ -1,10 +1,9 @@
-"""The selected expression of each column of a table, and the way in which its cells are read afterwards.
+"""The selected expression of each column of a table, and the format in which its cells are read.
 
-The session must have `character_set_results=NULL` (text comes in its column's charset), `time_zone='+00:00'` and
-neither PAD_CHAR_TO_FULL_LENGTH nor ANSI_QUOTES in its sql_mode: `SESSION` says so. Invariant: each format has the
-layout that a server of today writes into a table map, whatever age the column has, and passes the limits of one
-(`event.column.cell_layout`) when it is made. JSON comes as text: typed values within a document are lost, as they are
-in every dump.
+The statement `SESSION` must set up the session: `character_set_results=NULL` (text in its column's charset),
+`time_zone='+00:00'`, and a sql_mode without PAD_CHAR_TO_FULL_LENGTH and ANSI_QUOTES. Invariant: each format has the
+layout that a current server writes into a table map, even for old columns, and is checked by `event.column.cell_layout`
+on creation. JSON is read as text: typed values within a document are lost, as in every dump.
 """
 
 from __future__ import annotations
@@ -31,10 +30,10 @@ SESSION: Final = written(
 
 
 class Action(IntEnum):
-    """The treatment of a cell on its way from the result set into the image."""
+    """The conversion of a cell from the result set to the image."""
 
-    KEEP = 0  # the first `size` bytes of a number, all of what has its own length: as many where `size` is given
-    TRIM = 1  # without the zeros at its end, which are not logged
+    KEEP = 0  # the first `size` bytes of a number; all bytes of a cell with its own length, which must be `size` if set
+    TRIM = 1  # without trailing zeros, which are not logged
     DECIMAL = 2
     YEAR = 3
     DATE = 4
@@ -42,14 +41,14 @@ class Action(IntEnum):
     TIMESTAMP = 6
     TIME = 7
     UUID = 8
-    SHORT_YEAR = 9  # of YEAR(2)
+    SHORT_YEAR = 9  # YEAR(2)
 
 
 @dataclass(frozen=True, slots=True)
 class SelectedColumn:
-    """`size`: bytes of the image's cell, 0 = it varies. `metadata` of the format tells digits, precision, scale.
+    """A selected column. `size`: bytes of the image's cell, 0 = variable. `format.metadata`: digits, precision, scale.
 
-    Raises BinlogFormatError for a definition that no table map could have, or that has cells of another size.
+    Raises BinlogFormatError if no table map could have this definition, or if its cells have another size.
     """
 
     expression: Sql
@@ -75,14 +74,16 @@ _MOMENTS: Final = {
     "timestamp": (ColumnType.TIMESTAMP2, Action.TIMESTAMP, 4),
     "time": (ColumnType.TIME2, Action.TIME, 3),
 }
-_LONGEST_CHARACTER: Final = 4  # bytes
-_LONGEST_FIXED: Final = 0x3FF  # bytes of a CHAR or BINARY
+_LONGEST_CHARACTER: Final = 4  # bytes per character
+_LONGEST_FIXED: Final = 0x3FF  # bytes of the longest CHAR or BINARY
 _MOST_ENUM_LABELS: Final = 0xFFFF
 
 
 def selected_columns(columns: Sequence[Column], *, takes_numbers: bool = False) -> list[SelectedColumn]:
-    """One for each column. `takes_numbers`: the target wants ENUM and SET by number; else those whose labels the model
-    lacks (MySQL prints some with question marks) come as text. Raises RplError for a type that is not known, and
+    """Return one selected column per column.
+
+    `takes_numbers`: the target takes ENUM and SET as numbers. Otherwise, a column without labels in the model (MySQL
+    prints some labels with question marks) is selected as text. Raises RplError for an unknown type, and
     BinlogFormatError for a definition that no server has.
     """
     return [_selected(column, takes_numbers=takes_numbers) for column in columns]
@@ -112,7 +113,7 @@ def _selected(column: Column, *, takes_numbers: bool) -> SelectedColumn:
 
 
 def _numbered(column: Column, name: Sql) -> SelectedColumn:
-    count = len(column.labels) or 1 << 6  # not known: as many as there may be
+    count = len(column.labels) or 1 << 6  # unknown labels: the largest possible number
     if column.type == "enum":
         code, size = ColumnType.ENUM, 1 if 0 < len(column.labels) < 256 else 2
     else:
@@ -145,7 +146,7 @@ def _string(column: Column, name: Sql) -> SelectedColumn:
 
 
 def _fixed_metadata(most: int) -> int:
-    """Return the metadata of a STRING of `most` bytes: bits 8 and 9 are hidden, inverted, in the type's byte."""
+    """Return the metadata of a STRING of `most` bytes: the type's byte holds bits 8 and 9 of the length, inverted."""
     if not 0 <= most <= _LONGEST_FIXED:
         raise _beyond_limits(f"a string of {most} bytes")
     return (ColumnType.STRING ^ (most & 0x300) >> 4) << 8 | most & 0xFF

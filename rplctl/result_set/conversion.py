@@ -1,10 +1,10 @@
-"""Kernels: a result set's DECIMAL, YEAR, dates, times and UUIDs in the form that a row event has them in.
+"""Kernels that convert a result set's DECIMAL, YEAR, dates, times and UUIDs to the form of a row event.
 
-The forms of the result set (manual: "Binary Protocol Value"): DECIMAL its text; YEAR two bytes; a date or time a length
-byte, then year (2), month, day, hour, minute, second, microseconds (4); TIME sign, days (4), hour, minute, second,
-microseconds (4); trailing zeros are left out. Each kernel writes `size` bytes at `out[at]`, which the caller knows to
-be there, and says whether the value had the form it must have; it reads the `length` bytes at `data[start]` and no
-others. Invariant: nothing is rounded; what does not fit is refused.
+In a result set (manual: "Binary Protocol Value"), a DECIMAL is its text, and a YEAR has two bytes. A date or time is a
+length byte, then year (2), month, day, hour, minute, second, microseconds (4). A TIME is sign, days (4), hour, minute,
+second, microseconds (4). Trailing zeros are omitted. Each kernel reads only the `length` bytes at `data[start]` and
+writes `size` bytes at `out[at]`, which the caller has allocated. The result is True if the value has a valid form.
+Invariant: nothing is rounded; a value that does not fit is rejected.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ def put_big_endian(out: Any, at: Any, value: Any, size: Any) -> Any:
 
 @lean_kernel
 def put_decimal(data: Any, start: Any, length: Any, precision: Any, scale: Any, out: Any, at: Any, size: Any) -> Any:
-    """Digits in groups of nine, from the point outwards; the sign inverts all bytes, the first bit is inverted."""
+    """Convert digits in groups of nine, from the point outwards. The first bit is inverted; a
+    minus inverts all bits.
+    """
     negative = length > 0 and data[start] == 45
     p = start + 1 if negative else start
     end = start + length
@@ -39,7 +41,7 @@ def put_decimal(data: Any, start: Any, length: Any, precision: Any, scale: Any, 
     whole = precision - scale
     if whole < 0 or scale < 0 or p == point:
         return False
-    while p < point and data[p] == 48:  # a lone zero, or zeros of ZEROFILL
+    while p < point and data[p] == 48:  # a single zero, or the zeros of ZEROFILL
         p += 1
     if point - p > whole or end - point - 1 > scale:
         return False
@@ -85,7 +87,7 @@ def put_decimal(data: Any, start: Any, length: Any, precision: Any, scale: Any, 
 
 @lean_kernel
 def put_year(data: Any, start: Any, out: Any, at: Any) -> Any:
-    """Years since 1900, 0 as it is."""
+    """Convert a year to years since 1900; 0 stays 0."""
     year = u16(data, start)
     if year == 0:
         out[at] = 0
@@ -98,8 +100,9 @@ def put_year(data: Any, start: Any, out: Any, at: Any) -> Any:
 
 @lean_kernel
 def put_short_year(data: Any, start: Any, out: Any, at: Any) -> Any:
-    """Years since 1900 of YEAR(2): 70 to 99 are those of the last century. MariaDB prints 00 for '0000', too; it is
-    2000 here, as MariaDB stores a 0 that is inserted.
+    """Convert a YEAR(2) to years since 1900: 70 to 99 belong to the 20th century.
+
+    MariaDB prints 00 also for '0000'. The result is then 2000, which MariaDB also stores for an inserted 0.
     """
     year = u16(data, start)
     out[at] = year if year >= 70 else year + 100
@@ -120,8 +123,9 @@ def put_date(data: Any, start: Any, length: Any, out: Any, at: Any) -> Any:
 
 @lean_kernel
 def _put_moment(out: Any, at: Any, value: Any, micros: Any, digits: Any, size: Any, sign: Any) -> Any:
-    """`value` and behind it the fraction in the bytes of its digits, added to or taken from `sign`, which is no digit
-    of either; False when there is more of a fraction than the column has digits for.
+    """Write `value`, followed by the bytes of the fraction, added to or subtracted from the offset `sign`.
+
+    False if the fraction has more digits than the column.
     """
     width = (digits + 1) // 2
     unit = np.int64(1)
@@ -154,7 +158,7 @@ def put_datetime(data: Any, start: Any, length: Any, digits: Any, out: Any, at: 
 
 @lean_kernel
 def put_timestamp(data: Any, start: Any, length: Any, digits: Any, out: Any, at: Any, size: Any) -> Any:
-    """Seconds since 1970 of a session at +00:00; 0 for the zero date."""
+    """Convert a timestamp of a session at +00:00 to seconds since 1970; 0 for the zero date."""
     if length != 0 and length != 4 and length != 7 and length != 11:
         return False
     seconds = np.int64(0)
@@ -163,7 +167,7 @@ def put_timestamp(data: Any, start: Any, length: Any, digits: Any, out: Any, at:
         year = np.int64(u16(data, start))
         month = np.int64(data[start + 2])
         if year:
-            shifted = year - (1 if month <= 2 else 0)  # days of the proleptic Gregorian calendar, years from March on
+            shifted = year - (1 if month <= 2 else 0)  # proleptic Gregorian calendar; a year begins in March
             of_era = shifted % 400
             day = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + np.int64(data[start + 3]) - 1
             days = (shifted // 400) * 146097 + of_era * 365 + of_era // 4 - of_era // 100 + day - 719468
@@ -198,7 +202,7 @@ def put_time(data: Any, start: Any, length: Any, digits: Any, out: Any, at: Any,
 
 @lean_kernel
 def put_uuid(data: Any, start: Any, length: Any, out: Any, at: Any) -> Any:
-    """From the order of its text into MariaDB's, which sorts those of versions 1-5 by time (`event.inet_uuid`)."""
+    """Convert a UUID from its text order to MariaDB's, which sorts versions 1-5 by time (`event.inet_uuid`)."""
     if length != 16:
         return False
     if data[start + 8] & 0x80 and 0 < data[start + 6] < 0x60:

@@ -1,8 +1,8 @@
-"""Packets of a binary result set's rows → row images, walked by kernels.
+"""Convert packets of a binary result set's rows to row images, with kernels.
 
-    packet     3 bytes length, 1 byte sequence number, payload; a payload of 16777215 bytes goes on in the next packet
+    packet     3 bytes length, 1 byte sequence number, payload; a payload of 16777215 bytes continues in the next packet
     payload    0x00; NULL bits (columns + 9) / 8, from bit 2 on; the cells that are not NULL
-    cell       by its type on the wire: fixed, a length byte (dates and times), or a length-encoded length and bytes
+    cell       by its type in the protocol: fixed, a length byte (dates and times), or a length-encoded length and bytes
 
 Invariant: a cell lies inside its row and the last one ends where the row ends, else BinlogFormatError; nothing is
 trusted that a server or a file says about lengths. The images' bytes are the packets themselves, or a copy of them with
@@ -50,10 +50,10 @@ def read_images(
     batch_bytes: int = BATCH_BYTES,
     allocate: Allocate = in_memory,
 ) -> Iterator[Images]:
-    """All rows, in batches of about `batch_bytes` and one row at least. `wire_types`: the type codes that the result
-    set's column definitions say; `allocate`: gives room for a batch, whose size a large row decides.
+    """Yield all rows in batches of about `batch_bytes`, and of at least one row.
 
-    Raises BinlogFormatError for what is no row of these columns, or not whole.
+    `wire_types`: the type codes in the result set's column definitions. `allocate` returns memory for a batch, whose
+    size depends on a large row. Raises BinlogFormatError if the bytes are not whole rows of these columns.
     """
     view = byte_view(packets)
     shape = row_shape(columns, wire_types)
@@ -78,12 +78,12 @@ def read_images(
 
 
 def row_ranges(packets: Buffer, batch_bytes: int = BATCH_BYTES) -> Iterator[tuple[int, int, int]]:
-    """Where each batch of `read_images` begins and ends, and its rows. Raises BinlogFormatError for a half packet."""
+    """Yield (start, end, rows) of each batch of `read_images`. Raises BinlogFormatError for an incomplete packet."""
     return ((at, end, rows) for at, end, rows, _ in _measured(byte_view(packets), batch_bytes))
 
 
 def _measured(view: ByteArray, batch_bytes: int) -> Iterator[tuple[int, int, int, int]]:
-    """Where each batch begins and ends, its rows, the bytes of its longest payload."""
+    """Yield (start, end, rows, bytes of the longest payload) of each batch."""
     at = 0
     while at < len(view):
         rows, payload, end = map(int, measure(view, at, batch_bytes))
@@ -94,7 +94,7 @@ def _measured(view: ByteArray, batch_bytes: int) -> Iterator[tuple[int, int, int
 
 
 def row_shape(columns: Sequence[SelectedColumn], wire_types: Sequence[int]) -> Ints:
-    """[width on the wire, action, bytes in the image, digits or precision, scale] of each column."""
+    """Return [width in the protocol, action, bytes in the image, digits or precision, scale] of each column."""
     if len(columns) != len(wire_types):
         raise format_error(f"A result set of {len(wire_types)} columns for a table of {len(columns)}", b"")
     shape = np.zeros((5, len(columns)), np.int64)
@@ -126,7 +126,7 @@ def _inserted(data: ByteArray, starts: Ints, lengths: npt.NDArray[np.int32]) -> 
 
 @lean_kernel
 def measure(packets: Any, at: Any, most: Any) -> Any:
-    """(whole rows from `at` on up to `most` bytes, bytes of the longest payload, where they end)."""
+    """Return (whole rows from `at` within `most` bytes, bytes of the longest payload, end of the rows)."""
     rows = 0
     begin = at
     while at + 4 <= len(packets) and at - begin < most:
@@ -152,7 +152,7 @@ def measure(packets: Any, at: Any, most: Any) -> Any:
 
 @lean_kernel
 def unite(packets: Any, at: Any, data: Any) -> None:
-    """The payload of one row of many packets."""
+    """Copy the payload of one row that has several packets."""
     p = 0
     while True:
         length = u24(packets, at)
@@ -166,7 +166,7 @@ def unite(packets: Any, at: Any, data: Any) -> None:
 
 @lean_kernel
 def _length_at(data: Any, p: Any, end: Any) -> Any:
-    """(length, where its bytes begin); -1 when it does not fit."""
+    """Return (length, start of its bytes); length -1 if it does not fit."""
     if p >= end:
         return np.int64(-1), p
     first = u8(data, p)
@@ -206,9 +206,10 @@ def _convert(
 def _walk_row(
     data: Any, p: Any, end: Any, shape: Any, row: Any, out: Any, extra: Any, behind: Any, starts: Any, lengths: Any
 ) -> Any:
-    """The row in data[p:end]; where the converted cells end in `out`, which begins at `behind` of the images; or -1.
+    """Read the row in data[p:end], and return the end of the converted cells in `out`, or -1.
 
-    No conversion writes more than the `size` bytes of its cell, which are checked to be there.
+    `out` begins at offset `behind` of the images. A conversion writes at most the `size` bytes of its cell, which the
+    caller has checked to exist.
     """
     n = shape.shape[1]
     nulls = p + 1
@@ -235,7 +236,7 @@ def _walk_row(
         size = shape[2, column]
         starts[row, column] = p
         lengths[row, column] = length
-        if size > 0 and action <= 1:  # only a number's wire may be wider than the column
+        if size > 0 and action <= 1:  # only a number may be wider in the protocol than in the column
             if size > length or (size < length and shape[0, column] < 0):
                 return np.int64(-1)
             lengths[row, column] = size
@@ -262,7 +263,7 @@ def _walk_row(
 
 @lean_kernel
 def walk(data: Any, size: Any, is_split: Any, shape: Any, out: Any, starts: Any, lengths: Any) -> Any:
-    """Fill the images of the rows in data[:size], packets or one payload; -1, or the first row that cannot be read."""
+    """Write the images of the rows in data[:size], packets or one payload. Return -1, or the first unreadable row."""
     p = 0
     extra = 0
     for row in range(len(starts)):

@@ -1,6 +1,6 @@
-"""Where in a stream of packets, cut anywhere, the rows end: by a kernel that steps over them.
+"""Find the end of the rows in a stream of packets, split anywhere, with a kernel that skips the rows.
 
-Invariant: memory is that of the pieces; a row of any size goes through piece by piece. Packets must come in sequence.
+Invariant: memory is only needed for the current part; a row of any size passes in parts. Packets must be in sequence.
 """
 
 from __future__ import annotations
@@ -13,15 +13,17 @@ from rplctl import mysql_errors as er
 from rplctl.errors import BinlogFormatError
 from rplctl.event.jit import ByteArray, byte_view, lean_kernel
 
-_MOST_OF_AN_END: Final = 4096  # bytes: an error's text has 512 at most
+_MOST_OF_AN_END: Final = 4096  # bytes: an error's text has at most 512
 _BAD, _END = -1, -2
-_LEFT, _HEAD, _HEAD_BYTES, _GOES_ON, _SEQUENCE, _ROWS = range(6)  # of the kernel's state
+_LEFT, _HEAD, _HEAD_BYTES, _GOES_ON, _SEQUENCE, _ROWS = range(6)  # indexes of the kernel's state
 
 
 class RowStream:
-    """`take` is given each piece in turn. `row_bytes`: so many of all bytes so far are rows and their framing; up to
-    four bytes more are a packet's head, of a row or not. `rows`: how many have begun. `end`: the payload of the packet
-    behind them, 0xfe… or 0xff…; None before it is whole.
+    """A stream of packets; `take` gets each part in turn.
+
+    `row_bytes`: the number of bytes so far that are rows and their framing. Up to four further bytes are a packet's
+    header, of a row or of the end packet. `rows`: the number of rows that have begun. `end`: the payload of the packet
+    after the rows, 0xfe… or 0xff…; None until it is complete.
     """
 
     def __init__(self, sequence: int) -> None:
@@ -38,7 +40,7 @@ class RowStream:
         return int(self._state[_ROWS])
 
     def take(self, piece: ByteArray) -> None:
-        """Raises BinlogFormatError for packets out of sequence, and for what is neither a row nor an end."""
+        """Process a part. Raises BinlogFormatError for packets out of sequence, or neither a row nor an end packet."""
         if self._end is not None:
             self._gather_end(piece)
             return
@@ -65,7 +67,7 @@ class RowStream:
 
 @lean_kernel
 def step_over(piece: Any, state: Any) -> Any:
-    """Step over the piece; its length, _BAD, or _END - (where the end packet's payload begins)."""
+    """Process the part; return its length, _BAD, or _END minus the start of the end packet's payload."""
     at = 0
     while at < len(piece):
         if state[0] > 0:
@@ -83,7 +85,7 @@ def step_over(piece: Any, state: Any) -> Any:
                 return np.int64(-1)
             state[4] = (state[4] + 1) & 0xFF
         length = state[1] & 0xFFFFFF
-        if not state[3]:  # the first packet of a row, or the end: its first byte tells
+        if not state[3]:  # the first packet of a row, or the end packet: its first byte distinguishes them
             if at == len(piece):
                 break
             first = piece[at]

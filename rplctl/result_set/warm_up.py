@@ -1,6 +1,6 @@
-"""Compile the kernels of a copy, too: what `demo.warm_up` does for those that every start needs.
+"""Compile the kernels of a copy, in addition to the kernels that `demo.warm_up` compiles for every start.
 
-As a program it does both, and is what a new instance runs in the background. Invariant: nothing but the cache changes.
+As a program, this module does both; a new instance runs it in the background. Invariant: only the cache changes.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from rplctl.result_set.rows import in_memory, read_images, unite
 from rplctl.result_set.stream import RowStream
 from rplctl.schema.model import Column
 
-_ROW = b"\x06\0\0\1" + b"\0\0" + b"\1\0\0\0"  # a packet: no NULL, 1
+_ROW = b"\x06\0\0\1" + b"\0\0" + b"\1\0\0\0"  # a packet with one row: no NULL, number 1
 
 
 def run_kernels() -> None:
-    """Over a row of one number: conversions of other types are compiled with it."""
+    """Run the kernels over a row of one number: this also compiles the conversions of other types."""
     list(read_images(_ROW, selected_columns([Column("id", "int")]), [ColumnType.LONG]))
     unite(byte_view(_ROW), 0, in_memory(len(_ROW)))
     RowStream(1).take(byte_view(_ROW))

@@ -77,7 +77,7 @@ def _add(tokens: TokenStream, database: str) -> tuple[ddl.Operation, ...]:
     if tokens.accept("SYSTEM VERSIONING"):
         return (ddl.SystemVersioning(add=True),)
     if tokens.is_word("PERIOD") and tokens.ahead().value == "FOR":
-        tokens.refuse("rplctl does not carry out ADD PERIOD on an existing table")
+        tokens.refuse("rplctl cannot execute ADD PERIOD on an existing table")
     if tokens.accept("PARTITION"):
         tokens.accept("IF NOT EXISTS")
         if tokens.accept("PARTITIONS"):
@@ -206,7 +206,7 @@ def _partition_clause(tokens: TokenStream, database: str) -> tuple[ddl.Operation
         return ()
     if tokens.is_word("DISCARD", "IMPORT"):
         what = tokens.token.value
-        tokens.refuse(f"{what} of a partition or tablespace takes or brings rows that are not in the binary log")
+        tokens.refuse(f"{what} of a partition or tablespace removes or adds rows that are not in the binary log")
     return _moved_partition(tokens, database)
 
 

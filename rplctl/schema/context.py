@@ -87,7 +87,7 @@ class DdlContext:
     def zone_text(self) -> str:
         """The session's time zone, for a message."""
         unknown = self.time_zone == SYSTEM and self.system_zone is None
-        return "SYSTEM, which the option source_time_zone can name" if unknown else self.time_zone
+        return "SYSTEM, which the option source_time_zone can set" if unknown else self.time_zone
 
     def utc_offset(self) -> timedelta | None:
         """Return the fixed UTC offset of the session's time zone; None if the zone has none or is unknown."""

@@ -55,7 +55,7 @@ class NotComputable(Exception):
 def default_value(column: Column, context: DdlContext) -> Value:
     """Return the value of a row that has no value for the column. Raises NotComputable."""
     if column.generated is not None:
-        raise NotComputable(f"column '{column.name}' is generated from others")
+        raise NotComputable(f"column '{column.name}' is generated from other columns")
     if column.auto_increment:
         raise NotComputable(f"column '{column.name}' is numbered by the source")
     if column.default is None:
@@ -171,7 +171,7 @@ def _from_bits(column: Column, text: str, context: DdlContext) -> Value:
 def _is_mariadb(context: DdlContext, what: str) -> bool:
     """True for MariaDB, False for MySQL. Raises NotComputable if the context has no server version."""
     if not context.server_version:
-        raise NotComputable(f"{what} means another value to MariaDB than to MySQL")
+        raise NotComputable(f"{what} has another value in MariaDB than in MySQL")
     return context.is_mariadb
 
 
@@ -189,7 +189,7 @@ def _from_number(column: Column, number: Decimal, context: DdlContext) -> Value:
         return _float(column, number)
     if kind == "year":
         if number != (year := int(number)):
-            raise NotComputable(f"DEFAULT {column.default} of a year is rounded or cut")
+            raise NotComputable(f"DEFAULT {column.default} of a year is rounded or truncated")
         if year in range(1, 100):
             year += 1900 if year >= 70 else 2000
         return year % 100 if column.length == 2 else year
@@ -242,7 +242,7 @@ def _float(column: Column, number: Decimal) -> float:
     try:
         narrow: float = struct.unpack("<f", struct.pack("<f", value))[0]
     except OverflowError:
-        raise NotComputable(f"DEFAULT {column.default} is no FLOAT") from None
+        raise NotComputable(f"DEFAULT {column.default} is not a FLOAT") from None
     return narrow
 
 
@@ -301,7 +301,7 @@ def _label(column: Column, text: str) -> str:
     for label in column.labels:
         if label.casefold() == text.casefold():
             return label
-    raise NotComputable(f"DEFAULT '{text}' is no label of '{column.name}'")
+    raise NotComputable(f"DEFAULT '{text}' is not a label of '{column.name}'")
 
 
 def _temporal(column: Column, text: str, context: DdlContext) -> str:
@@ -328,7 +328,7 @@ def _temporal(column: Column, text: str, context: DdlContext) -> str:
         try:
             moment += timedelta(microseconds=_microseconds(column, match[7], context)) - offset
         except OverflowError:
-            raise NotComputable(f"DEFAULT '{text}' is beyond the last time") from None
+            raise NotComputable(f"DEFAULT '{text}' is later than the latest {column.type.upper()}") from None
         return f"{moment.replace(microsecond=0)}{_digits(moment.microsecond, wanted)}"
     raise NotComputable(f"DEFAULT '{text}' for type {column.type}")
 
@@ -339,7 +339,7 @@ def _date(column: Column, text: str, parts: Sequence[str]) -> str:
     if text != date and not text.startswith((f"{date} ", f"{date}T")):  # keep a complete date: sql_mode may allow any
         with suppress(ValueError):
             return str(date_of(year, month, day))
-        raise NotComputable(f"DEFAULT '{text}' of a {column.type} column is no date")
+        raise NotComputable(f"DEFAULT '{text}' of a {column.type} column is not a date")
     return date
 
 

@@ -153,7 +153,7 @@ def opened(sql: str, context: DdlContext, *, charset: str = "", keeps: str | Non
     while at < len(sql):
         start, is_code = at, False
         if _MAY_BE_BLANK.match(sql, at) and not charset.startswith("utf8"):
-            refuse("A comment that only some character sets have", sql, charset)
+            refuse("The start of a comment depends on the character set", sql, charset)
         if sql.startswith("/*", at):
             mark = mark_of.match(sql, at)
             if mark is None:
@@ -176,7 +176,7 @@ def opened(sql: str, context: DdlContext, *, charset: str = "", keeps: str | Non
             if match[0] in ("'", '"', "`"):
                 refuse("A string or name does not end", sql, charset)
         if not is_code and out and out[-1] == "-" and out[-2:-1] == ["-"]:
-            refuse("Two dashes before a comment", sql, charset)
+            refuse("Two dashes directly before a comment are ambiguous", sql, charset)
         out.append(sql[start:at] if is_code else _VISIBLE.sub(" ", sql[start:at]))
     if is_inside:
         refuse("A comment does not end", sql, charset)

@@ -17,6 +17,7 @@ from rplctl import mysql_errors as er
 from rplctl.errors import RplError, TargetError
 
 FORMAT = 1  # of the JSON text; readers reject a later format
+_LOAD_AGAIN = "to load it again, run: rplctl load-schema --from-source"
 MADE_EMPTY = "made_empty"  # a JSON key that is not a field of the model: see own_tables.models.store_models
 
 KeyKind = Literal["primary", "unique", "index", "fulltext", "spatial", "vector"]
@@ -203,17 +204,17 @@ class TableModel:
         try:
             fields: dict[str, Any] = json.loads(text)
             if fields.pop("format") != FORMAT:
-                raise RplError("A stored table model has an unknown format", hint="load it again: rplctl load-schema")
+                raise RplError("A stored table model has an unknown format", hint=_LOAD_AGAIN)
             fields.pop(MADE_EMPTY, None)
             return cls(**_rebuild_fields(fields))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise RplError(f"A stored table model is damaged: {error}", hint="rplctl load-schema") from error
+            raise RplError(f"A stored table model is damaged: {error}", hint=_LOAD_AGAIN) from error
 
 
 def below_merge(model: TableModel, what: str) -> TargetError:
     """Return error 1235. `what` is the beginning of the text: the effect on the rows of the MERGE table's tables."""
     return TargetError(
-        f"{what} rows of the tables below '{model.qualified_name}', whose engine is {model.engine}",
+        f"{what} rows of the tables in the UNION of '{model.qualified_name}', whose engine is {model.engine}",
         errno=er.NOT_SUPPORTED_YET,
         hint="to skip the whole transaction and copy these tables again, run: rplctl skip --yes; rplctl start; "
         "rplctl clone --tables DB.TABLE,… --replace",

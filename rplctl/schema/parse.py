@@ -87,7 +87,7 @@ def parse_ddl(sql: str, database: str, context: DdlContext, charset: str = "") -
             return [ddl.NoOperation(f"{word}: {_NO_EFFECT[word]}")]
         case word if word in _ROW_STATEMENTS:
             raise RplError(
-                f"This is a statement, not row events: {tokens.text.strip()[:1000]}",
+                f"the source logged a statement instead of row events: {tokens.text.strip()[:1000]}",
                 errno=er.BINLOG_UNSAFE_STATEMENT,
                 hint=f"set binlog_format=ROW on the source, {THEN_SKIP}; then copy the tables again: "
                 "rplctl clone --tables DB.TABLE --replace\nTo exclude a tool's table (pt-table-checksum), run: "
@@ -160,7 +160,7 @@ def _object_name(tokens: TokenStream, database: str) -> ddl.TableName:
 
 def _create_table(tokens: TokenStream, database: str, *, or_replace: bool) -> ddl.DdlAction:
     if tokens.context.sql_mode & ORACLE:
-        tokens.refuse("rplctl does not read DDL written under sql_mode=ORACLE")
+        tokens.refuse("rplctl cannot parse DDL of sql_mode=ORACLE")
     if_not_exists = tokens.accept("IF NOT EXISTS")
     name = tokens.table_name(database)
     parenthesis = tokens.is_symbol("(") and tokens.ahead().kind == "word" and tokens.ahead().value == "LIKE"
@@ -188,7 +188,7 @@ def _create_table(tokens: TokenStream, database: str, *, or_replace: bool) -> dd
 def _refuse_select(tokens: TokenStream) -> None:
     if tokens.is_word("AS", "SELECT", "IGNORE", "REPLACE", "WITH", "TABLE", "VALUES") or tokens.is_symbol("("):
         raise RplError(
-            f"CREATE TABLE … SELECT came as a statement, not as row events: {tokens.text.strip()[:1000]}",
+            f"the source logged CREATE TABLE … SELECT as a statement, not as row events: {tokens.text.strip()[:1000]}",
             errno=er.BINLOG_UNSAFE_STATEMENT,
             hint=f"set binlog_format=ROW on the source, {THEN_SKIP}; then copy the table again: "
             "rplctl clone --tables DB.TABLE --replace",
@@ -271,7 +271,7 @@ def _alter(tokens: TokenStream, database: str) -> ddl.DdlAction:
             ignore = ignore or word == "IGNORE"
         tokens.expect("TABLE")
         if tokens.context.sql_mode & ORACLE:
-            tokens.refuse("rplctl does not read DDL written under sql_mode=ORACLE")
+            tokens.refuse("rplctl cannot parse DDL of sql_mode=ORACLE")
         return replace(parse_alter_table(tokens, database), ignore=ignore)
     if tokens.accept_any("DATABASE", "SCHEMA"):
         named = not tokens.is_word("CHARACTER", "CHARSET", "COLLATE", "DEFAULT", "COMMENT", "ENCRYPTION", "READ")
@@ -307,4 +307,4 @@ def parse_create_table(sql: str, database: str, context: DdlContext) -> TableMod
     for action in parse_ddl(sql, database, context):
         if isinstance(action, ddl.CreateTable):
             return action.model
-    raise RplError(f"This is no CREATE TABLE: {masked(sql.strip())[:200]}")
+    raise RplError(f"not a CREATE TABLE statement: {masked(sql.strip())[:200]}")

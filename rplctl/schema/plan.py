@@ -25,8 +25,8 @@ V = TypeVar("V")
 
 _EXCHANGED = "rplctl exchanges"
 LOAD_HINT = (
-    "the table is not in the stored models: rplctl load-schema, which makes it empty where the target lacks it; with "
-    "its rows it comes as INITIAL COPY in rplctl(1) shows"
+    "to load its definition, and create it empty if the target lacks it, run: rplctl load-schema --from-source\n"
+    "To copy the table with its rows, see INITIAL COPY in rplctl(1)"
 )
 
 
@@ -261,7 +261,7 @@ class _Planner:
         """True if the filters accept none of the tables; adds a note."""
         if self.accepts is None or any(self.accepts(name) for name in names):
             return False
-        self.notes.append(f"Table '{names[0][0]}.{names[0][1]}' is left alone because of the replicate-*-table rules")
+        self.notes.append(f"Table '{names[0][0]}.{names[0][1]}' is not changed because of the replicate-*-table rules")
         return True
 
     def everything(self, *, but: TableModel | None = None) -> list[TableModel]:
@@ -327,13 +327,13 @@ class _Planner:
     def note_rows_elsewhere(self, model: TableModel) -> None:
         if model.lies_elsewhere:
             name, engine = model.qualified_name, model.engine
-            self.notes.append(f"Table '{name}' is left out: the engine {engine} keeps its rows in other places")
+            self.notes.append(f"Table '{name}' is not replicated: the engine {engine} stores its rows elsewhere")
 
     def note_foreign_keys_left_out(self, keys: Iterable[ForeignKey], model: TableModel) -> None:
         for key in keys:
             if structure.is_compared_by_collation(key, model) and not key.acts:
                 self.notes.append(
-                    f"Foreign key '{key.name}' of '{model.qualified_name}' is left out: a collation compares its text"
+                    f"Foreign key '{key.name}' of '{model.qualified_name}' is omitted: a collation compares its text"
                 )
 
     def _with_references(self, model: TableModel) -> TableModel:

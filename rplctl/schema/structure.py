@@ -117,7 +117,11 @@ def _own_name(model: TableModel, column_name: str) -> str:
     column = model.find(column_name)
     if column is None:
         what = f"Key column '{column_name}' doesn't exist in table {model.qualified_name}"
-        raise RplError(what, errno=er.KEY_COLUMN_DOES_NOT_EXITS, hint="rplctl load-schema")
+        raise RplError(
+            what,
+            errno=er.KEY_COLUMN_DOES_NOT_EXITS,
+            hint="to load the table's definition, run: rplctl load-schema --from-source",
+        )
     return column.name
 
 

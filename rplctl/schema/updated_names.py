@@ -64,7 +64,7 @@ def updated_names(sql: str, database: str, context: DdlContext, charset: str = "
         tokens.accept_any("LOCAL", "NO_WRITE_TO_BINLOG")
         return _table_list(tokens, database) if tokens.accept_any("TABLE", "TABLES") else _analyzed(tokens, database)
     if verb not in _WITHOUT_TABLES or (verb == "BEGIN" and not (tokens.accept("WORK") or tokens.at_end)):
-        tokens.refuse("what this statement changes cannot be known, and the channel's filters decide by that")
+        tokens.refuse("cannot apply the channel's filters: the tables that the statement changes are unknown")
     return UpdatedNames()
 
 

@@ -1,9 +1,8 @@
 """The interface of a source of binary log events: a stream of whole raw events from a server or a folder.
 
-A live server (connection.py, dump.py) and a folder of binary logs (binlog_folder.py) give the same stream: an
-artificial ROTATE that names file and position, the file's FORMAT_DESCRIPTION, then the events byte for byte, and so
-on for each file. Invariant: a batch holds whole events only, in the order of the binary log, none left out and none
-twice.
+A live server (connection.py, dump.py) and a folder of binary logs (binlog_folder.py) give the same stream. For each
+file, the stream has an artificial ROTATE with file name and position, the file's FORMAT_DESCRIPTION, and then the
+unchanged events. Invariant: a batch has only whole events in the order of the binary log, without gaps and duplicates.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ Offsets: TypeAlias = "npt.NDArray[np.int64]"
 
 @dataclass(frozen=True, slots=True)
 class EventBatch:
-    """Whole raw events one after another: event i is `data[offsets[i]:offsets[i + 1]]`; `offsets` has n + 1 entries.
+    """Consecutive whole raw events: event i is `data[offsets[i]:offsets[i + 1]]`; `offsets` has n + 1 entries.
 
     Both arrays may be views of a buffer that the next `read_batch` overwrites.
     """
@@ -39,32 +38,32 @@ class EventBatch:
         return len(self.offsets) - 1
 
     def event(self, i: int) -> bytes:
-        """A copy of one event, header and checksum included."""
+        """Return a copy of one event, with header and checksum."""
         return self.data[int(self.offsets[i]) : int(self.offsets[i + 1])].tobytes()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceIdentity:
-    """Who answered: for the wrong-server guard and `show-status`."""
+    """The identity of the source, for the wrong-server check and `show-status`."""
 
     server_id: int  # 0 for a folder whose first event has none
     uuid: str  # '' for MariaDB and for a folder
     version: str
     is_mariadb: bool
-    clock_difference: float  # source's clock minus ours, seconds; 0 for a folder
-    clock_error: float = 0.0  # how wrong that can be; 0: it was not measured
+    clock_difference: float  # source's clock minus rplctl's clock, in seconds; 0 for a folder
+    clock_error: float = 0.0  # largest error of clock_difference, in seconds; 0 = not measured
     system_zone: SystemZone | None = None  # None for a folder
-    has_checksums: bool = True  # events carry a CRC32 until a FORMAT_DESCRIPTION says otherwise
+    has_checksums: bool = True  # events have a CRC32 until a FORMAT_DESCRIPTION changes the algorithm
 
 
 @dataclass(frozen=True, slots=True)
 class DumpStart:
-    """Where to begin: a position, or with GTIDs the set that we have (everything else is sent)."""
+    """The start of a dump: a position, or a set of received GTIDs; the source sends all other transactions."""
 
-    position: BinlogPosition  # log_name '' = from the first log there is
+    position: BinlogPosition  # log_name '' = the first existing log
     mysql_gtid_set: Any | None = None  # event.gtid.MysqlGtidSet; None = by position
-    mariadb_gtid: str | None = None  # `@slave_connect_state`, '' = from the very beginning; None = by position
-    zones: SourceZones | None = None  # of the channel: a server is asked for its SYSTEM time zone, too
+    mariadb_gtid: str | None = None  # `@slave_connect_state`, '' = from the first event; None = by position
+    zones: SourceZones | None = None  # time zones of the channel; if set, the server's SYSTEM time zone is queried
 
     @property
     def by_gtid(self) -> bool:
@@ -73,7 +72,7 @@ class DumpStart:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaIdentity:
-    """Who we are to the source: it ends the older dump of two replicas that share these (D07)."""
+    """The replica's ids at the source. The source ends the older dump of two replicas with the same ids (D07)."""
 
     server_id: int
     uuid: str
@@ -83,17 +82,17 @@ class SourceStream(Protocol):
     def identity(self) -> SourceIdentity: ...
 
     def read_batch(self, timeout_s: float) -> EventBatch | None:
-        """Events that have arrived, at least one; None when there is none within the timeout. Raises SourceError."""
+        """Return the arrived events, at least one; None after the timeout. Raises SourceError."""
 
     def close(self) -> None: ...
 
 
-# `reset` forgets the position that the source no longer has; the copy begins at the source's end, and takes all tables
+# `reset` forgets the position that the source no longer has; the copy begins at the source's end, with all tables.
 COPY_AGAIN: Final = "rplctl stop; rplctl reset --forget-gtids --yes; rplctl clone --replace --yes"
 
 
 def fatal_reading_binlog(reason: str, *, hint: str = "") -> SourceError:
-    """1236 in the server's words: what the dump itself reports, and what a folder reports in the same cases."""
+    """Return error 1236 with the server's text, for a server's own report and for the same cases in a folder."""
     return SourceError(
         f"Got fatal error {er.MASTER_FATAL_ERROR_READING_BINLOG} "
         f"from master when reading data from binary log: '{reason}'",
@@ -103,6 +102,6 @@ def fatal_reading_binlog(reason: str, *, hint: str = "") -> SourceError:
 
 
 def lost_connection(detail: str) -> SourceError:
-    """2013: the reason to reconnect."""
+    """Return error 2013, after which the receiver reconnects."""
     message = f"error reconnecting to master: Lost connection to server during query ({detail})"
     return SourceError(message, errno=er.CR_SERVER_LOST, transient=True)

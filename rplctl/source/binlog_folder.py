@@ -1,13 +1,14 @@
 """A folder of binary logs as a source: an archive (`mysqlbinlog --raw`), a backup, a stopped server's data folder.
 
-It says what a live server's dump says: an artificial ROTATE and the FORMAT_DESCRIPTION at the start and before each
-next file, then the events byte for byte; the same 1236 texts when a file is missing, purged or cut. Files may grow
-and appear while it is read; at the end of what is there `read_batch` gives None. Files are never written.
+The stream is that of a live server's dump: an artificial ROTATE and the FORMAT_DESCRIPTION at the start and before each
+next file, then the unchanged events. If a file is missing, purged or truncated, the error is the same 1236 text. Files
+may grow, and new files may appear, while the folder is read. At the end of the last file, `read_batch` returns None.
+Files are never written.
 
-Invariants: an event is handed out only when all of it is in the file; an artificial ROTATE has a checksum where the
-events before it have one, as a server sends it, and the first one where the oldest log has them (`identity`). Which
-files: those of the one `.index` in the folder, else every `NAME.NNNNNN` with one NAME, relay logs (`relay-bin` in their
-names) left aside; order is by number.
+Invariants: an event is returned only when the file has all of it. An artificial ROTATE has a checksum if the events
+before it have one, as a server sends it; the first ROTATE has one if the oldest log has checksums (`identity`). The
+files are those of the only `.index` in the folder; otherwise all files `NAME.NNNNNN` with one NAME, without relay logs
+(`relay-bin` in the name). They are read by number.
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ from rplctl.source.log_folder import log_names, read_head
 from rplctl.source.own_log import ReadableEnd, is_own_log
 
 CHUNK: Final = 4 << 20
-POLL_S: Final = 0.1  # between checks of the open log's size and for the log after it
-LISTING_S: Final = 1.0  # between listings of the folder, which also read its index
+POLL_S: Final = 0.1  # between polls of the open log's size and of the next log
+LISTING_S: Final = 1.0  # between listings of the folder, which also read its index file
 
 
 @dataclass(slots=True, kw_only=True)
 class _OpenLog:
-    """The log being read: `offset` is the next byte to hand out."""
+    """The open log; `offset` is the offset of the next byte to return."""
 
     name: str
     descriptor: int
@@ -57,17 +58,17 @@ class _OpenLog:
 
     @property
     def expected_next(self) -> str:
-        """The name of the log that comes after it. Any other name is a gap."""
+        """The expected name of the next log. Any other name is a gap."""
         base = self.name.rpartition(".")[0]
         return self.next_name or numbered_log_name(base, log_number(self.name) + 1)
 
     def readable(self, size: int) -> int:
-        """How much of these bytes may be handed out."""
+        """Return how many of the file's `size` bytes may be returned."""
         return self.own_end.advance(self.descriptor, size) if is_own_log(self.format_description) else size
 
 
 class FolderStream:
-    """`SourceStream` over a folder. `datadir`: where an event too large for memory has its room."""
+    """A `SourceStream` over a folder. `datadir`: the folder for events that are too large for memory."""
 
     def __init__(self, folder: Path, datadir: Path, start: DumpStart) -> None:
         self._folder = folder
@@ -75,8 +76,8 @@ class FolderStream:
         self._start = start
         self._filter: GtidFilter | None = gtid_filter(start)
         self._log: _OpenLog | None = None
-        self._pending: list[bytes] = []  # events to hand out before the file's own
-        self._algorithm: int | None = None  # of checksums, in force after what was handed out; None = nothing was yet
+        self._pending: list[bytes] = []  # events to return before the file's own events
+        self._algorithm: int | None = None  # checksum algorithm after the returned events; None = no event returned yet
 
     def identity(self) -> SourceIdentity:
         """Return the identity from the oldest log, because a folder has no server to ask."""
@@ -113,7 +114,7 @@ class FolderStream:
             self._log = None
 
     def _read_once(self) -> EventBatch | None:
-        """The next batch that is there now, over the ends of logs and past left-out transactions."""
+        """Return the next batch of the existing files, across ends of logs and skipped transactions."""
         if self._log is None:
             self._open_first()
         while True:
@@ -143,7 +144,7 @@ class FolderStream:
         return batch
 
     def _whole_events(self, log: _OpenLog, size: int) -> EventBatch | None:
-        """A chunk of whole events from the offset on, or one larger event; None when none is whole yet."""
+        """Return a chunk of whole events, or one larger event; None if no event is complete yet."""
         length = min(CHUNK, size - log.offset)
         if length < HEADER_LENGTH:
             return None
@@ -220,14 +221,14 @@ class FolderStream:
             self._log.offset += len(head)
 
     def _next_log(self, log: _OpenLog, size: int) -> bool:
-        """At the end of what `log` holds: go on to the next one if there is one. Raises SourceError 1236."""
+        """Open the next log at the end of `log`; False if there is none yet. Raises SourceError 1236."""
         if not self._is_listing_due(log):
             return False
         later = [name for name in log_names(self._folder) if log_number(name) > log_number(log.name)]
         if not later:
             return False
         if log.size != size:
-            return True  # it grew before the next one appeared
+            return True  # the log grew before the next one appeared
         following = log.next_name or later[0]
         if log.offset < size:
             raise fatal_reading_binlog(
@@ -240,7 +241,7 @@ class FolderStream:
                 f"could not find next log; the last event read from '{log.name}' at {log.offset}, "
                 "the next log there is "
                 f"'{later[0]}'",
-                hint=f"put the missing log into {self._folder}",
+                hint=f"put the missing log into {self._folder}, then run: rplctl start",
             )
         if os.path.getsize(self._folder / following) < FIRST_EVENT_POSITION + HEADER_LENGTH:
             return False  # just created
@@ -248,7 +249,9 @@ class FolderStream:
         return True
 
     def _is_listing_due(self, log: _OpenLog) -> bool:
-        """True if the next log exists, and once in LISTING_S, because only a listing shows a gap or a lost folder."""
+        """True if the next log exists, and otherwise once per LISTING_S: only a listing shows
+        a gap or a lost folder.
+        """
         now = time.monotonic()
         if now < log.next_listing and not os.path.exists(self._folder / log.expected_next):
             return False
@@ -257,19 +260,19 @@ class FolderStream:
 
 
 def first_log_for_gtids(folder: Path, names: list[str], start: DumpStart) -> str:
-    """The newest log before which there is nothing that we lack. Raises SourceError 1236."""
+    """Return the newest log before which the replica lacks no transaction. Raises SourceError 1236."""
     for name in reversed(names):
         if has_all_before(folder / name, start):
             return name
     raise fatal_reading_binlog(
         "Could not find GTID state requested by slave in any binlog files. "
         "Probably the slave state is too old and required binlog files have been purged.",
-        hint="put the older logs into the folder, or copy the tables again and change-master",
+        hint=f"put the older logs into {folder}, then run: rplctl start",
     )
 
 
 def _check_boundary(log: _OpenLog, position: int) -> None:
-    """Walk the log's headers up to `position`: inside an event, every later byte would be taken for something else."""
+    """Walk the log's headers up to `position`: a position inside an event would give wrong events."""
     at = FIRST_EVENT_POSITION
     while at < position:
         data = os.pread(log.descriptor, min(CHUNK, position - at), at)
@@ -283,7 +286,7 @@ def _check_boundary(log: _OpenLog, position: int) -> None:
                 raise fatal_reading_binlog(
                     f"bogus data in log event; '{log.name}' has no event at {position}, "
                     f"the last one before begins at {at}",
-                    hint="rplctl change-master --master-log-pos … with the end of an event",
+                    hint="to begin at the end of an event, run: rplctl change-master --master-log-pos POSITION",
                 )
             end = length
         at += end
@@ -296,5 +299,6 @@ def _became_shorter(log: _OpenLog) -> SourceError:
 def _no_first_log(folder: Path) -> SourceError:
     return fatal_reading_binlog(
         "Could not find first log file name in binary log index file",
-        hint=f"ls {folder}; a later start: rplctl change-master --master-log-file … --master-log-pos …",
+        hint=f"to list the logs, run: ls {folder}\nTo begin at another position, run: "
+        "rplctl change-master --master-log-file FILE --master-log-pos POSITION",
     )

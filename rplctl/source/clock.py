@@ -1,4 +1,4 @@
-"""A source's clock against ours."""
+"""The difference between the source's clock and rplctl's clock."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The source's clock minus ours, and how wrong that can be: half of the question's round trip. Seconds."""
+    """The source's clock minus rplctl's clock, and its largest error: half the round trip of the query. In seconds."""
 
     difference: float
     error: float
 
 
 def clock_of(asked: float, said: float, answered: float) -> Clock:
-    """The source said its time somewhere between our question and its answer."""
+    """Return the clock of a source that reported the time `said` between query and answer (Unix seconds)."""
     return Clock(said - (asked + answered) / 2, max(0.0, answered - asked) / 2)

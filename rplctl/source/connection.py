@@ -1,8 +1,8 @@
-"""A connection to a live server: socket, TLS, authentication, session set-up; it ends where the dump begins.
+"""A connection to a live server: socket, TLS, authentication and session set-up, until the dump begins.
 
-PyMySQL does the handshake under the rules of handshake/: what it would do for a rogue source is refused (design D14),
-and every answer before the dump is bounded in bytes and time. LOAD DATA LOCAL is never answered, TLS never falls back
-to none. Foreign exceptions become SourceError with MySQL's number here.
+PyMySQL does the handshake under the rules of handshake/, which rejects the requests of a rogue source (design D14).
+Every answer before the dump is limited in bytes and time. LOAD DATA LOCAL is never answered, and TLS never falls back
+to plain text. This module converts foreign exceptions to SourceError with MySQL's number.
 """
 
 from __future__ import annotations
@@ -34,19 +34,20 @@ from rplctl.sql_text import Sql, written
 from rplctl.system_zone import SystemZone, read_zone
 from rplctl.weak_members import members_of
 
-# What another attempt cannot mend; anything else is tried again as MySQL does, a wrong password (1045) too
+# Errors that another attempt cannot fix. All other errors are retried as in MySQL, even a wrong password (1045).
 _FATAL = frozenset({er.CR_AUTH_PLUGIN_CANNOT_LOAD, er.CR_AUTH_PLUGIN_ERR})
 HINT_MARIADB_GTID = (
-    "the source is a MariaDB server, whose GTIDs are asked for with rplctl change-master --master-use-gtid slave_pos"
+    "the source is a MariaDB server. To use its GTIDs, run: rplctl change-master --master-use-gtid slave_pos"
 )
-HINT_MYSQL_GTID = (
-    "the source is a MySQL server, whose GTIDs are asked for with rplctl change-master --master-auto-position 1"
-)
+HINT_MYSQL_GTID = "the source is a MySQL server. To use its GTIDs, run: rplctl change-master --master-auto-position 1"
 _NEEDS_SECURE = "requires secure connection"
 _HINT_SECURE = (
-    "rplctl change-master --master-ssl 1 encrypts the connection and believes whoever answers, --master-ssl-ca FILE "
-    "added checks the certificate; without TLS, --get-master-public-key 1 encrypts the password with the key of "
-    "whoever answers, --master-public-key-path FILE with the source's own"
+    "to encrypt the connection and check the certificate, run: "
+    "rplctl change-master --master-ssl 1 --master-ssl-ca FILE\n"
+    "To encrypt the connection without a check, run: rplctl change-master --master-ssl 1\n"
+    "To encrypt only the password, run: rplctl change-master --master-public-key-path FILE\n"
+    "To encrypt only the password, with the key of any server that answers, run: "
+    "rplctl change-master --get-master-public-key 1"
 )
 _UUID: Final = r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
 _MOMENT: Final = r"\d{1,12}(\.\d{1,6})?"
@@ -57,11 +58,11 @@ _KEEPALIVE = ((socket.TCP_KEEPIDLE, 15), (socket.TCP_KEEPINTVL, 5), (socket.TCP_
 
 @dataclass(frozen=True, slots=True)
 class ServerConnection:
-    """An authenticated session, set up as a replica's and registered. `mysql` is PyMySQL's, past its public face."""
+    """An authenticated and registered replica session. `mysql` is PyMySQL's connection, used below its public API."""
 
     mysql: Any
     identity: SourceIdentity
-    prefix: str  # of messages: what was attempted, as whom, how often
+    prefix: str  # beginning of messages: the action, the account and the retry settings
 
     @property
     def socket(self) -> socket.socket:
@@ -101,7 +102,10 @@ def connect(
 
 
 def _register(mysql: Any, identity: SourceIdentity, info: MasterInfo, replica: ReplicaIdentity) -> None:
-    """Raises SourceError with the number of the source's vendor if the account may not replicate."""
+    """Register as a replica.
+
+    Raises SourceError with the number of the source's vendor if the account may not replicate.
+    """
     try:
         mysql._execute_command(flavor.COM_REGISTER_SLAVE, flavor.register_request(replica))
         mysql._read_packet()
@@ -120,14 +124,14 @@ def _register(mysql: Any, identity: SourceIdentity, info: MasterInfo, replica: R
 
 
 def _has_new_numbers(source: SourceIdentity) -> bool:
-    """True for MySQL 8 and later, whose replicas number the errors of their threads from 13000 on."""
+    """True for MySQL 8 and later, whose replicas number the errors of their threads from 13000."""
     return not source.is_mariadb and not source.version.startswith("5.")
 
 
 def log_in(info: MasterInfo, password: str, timeout_s: int) -> Any:
-    """A session that has said nothing yet. Raises the driver's errors: call it within `map_errors`.
+    """Return a new session without any statement. Raises the driver's errors: call it within `map_errors`.
 
-    As in MySQL, a `timeout_s` beyond LONGEST_WAIT_S is as good as none: the system counts milliseconds in 31 bits.
+    As in MySQL, a `timeout_s` above LONGEST_WAIT_S means no timeout: the system counts milliseconds in 31 bits.
     """
     timeout_s = min(timeout_s, LONGEST_WAIT_S)
     mysql = GuardedConnection(
@@ -148,7 +152,7 @@ def log_in(info: MasterInfo, password: str, timeout_s: int) -> Any:
 
 
 def cut_off(info: MasterInfo) -> None:
-    """From any thread: whoever waits for an answer of that source gets an error."""
+    """Shut down all connections to this source, from any thread: each waiting thread gets an error."""
     for one in members_of(_signed_in):
         mysql: Any = one
         link: socket.socket | None = mysql._sock
@@ -158,8 +162,8 @@ def cut_off(info: MasterInfo) -> None:
 
 
 def _open_socket(info: MasterInfo, timeout_s: int) -> socket.socket:
-    """A TCP connection that notices a vanished peer: keepalive for silence, TCP_USER_TIMEOUT for unacked data."""
-    if info.host.startswith("/"):  # verify.offline_source
+    """Return a TCP connection that detects a lost peer: keepalive for silence, TCP_USER_TIMEOUT for unacked data."""
+    if info.host.startswith("/"):  # a Unix socket, for verify.offline_source
         local = socket.socket(socket.AF_UNIX)
         local.settimeout(timeout_s)
         try:
@@ -189,8 +193,9 @@ def _open_socket(info: MasterInfo, timeout_s: int) -> socket.socket:
 
 
 def _connected(info: MasterInfo, timeout_s: int) -> socket.socket:
-    """Return a connected socket, as socket.create_connection does; that function shows its socket only after it is
-    connected. Raises OSError.
+    """Return a connected socket, as socket.create_connection does. Raises OSError.
+
+    That function returns its socket only after the connection, too late for `hold`.
     """
     failure = OSError(f"'{info.host}' has no address")
     for network, kind, protocol, _, address in socket.getaddrinfo(info.host, info.port, 0, socket.SOCK_STREAM):
@@ -211,7 +216,7 @@ def _connected(info: MasterInfo, timeout_s: int) -> socket.socket:
 
 
 def _identify(mysql: Any) -> SourceIdentity:
-    version = str(mysql.server_version).removeprefix("5.5.5-")  # MariaDB 10 hides behind it from old replicas
+    version = str(mysql.server_version).removeprefix("5.5.5-")  # MariaDB 10's prefix for old replicas
     is_mariadb = "mariadb" in version.lower()
     asked = time.time()
     clock = clock_of(asked, float(_matching(mysql, written("SELECT UNIX_TIMESTAMP(NOW(6))"), _MOMENT)), time.time())
@@ -230,7 +235,10 @@ def _identify(mysql: Any) -> SourceIdentity:
 
 
 def check_identity(found: SourceIdentity, info: MasterInfo, start: DumpStart, replica: ReplicaIdentity | None) -> None:
-    """Refuse ourselves (unless `replica` is None), and by file and position also another server than theirs."""
+    """Raise SourceError if the source is this replica, or by position if it is another server than before.
+
+    `replica` None: the source may have the replica's own server id.
+    """
     if replica is not None and found.server_id == replica.server_id:
         raise SourceError(
             "Fatal error: The slave I/O thread stops because master and slave have equal MySQL server ids; "
@@ -240,7 +248,7 @@ def check_identity(found: SourceIdentity, info: MasterInfo, start: DumpStart, re
             hint="to give this instance another id, run: rplctl init --server-id 4711",
         )
     if start.by_gtid or not start.position.log_name:
-        return  # positions mean the same on every server, or there is none yet
+        return  # GTIDs mean the same on every server, or there is no position yet
     other_uuid = bool(info.uuid and found.uuid and info.uuid != found.uuid)
     other_id = bool(info.master_server_id and info.master_server_id != found.server_id)
     if other_uuid or other_id:
@@ -248,7 +256,8 @@ def check_identity(found: SourceIdentity, info: MasterInfo, start: DumpStart, re
             f"Fatal error: the server at {info.host}:{info.port} is not the one that {start.position} belongs to: "
             f"server_id {found.server_id}, uuid '{found.uuid}' instead of {info.master_server_id}, '{info.uuid}'",
             errno=er.SLAVE_FATAL_ERROR,
-            hint="rplctl change-master --master-host … --master-log-file … --master-log-pos …",
+            hint="to set the position of another server, run: "
+            "rplctl change-master --master-host HOST --master-log-file FILE --master-log-pos POSITION",
         )
 
 
@@ -272,8 +281,9 @@ def _set_up_session(
             mode == "ON",
             "The replication receiver thread cannot start in AUTO_POSITION mode: "
             f"the source has GTID_MODE = {mode} instead of ON",
-            "set gtid_mode=ON on the source, or replicate by position: rplctl change-master --master-auto-position 0 "
-            "--master-log-file … --master-log-pos …",
+            "set gtid_mode=ON on the source, then run: rplctl start\n"
+            "To replicate by position instead, run: rplctl change-master --master-auto-position 0 "
+            "--master-log-file FILE --master-log-pos POSITION",
         )
 
 
@@ -283,7 +293,10 @@ def _require(condition: bool, otherwise: str, hint: str = "") -> None:
 
 
 def _system_zone(mysql: Any, known: SystemZone | None) -> SystemZone | None:
-    """The server's time zone; None for what answers otherwise, such as a proxy: then DDL that depends on it stops."""
+    """Return the server's time zone; None for an invalid answer, for example of a proxy.
+
+    Without a time zone, DDL that depends on it stops the channel.
+    """
 
     def rows(query: Sql) -> list[tuple[Any, ...]]:
         with mysql.cursor() as cursor:
@@ -295,13 +308,13 @@ def _system_zone(mysql: Any, known: SystemZone | None) -> SystemZone | None:
     except (ValueError, LookupError, err.ProgrammingError, err.InternalError):
         return None
     except err.OperationalError as error:
-        if error.args[:1] == (er.SP_DOES_NOT_EXIST,):  # a function, of the front of another rplctl
+        if error.args[:1] == (er.SP_DOES_NOT_EXIST,):  # the front of another rplctl lacks the function
             return None
         raise
 
 
 def _value(mysql: Any, query: Sql) -> str:
-    """The one value of a query as text. Raises SourceError when the answer has another shape."""
+    """Return the only value of a query as text. Raises SourceError if the answer has another shape."""
     with mysql.cursor() as cursor:
         cursor.execute(query)
         row = cursor.fetchone()
@@ -312,7 +325,7 @@ def _value(mysql: Any, query: Sql) -> str:
 
 
 def _matching(mysql: Any, query: Sql, pattern: str) -> str:
-    """The one value of a query, all of it of this form. Raises SourceError for any other."""
+    """Return the only value of a query if all of it matches the pattern. Raises SourceError otherwise."""
     text = _value(mysql, query)
     if re.fullmatch(pattern, text, re.ASCII) is None:
         raise _no_answer(f"answers {query} with {text[:_SHOWN]!r}")
@@ -320,12 +333,12 @@ def _matching(mysql: Any, query: Sql, pattern: str) -> str:
 
 
 def _no_answer(what: str) -> SourceError:
-    return SourceError(f"the source {what}, which no server does", errno=er.CR_MALFORMED_PACKET)
+    return SourceError(f"invalid answer: the source {what}", errno=er.CR_MALFORMED_PACKET)
 
 
 @contextlib.contextmanager
 def map_errors(prefix: str) -> Iterator[None]:
-    """Exceptions of PyMySQL, the socket and nonsense packets → SourceError; transient where MySQL retries."""
+    """Convert errors of PyMySQL and the socket, and invalid packets, to SourceError; transient if MySQL retries."""
     try:
         yield
     except err.MySQLError as error:
@@ -333,15 +346,15 @@ def map_errors(prefix: str) -> Iterator[None]:
         text = str(error.args[1]) if len(error.args) > 1 else str(error)
         hint = _HINT_SECURE if _NEEDS_SECURE in text and number in _FATAL else ""
         raise SourceError(f"{prefix}: {text}", errno=number, transient=number not in _FATAL, hint=hint) from None
-    except OSError as error:  # ssl.SSLError is one
+    except OSError as error:  # also ssl.SSLError
         number = er.CR_SSL_CONNECTION_ERROR if type(error).__module__ == "ssl" else er.CR_CONN_HOST_ERROR
         raise SourceError(f"{prefix}: {error}", errno=number, transient=True) from None
     except (RuntimeError, ValueError, LookupError, struct.error, AssertionError, TypeError) as error:
-        # what PyMySQL raises on bytes that are no MySQL, and on a request for a local file
+        # PyMySQL raises these errors on bytes that are not MySQL's protocol, and on a request for a local file
         reason = (
-            "it asks for a local file (LOAD DATA LOCAL)"
+            "the server asks for a local file (LOAD DATA LOCAL)"
             if "LOAD_LOCAL" in str(error)
-            else f"it does not speak MySQL: {error!r}"
+            else f"the server does not speak the MySQL protocol: {error!r}"
         )
         raise SourceError(
             f"{prefix}: {reason}", errno=er.CR_MALFORMED_PACKET, hint="check --master-host and --master-port"
@@ -349,11 +362,11 @@ def map_errors(prefix: str) -> Iterator[None]:
 
 
 def security_of(info: MasterInfo) -> Security:
-    """A source's TLS and key settings, as handshake/ takes them: no fallback to none, as MySQL reads them.
+    """Return a source's TLS and key settings for handshake/: as in MySQL, TLS does not fall back to plain text.
 
-    MASTER_SSL=1 alone encrypts (REQUIRED); with a CA the chain is verified (VERIFY_CA);
-    MASTER_SSL_VERIFY_SERVER_CERT=1 verifies the host name too (VERIFY_IDENTITY), against the system's CAs when none is
-    given.
+    MASTER_SSL=1 alone encrypts (REQUIRED). With a CA, the certificate chain is verified (VERIFY_CA).
+    MASTER_SSL_VERIFY_SERVER_CERT=1 also verifies the host name (VERIFY_IDENTITY); without a CA, against the system's
+    CAs.
     """
     settings = TlsSettings(
         mode=_mode(info),

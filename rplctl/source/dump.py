@@ -1,10 +1,10 @@
-"""The dump of a live server: one request, then raw events until someone ends it.
+"""The dump of a live server: one request, then raw events until the server or the replica ends the stream.
 
-PyMySQL has authenticated; from the dump request on its socket is ours: recv() into one large buffer, framing stripped
-there by a kernel for all events at once, no Python per event; the buffer goes out with them. An event too large for
-memory is gathered in a file (receive_buffer.py). Invariant: the buffer holds a logical packet's beginning at offset 0,
-and memory is taken only by bytes that have arrived. Silence of `replica_net_timeout` seconds (heartbeats break it) is a
-lost connection.
+PyMySQL authenticates. From the dump request on, this module reads the socket: recv() into one large buffer, in which a
+kernel removes the framing of all events at once, without Python code per event. The batch then owns the buffer. An
+event that is too large for memory is collected in a file (receive_buffer.py). Invariant: the buffer begins with the
+start of a logical packet, and only received bytes take memory. If the source sends nothing, not even a heartbeat, for
+`replica_net_timeout` seconds, the connection is lost.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from rplctl.source.base import (
 from rplctl.source.connection import ServerConnection, connect
 
 BUFFER_BYTES: Final = 4 << 20
-MAX_BUFFER_BYTES: Final = (1 << 30) + (1 << 20)  # one event of slave_max_allowed_packet and its framing
+MAX_BUFFER_BYTES: Final = (1 << 30) + (1 << 20)  # one event of slave_max_allowed_packet with its framing
 _FULL_PACKET: Final = 0xFFFFFF
-_EVENT_LENGTH_AT: Final = 4 + 1 + 9  # of the buffer: behind the first packet's head and its 0x00
+_EVENT_LENGTH_AT: Final = 4 + 1 + 9  # offset in the buffer: after the first packet's header and its 0x00
 
 
 class LiveStream:
-    """`SourceStream` over an established connection."""
+    """A `SourceStream` over an established connection."""
 
     def __init__(
         self, connection: ServerConnection, start: DumpStart, replica: ReplicaIdentity, config: Config
@@ -52,9 +52,9 @@ class LiveStream:
         self._folder = config.datadir
         self._room = Room(BUFFER_BYTES, self._folder)
         self._filled = 0
-        self._needed = 0  # bytes below which de-framing again is useless
+        self._needed = 0  # bytes in the buffer below which `deframe` finds no event
         self._sequence = 1
-        self._closed = ""  # why no more bytes will come; what came before is still handed out
+        self._closed = ""  # the reason why no more bytes will arrive; earlier bytes are still returned
         command, payload = flavor.dump_request(start, connection.identity.is_mariadb, replica)
         connection.send_command(command, payload)
         self._socket = connection.socket
@@ -80,7 +80,7 @@ class LiveStream:
             if self._closed:
                 raise lost_connection(self._closed)
             now = time.monotonic()
-            # looked for and not there: while something else took long, more may have come
+            # only after a poll without bytes: during a long delay in the caller, bytes may have arrived
             if self._last_byte == last_byte and now - last_byte > self._net_timeout_s:
                 raise lost_connection(f"nothing received for {self._net_timeout_s} seconds")
             if now >= deadline:
@@ -94,7 +94,7 @@ class LiveStream:
                 f"Malformed packet from master: {error.message}", errno=er.MALFORMED_PACKET, transient=True
             ) from error
         left = self._filled - found.consumed
-        if found.consumed:  # what was there is the batch's now
+        if found.consumed:  # the consumed bytes belong to the batch now
             self._move(max(BUFFER_BYTES, left), found.consumed)
         self._filled, self._needed, self._sequence = left, found.needed, found.sequence
         if len(found.offsets) > 1:
@@ -106,13 +106,13 @@ class LiveStream:
         return None
 
     def _put_back(self, found: Deframed) -> None:
-        """The events before an end packet go out first; the packet waits for the next call."""
+        """Keep an end packet for the next call, and return the events before it first."""
         packet = len(found.end_payload).to_bytes(3, "little") + bytes([(found.sequence - 1) & 0xFF]) + found.end_payload
         self._room.buffer[: len(packet)] = np.frombuffer(packet, np.uint8)
         self._filled, self._needed, self._sequence = len(packet), 0, (found.sequence - 1) & 0xFF
 
     def _receive(self, deadline: float) -> None:
-        """Wait for bytes until the deadline, then take what is there, up to a full buffer."""
+        """Wait for bytes until the deadline, then read the available bytes, up to a full buffer."""
         if self._needed > len(self._room.buffer) or self._filled == len(self._room.buffer):
             self._grow()
         wait = True
@@ -141,7 +141,7 @@ class LiveStream:
         return bool(poll.poll(min(timeout, LONGEST_WAIT_S) * 1000))
 
     def _grow(self) -> None:
-        """Double, or at once for the event that has begun: pages that no bytes have come into take no memory."""
+        """Double the buffer, or grow it at once to the size of its first event: unused pages take no memory."""
         buffer = self._room.buffer
         event_length = int.from_bytes(buffer[_EVENT_LENGTH_AT : _EVENT_LENGTH_AT + 4].tobytes(), "little")
         length_prefixed = event_length + 1 + 4 * (event_length // _FULL_PACKET + 2)
@@ -154,7 +154,7 @@ class LiveStream:
         self._move(size, 0)
 
     def _move(self, size: int, begin: int) -> None:
-        """Move the received bytes from `begin` on to the beginning of another buffer."""
+        """Move the received bytes from `begin` to the start of another buffer."""
         rest = self._room.buffer[begin : self._filled]
         room = Room(size, self._folder)
         room.extend(len(rest))
@@ -165,7 +165,7 @@ class LiveStream:
 def open_stream(
     info: MasterInfo, password: str, start: DumpStart, replica: ReplicaIdentity, config: Config
 ) -> LiveStream:
-    """Sign in, and ask for everything from `start` on. Raises SourceError."""
+    """Sign in, and request everything from `start` on. Raises SourceError."""
     connection = connect(info, password, start, replica, config)
     try:
         return LiveStream(connection, start, replica, config)
@@ -175,8 +175,9 @@ def open_stream(
 
 
 def end_of_dump(payload: bytes) -> SourceError:
-    """Return the meaning of an error or end packet. Error 1236 is final, as in MySQL; any other packet is a reason to
-    reconnect.
+    """Return the error for an error or end packet.
+
+    Error 1236 is final, as in MySQL. After any other packet, the receiver reconnects.
     """
     if payload[0] != PacketEnd.ERROR:
         return lost_connection("the source ended the dump: it shuts down, or the dump thread was killed")
@@ -187,7 +188,7 @@ def end_of_dump(payload: bytes) -> SourceError:
     if number == er.MASTER_FATAL_ERROR_READING_BINLOG:
         return fatal_reading_binlog(text, hint=_hint(text))
     if number in (er.NET_PACKET_TOO_LARGE, er.SLAVE_SAME_ID):
-        # coming back would be cut off again by the same event, or would cut off the other replica, and so on for ever
+        # a reconnect would fail at the same event, or would end the other replica's dump, and so on endlessly
         return SourceError(f"Got fatal error {number} from master: '{text}'", errno=number, hint=_hint(text))
     return SourceError(
         f"Error reading packet from server: {text} (server_errno={number})", errno=number, transient=True
@@ -197,7 +198,10 @@ def end_of_dump(payload: bytes) -> SourceError:
 def _hint(text: str) -> str:
     lowered = text.lower()
     if "not in the master's binlog" in lowered or "more gtids than the" in lowered:
-        return "this channel is ahead of the source: rplctl change-master to another source, or copy the tables again"
+        return (
+            "this channel has more GTIDs than the source. To use another source, run: "
+            f"rplctl change-master --master-host HOST\nTo copy its tables again, run: {COPY_AGAIN}"
+        )
     if "purged" in lowered or "could not find first log" in lowered or "gtid state" in lowered:
         return f"the source purged what this channel needs. To copy its tables again, run: {COPY_AGAIN}"
     if "same server_uuid/server_id" in lowered or "same server_id" in lowered:
@@ -205,5 +209,8 @@ def _hint(text: str) -> str:
             "another replica uses this server id. To give this instance another id, run: rplctl init --server-id 4711"
         )
     if "position" in lowered:
-        return "rplctl change-master --master-log-file … --master-log-pos … with a position of this source"
+        return (
+            "to begin at a position of this source, run: "
+            "rplctl change-master --master-log-file FILE --master-log-pos POSITION"
+        )
     return ""

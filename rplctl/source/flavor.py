@@ -1,7 +1,7 @@
 """The requests of a replica to a MySQL and to a MariaDB server before the dump, and the dump requests themselves.
 
-Learned from recorded conversations of real replicas (MariaDB 10.5, 10.11, 11.8; MySQL 9.7). Pure: statements and
-bytes in the order they are sent; connection.py sends them.
+Learned from recorded conversations of real replicas (MariaDB 10.5, 10.11, 11.8; MySQL 9.7). The functions only return
+statements and bytes in the order of sending; connection.py sends them.
 
     COM_REGISTER_SLAVE (0x15)   u32 server_id, host, user, password (u8 length each), u16 port, u32 rank, u32 0
     COM_BINLOG_DUMP (0x12)      u32 position, u16 flags, u32 server_id, file name
@@ -25,15 +25,15 @@ COM_BINLOG_DUMP = 0x12
 COM_REGISTER_SLAVE = 0x15
 COM_BINLOG_DUMP_GTID = 0x1E
 
-# We keep every byte: ANNOTATE_ROWS asked for, so that end_log_pos never jumps over an event we did not get
+# Request ANNOTATE_ROWS, so that end_log_pos never skips an event that the replica did not receive
 BINLOG_SEND_ANNOTATE_ROWS_EVENT = 2
-USE_HEARTBEAT_EVENT_V2 = 2  # the same bit to MySQL: heartbeats with a 64-bit position; older servers ignore it
+USE_HEARTBEAT_EVENT_V2 = 2  # the same bit in MySQL: heartbeats with a 64-bit position; older servers ignore it
 MARIADB_SLAVE_CAPABILITY_GTID = 4
 MAX_POSITION_OF_A_DUMP_BY_FILE = 0xFFFFFFFF
 
 
 def session_statements(is_mariadb: bool, heartbeat_s: float, replica: ReplicaIdentity) -> list[Sql]:
-    """SET statements of a replica's session. Both spellings for MySQL: 5.7 knows master only, 9 both."""
+    """Return the SET statements of a replica's session. MySQL gets both spellings: 5.7 only knows "master"."""
     period = round(heartbeat_s * 1e9)  # nanoseconds
     statements = list[Sql]()
     if is_mariadb:
@@ -55,7 +55,7 @@ def session_statements(is_mariadb: bool, heartbeat_s: float, replica: ReplicaIde
 
 
 def mariadb_gtid_statements(connect_state: str) -> list[Sql]:
-    """Start by GTID: everything after these, one `domain-server-sequence` for each domain."""
+    """Return the statements for a start by GTID: after one `domain-server-sequence` per domain."""
     if any(c not in "0123456789-," for c in connect_state):
         raise SourceError(
             f"Malformed MariaDB GTID position '{connect_state}'", errno=er.GTID_POSITION_NOT_FOUND_IN_BINLOG
@@ -68,12 +68,12 @@ def mariadb_gtid_statements(connect_state: str) -> list[Sql]:
 
 
 def register_request(replica: ReplicaIdentity) -> bytes:
-    """Payload of COM_REGISTER_SLAVE: no host, user or password; they are for SHOW REPLICAS only."""
+    """Return the payload of COM_REGISTER_SLAVE without host, user and password, which only SHOW REPLICAS uses."""
     return struct.pack("<I3xHII", replica.server_id, 0, 0, 0)
 
 
 def dump_request(start: DumpStart, is_mariadb: bool, replica: ReplicaIdentity) -> tuple[int, bytes]:
-    """(command byte, payload). Raises SourceError when the position cannot be said in this protocol."""
+    """Return (command byte, payload). Raises SourceError if the protocol cannot express the position."""
     if start.mysql_gtid_set is not None and not is_mariadb:
         return COM_BINLOG_DUMP_GTID, _gtid_request(start.mysql_gtid_set, replica)
     by_gtid = start.mariadb_gtid is not None
@@ -81,9 +81,10 @@ def dump_request(start: DumpStart, is_mariadb: bool, replica: ReplicaIdentity) -
     position = 4 if by_gtid else max(4, start.position.log_pos)
     if position > MAX_POSITION_OF_A_DUMP_BY_FILE:
         raise SourceError(
-            f"position {start.position} is beyond 4 GiB, which COM_BINLOG_DUMP cannot ask for",
+            f"COM_BINLOG_DUMP cannot request position {start.position}, which is beyond 4 GiB",
             errno=er.MASTER_FATAL_ERROR_READING_BINLOG,
-            hint="replicate by GTID: rplctl change-master --master-auto-position 1, or --master-use-gtid slave_pos",
+            hint="to replicate by GTID, run: rplctl change-master --master-auto-position 1\n"
+            "For MariaDB, run: rplctl change-master --master-use-gtid slave_pos",
         )
     flags = BINLOG_SEND_ANNOTATE_ROWS_EVENT if is_mariadb else USE_HEARTBEAT_EVENT_V2
     return COM_BINLOG_DUMP, struct.pack("<IHI", position, flags, replica.server_id) + name

@@ -1,7 +1,7 @@
-"""GTID mode over a folder: from which log to read, and which transactions of it the replica has already.
+"""GTID mode over a folder: the first log to read, and the transactions that the replica already has.
 
-A server's dump thread does the same: the newest log whose PREVIOUS_GTIDS (MySQL) or GTID_LIST (MariaDB) holds nothing
-that the replica lacks is the first to read; in it and after it transactions that the replica has are left out.
+A server's dump thread does the same. The first log to read is the newest one whose PREVIOUS_GTIDS (MySQL) or GTID_LIST
+(MariaDB) has no transaction that the replica lacks. From this log on, transactions that the replica has are skipped.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _BETWEEN: Final = [
 
 @dataclass(slots=True)
 class GtidFilter:
-    """Leaves out the transactions that the replica has; remembers between batches whether it is inside one."""
+    """A filter that removes the transactions that the replica has, even if several batches share one of them."""
 
     mysql: MysqlGtidSet
     mariadb: MariadbGtidState
@@ -44,7 +44,7 @@ class GtidFilter:
     skipping: bool = False
 
     def keep(self, batch: EventBatch) -> EventBatch | None:
-        """Return the part of the batch that passes; None if nothing does."""
+        """Return the part of the batch that the replica lacks; None if it lacks nothing."""
         codes = batch.data[batch.offsets[:-1] + 4]
         decides = np.flatnonzero(np.isin(codes, _GTIDS) | np.isin(codes, _BETWEEN))
         keep = np.empty(len(batch), np.bool_)
@@ -72,14 +72,14 @@ class GtidFilter:
 
 
 def gtid_filter(start: DumpStart) -> GtidFilter | None:
-    """None when the dump begins at a position."""
+    """Return the filter of the dump; None if the dump begins at a position."""
     if not start.by_gtid:
         return None
     return GtidFilter(start.mysql_gtid_set or MysqlGtidSet(), MariadbGtidState.parse(start.mariadb_gtid or ""))
 
 
 def has_all_before(path: Path, start: DumpStart) -> bool:
-    """True when the replica has all transactions of the logs before this one. Raises SourceError 1236."""
+    """True if the replica has all transactions of the logs before this one. Raises SourceError 1236."""
     state = _state_before(path)
     if isinstance(state, PreviousGtids):
         return state.gtids.is_subset_of(start.mysql_gtid_set or MysqlGtidSet())
@@ -101,6 +101,8 @@ def _state_before(path: Path) -> PreviousGtids | GtidList:
             return event
         if len(head) < size or size >= _MAX_HEAD_BYTES or len(index) > 8:
             raise fatal_reading_binlog(
-                f"'{path.name}' says nothing about the GTIDs before it", hint="rplctl change-master --master-log-file …"
+                f"'{path.name}' has no list of the GTIDs before it",
+                hint="to begin at a position, run: "
+                "rplctl change-master --master-log-file FILE --master-log-pos POSITION",
             )
         size *= 8

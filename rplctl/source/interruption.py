@@ -1,7 +1,7 @@
-"""Ends what a thread waits for in its source's socket, from another thread or a signal handler.
+"""Interrupt a thread that waits for its source's socket, from another thread or a signal handler.
 
-Invariant: `now` waits for nothing, no lock either. A socket that is held after it is ended at once. A name that is
-being resolved is not ended: the system's resolver cannot be.
+Invariant: `now` never waits, not even for a lock. A socket that is registered after `now` is interrupted at once. A
+name resolution is not interrupted, because the system's resolver does not allow it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from contextvars import ContextVar
 
 
 class Interruption:
-    """The interruption of one receiver's run, for all its connections, one after the other."""
+    """The interruption of one receiver's run, for all of its consecutive connections."""
 
     def __init__(self) -> None:
         self._held: socket.socket | None = None
@@ -21,7 +21,7 @@ class Interruption:
 
     @contextlib.contextmanager
     def heeded(self) -> Iterator[None]:
-        """By this thread for the block: it holds what `hold` is told."""
+        """Register the sockets of this thread's `hold` calls in this object within the block."""
         token = _heeded.set(self)
         try:
             yield
@@ -29,24 +29,24 @@ class Interruption:
             _heeded.reset(token)
 
     def hold(self, connection: socket.socket) -> None:
-        """From before it is connected; in the place of the one before. A duplicate, since TLS takes the socket over."""
+        """Register a socket before it connects, instead of the last one. Keeps a duplicate: TLS replaces the socket."""
         self.release()
         self._held = connection.dup()
         if self._is_over:
             self.now()
 
     def release(self) -> None:
-        """The connection is over: it stays open as long as it is held."""
+        """Release the registered socket, which would otherwise stay open."""
         held, self._held = self._held, None
         if held is not None:
             held.close()
 
     def now(self) -> None:
-        """Once and for all: whoever waits there gets an error or the end of the stream."""
+        """Interrupt the run for good: a waiting thread gets an error or the end of the stream."""
         self._is_over = True
         held = self._held
         if held is not None:
-            with contextlib.suppress(OSError):  # not connected, or just closed
+            with contextlib.suppress(OSError):  # the socket is not connected, or was just closed
                 held.shutdown(socket.SHUT_RDWR)
 
 
@@ -54,7 +54,7 @@ _heeded: ContextVar[Interruption | None] = ContextVar("heeded", default=None)
 
 
 def hold(connection: socket.socket) -> None:
-    """By whose block this is, if anyone's: see `Interruption.hold`."""
+    """Register the socket in the `Interruption` of the current block, if there is one."""
     interruption = _heeded.get()
     if interruption is not None:
         interruption.hold(connection)

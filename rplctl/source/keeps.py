@@ -1,8 +1,8 @@
-"""The binary logs that a source keeps, and its clock: when will it purge the next log of a channel?
+"""The binary logs that a source retains, and its clock: when will the source purge a channel's next log?
 
-A server removes a log when it was closed longer ago than it keeps logs, or when all together are larger than it keeps;
-never the one that it writes. Nobody is told when a log was closed, but at the time of the last event that was read from
-it it was not: so the moment that is told is the earliest one.
+A server purges a closed log after a retention time, or when all logs together exceed a limit. It never purges its
+current log. No server reports when a log was closed, but the log was open at the time of its last read event. So the
+computed time is the earliest possible one.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ VARIABLES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """One look at a source. `at`: Unix seconds by our clock. `logs`: name → bytes, the oldest first; empty without a
-    binary log.
+    """The state of a source at one time. `at`: Unix seconds by rplctl's clock.
+
+    `logs`: name → bytes, the oldest first; empty without a binary log.
     """
 
     at: float
@@ -43,7 +44,7 @@ class Kept:
 
     @property
     def keeps_s(self) -> float:
-        """How long a closed log stays; 0: as long as nobody purges it."""
+        """The retention time of a closed log in seconds; 0 = no limit."""
         if self.variables.get("binlog_expire_logs_auto_purge", "ON").upper() == "OFF":
             return 0.0
         seconds = _number(self.variables, "binlog_expire_logs_seconds")
@@ -51,12 +52,12 @@ class Kept:
 
     @property
     def keeps_bytes(self) -> float:
-        """Return the limit for the size of all logs together; 0 means no limit."""
+        """The limit for the size of all logs together, in bytes; 0 = no limit."""
         return _number(self.variables, "max_binlog_total_size") or _number(self.variables, "binlog_space_limit")
 
     @property
     def end(self) -> BinlogPosition:
-        """Return the end of the newest log; log_name is '' without one."""
+        """The end of the newest log; log_name is '' without a log."""
         if not self.logs:
             return BinlogPosition("", 0)
         newest = max(self.logs, key=log_number)
@@ -69,7 +70,7 @@ def _number(variables: Mapping[str, str], name: str) -> float:
 
 
 def purged_gtids(ask: Query, kept: Kept) -> str:
-    """The GTIDs that were logged before the oldest log that is left; '' for none. Raises SourceError."""
+    """Return the GTIDs that were logged before the oldest existing log; '' if there are none. Raises SourceError."""
     if "server_uuid" in kept.variables:  # MySQL's
         return str(ask(written("SELECT @@GLOBAL.gtid_purged"))[0][0])
     oldest = min(kept.logs, key=log_number)
@@ -78,7 +79,7 @@ def purged_gtids(ask: Query, kept: Kept) -> str:
 
 
 def look(ask: Query) -> Kept:
-    """Raises SourceError, 1227 where the account may not see the logs."""
+    """Query the source's state. Raises SourceError, with 1227 if the account may not see the logs."""
     began = time.time()
     clock = clock_of(began, float(ask(written("SELECT UNIX_TIMESTAMP(NOW(6))"))[0][0]), time.time())
     names = joined(", ", map(text_literal, VARIABLES))
@@ -89,7 +90,7 @@ def look(ask: Query) -> Kept:
 
 
 def bytes_written(before: Kept, after: Kept) -> int | None:
-    """To the source's log between two looks; None when that cannot be told (its logs began anew, or went)."""
+    """Return the bytes written to the source's log between two states; None if its logs were reset or are missing."""
     end = before.end
     if end.log_name not in after.logs or after.logs[end.log_name] < end.log_pos:
         return None
@@ -98,9 +99,10 @@ def bytes_written(before: Kept, after: Kept) -> int | None:
 
 
 def purge_at(kept: Kept, read: BinlogPosition, read_at: float, bytes_per_s: float) -> float | None:
-    """When, by our clock, the source purges the log that is read next; None: not as long as things are as they are.
+    """Return the time when the source purges the log that is read next; None if no limit applies to it yet.
 
-    `read_at`: by the source's clock, the last event that was read. `bytes_per_s`: what the source writes; 0: unknown.
+    The time is in Unix seconds by rplctl's clock. `read_at`: the time of the last read event, by the source's clock.
+    `bytes_per_s`: the source's write rate; 0 = unknown.
     """
     if read.log_name not in kept.logs or read.log_name == kept.end.log_name:
         return None

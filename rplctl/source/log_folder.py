@@ -1,7 +1,7 @@
-"""The files of a folder of binary logs: which they are, in which order, and how each begins.
+"""The files of a folder of binary logs: their names, their order, and the start of each file.
 
-Which files: those of the one `.index` in the folder, else every `NAME.NNNNNN` with one NAME, relay logs (`relay-bin` in
-their names) left aside; order is by number.
+The files are those of the only `.index` in the folder; otherwise all files `NAME.NNNNNN` with one NAME, without relay
+logs (`relay-bin` in the name). They are ordered by number.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _HEAD_BYTES: Final = 4 << 10  # enough for a FORMAT_DESCRIPTION
 
 
 def log_names(folder: Path) -> list[str]:
-    """The binary logs of the folder in order. Raises SourceError when it is unclear which they are."""
+    """Return the binary logs of the folder in order. Raises SourceError if the files are ambiguous."""
     try:
         entries = sorted(os.listdir(folder))
     except OSError as error:
@@ -52,12 +52,12 @@ def log_names(folder: Path) -> list[str]:
 
 
 def _without_relay_logs(names: list[str]) -> list[str]:
-    """A replica's data folder holds both; relay logs count only where there is nothing else."""
+    """Return the names without relay logs, unless all names are relay logs: a replica's data folder has both kinds."""
     return [name for name in names if "relay-bin" not in name] or names
 
 
 def read_head(path: Path) -> bytes:
-    """The FORMAT_DESCRIPTION event of a log. Raises SourceError 1236 for anything that is no readable binary log."""
+    """Return the FORMAT_DESCRIPTION event of a log. Raises SourceError 1236 if it is not a readable binary log."""
     try:
         with os.fdopen(open_plain(path), "rb") as file:
             magic = file.read(FIRST_EVENT_POSITION)
@@ -69,7 +69,7 @@ def read_head(path: Path) -> bytes:
     if magic == ENCRYPTED_MAGIC:
         raise _encrypted(path.name)
     if magic != BINLOG_MAGIC:
-        raise fatal_reading_binlog(f"Binlog has bad magic number, fix it: '{path.name}' is no binary log")
+        raise fatal_reading_binlog(f"Binlog has bad magic number, fix it: '{path.name}' is not a binary log")
     try:
         header = parse_header(start)
     except BinlogFormatError as error:
@@ -84,6 +84,6 @@ def read_head(path: Path) -> bytes:
 
 def _encrypted(name: str) -> SourceError:
     return fatal_reading_binlog(
-        f"'{name}' is an encrypted binlog; its key stays with the server",
+        f"'{name}' is an encrypted binlog; only the server has its key",
         hint="replicate from the server, or write the archive with mysqlbinlog --read-from-remote-server --raw",
     )

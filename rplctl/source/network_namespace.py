@@ -1,7 +1,8 @@
-"""NETWORK_NAMESPACE: the network namespace of this host that connections to the source are made in.
+"""NETWORK_NAMESPACE: the network namespace of this host in which connections to the source are created.
 
-A socket belongs to the namespace it was made in, wherever its thread goes afterwards. Invariant: the thread is back in
-its own namespace when the block ends. (MySQL: the same folder, the same errors; network_namespaces(7), setns(2).)
+A socket belongs to the namespace in which it was created, even if its thread leaves that namespace. Invariant: the
+thread is back in its own namespace at the end of the block. (MySQL uses the same folder and the same errors;
+network_namespaces(7), setns(2).)
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from pathlib import Path
 from rplctl import mysql_errors as er
 from rplctl.errors import ConfigError
 
-FOLDER = Path("/var/run/netns")  # where `ip netns add` puts them
+FOLDER = Path("/var/run/netns")  # the folder of `ip netns add`
 HOME = Path("/proc/thread-self/ns/net")
 _CLONE_NEWNET = 0x40000000
-_WAY_OUT = "rplctl change-master --network-namespace '' for our own"
+_WAY_OUT = "to use rplctl's own namespace, run: rplctl change-master --network-namespace ''"
 
 
 @contextlib.contextmanager
 def network_namespace(name: str) -> Iterator[None]:
-    """Within the block this thread is in the namespace; '' changes nothing. Raises ConfigError."""
+    """Move this thread into the namespace for the block; '' changes nothing. Raises ConfigError."""
     if not name:
         yield
         return
@@ -72,7 +73,7 @@ def _open(path: Path) -> int:
 
 def _known() -> str:
     names = sorted(entry.name for entry in FOLDER.iterdir()) if FOLDER.is_dir() else []
-    return f"there are: {', '.join(names)}" if names else f"`ip netns add NAME` makes one; {_WAY_OUT}"
+    return f"existing namespaces: {', '.join(names)}" if names else f"to create one, run: ip netns add NAME\n{_WAY_OUT}"
 
 
 def _enter(descriptor: int) -> None:
@@ -82,5 +83,5 @@ def _enter(descriptor: int) -> None:
         raise ConfigError(
             f"setns() failed with error '{os.strerror(number)}'",
             errno=er.SETNS_FAILED,
-            hint=f"it needs CAP_SYS_ADMIN (root; AmbientCapabilities= in a systemd unit); {_WAY_OUT}",
+            hint=f"run rplctl as root, or set AmbientCapabilities=CAP_SYS_ADMIN in its systemd unit\n{_WAY_OUT}",
         )

@@ -1,7 +1,7 @@
-"""How far a binary log that another rplctl writes may be read: to its last position record (applied_log.record).
+"""The readable part of a binary log that another rplctl writes: up to its last position record (applied_log.record).
 
-What stands behind it may be cut off when that applier is killed, and come again with other offsets; its own recovery
-looks for the same record. Invariant: nothing behind the last record, ROTATE or STOP is handed out.
+If that applier is killed, its recovery may truncate the bytes after this record and write them again with other
+offsets. The recovery looks for the same record. Invariant: no byte after the last record, ROTATE or STOP is returned.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ _ENDS: Final = [EventType.IGNORABLE, EventType.ROTATE, EventType.STOP]
 
 
 def is_own_log(description: bytes) -> bool:
-    """By the FORMAT_DESCRIPTION event; a relay log is none."""
+    """True if the FORMAT_DESCRIPTION event is from a binary log that rplctl writes; False for a relay log."""
     version = description[_VERSION].split(b"\0", 1)[0]
     return version.endswith(VERSION_SUFFIX.encode()) and not parse_header(description).flags & FLAG_RELAY_LOG
 
 
 @dataclass(slots=True)
 class ReadableEnd:
-    """`scanned`: whole events were looked at up to there."""
+    """The end of the readable part; whole events before `scanned` were checked."""
 
     end: int = FIRST_EVENT_POSITION
     scanned: int = FIRST_EVENT_POSITION
 
     def advance(self, descriptor: int, size: int) -> int:
-        """The offset behind the last event of those that end something, in the file's first `size` bytes."""
+        """Return the end of the last record, ROTATE or STOP in the file's first `size` bytes."""
         while size - self.scanned >= HEADER_LENGTH:
             data = os.pread(descriptor, min(_CHUNK, size - self.scanned), self.scanned)
             index = scan_events(data)
             ends, codes = index.offsets[1:], index.type_codes
-            if not len(index):  # larger than a chunk, or not whole
+            if not len(index):  # the event is larger than a chunk, or not complete
                 header = parse_header(data)
                 if header.event_length > size - self.scanned:
                     break

@@ -1,7 +1,7 @@
-"""Who this instance is to a source: server id, and a uuid that stays the same from one connection to the next.
+"""The identity of this instance at a source: a server id, and a uuid that is the same for each connection.
 
-MySQL sources end the older of two dumps with the same uuid, MariaDB sources with the same server id; so a reconnect
-gets rid of its own dead predecessor, and two channels must not share them.
+MySQL sources end the older of two dumps with the same uuid, MariaDB sources with the same server id. So a reconnect
+ends its own lost predecessor, and two channels must not have the same ids.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.source.base import ReplicaIdentity
 
-_DERIVED = 0x40000000  # derived ids stay clear of the small numbers that people choose
+_DERIVED = 0x40000000  # derived ids do not collide with the small numbers that people choose
 
 
 def replica_name(config: Config, channel: Channel) -> str:
@@ -23,7 +23,7 @@ def replica_name(config: Config, channel: Channel) -> str:
 
 
 def replica_server_id(config: Config, channel: Channel) -> int:
-    """`server_id` of the options; when 0, one derived from host, instance folder and channel."""
+    """Return the option `server_id`; if it is 0, an id that is derived from host, instance folder and channel."""
     return config.server_id or _DERIVED | (zlib.crc32(replica_name(config, channel).encode()) & 0x3FFFFFFF)
 
 

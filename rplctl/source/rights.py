@@ -1,8 +1,7 @@
-"""Which rights the account of a session has, and the GRANT statements that give what a copy lacks.
+"""The privileges of a session's account, and the GRANT statements for the privileges that a copy needs.
 
-A server shows an account only what it may see: a table without a right on it is not refused, it is missing. So what is
-asked here is not which tables there are, but whether all of a database would be seen. Names in a GRANT are patterns for
-databases, and plain for tables.
+A server hides the tables for which an account has no privilege. So the check is not which tables exist, but whether the
+account would see all of a database. In a GRANT, database names are patterns, and table names are plain.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from rplctl.source.survey import Query
 from rplctl.sql_text import Sql, joined, not_executed, written
 
 _GRANT = re.compile(r"GRANT (.+?) ON (\*|`(?:[^`]|``)+`)\.(\*|`(?:[^`]|``)+`) TO ", re.DOTALL)
-_REVOKED = re.compile(r"REVOKE (.+?) ON `((?:[^`]|``)+)`\.\* FROM ", re.DOTALL)  # MySQL: of a global right
+_REVOKED = re.compile(r"REVOKE (.+?) ON `((?:[^`]|``)+)`\.\* FROM ", re.DOTALL)  # MySQL: part of a global privilege
 _PARTS_OF_ROLE = r"`((?:[^`]|``)*)`@`((?:[^`]|``)*)`"
 _ROLE = r"`(?:[^`]|``)*`@`(?:[^`]|``)*`"
 _ALL = frozenset({"ALL PRIVILEGES", "ALL"})
@@ -26,13 +25,13 @@ _ALL = frozenset({"ALL PRIVILEGES", "ALL"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rights:
-    """`account`: as a GRANT names it. `databases`: the patterns of those of which it may read all."""
+    """The privileges of an account. `account`: as in a GRANT. `databases`: patterns of fully readable databases."""
 
     account: str
     everywhere: frozenset[str]
     databases: tuple[str, ...]
-    revoked: frozenset[str]  # databases of which a global SELECT is no right
-    has_patterns: bool  # False: MySQL with partial_revokes takes the names of databases as they are
+    revoked: frozenset[str]  # databases that are excluded from a global SELECT privilege
+    has_patterns: bool  # False: MySQL with partial_revokes treats database names as plain names
 
     def reads_all(self) -> bool:
         return self._has("SELECT") and self.revoked <= SYSTEM_DATABASES
@@ -49,16 +48,14 @@ class Rights:
         return right in self.everywhere or not _ALL.isdisjoint(self.everywhere)
 
     def grant(self, right: str, database: str = "", table: str = "") -> str:
-        """Without a table all of the database, without a database all of the server."""
+        """Return a GRANT statement: without a table for the whole database, without a database for the whole server."""
         name = database if table or not self.has_patterns else re.sub(r"([_%\\])", r"\\\1", database)
         where = f"{quote(name) if database else '*'}.{quote(table) if table else '*'}"
         return f"GRANT {right} ON {where} TO {self.account};"
 
 
 def read_rights(query: Query) -> Rights:
-    """Return the rights of the session's account, with those of its roles as far as the server shows them. Raises
-    SourceError.
-    """
+    """Return the privileges of the session's account and of its visible roles. Raises SourceError."""
     query(written("SET SESSION sql_mode='', SESSION sql_quote_show_create=1"))
     user, _, host = str(query(written("SELECT CURRENT_USER()"))[0][0]).rpartition("@")
     is_plain = any(
@@ -70,15 +67,15 @@ def read_rights(query: Query) -> Rights:
 def _grants(query: Query) -> list[tuple[object, ...]]:
     try:
         roles = str(query(written("SELECT CURRENT_ROLE()"))[0][0] or "NONE")
-    except SourceError:  # MySQL 5.7 knows none
+    except SourceError:  # MySQL 5.7 has no roles
         roles = "NONE"
-    if roles != "NONE" and "`" in roles:  # MySQL; MariaDB tells of its role without being asked
+    if roles != "NONE" and "`" in roles:  # MySQL; MariaDB's SHOW GRANTS includes the role
         return [*query(written("SHOW GRANTS FOR CURRENT_USER() USING {}", _roles(roles)))]
     return [*query(written("SHOW GRANTS"))]
 
 
 def _roles(text: str) -> Sql:
-    """Return the roles in CURRENT_ROLE(): `name`@`host`, in any number. Raises RplError."""
+    """Return the roles in CURRENT_ROLE(): one or more `name`@`host`. Raises RplError."""
     if not re.fullmatch(rf"{_ROLE}(?:,\s*{_ROLE})*", text):
         raise not_executed(text, "a list of roles")
     found = [tuple(name.replace("``", "`") for name in pair) for pair in re.findall(_PARTS_OF_ROLE, text)]
@@ -86,7 +83,7 @@ def _roles(text: str) -> Sql:
 
 
 def rights_of(grants: Iterable[str], account: str, *, has_patterns: bool = True) -> Rights:
-    """From the lines of SHOW GRANTS."""
+    """Return the privileges in the lines of SHOW GRANTS."""
     everywhere: set[str] = set()
     databases, revoked = [], set()
     for line in grants:
@@ -109,7 +106,7 @@ def rights_of(grants: Iterable[str], account: str, *, has_patterns: bool = True)
 
 
 def may_select(query: Query, database: str, table: str) -> bool:
-    """Raises SourceError for whatever else is wrong with the table."""
+    """True if the account may read the table. Raises SourceError for any other error."""
     try:
         query(written("SELECT * FROM {} LIMIT 0", quote(database, table)))
     except SourceError as error:
@@ -128,7 +125,7 @@ def _plain(name: str) -> str:
 
 
 def _fits(pattern: str, name: str) -> bool:
-    """By LIKE, as the server compares the database of a GRANT."""
+    """True if the name matches the LIKE pattern, as the server compares the database of a GRANT."""
     pieces = re.findall(r"\\.|.", pattern, re.DOTALL)
     texts = {"%": ".*", "_": "."}
     return bool(re.fullmatch("".join(texts.get(p) or re.escape(p[-1]) for p in pieces), name, re.DOTALL))

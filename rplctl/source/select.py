@@ -1,8 +1,8 @@
-"""One prepared SELECT: its rows as the raw packets they come in, piece by piece, never decoded here.
+"""One prepared SELECT: its rows as raw packets in parts, without decoding.
 
-PyMySQL prepares and executes; from the first row on its socket is read into a buffer of ours, which a kernel steps over
-to find the end. Invariant: memory is one buffer, whatever the size of a row; when the last piece is out the session
-is ready for the next statement.
+PyMySQL prepares and executes the statement. From the first row on, this module reads the socket into its own buffer, in
+which a kernel looks for the end of the rows. Invariant: the memory is one buffer, whatever the size of a row. After the
+last part, the session is ready for the next statement.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ PIECE_BYTES: Final = 1 << 20
 _COM_STMT_PREPARE: Final = 0x16
 _COM_STMT_EXECUTE: Final = 0x17
 _COM_STMT_CLOSE: Final = 0x19
-_FIXED_FIELDS: Final = struct.Struct("<BHIB")  # of a column definition: their length, charset, length, type
+_FIXED_FIELDS: Final = struct.Struct("<BHIB")  # of a column definition: length of the fields, charset, length, type
 _HEAD_BYTES: Final = 4
-_NAMES: Final = 6  # length-encoded texts before them
+_NAMES: Final = 6  # length-encoded texts before the fixed fields
 
 
 class SelectedRows:
-    """`wire_types`: the type code of each column of the result set."""
+    """The rows of a SELECT. `wire_types`: the type code of each column of the result set."""
 
     def __init__(self, mysql: Any, sql: Sql, address: str) -> None:
-        """Prepare and execute. `mysql`: a session that nobody else uses meanwhile. Raises SourceError."""
+        """Prepare and execute. `mysql`: a session that has no other user in the meantime. Raises SourceError."""
         self._mysql, self._address = mysql, address
         with map_errors(address):
             mysql._execute_command(_COM_STMT_PREPARE, sql)
@@ -54,15 +54,16 @@ class SelectedRows:
 
     @property
     def rows(self) -> int:
-        """So many have begun to come."""
+        """The number of rows that have arrived, at least in part."""
         return self._stream.rows
 
     def pieces(self) -> Iterator[ByteArray]:
-        """The packets of all rows; each piece may end anywhere, and its memory is used again for the next. Raises
-        SourceError, also for an error that the server ends the rows with.
+        """Yield the packets of all rows in parts. A part may end anywhere, and the next part overwrites its memory.
+
+        Raises SourceError, also for an error packet of the server after some rows.
         """
         buffer = np.empty(PIECE_BYTES, np.uint8)
-        held = 0  # bytes of a head that may be the end's
+        held = 0  # last bytes, which may be the header of the end packet
         while self._stream.end is None:
             count = self._receive(buffer[held:])
             before = self._stream.row_bytes
@@ -78,8 +79,9 @@ class SelectedRows:
         self._finish(self._stream.end)
 
     def _receive(self, buffer: ByteArray) -> int:
-        """Return the bytes that have arrived. `readinto1` waits for more bytes than the driver has read ahead, and none
-        may come.
+        """Return the number of bytes that have arrived.
+
+        `readinto1` is not used: it would wait for more bytes than the driver has buffered, and none may arrive.
         """
         with map_errors(self._address):
             piece = self._mysql._rfile.read1(len(buffer))

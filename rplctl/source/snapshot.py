@@ -1,23 +1,26 @@
-"""Rows of a live source at a known place of its binary log: a ladder of three ways, none of which locks a table.
+"""Rows of a live source at a known position of its binary log. Three methods exist, and none locks a whole table:
 
-    exact         MariaDB, Percona: `binlog_snapshot_*` names the position of a consistent snapshot; L = H
-    GTID window   MySQL with GTIDs: L = gtid_executed before the snapshot, H = the log's end behind its opening, all
-                  three asked for in one packet: the window is as short whatever the way to the server
-    share lock    MySQL without GTIDs: L = what a row is of that the caller knows from the log: when it is
-                  share-locked, in a transaction of its own before the snapshot, all that is logged up to there is seen
-                  (InnoDB shows a transaction first and lets go of its locks then; binlog_order_commits=ON shows them in
-                  the order of the log); H as for GTIDs
+    exact         MariaDB, Percona: `binlog_snapshot_*` has the position of a consistent snapshot; L = H
+    GTID window   MySQL with GTIDs: L = gtid_executed before the snapshot, H = the end of the log after its start. One
+                  packet has all three queries, so that the window does not depend on the network latency.
+    share lock    MySQL without GTIDs: L = the transaction of a row that the caller knows from the log. A separate
+                  transaction share-locks this row before the snapshot. After that, the snapshot sees everything that
+                  was logged before the row: InnoDB shows a transaction before it releases the locks, and with
+                  binlog_order_commits=ON, in the order of the log. H as for GTIDs
 
-A snapshot is a transaction, which holds what its statements have of a table's definition. Back at a savepoint MySQL
-lets go of it, MariaDB only in a session that does not log (`sql_log_bin=0`, BINLOG ADMIN or SUPER): else DDL waits
-until the snapshot ends, and all that asks for the table waits behind it (seen on 10.5, 10.11, 11.8).
+L is the low watermark: the snapshot sees everything that is logged before L. H is the high watermark: the snapshot sees
+nothing that is logged after H.
 
-Below them is no snapshot but rows that are share-locked as they are read (`locked_rows`): what is logged and not seen
-yet still holds its own locks, and is waited for; tables of MyISAM and the like are locked by each statement anyhow.
-Invariant: all that is logged up to L is seen, and nothing that is logged behind H. A position that is read before a
-snapshot proves nothing on MySQL: it names commits which the snapshot does not show (`settled_end` waits for those: a
-transaction owns its GTID from before it is logged until it is visible). SELECT, REPLICATION SLAVE and
-REPLICATION CLIENT (MariaDB: BINLOG MONITOR) are the rights that it takes.
+A snapshot is a transaction, which keeps metadata locks of its statements' tables. A rollback to a savepoint releases
+them on MySQL. On MariaDB, it does so only in a session that does not log (`sql_log_bin=0`, BINLOG ADMIN or SUPER).
+Otherwise, DDL waits until the snapshot ends, and all later statements on the table wait for the DDL (seen on 10.5,
+10.11, 11.8).
+
+Without a snapshot, rows are share-locked during the read (`locked_rows`). A transaction that is logged but not yet
+visible holds its own locks, so the read waits for it. A statement locks tables of MyISAM and similar engines anyway.
+A position that is read before a snapshot proves nothing on MySQL: it includes commits that the snapshot does not show.
+`settled_end` waits for these commits: a transaction owns its GTID from before it is logged until it is visible. The
+account needs SELECT, REPLICATION SLAVE and REPLICATION CLIENT (MariaDB: BINLOG MONITOR).
 """
 
 from __future__ import annotations
@@ -37,8 +40,8 @@ from rplctl.source.survey import Query, answered_place, executed_gtids, log_end
 from rplctl.sql_text import NOTHING, Grammar, Sql, float_literal, matched, text_literal, utf8_literal, written
 
 _AGAIN_S = 0.01
-_BINARY_LOG_STATUS = (8, 4)  # MySQL's version that took SHOW MASTER STATUS away
-_PASSING = frozenset(  # of a lock that is not got: the row's, or because the table has changed
+_BINARY_LOG_STATUS = (8, 4)  # the MySQL version that removed SHOW MASTER STATUS
+_PASSING = frozenset(  # errors of a failed lock: the row's lock, or a changed table
     {
         *(er.LOCK_WAIT_TIMEOUT, er.LOCK_DEADLOCK, er.QUERY_TIMEOUT),
         *(er.NO_SUCH_TABLE, er.BAD_FIELD_ERROR, er.KEY_DOES_NOT_EXITS, er.TABLEACCESS_DENIED_ERROR),
@@ -56,9 +59,10 @@ class Step(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LogPlace:
-    """A place of the source's log. `gtids`: all that is logged before it, in the vendor's notation; '' = not known.
-    Of a GTID window L's position is some place that all before is seen, and H has no GTIDs: one that is visible may not
-    be in gtid_executed yet.
+    """A position of the source's log. `gtids`: all GTIDs logged before it, in the vendor's notation; '' = unknown.
+
+    With the GTID window, L's position is only some position before which everything is visible. H has no GTIDs, because
+    a visible transaction may not be in gtid_executed yet.
     """
 
     position: BinlogPosition | None
@@ -67,26 +71,29 @@ class LogPlace:
 
 @dataclass(frozen=True, slots=True)
 class RowLock:
-    """A SELECT that share-locks a row. `finds`: whether the row must be there, else it was deleted."""
+    """A SELECT that share-locks a row. `finds`: True if the row must exist, False if it was deleted."""
 
     sql: Sql
     finds: bool
 
 
 class Snapshot:
-    """`low`: L. `locking`: what each SELECT must end with; then there is no transaction, each SELECT is its own."""
+    """A snapshot with low watermark `low` (L).
+
+    `locking`: the clause at the end of each SELECT. If it is set, there is no common transaction.
+    """
 
     def __init__(self, query: Query, low: LogPlace, high: LogPlace | None, locking: Sql = NOTHING) -> None:
         self._query, self._high = query, high
         self.low, self.locking = low, locking
 
     def high(self) -> LogPlace:
-        """H; asked for when all rows have been read. Raises SourceError."""
+        """Return the high watermark H; call this after all rows are read. Raises SourceError."""
         return self._high or LogPlace(log_end(self._query))
 
 
 def step_of(query: Query) -> Step:
-    """The highest that the server has. Raises SourceError."""
+    """Return the best method that the server supports. Raises SourceError."""
     if query(written("SHOW STATUS LIKE 'binlog_snapshot_file'")):
         return Step.EXACT
     modes = query(written("SHOW GLOBAL VARIABLES LIKE 'gtid_mode'"))
@@ -94,15 +101,16 @@ def step_of(query: Query) -> Step:
 
 
 def orders_commits(query: Query) -> bool:
-    """True if MySQL shows transactions in the order of its log."""
+    """True if MySQL makes transactions visible in the order of its log."""
     return any(
         str(value).upper() == "ON" for _, value in query(written("SHOW GLOBAL VARIABLES LIKE 'binlog_order_commits'"))
     )
 
 
 def lets_ddl_pass(query: Query, step: Step) -> bool:
-    """True if a later snapshot of the session blocks no DDL between two of its statements. Must not be called within a
-    transaction.
+    """True if a later snapshot of the session does not block DDL between two of its statements.
+
+    Must not be called within a transaction.
     """
     if step is not Step.EXACT or "mariadb" not in str(query(written("SELECT @@version"))[0][0]).lower():
         return True
@@ -119,12 +127,13 @@ def lets_ddl_pass(query: Query, step: Step) -> bool:
 def snapshot(
     query: Query, step: Step, applied: LogPlace, timeout_s: float, lock: Callable[[], RowLock | None] | None = None
 ) -> Iterator[Snapshot]:
-    """Within the block `query` sees the source as at one time, all up to `applied`, and all that was logged when it was
-    called (but for the exact step, which says what it sees, and the share lock, which sees what the row that `lock`
-    gives stands for). The transaction ends with the block.
+    """Show `query` a consistent state of the source within the block; the transaction ends with the block.
 
-    Raises WaitTimeout when the source does not show `applied` in time; SourceError, 1205 when `lock` proves nothing:
-    its row is gone, or locked by somebody else for long.
+    The state contains everything up to `applied`, and everything that was logged before the call. Exceptions: the exact
+    method reports its position, and the share lock only guarantees the transactions up to the row of `lock`.
+
+    Raises WaitTimeout if the source does not show `applied` in time. Raises SourceError; 1205 if the row of `lock` is
+    missing, or another session has locked it for long.
     """
     deadline = time.monotonic() + timeout_s
     query(written("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"))
@@ -142,7 +151,7 @@ def snapshot(
 
 @contextmanager
 def locked_rows(query: Query, step: Step, timeout_s: float) -> Iterator[Snapshot]:
-    """Within the block each row is seen as at some time between L and H. Raises WaitTimeout, SourceError."""
+    """Show `query` each row as of some time between L and H within the block. Raises WaitTimeout, SourceError."""
     low = settled_end(query, step, timeout_s)
     query(written("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"))
     try:
@@ -152,7 +161,7 @@ def locked_rows(query: Query, step: Step, timeout_s: float) -> Iterator[Snapshot
 
 
 def _exact(query: Query, applied: LogPlace, deadline: float) -> Snapshot:
-    """Delivered comes before visible: opened again until it shows what is applied."""
+    """Open the snapshot until it shows `applied`: the source sends a transaction before it is visible."""
     while True:
         query(_SNAPSHOT)
         found = {
@@ -160,7 +169,7 @@ def _exact(query: Query, applied: LogPlace, deadline: float) -> Snapshot:
         }
         name = found.get("binlog_snapshot_file", "")
         if not name:
-            raise SourceError("the source does not say which position its snapshot has: its binary log is off")
+            raise SourceError("the source does not report the position of its snapshot: its binary log is off")
         position = answered_place(name, found.get("binlog_snapshot_position"))
         place = LogPlace(position, found.get("binlog_snapshot_gtid_executed", "") or gtids_at(query, position))
         if (applied.position is None or not position.is_before(applied.position)) and _shows(place, applied):
@@ -172,13 +181,13 @@ def _exact(query: Query, applied: LogPlace, deadline: float) -> Snapshot:
 
 
 def gtids_at(query: Query, position: BinlogPosition) -> str:
-    """MariaDB's GTID position there."""
+    """Return MariaDB's GTID position at this binary log position."""
     (gtids,) = query(written("SELECT BINLOG_GTID_POS({}, {})", utf8_literal(position.log_name), position.log_pos))[0]
     return str(gtids or "")
 
 
 def _shows(place: LogPlace, applied: LogPlace) -> bool:
-    """By MariaDB's GTIDs; of a domain that the source does not have nothing is asked."""
+    """True if MariaDB's GTIDs of the position include the applied GTIDs; domains that the source lacks are ignored."""
     if ":" in place.gtids + applied.gtids:
         return True
     there = MariadbGtidState.parse(place.gtids)
@@ -201,8 +210,9 @@ def _window(query: Query, applied: LogPlace, deadline: float) -> Snapshot:
 
 
 def logged_gtids(query: Query, begin: BinlogPosition, end: BinlogPosition) -> MysqlGtidSet | None:
-    """Return the GTIDs of the transactions that the server has logged between the two positions. None if the positions
-    are in two files.
+    """Return the GTIDs of the transactions that the server has logged between the two positions.
+
+    None if the positions are in different files.
     """
     if begin.log_name != end.log_name:
         return None
@@ -212,8 +222,9 @@ def logged_gtids(query: Query, begin: BinlogPosition, end: BinlogPosition) -> My
 
 
 def _behind(query: Query, last: Callable[[], RowLock | None]) -> Snapshot:
-    """Return a snapshot that has the row's transaction and all transactions before it. The lock is released as soon as
-    it is granted.
+    """Return a snapshot with the row's transaction and all transactions before it.
+
+    The lock is released as soon as it is granted.
     """
     status = _status(query)
     lock = last()
@@ -251,9 +262,11 @@ def _status(query: Query) -> Sql:
 
 
 def settled_end(query: Query, step: Step, timeout_s: float) -> LogPlace:
-    """A place near the log's end, with the GTIDs of all that is logged before it; MySQL's may have some from behind it.
-    What is logged before it is seen by a snapshot that is opened from now on; by share lock, of rows that are read with
-    one, and on the exact step a snapshot says whether it does. Raises WaitTimeout, SourceError.
+    """Return a position near the end of the log, with the GTIDs of everything that is logged before it.
+
+    MySQL's set may contain some later GTIDs. A later snapshot sees everything that is logged before the position. For
+    the share lock, this is only true of rows that are read with a lock; an exact snapshot reports its own position.
+    Raises WaitTimeout, SourceError.
     """
     end = log_end(query)
     if step is Step.EXACT:
@@ -265,13 +278,14 @@ def settled_end(query: Query, step: Step, timeout_s: float) -> LogPlace:
 
 
 def _wait_until_stable(query: Query, deadline: float) -> None:
-    """Wait until all that is logged by now is in gtid_executed, or rolled back."""
+    """Wait until every transaction that is logged now is in gtid_executed, or rolled back."""
     owned = _owned(query)
     while owned:
         if time.monotonic() > deadline:
             raise WaitTimeout(
                 f"transactions of the source do not end: {owned}",
-                hint="do they wait for a semi-synchronous replica, or does a session hold a GTID_NEXT?",
+                hint="to find sessions that wait for a semi-synchronous replica or own a GTID, run on the source: "
+                "SHOW PROCESSLIST",
             )
         query(written("SELECT WAIT_FOR_EXECUTED_GTID_SET('{}', 0.1)", matched(Grammar.MYSQL_GTIDS, str(owned))))
         now = _owned(query)
@@ -279,12 +293,12 @@ def _wait_until_stable(query: Query, deadline: float) -> None:
 
 
 def _owned(query: Query) -> MysqlGtidSet:
-    """GTIDs of transactions that are under way: `UUID:NUMBER#THREAD`."""
+    """Return the GTIDs of running transactions; the server prints `UUID:NUMBER#THREAD`."""
     return MysqlGtidSet.parse(re.sub(r"#\d+", "", str(query(written("SELECT @@GLOBAL.gtid_owned"))[0][0] or "")))
 
 
 def _too_late(applied: LogPlace) -> WaitTimeout:
     return WaitTimeout(
         f"the source does not show {applied.gtids or applied.position}, which the replica has applied",
-        hint="is the server that is read the source itself, or a replica that lags?",
+        hint="check that the server is the source, not a replica that lags: rplctl doctor",
     )

@@ -1,7 +1,7 @@
-"""Asking a live server plain questions: what its binary log is set to, where it ends, how its tables look.
+"""Queries to a live server: its binary log settings, the end of its log, its tables.
 
-A session of its own beside the receiver's, closed after the questions; nothing here changes the server. Each answer is
-bounded in bytes and time.
+The session is separate from the receiver's and is closed after the queries; it changes nothing on the server. Each
+answer is limited in bytes and time.
 """
 
 from __future__ import annotations
@@ -22,27 +22,29 @@ from rplctl.sql_text import Sql, joined, written
 
 
 class Query(Protocol):
-    """`more`: statements that follow in the same packet, so that nothing but they takes time; the rows of all."""
+    """A function that runs a query. `more`: statements in the same packet, without delay; returns the rows of all."""
 
     def __call__(self, sql: Sql, *more: Sql) -> list[tuple[Any, ...]]: ...
 
 
-MOST_BYTES = 512 << 20  # of one answer: the columns of a million tables
-PATIENCE = 10  # times the net timeout: for one answer from its first byte to its last
+MOST_BYTES = 512 << 20  # per answer: the columns of a million tables
+PATIENCE = 10  # times replica_net_timeout: the time of an answer from its first to its last byte
 _COM_SET_OPTION: Final = 0x1B
 _SEVERAL, _ONE = struct.pack("<H", 0), struct.pack("<H", 1)  # MYSQL_OPTION_MULTI_STATEMENTS_ON, _OFF
 
 
 @contextmanager
 def survey(info: MasterInfo, password: str, config: Config) -> Iterator[Query]:
-    """A function that runs one SELECT or SHOW and gives its rows. Raises SourceError, also from the function."""
+    """Open a session, and yield a function that returns the rows of a SELECT or SHOW. Raises
+    SourceError, also later.
+    """
     with session(info, password, config) as (_, query):
         yield query
 
 
 @contextmanager
 def session(info: MasterInfo, password: str, config: Config) -> Iterator[tuple[Any, Query]]:
-    """Open a `survey` that also gives PyMySQL's connection, for whole tables (`select.SelectedRows`)."""
+    """Open a `survey` that also yields PyMySQL's connection, for whole tables (`select.SelectedRows`)."""
     address = f"{info.user_name}@{info.host}:{info.port}"
     with map_errors(address):
         mysql = log_in(info, password, config.replica_net_timeout)
@@ -83,8 +85,9 @@ def _as_text(row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def executed_gtids(query: Query, *, of_mysql: bool) -> str:
-    """Return the server's executed GTIDs in its vendor's notation. Raises SourceError 1193 for a server of the other
-    vendor.
+    """Return the server's executed GTIDs in its vendor's notation.
+
+    Raises SourceError 1193 for a server of the other vendor.
     """
     variable = written("gtid_executed") if of_mysql else written("gtid_binlog_pos")
     try:
@@ -97,16 +100,17 @@ def executed_gtids(query: Query, *, of_mysql: bool) -> str:
 
 
 def log_end(query: Query) -> BinlogPosition:
-    """Where the server's binary log ends now. Raises SourceError when it writes none or may not be asked."""
+    """Return the end of the server's binary log. Raises SourceError if it is off, or a privilege is missing."""
     try:
         rows = _log_status(query)
     except SourceError as error:
         if error.errno != er.SPECIFIC_ACCESS_DENIED_ERROR:
             raise
         raise SourceError(
-            f"the source does not tell where its binary log ends: {error.message}",
+            f"cannot read the end of the source's binary log: {error.message}",
             errno=error.errno,
-            hint="GRANT REPLICATION CLIENT ON *.* to the replication account (MariaDB: BINLOG MONITOR)",
+            hint="on the source, run: GRANT REPLICATION CLIENT ON *.* TO 'USER'@'HOST'\n"
+            "On MariaDB, run: GRANT BINLOG MONITOR ON *.* TO 'USER'@'HOST'",
         ) from None
     if not rows:
         raise SourceError(
@@ -118,7 +122,7 @@ def log_end(query: Query) -> BinlogPosition:
 
 
 def answered_place(name: Any, offset: Any) -> BinlogPosition:
-    """Return the position that the source answered. Raises SourceError for an invalid one."""
+    """Return the position that the source reported. Raises SourceError if the position is invalid."""
     try:
         return BinlogPosition.parse(f"{name}:{offset}")
     except UsageError as error:
@@ -133,4 +137,4 @@ def _log_status(query: Query) -> list[tuple[Any, ...]]:
     except SourceError as error:
         if error.errno != er.PARSE_ERROR:
             raise
-    return query(written("SHOW BINARY LOG STATUS"))  # MySQL 8.4 took the old words away
+    return query(written("SHOW BINARY LOG STATUS"))  # MySQL 8.4 removed SHOW MASTER STATUS

@@ -214,7 +214,7 @@ def test_what_is_no_log_is_told_and_one_that_was_just_made_is_empty(tmp_path: Pa
         assert all_of(tmp_path) == []
     for other in (b"hello", b"nothing of the kind, but long enough"):
         log.write_bytes(other)
-        with pytest.raises(SourceError, match="is no binary log"):
+        with pytest.raises(SourceError, match="is not a binary log"):
             all_of(tmp_path)
     for options, says in (
         ({"path": "/nope"}, "option path"),

@@ -79,7 +79,7 @@ def test_a_row_that_runs_past_its_event_stops(cut: int) -> None:
 
 
 def test_another_number_of_columns_stops() -> None:
-    with pytest.raises(BinlogFormatError, match="2 columns for a table of 3"):
+    with pytest.raises(BinlogFormatError, match="has 2 columns, but its table has 3"):
         walked([change_event(2, None, {0: b"a"})], 3)
 
 

@@ -89,7 +89,7 @@ def test_a_small_event_cannot_make_us_allocate_more_than_allowed() -> None:
         decompress_payload(payload(bomb, 100), MYSQL)
     with pytest.raises(BinlogFormatError, match="more than 1000"):
         inflate(record(bytes(5_000_000)), 1000, b"")
-    with pytest.raises(BinlogFormatError, match="does not hold the 100"):
+    with pytest.raises(BinlogFormatError, match="does not have the 100"):
         inflate(record(bytes(5_000_000), 100), 1000, b"")
 
 
@@ -100,7 +100,7 @@ def test_a_small_event_cannot_make_us_allocate_more_than_allowed() -> None:
         (payload(PLAIN, len(PLAIN), compression=7), "compression 7"),
         (payload(zstandard.compress(PLAIN), len(PLAIN) + 5), "plain bytes, but states"),
         (payload(zstandard.compress(PLAIN)[:-9], len(PLAIN)), "payload"),
-        (payload(PLAIN, len(PLAIN), compression=255, size=3), "but says 3"),
+        (payload(PLAIN, len(PLAIN), compression=255, size=3), "but states 3"),
         (event(EventType.TRANSACTION_PAYLOAD, b"\x01\x01"), "cut short"),
         (event(EventType.STOP), "Not a compressed event"),
         (event(EventType.WRITE_ROWS_COMPRESSED_V1, bytes(8) + b"\x01\xff" + b"\x84"), "unknown head"),

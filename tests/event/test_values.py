@@ -101,8 +101,8 @@ def test_minus_one_and_missing_columns_are_none() -> None:
     ("fmt", "cell", "message"),
     [
         (ColumnFormat(ColumnType.STRING, 0xF701), b"\1", "members of an ENUM or SET"),
-        (ColumnFormat(ColumnType.STRING, 0xF701, labels=("x",)), b"\2", "ENUM value 2 of 1"),
-        (ColumnFormat(ColumnType.STRING, 0xF801, labels=("x",)), b"\2", "SET value 0x2 of 1"),
+        (ColumnFormat(ColumnType.STRING, 0xF701, labels=("x",)), b"\2", "ENUM value 2 is too large"),
+        (ColumnFormat(ColumnType.STRING, 0xF801, labels=("x",)), b"\2", "SET value 0x2 is too large"),
         (ColumnFormat(99), b"\1", "Unknown column type 99"),
         (ColumnFormat(ColumnType.JSON, 4), b"\x0d\0", "Invalid JSON value: unknown type 0x0d"),
         (ColumnFormat(ColumnType.VARCHAR, 9, charset="utf8mb4"), b"\xff", "not utf8mb4 text"),
@@ -143,5 +143,5 @@ def test_a_number_that_is_none_stops(raw: bytes) -> None:
 def test_an_address_of_another_length_is_refused(word: str, size: int) -> None:
     fmt = ColumnFormat(ColumnType.STRING, ColumnType.STRING << 8 | 2, charset="binary", sql_type=word)
     assert len(decoded([b"", b"\1"], fmt)) == 2, "zeros at the end are not logged"
-    with pytest.raises(BinlogFormatError, match=f"not of {word}"):
+    with pytest.raises(BinlogFormatError, match=f"not of type {word}"):
         decoded([bytes(size + 1)], fmt)

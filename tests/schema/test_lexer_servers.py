@@ -28,7 +28,7 @@ SESSIONS = [
     for charset in ("utf8mb4", "latin1", "gbk", "sjis", "cp932", "big5", "gb18030")
     for mode in (0, ANSI_QUOTES, NO_BACKSLASH_ESCAPES, ANSI_QUOTES | NO_BACKSLASH_ESCAPES)
 ]
-IN_DOUBT = ("Two dashes before a comment", "A comment that only some")
+IN_DOUBT = ("Two dashes directly before a comment", "The start of a comment depends")
 
 
 def value(cursor: Any, text: bytes) -> object:

@@ -265,7 +265,7 @@ def test_a_key_without_overlaps_is_one_of_the_periods_columns() -> None:
 def test_a_foreign_key_that_a_target_would_judge_otherwise_is_noted() -> None:
     catalog = after("CREATE DATABASE d", "CREATE TABLE p (c CHAR(3) PRIMARY KEY)")
     child = "CREATE TABLE t (c CHAR(3) {}, CONSTRAINT f FOREIGN KEY (c) REFERENCES p (c) {})"
-    left_out = "Foreign key 'f' of 'd.t' is left out: a collation compares its text"
+    left_out = "Foreign key 'f' of 'd.t' is omitted: a collation compares its text"
     assert plan_ddl(child.format("", ""), "d", DdlContext(), catalog).notes == (left_out,)
     assert plan_ddl(child.format("", "ON DELETE CASCADE"), "d", DdlContext(), catalog).notes == ()
     exact = child.format("COLLATE utf8mb4_0900_bin", "")

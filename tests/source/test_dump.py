@@ -136,7 +136,7 @@ def test_events_before_an_error_packet_are_handed_out_first() -> None:
 def test_who_has_applied_what_the_source_lacks_is_told_what_to_do(text: str) -> None:
     error = end_of_dump(b"\xff\xd4\x04" + text.encode())
     assert (error.errno, error.transient) == (1236, False) and f"'{text}'" in error.message
-    assert "rplctl change-master to another source" in error.hint
+    assert "rplctl change-master --master-host HOST" in error.hint
 
 
 def test_packets_out_of_order_and_lying_lengths_end_the_connection() -> None:

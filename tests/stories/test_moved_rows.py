@@ -55,7 +55,7 @@ ALL: dict[str, dict[str, str]] = {"mysql": BOTH, "mariadb": BOTH | MARIADB}
 STOPS = {
     "ALTER TABLE p EXCHANGE PARTITION p0 WITH TABLE e WITHOUT VALIDATION": (1846, "do not belong to the partition"),
     "ALTER TABLE h TRUNCATE PARTITION p1": (1064, "cannot determine which rows of stopped.h are in partition p1"),
-    "ALTER TABLE e DISCARD TABLESPACE": (1064, "takes or brings rows"),
+    "ALTER TABLE e DISCARD TABLESPACE": (1064, "removes or adds rows"),
 }
 
 

@@ -151,7 +151,7 @@ def test_what_is_left_out_needs_no_model_and_is_not_understood(apply: Any) -> No
 
 def test_of_several_tables_in_one_drop_only_the_accepted_ones_go(apply: Any, caplog: pytest.LogCaptureFixture) -> None:
     done = apply(replicate_do_table="filters.across,filters.items", **QUIET)
-    assert "Table 'filters.skipped' is left alone because of the replicate-*-table rules" in caplog.text
+    assert "Table 'filters.skipped' is not changed because of the replicate-*-table rules" in caplog.text
     assert tables(done) == ["filters__items"]
 
 

@@ -226,7 +226,7 @@ def test_added_generated_columns_that_only_the_source_can_compute_need_an_empty_
     replica.run("CREATE TABLE t (a INT)")
     replica.run("ALTER TABLE t ADD b INT AS (a + 1) STORED NOT NULL")
     replica.insert("t", [(1, 2)])
-    with pytest.raises(RplError, match="column 'c' is generated from others"):
+    with pytest.raises(RplError, match="column 'c' is generated from other columns"):
         replica.run("ALTER TABLE t ADD c INT AS (a / 2) VIRTUAL")
 
 
