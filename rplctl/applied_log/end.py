@@ -78,8 +78,8 @@ def _examine(path: Path) -> LogEnd:
         record = parse_record(event, description.checksum_length) if event else None
         if record is None:
             raise BinlogFormatError(
-                f"{path} holds no position record: it is no binary log of rplctl, or is damaged",
-                hint="move the logs and their index away; the next start begins a new one",
+                f"{path} has no position record: rplctl did not write it, or it is damaged",
+                hint="move the logs and their index to another folder, then run: rplctl start",
             )
         size = at + len(event)
         is_rotated = size + 5 <= len(sound) and sound[size + 4] == EventType.ROTATE

@@ -1,7 +1,7 @@
-"""Rows as JSON: what tables of any shape have in common.
+"""Rows as JSON, a common form for tables of any shape.
 
-Integers and floats are numbers, bytes base64 (as Spark's `from_json` reads BINARY), all else the text that the server
-prints. A column that the image does not hold is left out; NULL is null.
+Integers and floats are numbers, bytes are base64 (as Spark's `from_json` reads BINARY), and everything else is the
+server's text. A column that the image lacks is omitted; NULL is null.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""A live server's binary logs, copied into a folder that the walk reads like any other.
+"""A live server's binary logs, copied into a folder that the walk reads like any other folder.
 
-`path` is mysql://USER@HOST:PORT. The folder is `spool`/HOST_PORT/FIRST_LOG: logs lie there from the first that is
-wanted to the last, byte for byte as on the source. Spark asks for schema, partitions and offsets in processes of their
-own, and they share it: whoever holds its lock appends. Invariant: a log is begun only when the one before it is whole,
-so what a kill leaves is a last log that is cut; it goes on behind its last whole event, of the same log as then.
+`path` is mysql://USER@HOST:PORT. The folder is `spool`/HOST_PORT/FIRST_LOG. It has the logs from the first to the last
+needed one, byte for byte as on the source. Spark calls the functions for schema, partitions and offsets in separate
+processes, which share the folder: the process with the lock appends. Invariant: a log is begun only when the log before
+it is complete. So a kill can only truncate the last log, which later continues after its last whole event, if the
+server still has the same log.
 """
 
 from __future__ import annotations
@@ -46,21 +47,21 @@ SCHEMES: Final = ("mysql://", "mariadb://")
 LIVE_OPTIONS: Final = frozenset(
     "spool password_file ssl ssl_ca ssl_cert ssl_key ssl_verify_server_cert get_public_key".split()
 )
-_CONTROLS: Final = (  # the others are in the log as they come
+_CONTROLS: Final = (  # all other events are written to the copy unchanged
     EventType.ROTATE, EventType.FORMAT_DESCRIPTION, EventType.HEARTBEAT, EventType.HEARTBEAT_V2,
     EventType.START_ENCRYPTION,
 )  # fmt: skip
 _TYPE_AT: Final = 4
 _ROTATE_NAME_AT: Final = HEADER_LENGTH + 8
 _BEGUN_ANEW: Final = "has written it again"
-_WRAP: Final = 1 << 32  # positions in an event's header are modulo this
+_WRAP: Final = 1 << 32  # an event's header has the position modulo this number
 _LARGEST_GAP: Final = 256
-_ENOUGH: Final = 64 << 20  # bytes of one look at a stream: a busy source always has more
+_ENOUGH: Final = 64 << 20  # bytes per poll of a stream: a busy source always has more
 
 
 @dataclass(frozen=True, slots=True)
 class LiveServer:
-    """`spool`: where its logs are copied to; every executor must see it under this name."""
+    """A live server. `spool`: the folder for its logs, which every executor must see under this name."""
 
     info: MasterInfo
     password_file: Path | None
@@ -76,8 +77,8 @@ def live_server(url: str, given: Mapping[str, str]) -> LiveServer:
         raise UsageError(f"option path: {error}") from error
     if not parts.hostname or not parts.username or parts.password or parts.path.strip("/") or parts.query:
         raise UsageError(
-            "option path: a server is mysql://USER@HOST:PORT, and nothing else",
-            hint="the password: option password_file, ~/.my.cnf, or $RPLCTL_PASSWORD",
+            "option path: a server must have the form mysql://USER@HOST:PORT",
+            hint="put the password into the file of option password_file, ~/.my.cnf or $RPLCTL_PASSWORD",
         )
     ca, cert, key = (given.get(name, "") for name in ("ssl_ca", "ssl_cert", "ssl_key"))
     verifies = is_on(given, "ssl_verify_server_cert")
@@ -100,22 +101,22 @@ def is_on(given: Mapping[str, str], name: str) -> bool:
     """Return the value of a switch. Raises UsageError."""
     word = given.get(name, "false").lower()
     if word not in ("true", "false", "1", "0"):
-        raise UsageError(f"option {name}: '{word}' is none of true, false")
+        raise UsageError(f"option {name}: '{word}' is not true or false")
     return word in ("true", "1")
 
 
 def _own_spool() -> Path:
-    """Nobody else's folder: anyone may make one of that name in /tmp before us."""
+    """Return this account's spool folder. Raises UsageError if another account created that name in /tmp first."""
     folder = Path(tempfile.gettempdir()) / f"rplctl-binlog-{os.getuid()}"
     private_folder(folder)
     found = folder.lstat()
     if found.st_uid != os.getuid() or not stat.S_ISDIR(found.st_mode):
-        raise UsageError(f"{folder} belongs to somebody else", hint="option spool: a folder of yours")
+        raise UsageError(f"another account owns {folder}", hint="set option spool to a folder of your own")
     return folder
 
 
 class LiveLogs:
-    """`first`: the log to begin with, '' = the oldest that the source has."""
+    """The copied logs of a live server. `first`: the log to begin with; '' = the source's oldest log."""
 
     def __init__(self, server: LiveServer, first: str = "") -> None:
         self._server, self._first = server, first
@@ -123,11 +124,14 @@ class LiveLogs:
         self._stream: LiveStream | None = None
         self._place = BinlogPosition("", 0)  # the end of the copy
         self._checksum_length = CHECKSUM_LENGTH
-        self._is_same = False  # the log that is sent is the one that is here
-        self.folder = server.spool  # with the first look: where the logs are
+        self._is_same = False  # True if the server's current log is the log in the folder
+        self.folder = server.spool  # from the first poll on: the folder of the logs
 
     def all_there_is(self, end: BinlogPosition | None = None) -> Path:
-        """Copies what the source has logged by now, at most to `end`. Raises SourceError, ConfigError, OSError."""
+        """Copy everything that the source has logged until now, at most to `end`.
+
+        Raises SourceError, ConfigError, OSError.
+        """
         info = self._server.info
         password = find_password(PasswordSources(self._server.password_file), info.user_name) or ""
         with _own_hints(), survey(info, password, self._config) as query:
@@ -142,7 +146,7 @@ class LiveLogs:
         return self.folder
 
     def what_came(self) -> Path:
-        """Copies what has arrived since the last look. A connection that is lost is made anew at the next one."""
+        """Copy the bytes that have arrived since the last poll. The next poll reopens a lost connection."""
         if self._stream is None:
             return self.all_there_is()
         with self._lock():
@@ -154,7 +158,7 @@ class LiveLogs:
                 self.close()
                 if not error.transient:
                     raise
-            if self._place != self._last():  # another process was here
+            if self._place != self._last():  # another process has appended
                 self.close()
         return self.folder
 
@@ -177,17 +181,17 @@ class LiveLogs:
         return BinlogPosition(names[-1], (self.folder / names[-1]).stat().st_size) if names else self._place
 
     def _open(self, password: str) -> None:
-        """A dump from the end of the copy on."""
+        """Open a dump from the end of the copy on."""
         self.close()
         self._place, self._is_same = self._whole_end(), False
         start = DumpStart(replace(self._place, log_pos=max(FIRST_EVENT_POSITION, self._place.log_pos)))
-        # Two replicas of one id end each other's dumps
+        # The source ends the older of two dumps with the same id
         replica = ReplicaIdentity(secrets.randbelow(1 << 31) + (1 << 31), str(uuid.uuid4()))
         self._stream = open_stream(self._server.info, password, start, replica, self._config)
         self._checksum_length = CHECKSUM_LENGTH if self._stream.identity().has_checksums else 0
 
     def _whole_end(self) -> BinlogPosition:
-        """Behind the last whole event of the copy; what a kill left behind it is cut off."""
+        """Truncate the copy after its last whole event, and return this position."""
         place = self._last()
         if not place.log_name:
             return BinlogPosition(self._first, 0)
@@ -201,7 +205,7 @@ class LiveLogs:
         return BinlogPosition(place.log_name, end)
 
     def _take(self, timeout_s: float) -> int:
-        """Appends the events that arrive within the time; how many bytes arrived."""
+        """Append the events that arrive within the time, and return the number of bytes that arrived."""
         assert self._stream is not None
         batch = self._stream.read_batch(timeout_s)
         if batch is None:
@@ -215,8 +219,10 @@ class LiveLogs:
         return int(batch.offsets[-1])
 
     def _control(self, event: bytes) -> None:
-        """A ROTATE that is in the log, or names the log of what follows; a FORMAT_DESCRIPTION; a
-        heartbeat, or START_ENCRYPTION: what comes is plain.
+        """Process a control event.
+
+        A ROTATE is part of the log, or names the log of the next events. A FORMAT_DESCRIPTION begins a log. A heartbeat
+        and START_ENCRYPTION are ignored: the server sends the events unencrypted.
         """
         header = parse_header(event)
         if header.type_code == EventType.ROTATE and header.end_log_pos and not header.is_artificial:
@@ -236,13 +242,15 @@ class LiveLogs:
             self._is_same = True
 
     def _append(self, events: Bytes) -> None:
-        """Events that follow each other in the log. One that was left out is replaced by one that says nothing."""
+        """Append consecutive events of the log. An event that the server did not send is
+        replaced by an ignorable event.
+        """
         first = parse_header(events[:HEADER_LENGTH].tobytes())
         gap = (first.end_log_pos - first.event_length - self._place.log_pos) % _WRAP if first.end_log_pos else 0
         if gap:
             length = HEADER_LENGTH + self._checksum_length
             if not length <= gap <= _LARGEST_GAP:
-                raise fatal_reading_binlog(f"{gap} bytes of the log were not sent, at {self._place}")
+                raise fatal_reading_binlog(f"the source did not send {gap} bytes of the log at {self._place}")
             head = EventHeader(
                 timestamp=0,
                 type_code=EventType.IGNORABLE,
@@ -270,12 +278,14 @@ class LiveLogs:
 
 @contextmanager
 def _own_hints() -> Iterator[None]:
-    """The source's errors name options of change-master; a query has others."""
+    """Replace the source's hints, which name options of change-master, by hints for a query."""
     try:
         yield
     except SourceError as error:
         if _BEGUN_ANEW in error.message:
-            error.hint = "option spool: another folder, or remove what this one has of the server"
+            error.hint = "set option spool to another folder, or remove the server's logs from this folder"
         elif "--" in error.hint:
-            error.hint = "options ssl, ssl_ca, get_public_key, password_file; path: mysql://USER@HOST:PORT"
+            error.hint = (
+                "check the options path (mysql://USER@HOST:PORT), password_file, ssl, ssl_ca and get_public_key"
+            )
         raise

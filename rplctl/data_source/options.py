@@ -36,8 +36,10 @@ class Gtids:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """`server`: the one that is read, its logs below `path`. `table`: whose rows become columns; None for all, as JSON.
-    Times: seconds since 1970. `carry`: the bytes of the logs go to the tasks with what they have to do.
+    """The options of a query. `server`: the server to read; its logs are copied to a folder below `path`.
+
+    `table`: the table whose rows become columns; None = all tables, as JSON. Times: seconds since 1970. `carry`: tasks
+    get the bytes of the logs with their work.
     """
 
     path: Path
@@ -58,7 +60,7 @@ class Options:
 
     @classmethod
     def parse(cls, given: Mapping[str, str]) -> Options:
-        """Names ignore case, as Spark's do; a text that is empty says nothing. Raises UsageError."""
+        """Check the options. Names ignore case, as in Spark, and an empty value is no value. Raises UsageError."""
         options = {name.lower(): value for name, value in given.items()}
         names = {"path", *_READ, *LIVE_OPTIONS}
         if unknown := sorted(options.keys() - names):
@@ -77,7 +79,7 @@ def _read(name: str, text: str) -> Any:
     try:
         return _READ[name](text)
     except ValueError as error:
-        raise UsageError(f"option {name}: '{text}' cannot be read") from error
+        raise UsageError(f"option {name}: '{text}' is not valid") from error
     except UsageError as error:
         raise UsageError(f"option {name}: {error.message}") from error
 
@@ -85,7 +87,7 @@ def _read(name: str, text: str) -> Any:
 def _one_of(*words: str) -> Callable[[str], str]:
     def read(text: str) -> str:
         if text.lower() not in words:
-            raise UsageError(f"'{text.lower()}' is none of {', '.join(words)}")
+            raise UsageError(f"'{text.lower()}' is not one of {', '.join(words)}")
         return text.lower()
 
     return read
@@ -98,7 +100,7 @@ def _count(text: str) -> int:
 
 
 def _table(text: str) -> TableName:
-    """shop.orders, or `shop`.`orders` where a name has a dot."""
+    """Parse shop.orders, or `shop`.`orders` for names with a dot."""
     if quoted := _QUOTED.fullmatch(text):
         return quoted[1].replace("``", "`"), quoted[2].replace("``", "`")
     database, dot, table = text.partition(".")
@@ -108,7 +110,7 @@ def _table(text: str) -> TableName:
 
 
 def _time(text: str) -> float:
-    """ISO 8601; UTC where it names no zone."""
+    """Parse a time in ISO 8601; without a zone, the time is UTC."""
     when = datetime.fromisoformat(text)
     return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
 

@@ -1,7 +1,7 @@
-"""Spark looks into every module called `pyspark_…` for a `DefaultSource`: the wheel puts this one beside `rplctl`.
+"""Spark's entry point: Spark imports every module `pyspark_…` for a `DefaultSource`; the wheel installs this module.
 
-Without pyarrow (`pip install 'rplctl[dataframe]'`) there is none: an error here would end each look of Spark's for any
-format.
+Without pyarrow (`pip install 'rplctl[dataframe]'`), the module has no `DefaultSource`. An error here would end Spark's
+search for any format.
 """
 
 __all__ = ["DefaultSource"]

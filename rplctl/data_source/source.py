@@ -1,16 +1,16 @@
 """The functions that Spark calls: `spark.read.format("binlog").option("path", …)`, and `readStream`.
 
-With option table the rows are structs of its columns; without it they are JSON, of all tables:
+With the option table, rows are structs of the table's columns. Without it, rows are JSON, for all tables:
 
-    op            insert, update, delete; ddl, truncate, drop; statement: one that changed rows without logging them
-    log, pos      where its event begins;  row_number  which row of that event
-    gtid          of its transaction ('' without);  end_log, end_pos  the place behind its transaction
-    ts            when the statement began on the source
+    op            insert, update, delete; ddl, truncate, drop; statement: it changed rows without row events
+    log, pos      the start of its event;  row_number  the row's number within the event
+    gtid          of its transaction ('' without);  end_log, end_pos  the end position of its transaction
+    ts            the start time of the statement on the source
     database, table   (without option table)
-    before, after     the row; null where there is none.  is_partial  an image lacks columns (binlog_row_image)
+    before, after     the row; null if there is none.  is_partial  an image lacks columns (binlog_row_image)
     statement     the text of DDL
 
-An offset of a stream is {"log", "pos"}, a transaction's end: what it has told is told once, whatever is killed.
+An offset of a stream is {"log", "pos"}, the end of a transaction. Every change is returned once, even after a kill.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from rplctl.schema.model import Column, TableModel
 
 try:
     from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
-except ImportError:  # Spark 4.1: such a query is one batch
+except ImportError:  # Spark 4.1: such a query runs as one batch
 
     class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
         pass
@@ -54,14 +54,14 @@ _TABLE: Final = (pa.field("database", pa.string()), pa.field("table", pa.string(
 _HEAD: Final = from_arrow_schema(pa.schema([*HEAD, *_TABLE])).fields
 _TAIL: Final = [sql.StructField("is_partial", sql.BooleanType()), sql.StructField("statement", sql.StringType())]
 _BATCH_ROWS: Final = 100_000
-MOST_CARRIED: Final = 512 << 20  # bytes of a query or a trigger: the driver has them in memory
-MOST_IN_PARTITION: Final = 96 << 20  # spark.rpc.message.maxSize is 128 MiB
-# The program of Spark that asks a reader for its filters; it runs only where the session allows them to be pushed down
+MOST_CARRIED: Final = 512 << 20  # bytes per query or trigger: the driver has them in memory
+MOST_IN_PARTITION: Final = 96 << 20  # bytes; spark.rpc.message.maxSize is 128 MiB
+# Spark's program that calls pushFilters; it runs only if the session allows filters to be pushed down
 _FILTERS_PUSHED_BY: Final = "pyspark.sql.worker.data_source_pushdown_filters"
 
 
 class BinlogError(Exception):
-    """An RplError as one text: all that Spark passes on of an error."""
+    """An RplError as one text: Spark passes on only the text of an error."""
 
 
 @contextmanager
@@ -75,7 +75,7 @@ def _reported() -> Iterator[None]:
 
 
 class BinlogDataSource(api.DataSource):
-    """Options: see options.py and man rplctl-dataframe(7)."""
+    """The data source `binlog`. Options: see options.py and man rplctl-dataframe(7)."""
 
     @classmethod
     def name(cls) -> str:
@@ -95,14 +95,14 @@ class BinlogDataSource(api.DataSource):
             if not walk.versions:
                 raise UsageError(
                     f"the logs of {options.path} do not mention the table {'.'.join(options.table)}",
-                    hint="names are case-sensitive here; option schema_file: `mysqldump --no-data` of the source",
+                    hint="check the case of the name, or set option schema_file to an output of mysqldump --no-data",
                 )
             row = _struct(list(walk.versions))
         rows = [sql.StructField("before", row), sql.StructField("after", row)]
         return sql.StructType([*_HEAD, *rows, *_TAIL])
 
     def reader(self, schema: sql.StructType) -> api.DataSourceReader:
-        """A reader that takes filters only where Spark gives it some: elsewhere Spark refuses a reader that could."""
+        """Return a reader that accepts filters only if Spark pushes filters: otherwise, Spark rejects such a reader."""
         kind = FilteredBinlogReader if _FILTERS_PUSHED_BY in sys.modules else BinlogReader
         with _reported():
             return kind(_with_logs(Options.parse(self.options)), schema)
@@ -113,7 +113,7 @@ class BinlogDataSource(api.DataSource):
 
 
 class _Reads:
-    """The part that a batch and a stream share: that of the tasks."""
+    """The common part of batches and streams: the work of the tasks."""
 
     def __init__(self, options: Options, schema: sql.StructType) -> None:
         self._options, self._schema = options, schema
@@ -139,7 +139,7 @@ class _Reads:
         return _in_order(batches) if len(found.tables) + bool(found.statements) > 1 else iter(batches)
 
     def _partitions(self, pieces: Sequence[Piece]) -> list[api.InputPartition]:
-        """Small pieces together; at least one partition, or Spark makes up its own. Raises UsageError."""
+        """Group small pieces into partitions, at least one: Spark would otherwise create its own. Raises UsageError."""
         shares: list[list[Piece]] = [[]]
         size = 0
         for piece in pieces:
@@ -153,7 +153,7 @@ class _Reads:
         return [api.InputPartition(tuple((piece, self._sent(piece)) for piece in share)) for share in shares]
 
     def _sent(self, piece: Piece) -> tuple[Sent, ...]:
-        """Where in its log which bytes lie, for a task that does not see it."""
+        """Return (offset in the log, bytes) pairs for a task that cannot read the log."""
         if not self._options.carry:
             return ()
         maps = table_maps(piece.path, piece.table_maps, piece.start)
@@ -169,10 +169,10 @@ class BinlogReader(_Reads, api.DataSourceReader):
 
 
 class FilteredBinlogReader(BinlogReader):
-    """The same, with filters of the query that leave out what need not be read."""
+    """A `BinlogReader` with filters of the query, which reduce the bytes to read."""
 
     def pushFilters(self, filters: list[api.Filter]) -> Iterator[api.Filter]:
-        """Only hints of what need not be read; Spark looks at every row again."""
+        """Use filters to skip bytes, and return all of them: Spark checks every row again."""
         for given in filters:
             column, value = getattr(given, "attribute", None), getattr(given, "value", None)
             asked = self._asked
@@ -190,12 +190,12 @@ class FilteredBinlogReader(BinlogReader):
 
 
 class BinlogStreamReader(_Reads, api.DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """`_walks`: at each offset that was named, so that nothing is walked twice."""
+    """The stream. `_walks` has a walk at each known offset, so that no log is walked twice."""
 
     def __init__(self, options: Options, schema: sql.StructType) -> None:
         super().__init__(options, schema)
         self._live = _live(options)
-        self._end: BinlogPosition | None = None  # of what is there now, for a query that ends then
+        self._end: BinlogPosition | None = None  # the current end of the logs, for a query that ends there
         self._walks: dict[BinlogPosition, Walk] = {}
         self._pieces: dict[tuple[BinlogPosition, BinlogPosition], list[Piece]] = {}
 
@@ -207,7 +207,7 @@ class BinlogStreamReader(_Reads, api.DataSourceStreamReader, SupportsTriggerAvai
         return _offset(walk.place)
 
     def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:
-        """Spark before 4.2 names no start: then all that is there is next."""
+        """Return the next offset. Spark before 4.2 passes no start: then all available logs come next."""
         begun = _place(start) if start else (max(self._walks, key=BinlogPosition.order_key) if self._walks else None)
         with _reported():
             self._look()
@@ -252,9 +252,9 @@ class BinlogStreamReader(_Reads, api.DataSourceStreamReader, SupportsTriggerAvai
             walk.to(place)
             if walk.place != place:
                 raise UsageError(
-                    f"the stream goes on at {place}, which the logs of {self._options.path} do not have: "
-                    f"{walk.place} is the last before",
-                    hint="they were purged or are another source's: begin a new checkpoint",
+                    f"the stream continues at {place}, which the logs of {self._options.path} do not have: "
+                    f"the last position before it is {walk.place}",
+                    hint="the logs were purged, or belong to another source: start the query with a new checkpoint",
                 )
             self._walks[place] = walk
         return self._walks[place]
@@ -264,21 +264,19 @@ def _refuse_much(shares: Sequence[Sequence[Piece]]) -> None:
     sizes = [sum(piece.end - piece.start for piece in share) for share in shares]
     if sum(sizes) > MOST_CARRIED:
         raise UsageError(
-            f"option carry: {sum(sizes) >> 20} MiB of logs, and the driver sends {MOST_CARRIED >> 20} at most",
-            hint="read them in parts (start and end; max_bytes_per_trigger of a stream), or put the logs where every "
-            "executor sees them",
+            f"option carry: the logs have {sum(sizes) >> 20} MiB, but the driver sends at most {MOST_CARRIED >> 20}",
+            hint="read the logs in parts (start and end, or max_bytes_per_trigger), or put them into a folder that "
+            "every executor sees",
         )
     if max(sizes) > MOST_IN_PARTITION:
         raise UsageError(
             f"option carry: a task would get {max(sizes) >> 20} MiB, more than {MOST_IN_PARTITION >> 20}",
-            hint="option partition_bytes cuts finer; what one large event needs, every executor must see",
+            hint="set a smaller partition_bytes; for large events, put the logs into a folder that every executor sees",
         )
 
 
 def _live(options: Options) -> LiveLogs | None:
-    """Return the logs of a server: all of them, for DDL, or those from `start` on if a schema file has the definitions
-    before.
-    """
+    """Return the logs of a server: all logs, for the DDL in them, or those from `start` on with a schema file."""
     if options.server is None:
         return None
     return LiveLogs(options.server, options.start.log_name if options.start and options.schema_file else "")
@@ -308,7 +306,7 @@ def _texts(value: Any) -> frozenset[str]:
 
 
 def _struct(versions: Sequence[TableModel]) -> sql.StructType:
-    """The last definition's columns, then those that only earlier ones had."""
+    """Return the last definition's columns, then the columns that only earlier definitions had."""
     columns: dict[str, Column] = {}
     for model in reversed(versions):
         for column in model.columns:
@@ -316,7 +314,7 @@ def _struct(versions: Sequence[TableModel]) -> sql.StructType:
     return sql.StructType([sql.StructField(name, spark_type(column)) for name, column in columns.items()])
 
 
-def _batch(  # noqa: PLR0913 - what a batch is made of
+def _batch(  # noqa: PLR0913 - parts of a batch
     piece: Piece, found: Changes, part: TableChanges, of: slice, schema: pa.Schema, options: Options, row: Any
 ) -> pa.RecordBatch:
     rows, images = part.rows, part.rows.images
@@ -341,8 +339,8 @@ def _typed_rows(rows: TableRows, images: Ints, schema: pa.Schema, options: Optio
     own = {column.name: number for number, column in enumerate(rows.model.columns)}
     if unknown := own.keys() - {field.name for field in wanted}:
         raise RplError(
-            f"table {rows.model.qualified_name} has got columns since the query began: {', '.join(sorted(unknown))}",
-            hint="begin the query again: it goes on where it was, with them",
+            f"table {rows.model.qualified_name} has new columns since the query began: {', '.join(sorted(unknown))}",
+            hint="start the query again: it continues at its position, with these columns",
         )
     arrays = []
     for field in wanted:
@@ -359,7 +357,7 @@ def _typed_rows(rows: TableRows, images: Ints, schema: pa.Schema, options: Optio
             raise RplError(
                 f"column `{field.name}` of {rows.model.qualified_name} was {own_type} here and is {field.type} now: "
                 f"{error}",
-                hint="option end, or start: read each definition by itself",
+                hint="read each definition separately, with the options start and end",
             ) from error
     is_none = images < 0
     return pa.StructArray.from_arrays(arrays, fields=list(wanted), mask=pa.array(is_none) if is_none.any() else None)

@@ -1,7 +1,8 @@
-"""The driver's walk through the logs: transactions → pieces for tasks, each with the table models in force there.
+"""The driver's walk through the logs: transactions → pieces for tasks, each with the table models in force.
 
-DDL on the way changes the models; XA transactions wait for their XA COMMIT; what was rolled back is left out.
-Invariant: a place is a transaction's end, and two walks from one place to another give the same pieces.
+DDL changes the models during the walk. XA transactions wait for their XA COMMIT, and transactions that were rolled back
+are skipped. Invariant: each position of a walk is the end of a transaction, and two walks between the same positions
+give the same pieces.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from rplctl.schema.plan import Catalog, plan_ddl
 from rplctl.source.log_folder import log_names, read_head
 
 SCAN_BYTES: Final = 64 << 20
-_LEAST_BYTES: Final = FIRST_EVENT_POSITION + HEADER_LENGTH  # of a log that was begun
+_LEAST_BYTES: Final = FIRST_EVENT_POSITION + HEADER_LENGTH  # the smallest size of a log with an event
 _UNKNOWN_OBJECT: Final = frozenset(
     {er.NO_SUCH_TABLE, er.BAD_TABLE_ERROR, er.TABLE_EXISTS_ERROR, er.BAD_FIELD_ERROR, er.NOT_SUPPORTED_YET}
 )
@@ -53,15 +54,15 @@ _PLAIN: Final = np.array([GroupKind.CONTROL, GroupKind.ROWS])
 
 
 class Walk:
-    """At `place`, behind a transaction. `versions`: each model that a table that is asked for has had."""
+    """A walk that is positioned at `place`, after a transaction. `versions`: all models of the requested tables."""
 
     def __init__(self, options: Options, asked: Asked | None = None) -> None:
-        """Raises SourceError, UsageError, RplError for a schema file that is not understood."""
+        """Walk to the start of the options. Raises SourceError, UsageError, and RplError for an invalid schema file."""
         self._options, self.asked = options, asked or Asked.table(options.table)
         names = self._names()
         self.place = BinlogPosition(names[0], FIRST_EVENT_POSITION)
-        self._in_force: FormatDescription | None = None  # in a log that was begun
-        self._source: BinlogPosition | None = None  # of what a relay log holds there
+        self._in_force: FormatDescription | None = None  # None at the start of a log
+        self._source: BinlogPosition | None = None  # the source position, if the log is a relay log
         self.catalog = Catalog()
         self._prepared: dict[str, tuple[Piece, ...]] = {}
         self.versions: dict[TableModel, None] = {}
@@ -76,7 +77,7 @@ class Walk:
             self.to(options.start)
             if self.place != options.start:
                 raise UsageError(
-                    f"option start: no transaction begins at {options.start}; {self.place} is the last before"
+                    f"option start: no transaction begins at {options.start}; the last position before is {self.place}"
                 )
             self.versions.clear()
             self._note_versions()
@@ -87,7 +88,7 @@ class Walk:
         return other
 
     def to(self, stop: BinlogPosition | None = None, limit: int | None = None) -> list[Piece]:
-        """The pieces of all whole transactions up to there, or of about so many bytes of log, at least one transaction.
+        """Return the pieces of the transactions up to `stop`, or of about `limit` bytes, at least one transaction.
 
         Raises BinlogFormatError, SourceError, RplError.
         """
@@ -99,11 +100,13 @@ class Walk:
             path = self._path(name)
             try:
                 if path.stat().st_size < _LEAST_BYTES and BINLOG_MAGIC.startswith(path.read_bytes()[:4]):
-                    break  # just created
+                    break  # the log was just created
                 data = np.memmap(path, np.uint8, "r")
             except OSError as error:
                 raise SourceError(
-                    f"{path}: {error.strerror}", errno=er.MASTER_FATAL_ERROR_READING_BINLOG, hint="is it purged?"
+                    f"{path}: {error.strerror}",
+                    errno=er.MASTER_FATAL_ERROR_READING_BINLOG,
+                    hint=f"to list the logs, run: ls {path.parent}",
                 ) from error
             least = SCAN_BYTES if limit is None else min(SCAN_BYTES, limit - seen)
             try:
@@ -134,12 +137,12 @@ class Walk:
     def _names(self) -> list[str]:
         path = self._options.path
         if not path.exists():
-            raise UsageError(f"option path: {path} is not there", hint="on each executor, under this name")
+            raise UsageError(f"option path: {path} does not exist", hint="create it on the driver and on each executor")
         if path.suffix == ".index":
             names = [Path(line).name for line in read_plain(path).decode("utf-8", "replace").splitlines() if line]
         elif path.is_file():
             if not is_log_name(path.name):
-                raise UsageError(f"{path}: a binary log is called NAME.NNNNNN")
+                raise UsageError(f"{path} is not a binary log: the name must be NAME.NNNNNN")
             names = [path.name]
         else:
             names = log_names(path)
@@ -166,7 +169,7 @@ class Walk:
         is_plain, is_wanted = np.isin(kinds, _PLAIN), self._wanted(data, scan)[:count]
         if count and not self.asked.any_time:
             is_wanted &= ~is_plain | scan.has_payload[:count] | self._has_time(data, scan)[:count]
-        # runs of transactions that are read alike; each other one is a run of its own
+        # group transactions that are read in the same way; any other transaction is a group of its own
         codes = np.where(is_plain, is_wanted.astype(np.int64), np.arange(count) + 2)
         changes = (np.flatnonzero(np.diff(codes)) + 1).tolist()
         for first, last in itertools.pairwise([0, *changes, count] if count else []):
@@ -176,7 +179,7 @@ class Walk:
                 yield from self._rows(data, path, scan, first, last)
 
     def _rows(self, data: ByteArray, path: str, scan: GroupScan, first: int, last: int) -> Iterator[Piece]:
-        """Transactions of rows, cut into partitions; only one that is much larger is cut inside."""
+        """Yield pieces of row transactions by partition size; only a much larger transaction is split inside."""
         size = self._options.partition_bytes
         while first < last:
             start = int(scan.start[first])
@@ -205,8 +208,12 @@ class Walk:
         description = self._description(scan, start)
         at = f"{self.place.log_name}:{start}"
         if kind in (GroupKind.INCIDENT, GroupKind.UNKNOWN) and is_wanted:
-            what = "the source says that its log lacks events" if kind is GroupKind.INCIDENT else "unknown event type"
-            raise BinlogFormatError(what, errno=er.SLAVE_INCIDENT, position=at, hint="option start: continue after it")
+            what = (
+                "the source reports that its log lacks events" if kind is GroupKind.INCIDENT else "unknown event type"
+            )
+            raise BinlogFormatError(
+                what, errno=er.SLAVE_INCIDENT, position=at, hint="set option start to a position after it"
+            )
         if kind in (GroupKind.INCIDENT, GroupKind.UNKNOWN, GroupKind.ROLLED_BACK):
             return
         run = read_run(data, start, end, description)
@@ -239,7 +246,7 @@ class Walk:
                 "the source logged a statement instead of rows, which may have changed the table",
                 errno=er.BINLOG_ROW_INJECTION_AND_STMT_MODE,
                 position=at,
-                hint="binlog_format=ROW on the source; option statements=skip reads past them",
+                hint="set binlog_format=ROW on the source\nTo skip such statements, set option statements=skip",
             )
         if models or is_about or (has_statement and ("" in self.asked.names or not self.asked.names)):
             yield piece
@@ -259,7 +266,7 @@ class Walk:
             yield replace(piece, transaction=transaction)
 
     def _carry_out(self, query: Query, description: FormatDescription, at: str) -> bool:
-        """DDL changes the models; False for a statement that changes rows."""
+        """Apply DDL to the models; False for a statement that changes rows."""
         context = ddl_context(query, description, lower_case_table_names=0)
         try:
             plan = plan_ddl(query.sql, query.database, context, self.catalog, may_drop_unknown=True)
@@ -267,7 +274,10 @@ class Walk:
             if error.errno == er.BINLOG_UNSAFE_STATEMENT:
                 return False
             if error.errno not in _UNKNOWN_OBJECT:
-                error.position, error.hint = at, "option start, with a schema_file of a position after it"
+                error.position, error.hint = (
+                    at,
+                    "set option start to a position after it, and schema_file to the definitions there",
+                )
                 raise
             return True
         self.catalog = self.catalog.after(plan)
@@ -275,8 +285,8 @@ class Walk:
         return True
 
     def _concerns(self, query: Query, description: FormatDescription) -> bool:
-        """True if the DDL statement concerns a table that the query asks for."""
-        if self.asked.all_tables:  # also what the parser does not know
+        """True if the DDL statement affects a table that the query requests."""
+        if self.asked.all_tables:  # also statements that the parser does not know
             return True
         actions = parse_ddl(query.sql, query.database, ddl_context(query, description, 0))
         return self.asked.concerns_ddl(actions, query.database)
@@ -284,8 +294,9 @@ class Walk:
     def _models(
         self, data: ByteArray, start: int, end: int, description: FormatDescription, *, has_payload: bool = False
     ) -> tuple[TableModel, ...] | None:
-        """Return the models of the tables of data[start:end]; None if none is asked for. Only its task sees the content
-        of a compressed transaction.
+        """Return the models of the tables in data[start:end]; None if no table is requested.
+
+        Only the task of a compressed transaction sees its content, so all requested models are returned for it.
         """
         names = {*self.catalog.tables} if has_payload else {*named_tables(data, start, end, description)}
         if not self.asked.all_tables:
@@ -307,7 +318,7 @@ class Walk:
             self.versions[model] = None
 
     def _wanted(self, data: ByteArray, scan: GroupScan) -> npt.NDArray[np.bool_]:
-        """Per transaction: whether it lies within the times and GTIDs that are asked for."""
+        """Return, for each transaction, True if it is within the requested times and GTIDs."""
         options = self._options
         found = np.ones(len(scan), np.bool_)
         if options.start_time is not None:
@@ -330,7 +341,7 @@ class Walk:
         return found
 
     def _has_time(self, data: ByteArray, scan: GroupScan) -> npt.NDArray[np.bool_]:
-        """Per transaction: whether an event in it is of the times that are asked for."""
+        """Return, for each transaction, True if it has an event within the requested times."""
         first = int(scan.start[0])
         run = unverified_run(data, first, int(scan.end[-1]), self._description(scan, first))
         time = unsigned(data, run.starts, 4)
@@ -353,5 +364,5 @@ class Walk:
 
 
 def _before(scan: GroupScan, number: int) -> BinlogPosition:
-    """Where the source stood before the transaction."""
+    """Return the source position before the transaction."""
     return scan.source_position(number - 1) if number else scan.first_source

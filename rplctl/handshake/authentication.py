@@ -81,7 +81,7 @@ class Plugin:
     def challenge(self, packet: Any) -> bytes:
         """Return the data of the request to switch to this plugin; a server that requests more later is rejected."""
         if not packet.is_auth_switch_request():
-            raise self.refuse("the server asks for more than this plugin has to say")
+            raise self.refuse("the server requests more data than this plugin sends")
         data: bytes = packet.read_all()
         return data
 
@@ -121,7 +121,7 @@ class Parsec(Plugin):
         data: bytes = self.answer(b"").get_all_data()  # requests the salt
         salted = data.removeprefix(b"\x01")  # 'P', log2 of (rounds / 1024), the salt
         if len(challenge) != _CHALLENGE_BYTES or len(salted) < 3 or salted[0] != _PBKDF2 or salted[1] > _MOST_DOUBLINGS:
-            raise self.refuse("the server's challenge is none of parsec's")
+            raise self.refuse("the server's challenge is not valid for parsec")
         seed = hashlib.pbkdf2_hmac("sha512", self.connection.password, salted[2:], 1024 << salted[1], 32)
         ours = os.urandom(_CHALLENGE_BYTES)
         return self.answer(ours + Ed25519PrivateKey.from_private_bytes(seed).sign(challenge + ours))
@@ -191,7 +191,7 @@ class ClearPassword(Plugin):
     def authenticate(self, packet: Any) -> Any:
         if not self.trust.verified:
             raise self.refuse(
-                "the server asks for the password in clear text; that needs TLS with a verified certificate"
+                "the server requests the password in clear text, which needs TLS with a verified certificate"
             )
         return self.answer(self.connection.password + b"\0")
 
@@ -206,7 +206,7 @@ class Refused(Plugin):
     name = "mysql_old_password"
 
     def authenticate(self, packet: Any) -> Any:
-        raise self.refuse("its hash can be turned into the password; it is never used")
+        raise self.refuse("its hash reveals the password, so rplctl never uses it")
 
 
 PLUGINS: dict[str, type[Plugin]] = {

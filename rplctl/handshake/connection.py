@@ -164,7 +164,7 @@ class GuardedConnection(Connection):
     def _read_bytes(self, num_bytes: int) -> bytes:
         self._left -= num_bytes
         if self._left < 0:
-            text = f"the server's answer is larger than the {self._allowance.most_bytes} bytes that it may take"
+            text = f"the server's answer exceeds the limit of {self._allowance.most_bytes} bytes"
             raise self._ended(er.CR_NET_PACKET_TOO_LARGE, text)
         if self._allowance.seconds is None:
             data: bytes = super()._read_bytes(num_bytes)  # type: ignore[misc]

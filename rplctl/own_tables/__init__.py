@@ -1,11 +1,11 @@
-"""Our own tables in the target, next to the repositories: what the applier keeps there with the data.
+"""rplctl's internal tables in the target, next to the repositories: state that the applier stores with the data.
 
-tables           their definitions; made, and brought to today's layout
-owner            which instance and source a channel's rows belong to
+tables           their definitions; creates them, and updates old layouts
+owner            the instance and the source of a channel's rows
 models           the source's table models, versioned by position (design D18)
-initial_models   models of tables that existed before the channel did: `load-schema`
-clones           which tables are being copied from the source, and how far
-prepared         events of XA transactions that the source has prepared and not ended
-group_begun      which transactions on tables without transactions are being applied
-statement_note   which statement that commits by itself is being executed
+initial_models   models of tables that are older than the channel: `load-schema`
+clones           the tables that are copied from the source, and the progress of each
+prepared         events of XA transactions that are prepared but not ended on the source
+group_begun      the transactions on non-transactional tables that are being applied
+statement_note   the statement with an implicit commit that is being executed
 """

@@ -1,17 +1,17 @@
-"""The ledger of `rplctl clone`: one row per table that is copied, in the target, written with its rows.
+"""The progress of `rplctl clone`: one row per copied table, in the target, written together with the table's rows.
 
     waiting ──first rows──▶ copying ──last rows──▶ done
        ▲                     │   ▲ │                │
-       │                     │   └─┘ another snapshot, its tables begun again empty
-       ├─────────────────────┴──────────────────────┘ the operator asks for the table (again), or a
-                                                    statement names it together with one that waits
-       └──▶ left out ──▶ waiting                        cancelled, from waiting or copying; asked for again
+       │                     │   └─┘ another snapshot: its tables are emptied and copied again
+       ├─────────────────────┴──────────────────────┘ the operator requests the table (again), or a
+       │                                            statement names it together with a waiting table
+       └──▶ left out ──▶ waiting                        cancelled while waiting or copying; requested again
 
-Invariant: a table that is not `done` is left out of what the applier does with events, and is empty or old but for the
-rows of the snapshot `Epoch`, of which `Chunks` are loaded; one that is `done` is what the source had at `Position` and
-all events after it. A step forward is a compare-and-swap in the transaction of its rows, at that position; so a crash
-leaves the row, the rows and the position of one and the same step. The step back touches the row alone: an applier that
-has not seen it yet goes on with the table, and the first rows make it again in any case.
+Invariant: the applier skips the events of a table that is not `done`. Such a table is empty or old, except for the
+rows of the snapshot `Epoch`, of which `Chunks` are loaded. A table that is `done` has the source's rows at `Position`
+and all later events. A step forward is a compare-and-swap in the transaction of its rows, at that position. So after a
+crash, the record, the rows and the position belong to the same step. A step back changes only the record: an applier
+that has not read it yet continues with the table, and the first rows of the new copy create the table again anyway.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ WAITING, COPYING, DONE, LEFT_OUT = "waiting", "copying", "done", "left out"
 
 @dataclass(frozen=True, slots=True)
 class ClonedTable:
-    """One table that is copied. Field names are columns; the database is the target's name for it."""
+    """One copied table. Field names are columns; `Database_name` is the database's name in the target."""
 
     Database_name: str
     Table_name: str
@@ -52,12 +52,12 @@ class ClonedTable:
 
     @property
     def is_open(self) -> bool:
-        """True if rows of the table are still to be loaded."""
+        """True if some rows of the table are not loaded yet."""
         return self.State in (WAITING, COPYING)
 
 
 def read_clones(connection: Connection, channel: str) -> list[ClonedTable]:
-    """Return all tables of the channel, also those that are done, in the order in which they are copied."""
+    """Return all tables of the channel, also the finished ones, in the order of copying."""
     table = cloned_tables(connection.dialect.name)
     columns = [table.c[name] for name in ClonedTable.__dataclass_fields__]
     query = select(*columns).where(table.c.Channel_name == channel)
@@ -73,8 +73,9 @@ def is_copying(engine: Engine, channel: str) -> bool:
 
 
 def add_clones(connection: Connection, channel: str, tables: Iterable[ClonedTable]) -> None:
-    """Add tables to the copy; the caller's transaction commits them. A table that was copied before and is gone is
-    copied again.
+    """Add tables to the copy; the caller's transaction commits them.
+
+    A record of an earlier copy of the same table is replaced.
     """
     for copied in tables:
         forget_clone(connection, channel, copied.name)
@@ -84,16 +85,18 @@ def add_clones(connection: Connection, channel: str, tables: Iterable[ClonedTabl
 
 
 def requeue_tables(connection: Connection, channel: str, names: Iterable[tuple[TableName, str]]) -> None:
-    """Add tables that are copied from now on, each with its database's name on the source. The caller's transaction
-    commits them.
+    """Add tables to copy from now on, each with its database's name on the source.
+
+    The caller's transaction commits them.
     """
     number = max((row.Family for row in read_clones(connection, channel)), default=0) + 1
     add_clones(connection, channel, (ClonedTable(*name, database, number) for name, database in names))
 
 
 def move_clone(connection: Connection, channel: str, old: ClonedTable, new: ClonedTable) -> None:
-    """Replace the record `old` of a table by `new`, in the transaction of its rows. Raises LockBusy if the record is no
-    longer `old`.
+    """Replace the record `old` of a table by `new`, in the transaction of its rows.
+
+    Raises LockBusy if the record is no longer `old`.
     """
     c = cloned_tables(connection.dialect.name).c
     here = (c.Channel_name == channel, c.Database_name == old.Database_name, c.Table_name == old.Table_name)
@@ -103,9 +106,9 @@ def move_clone(connection: Connection, channel: str, old: ClonedTable, new: Clon
     )
     if moved.rowcount != 1:
         raise LockBusy(
-            f"the copy of {'.'.join(old.name)} is no longer where this applier left it; nothing was loaded",
+            f"another process has changed the copy of {'.'.join(old.name)}; nothing was loaded",
             channel=channel,
-            hint="rplctl show-clone, then rplctl start",
+            hint="to check the copy and continue, run: rplctl show-clone; rplctl start",
         )
 
 
@@ -117,8 +120,9 @@ def forget_clone(connection: Connection, channel: str, name: TableName) -> None:
 
 
 def percent_of(rows: Iterable[ClonedTable]) -> int:
-    """Return the percentage of the bytes that are loaded, as far as the source's figures are right. It is 100 if and
-    only if all tables are done.
+    """Return the percentage of loaded bytes, as exact as the source's estimates.
+
+    It is 100 if and only if all tables are done.
     """
     found = [row for row in rows if row.State != LEFT_OUT]
     if all(row.State == DONE for row in found):
@@ -129,5 +133,5 @@ def percent_of(rows: Iterable[ClonedTable]) -> int:
 
 
 def bytes_left(rows: Iterable[ClonedTable]) -> int:
-    """Return the bytes that are not loaded yet, as far as the source's figures are right."""
+    """Return the number of bytes that are not loaded yet, as exact as the source's estimates."""
     return sum(max(0, row.Expected_bytes - row.Byte_count) for row in rows if row.is_open)

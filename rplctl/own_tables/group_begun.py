@@ -1,9 +1,9 @@
-"""Transactions on tables without transactions that are being applied together: which, while they are (WL#3970).
+"""The group of transactions on non-transactional tables that is being applied, stored during this time (WL#3970).
 
-What is done to a MyISAM table stays done when the applier dies, so one commit for many of the source's transactions
-leaves open which of them are there. Invariant: from before the first of a group is applied until the position after
-the last is committed, the target says where the group begins and ends. An applier that finds that and is positioned at
-its begin applies the group once more, whatever part of it is there already.
+A change of a MyISAM table stays if the applier is killed. One commit covers many transactions of the source, so it
+would be unknown which of them are applied. Invariant: from before the first transaction of a group is applied until the
+position after the last one is committed, the target stores the begin and the end of the group. An applier that finds a
+stored group, and is positioned at its begin, applies the group again, regardless of the part that is applied already.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rplctl.target import mapped_errors
 
 
 def keep_group(connection: Connection, channel: str, begin: BinlogPosition, end: BinlogPosition) -> None:
-    """Store the group, in place of one that is kept."""
+    """Store the group, and replace a stored one."""
     forget_group(connection, channel)
     table = group_begun(connection.dialect.name)
     places = {"Begin_log_name": begin.log_name, "Begin_log_pos": begin.log_pos}
@@ -26,7 +26,7 @@ def keep_group(connection: Connection, channel: str, begin: BinlogPosition, end:
 
 
 def kept_group(connection: Connection, channel: str) -> tuple[BinlogPosition, BinlogPosition] | None:
-    """Return (begin, end) of the stored group, of which nobody knows how much is applied; None for no group."""
+    """Return (begin, end) of the stored group, which may be applied in part; None if no group is stored."""
     table = group_begun(connection.dialect.name)
     with mapped_errors(connection.dialect.name):
         row = connection.execute(select(table).where(table.c.Channel_name == channel)).one_or_none()

@@ -1,8 +1,8 @@
-"""Table models for tables that exist before a channel starts: `load-schema` (design D18).
+"""Table models for tables that are older than the channel: `load-schema` (design D18).
 
-Invariant: in one transaction the models become valid at the channel's position and the tables that the target lacks
-are made, empty, as `mysqldump --no-data | mysql` would, which is kept with their models: rows that the source had by
-then are nowhere (`models.tables_made_empty`). Tables that are there keep their rows and must have the model's
+Invariant: one transaction makes the models valid at the channel's position and creates the tables that the target
+lacks. These tables are empty, as with `mysqldump --no-data | mysql`, and the models have a mark for this: the target
+lacks the source's older rows (`models.tables_made_empty`). Existing tables keep their rows and must have the model's
 columns.
 """
 
@@ -27,9 +27,9 @@ from rplctl.target.lake import LakeTarget
 
 
 def load_catalog(target: Target, channel: str, position: BinlogPosition, catalog: Catalog) -> list[TableName]:
-    """Store the catalog's models and create missing tables; those created.
+    """Store the catalog's models, create missing tables, and return the created tables.
 
-    Raises TargetError 1677 when a table is there with other columns; then nothing is stored.
+    Raises TargetError 1677 if a table exists with other columns; then nothing is stored.
     """
     create_own_tables(target.engine)
     created: list[TableName] = []
@@ -45,7 +45,7 @@ def load_catalog(target: Target, channel: str, position: BinlogPosition, catalog
 
 
 def needs_models(engine: Engine, channel: str) -> bool:
-    """True when the target knows no model of this channel yet."""
+    """True if the target has no model of this channel yet."""
     create_own_tables(engine)
     table = table_models(engine.dialect.name)
     with mapped_errors(engine.dialect.name), engine.connect() as connection:
@@ -53,9 +53,7 @@ def needs_models(engine: Engine, channel: str) -> bool:
 
 
 def adopt_tables(target: Target, channel: str, position: BinlogPosition, catalog: Catalog) -> list[str]:
-    """Store the models of those tables that the target has already (restored from a backup of the source); their
-    names.
-    """
+    """Store the models of the tables that exist in the target, for example from a backup; return their names."""
     with committed(target):
         adopts = target.adopts if isinstance(target, LakeTarget) else partial(is_there, target)
         there = {name: model for name, model in catalog.tables.items() if adopts(model)}

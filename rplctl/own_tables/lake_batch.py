@@ -1,8 +1,8 @@
-"""The batch that several tables of a lake are to take, one after another, while the position waits for them.
+"""The batch that a lake's tables receive one after another, before the position moves.
 
-Invariant: it is written, durably, before the first of its tables is changed, and closed in the transaction that moves
-the position past it. Whoever finds one that is open finishes it: it names the files, so nothing is decoded again.
-Its number only grows; a batch that is closed keeps its row for the number of the next.
+Invariant: the batch is stored durably before its first table changes, and closed in the transaction that moves the
+position past it. An applier that finds an open batch finishes it. The batch names its files, so nothing is decoded
+again. The number of a batch only grows; a closed batch keeps its row, for the number of the next batch.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PLACE = ("relay_log_name", "relay_log_pos", "master_log_name", "master_log_pos"
 
 @dataclass(frozen=True, slots=True)
 class LakeBatch:
-    """A batch with the files of its tables. `before`, `after`: only their positions count."""
+    """A batch with the files of its tables. Only the positions of `before` and `after` are used."""
 
     number: int
     before: RelayLogInfo
@@ -33,8 +33,9 @@ class LakeBatch:
 
     @property
     def mark(self) -> int:
-        """A digest, 56 bits long, of the position and the files that the batch brings. Whoever has the same mark has a
-        copy of this batch and did not make another one.
+        """A digest of the batch's position and files (56 bits).
+
+        Equal marks mean that both sides have the same batch, not two different batches.
         """
         tables = [[table.folder, table.removed, [path for path, _, _ in table.files]] for table in self.tables]
         words = json.dumps([str(self.after.exec_position), tables])
@@ -62,7 +63,7 @@ def last_batch(connection: Connection, channel: str) -> LakeBatch | None:
 
 
 def keep_batch(connection: Connection, channel: str, batch: LakeBatch) -> None:
-    """Store the batch, in place of the one before."""
+    """Store the batch, and replace the last one."""
     table = lake_batch(connection.dialect.name)
     places = ({name: getattr(info, name) for name in _PLACE} for info in (batch.before, batch.after))
     before, after = map(json.dumps, places)

@@ -1,8 +1,8 @@
-"""Table models of a channel, kept in the target and versioned by source position (design D18).
+"""Table models of a channel, stored in the target and versioned by source position (design D18).
 
-Row events carry neither names nor signedness nor charsets by default, so what a table looked like at a position must
-come from the DDL before it. Invariant: a model is written in the same transaction as the DDL that made it and as the
-position after that DDL; `load_models` at a position gives what was valid there, so an old position can be read again.
+By default, row events have no names, signedness or charsets, so the definition of a table at a position must come from
+the DDL before it. Invariant: a model is written in the transaction of its DDL and of the position after that DDL.
+`load_models` at a position returns the models valid there, so an old position can be read again.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from rplctl.schema.model import MADE_EMPTY, TableModel
 from rplctl.schema.plan import Catalog, DatabaseModel
 from rplctl.schema.statement import EVERY_TABLE, Move, TableName
 
-DATABASE_ROW = ""  # Table_name of the row that keeps a database's default character set
+DATABASE_ROW = ""  # Table_name of the row with a database's default character set
 
 
 def load_models(connection: Connection, channel: str, position: BinlogPosition) -> Catalog:
-    """Return the catalog valid at that position: the last model at or before it, per table."""
-    last: dict[tuple[str, str], str | None] = {}  # of many versions one is parsed
+    """Return the catalog valid at the position: for each table, the last model at or before it."""
+    last: dict[tuple[str, str], str | None] = {}  # only the last version of a model is parsed
     for database, name, number, offset, text in connection.execute(_rows(channel, _table(connection))):
         if (number, offset) <= position.order_key():
             last[database, name] = text
@@ -35,7 +35,7 @@ def load_models(connection: Connection, channel: str, position: BinlogPosition) 
     return Catalog(models, databases)
 
 
-def store_models(  # noqa: PLR0913 - what a statement changed
+def store_models(  # noqa: PLR0913 - changes of a statement
     connection: Connection,
     channel: str,
     position: BinlogPosition,
@@ -43,10 +43,10 @@ def store_models(  # noqa: PLR0913 - what a statement changed
     databases: Mapping[str, DatabaseModel | None] | None = None,
     moves: Collection[Move] = (),
 ) -> None:
-    """Record models valid from `position` on (None = dropped). The caller's transaction commits them.
+    """Store models that are valid from `position` on (None = dropped). The caller's transaction commits them.
 
-    `moves`: a table that was made empty keeps that mark under its new name. The mark ends when the table is dropped,
-    replaced or truncated: the source has none of its rows any longer.
+    `moves`: a table that was created empty keeps its mark under the new name. The mark ends when the table is dropped,
+    replaced or truncated, because the source then has none of the old rows.
     """
     marks = _marks(connection, channel, {old for old, _ in moves}) if moves else {}
     marked = _followed(marks, moves)
@@ -78,7 +78,9 @@ def _renamed(text: str, name: TableName) -> TableModel:
 def mark_made_empty(
     connection: Connection, channel: str, position: BinlogPosition, models: Mapping[TableName, TableModel]
 ) -> None:
-    """Mark tables that were made with the models stored at that position, without the rows that the source had by then.
+    """Mark tables that were created empty, with the models stored at that position; the source's older rows are
+    missing.
+
     The caller's transaction commits the marks.
     """
     for name, model in models.items():
@@ -87,14 +89,16 @@ def mark_made_empty(
 
 
 def tables_made_empty(connection: Connection, channel: str) -> list[TableName]:
-    """Return tables whose rows were never copied: `load-schema` made them empty, and since then they were neither
-    dropped on the source, nor found equal, nor declared as loaded.
+    """Return tables whose rows were never copied.
+
+    `load-schema` created these tables empty. Since then, they were neither dropped on the source, nor found equal, nor
+    declared as loaded.
     """
     return [name for name, marks in _marks(connection, channel).items() if marks]
 
 
 def rows_are_loaded(connection: Connection, channel: str, names: Collection[TableName]) -> None:
-    """Forget that these tables were made empty. The caller's transaction commits it."""
+    """Remove the mark that these tables were created empty. The caller's transaction commits the change."""
     marks = _marks(connection, channel, names) if names else {}
     for name in names:
         for number, offset, text in marks.get(name, []):
@@ -104,7 +108,7 @@ def rows_are_loaded(connection: Connection, channel: str, names: Collection[Tabl
 
 
 def _followed(marks: Mapping[TableName, list[tuple[int, int, str]]], moves: Iterable[Move]) -> dict[TableName, str]:
-    """Return the tables that are marked after these moves → the model that each was made empty with."""
+    """Return the marked tables after these moves, each with the model with which it was created empty."""
     left = {name: found[-1][2] for name, found in marks.items()}
     for old, new in moves:
         for name in [name for name in left if old in (name, (name[0], EVERY_TABLE))]:
@@ -117,8 +121,9 @@ def _followed(marks: Mapping[TableName, list[tuple[int, int, str]]], moves: Iter
 def _marks(
     connection: Connection, channel: str, names: Collection[TableName] = ()
 ) -> dict[TableName, list[tuple[int, int, str]]]:
-    """Return table → (log number, offset, model) of the models that it was made empty with; a DROP ends earlier marks.
-    `names`: of these tables only; () is all.
+    """Return the marks of each table: (log number, offset, model). A DROP ends earlier marks.
+
+    `names`: only these tables; () = all.
     """
     found: dict[TableName, list[tuple[int, int, str]]] = {}
     model = _table(connection).c.Model
@@ -132,8 +137,9 @@ def _marks(
 
 
 def _rows(channel: str, table: Table, names: Collection[TableName] = ()) -> Select[Any]:
-    """Return the query for database, table, log number, log position and model, oldest first. `names`: of these tables
-    only; () is all.
+    """Return the query for database, table, log number, log position and model, oldest first.
+
+    `names`: only these tables; () = all.
     """
     c = table.c
     wanted = [and_(c.Database_name == database, c.Table_name == name if name != EVERY_TABLE else true())
@@ -152,8 +158,9 @@ def _set_model(connection: Connection, channel: str, name: TableName, at: tuple[
 
 
 def rebase_models(connection: Connection, channel: str, catalog: Catalog) -> None:
-    """Make the catalog valid from before any position on: the source is another one, whose positions say nothing about
-    those that the models were kept by. The caller's transaction commits it.
+    """Make the catalog valid from before the first position: the channel has another source with other positions.
+
+    The caller's transaction commits the change.
     """
     empty, start = tables_made_empty(connection, channel), BinlogPosition("", 0)
     forget_models(connection, channel)
@@ -163,7 +170,7 @@ def rebase_models(connection: Connection, channel: str, catalog: Catalog) -> Non
 
 
 def forget_models(connection: Connection, channel: str) -> None:
-    """Drop the channel's models for RESET REPLICA ALL; replicated tables stay."""
+    """Drop the channel's models for RESET REPLICA ALL; the replicated tables are unchanged."""
     table = _table(connection)
     connection.execute(delete(table).where(table.c.Channel_name == channel))
 

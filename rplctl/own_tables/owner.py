@@ -1,8 +1,8 @@
-"""Whose a channel's rows in the target are: one row per channel in rplctl_channel_owner.
+"""The owner of a channel's rows in the target: one row per channel in rplctl_channel_owner.
 
-Invariant: all that rplctl keeps in a target under a channel's name (the position, models, states of copies, prepared
-transactions, decided batches) belongs to the instance and to the source that this row names. Only an applier of that
-instance, or an operator who takes the target over, changes the row.
+Invariant: all state that rplctl stores in a target under a channel's name belongs to the instance and the source in
+this row: the position, models, states of copies, prepared transactions, decided batches. Only an applier of that
+instance, or an operator who takes over the target, changes the row.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from rplctl.repository.tables import own_table_exists
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The instance and the source of a channel. Field names are columns. An unknown source has no uuid and the server
-    id 0.
+    """The instance and the source of a channel. Field names are columns.
+
+    An unknown source has no uuid and the server id 0.
     """
 
     Instance_id: str
@@ -27,7 +28,7 @@ class Owner:
     Source_uuid: str = ""
     Source_server_id: int = 0
     Source_place: str = ""  # HOST:PORT, or a folder, for people
-    Kept_by: str = ""  # the commit mode in which the position was kept last
+    Kept_by: str = ""  # the commit mode in which the position was last stored
 
     @property
     def shown(self) -> str:
@@ -36,7 +37,7 @@ class Owner:
         return f"instance {self.Instance_id or 'without an id'} in {self.Instance_place}, source {source or 'unknown'}"
 
     def is_same_source(self, other: Owner) -> bool:
-        """True unless both sources are known and differ. MariaDB's servers have no uuid."""
+        """True unless both sources are known and differ. A MariaDB server has no uuid."""
         if self.Source_uuid and other.Source_uuid:
             return self.Source_uuid == other.Source_uuid
         if self.Source_server_id and other.Source_server_id:
@@ -44,7 +45,7 @@ class Owner:
         return True
 
     def is_known_source(self, other: Owner) -> bool:
-        """True if both name one source: by what the source says of itself, else by where it is."""
+        """True if both owners have the same source, by its ids, or by its address if the ids are unknown."""
         if not self.is_same_source(other):
             return False
         return (
@@ -67,8 +68,9 @@ def owner_of(instance_id: str, place: str, master: MasterInfo | None) -> Owner:
 
 
 def read_owner(connection: Connection, channel: str) -> Owner | None:
-    """Return the owner of the channel's rows; None where no applier of this version has worked. Raises the driver's
-    errors.
+    """Return the owner of the channel's rows; None if no applier of this version has worked with the target.
+
+    Raises the driver's errors.
     """
     table = channel_owner(connection.dialect.name)
     if not own_table_exists(connection, table.name):
@@ -79,19 +81,19 @@ def read_owner(connection: Connection, channel: str) -> Owner | None:
 
 
 def claim_channel(connection: Connection, channel: str, owner: Owner | None, kept_by: str = "") -> None:
-    """Record `owner` in the channel's row, and the mode in which the position is kept; None: nothing is done.
+    """Store `owner` and the mode of the position in the channel's row; None does nothing.
 
-    The caller's transaction commits it; a row that says the same is not written. A missing row is inserted without an
-    UPDATE before it: InnoDB would lock the gap, and of two new channels that do so one ends with 1213.
+    The caller's transaction commits the change; an equal row is not written. A missing row is inserted without a
+    previous UPDATE: InnoDB would lock the gap, and one of two new channels would fail with 1213.
     """
     if (statement := _claim(connection, channel, owner, kept_by)) is not None:
         connection.execute(statement)
 
 
 def claim_alone(engine: Engine, channel: str, owner: Owner | None, kept_by: str) -> None:
-    """Do what `claim_channel` does in a transaction that begins with the write; the caller holds the fence.
+    """Do the work of `claim_channel` in a transaction that begins with the write; the caller holds the fence.
 
-    SQLite refuses to write in a transaction that has read before the receiver wrote its record.
+    If the receiver writes its record after a transaction's first read, SQLite rejects a write of this transaction.
     """
     with engine.connect() as connection:
         statement = _claim(connection, channel, owner, kept_by)
@@ -101,10 +103,10 @@ def claim_alone(engine: Engine, channel: str, owner: Owner | None, kept_by: str)
 
 
 def _claim(connection: Connection, channel: str, owner: Owner | None, kept_by: str) -> Insert | Update | None:
-    """The statement that claims the row; None if there is nothing to write."""
+    """Return the statement that writes the owner's row; None if there is nothing to write."""
     table = channel_owner(connection.dialect.name)
     if owner is None or not own_table_exists(connection, table.name):
-        return None  # of an older rplctl: the next applier makes it
+        return None  # a target of an older rplctl: the next applier creates the table
     owner, found = replace(owner, Kept_by=kept_by), read_owner(connection, channel)
     if found is None:
         return insert(table).values(Channel_name=channel, **asdict(owner))
@@ -112,14 +114,14 @@ def _claim(connection: Connection, channel: str, owner: Owner | None, kept_by: s
 
 
 def forget_source(connection: Connection, channel: str) -> None:
-    """Forget the source after CHANGE MASTER: the next applier records which source it is."""
+    """Forget the source after CHANGE MASTER: the next applier stores the identity of its source."""
     table = channel_owner(connection.dialect.name)
     unknown = {"Source_uuid": "", "Source_server_id": 0}
     connection.execute(update(table).where(table.c.Channel_name == channel).values(**unknown))
 
 
 def disown_channel(connection: Connection, channel: str) -> None:
-    """Forget the owner after RESET REPLICA: the position goes, and the next applier begins as the first one did."""
+    """Forget the owner after RESET REPLICA: the position is deleted, and the next applier begins like the first one."""
     table = channel_owner(connection.dialect.name)
     if own_table_exists(connection, table.name):
         connection.execute(delete(table).where(table.c.Channel_name == channel))

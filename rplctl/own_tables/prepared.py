@@ -1,9 +1,9 @@
-"""XA transactions of the source between XA PREPARE and XA COMMIT: their events wait in the target.
+"""XA transactions of the source between XA PREPARE and XA COMMIT: the target stores their events.
 
-They are stored in pieces, so that neither their size in memory nor the target's limit on a row bounds a transaction.
-Invariant: the events are stored in the transaction that moves the position past XA PREPARE, and taken out in the one
-that applies or drops them, so they survive every crash and the purge of the relay log, and nothing is visible before
-XA COMMIT.
+The events are stored in parts, so that neither memory nor the target's row size limits a transaction. Invariant: the
+events are stored in the transaction that moves the position past XA PREPARE. They are deleted in the transaction that
+applies or drops them. So they survive every crash and the purge of the relay log, and nothing is visible before XA
+COMMIT.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from rplctl.event.format_description import FormatDescription
 from rplctl.own_tables.tables import prepared_xa
 from rplctl.system_zone import SystemZone
 
-PIECE_BYTES = 4 << 20  # below the smallest max_allowed_packet that servers start with
+PIECE_BYTES = 4 << 20  # less than the smallest default of max_allowed_packet
 
 
 def keep_prepared(
     connection: Connection, channel: str, xid: str, events: Iterable[bytes], description: FormatDescription
 ) -> None:
-    """Store the events of a prepared transaction; a left-over of the same name is replaced."""
+    """Store the events of a prepared transaction, and replace an older one with the same name."""
     table = prepared_xa(connection.dialect.name)
     connection.execute(delete(table).where(table.c.Channel_name == channel, table.c.Xid == xid))
     text = json.dumps(asdict(description))
@@ -35,8 +35,9 @@ def keep_prepared(
 
 
 def _pieces(events: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the events in pieces of PIECE_BYTES each, except for the last piece. There is at least one piece, and an
-    event may span several pieces.
+    """Yield the events in parts of PIECE_BYTES each; the last part may be shorter.
+
+    There is at least one part, and an event may span several parts.
     """
     waiting = bytearray()
     for event in events:
@@ -48,8 +49,9 @@ def _pieces(events: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def take_prepared(connection: Connection, channel: str, xid: str, out: BinaryIO | None) -> FormatDescription | None:
-    """Write the stored events to `out` and remove them from the store; the result is None when there are none of that
-    name. Without `out` they are only removed.
+    """Write the stored events to `out`, delete them, and return their format; None if no events have this XID.
+
+    Without `out`, the events are only deleted.
     """
     table = prepared_xa(connection.dialect.name)
     where = (table.c.Channel_name == channel, table.c.Xid == xid)

@@ -1,4 +1,4 @@
-"""The note of a statement that commits by itself, in the target that executes it (commit/noted.py)."""
+"""The note about a statement with an implicit commit, in the target that executes it (commit/noted.py)."""
 
 from __future__ import annotations
 
@@ -20,16 +20,18 @@ Definitions = Mapping[ServerObject, Definition | None]
 
 
 class NoteState(StrEnum):
-    SENT = "sent"  # the statement may have been carried out
-    DONE = "done"  # the events before `events_done` are committed, and nothing else is
+    SENT = "sent"  # the statement may have been executed
+    DONE = "done"  # exactly the events before `events_done` are committed
     WHOLE = "whole"  # the transaction is committed
-    CUT = "cut"  # some of the transaction may be in tables without transactions; `definitions` are of their rows
+    CUT = "cut"  # non-transactional tables may have part of the transaction; `definitions` describe their rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementNote:
-    """A record of one statement. `before`: the position before the statement's transaction. `executed`: the GTIDs after
-    it. `definitions`: of the objects that the statement changes, before it.
+    """The note about one statement. `before`: the position before the statement's transaction.
+
+    `executed`: the GTIDs after the transaction. `definitions`: the objects that the statement changes, before the
+    change.
     """
 
     before: BinlogPosition
@@ -41,7 +43,7 @@ class StatementNote:
 
 
 def keep_note(connection: Connection, channel: str, note: StatementNote, *, is_first: bool = False) -> None:
-    """Store the note, in place of the one before; `is_first`: there is no earlier note."""
+    """Store the note, and replace the last one; `is_first`: there is no earlier note."""
     if not is_first:
         forget_note(connection, channel)
     values = {
@@ -85,7 +87,7 @@ def forget_note(connection: Connection, channel: str) -> None:
 
 @cache
 def _insert(dialect: str) -> Insert:
-    """Return the INSERT, which is made once: for each DDL statement, it would take as long to make as to execute."""
+    """Return the INSERT, cached: for each DDL statement, building it would take as long as executing it."""
     return insert(statement_note(dialect))
 
 

@@ -1,19 +1,19 @@
-"""Our own tables in the target stand next to `slave_master_info` and `slave_relay_log_info`.
+"""rplctl's internal tables in the target, next to `slave_master_info` and `slave_relay_log_info`.
 
     rplctl_commit_marker    one row per channel: the position of the last commit while the repository is a FILE
-    rplctl_table_models     the MySQL-side model of every replicated table, versioned by source position (design D18)
-    rplctl_prepared_xa      events of XA transactions that the source prepared and has not ended yet
-    rplctl_group_begun      what of MyISAM tables is being applied, so that a crash in it is known
-    rplctl_statement_note   which statement that commits by itself is being executed (statement_note.py)
-    rplctl_clone            tables whose rows are copied from the source, and how much of each is there (clones.py)
-    rplctl_branches         which batch was decided that several connections commit (commit/branches.py)
-    rplctl_channel_owner    which instance and source a channel's rows belong to (owner.py)
-    rplctl_lake_batch       what several tables of a lake are taking, in lakes only (lake_batch.py)
+    rplctl_table_models     the MySQL model of every replicated table, versioned by source position (design D18)
+    rplctl_prepared_xa      events of XA transactions that are prepared but not ended on the source
+    rplctl_group_begun      the transactions on MyISAM tables that are being applied, in case of a crash
+    rplctl_statement_note   the statement with an implicit commit that is being executed (statement_note.py)
+    rplctl_clone            the tables that are copied from the source, and the progress of each (clones.py)
+    rplctl_branches         the last decided batch of several committing connections (commit/branches.py)
+    rplctl_channel_owner    the instance and the source of a channel's rows (owner.py)
+    rplctl_lake_batch       the batch that several tables of a lake receive, in lakes only (lake_batch.py)
     rplctl_next_event       a view: the next event to execute, of each channel (repository/next_event.py)
 
-In SQLite they are next to the replicated tables, whose names always hold `__`; elsewhere in the schema/database
-`rplctl`. Invariant: a table of an older rplctl is brought to the layout below before anything is read from it, by a
-revision in migrations/ where the repositories are tables, by `create_own_tables` where they are files; no row is lost.
+In SQLite, they are next to the replicated tables, whose names always contain `__`; elsewhere, in the schema or database
+`rplctl`. Invariant: a table of an older rplctl gets the layout below before it is read. A revision in migrations/ does
+this if the repositories are tables, `create_own_tables` does it if they are files. No row is lost.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def commit_marker(dialect: str) -> Table:
         Column("Master_log_name", String(512), nullable=False),
         Column("Master_log_pos", BigInteger, nullable=False),
         Column("Gtid_executed", _long_text(dialect), nullable=False),
-        # True while file and marker were last seen equal with no applier running: a file that differs then was edited
-        # by hand
+        # True if file and marker were equal at the last check and no applier runs: if the file differs later, it was
+        # edited by hand
         Column("File_in_step", Boolean, nullable=False),
     )
 
@@ -83,8 +83,8 @@ def prepared_xa(dialect: str) -> Table:
         dialect,
         "rplctl_prepared_xa",
         "XA transactions of the source between XA PREPARE and XA COMMIT",
-        Column("Xid", String(300), primary_key=True),  # as XA COMMIT spells it: X'gtrid',X'bqual',format
-        Column("Piece", Integer, primary_key=True, autoincrement=False),  # from 0
+        Column("Xid", String(300), primary_key=True),  # in the form of XA COMMIT: X'gtrid',X'bqual',format
+        Column("Piece", Integer, primary_key=True, autoincrement=False),  # part number from 0
         Column("Format_description", _long_text(dialect), nullable=False),  # JSON
         Column("Events", dialect_of(dialect).own_types().large_binary, nullable=False),
     )
@@ -109,10 +109,10 @@ def statement_note(dialect: str) -> Table:
         dialect,
         "rplctl_statement_note",
         "The statement that commits by itself and is being executed, and what it touches",
-        Column("Master_log_name", String(512), nullable=False),  # of the position before its transaction
+        Column("Master_log_name", String(512), nullable=False),  # the position before the transaction
         Column("Master_log_pos", BigInteger, nullable=False),
-        Column("Gtid_executed", _long_text(dialect), nullable=False),  # behind its transaction
-        Column("Events_done", Integer, nullable=False),  # of the transaction, before the statement
+        Column("Gtid_executed", _long_text(dialect), nullable=False),  # after the transaction
+        Column("Events_done", Integer, nullable=False),  # events of the transaction before the statement
         Column("State", String(16), nullable=False),
         Column("Statement_hash", String(32), nullable=False),
         Column("Definitions", _long_text(dialect), nullable=False),  # JSON, before the statement
@@ -127,15 +127,15 @@ def cloned_tables(dialect: str) -> Table:
         "Tables whose rows are copied from the source (rplctl clone)",
         Column("Database_name", String(64), primary_key=True),
         Column("Table_name", String(64), primary_key=True),
-        Column("Source_database", String(64), nullable=False),  # another one where rewrite_db renames it
-        Column("Family", Integer, nullable=False),  # tables that are read in one snapshot
+        Column("Source_database", String(64), nullable=False),  # differs if rewrite_db renames the database
+        Column("Family", Integer, nullable=False),  # table group: tables that are read in one snapshot
         Column("State", String(16), nullable=False),  # waiting, copying, done
-        Column("Epoch", BigInteger, nullable=False),  # of the snapshot whose chunks are loaded; 0 = none yet
-        Column("Chunks", Integer, nullable=False),  # of them so many are loaded
+        Column("Epoch", BigInteger, nullable=False),  # the snapshot whose chunks are loaded; 0 = none yet
+        Column("Chunks", Integer, nullable=False),  # number of loaded chunks
         Column("Row_count", BigInteger, nullable=False),
-        Column("Byte_count", BigInteger, nullable=False),  # as they came from the source
-        Column("Position", String(600), nullable=False),  # of that snapshot in the source's log, FILE:POS; '' = none
-        Column("Expected_rows", BigInteger, nullable=False),  # as the source believed when the copy was asked for
+        Column("Byte_count", BigInteger, nullable=False),  # bytes received from the source
+        Column("Position", String(600), nullable=False),  # the snapshot's position, FILE:POS; '' = none
+        Column("Expected_rows", BigInteger, nullable=False),  # the source's estimate when the copy was requested
         Column("Expected_bytes", BigInteger, nullable=False),
     )
 
@@ -180,7 +180,7 @@ def lake_batch(dialect: str) -> Table:
 
 
 def _own_table(dialect: str, name: str, comment: str, *columns: Column[Any]) -> Table:
-    """Return a table that is keyed by channel, in our own schema where there is one."""
+    """Return a table with the channel as key, in rplctl's own schema if the target has one."""
     by_channel = Column("Channel_name", String(64), primary_key=True)
     schema, options = dialect_of(dialect).own_schema, dialect_of(dialect).own_types().options
     return Table(name, MetaData(schema=schema), by_channel, *columns, comment=comment, **options)
@@ -203,14 +203,15 @@ _ALL = (
 
 
 def forget_channel(connection: Connection, channel: str) -> None:
-    """Delete the channel's rows for RESET REPLICA ALL, in all of these tables that exist."""
+    """Delete the channel's rows for RESET REPLICA ALL, in all existing internal tables."""
     for table in _tables_there(connection):
         connection.execute(table.delete().where(table.c[KEY] == channel))
 
 
 def rename_channel(connection: Connection, old: str, new: str) -> None:
-    """Give the channel's rows another name, in all of these tables and in the repositories' that exist. The caller's
-    transaction commits it.
+    """Rename the channel in all existing internal tables and repository tables.
+
+    The caller's transaction commits the change.
     """
     for table in _tables_there(connection, *info_tables(connection.dialect.name).values()):
         name = table.c[KEY]
@@ -218,30 +219,30 @@ def rename_channel(connection: Connection, old: str, new: str) -> None:
 
 
 def has_rows(connection: Connection, channel: str) -> bool:
-    """True if any of these tables has a row of the channel."""
+    """True if an internal table has a row of the channel."""
     asked = (select(table.c[KEY]).where(table.c[KEY] == channel).limit(1) for table in _tables_there(connection))
     return any(connection.execute(question).first() is not None for question in asked)
 
 
 def _tables_there(connection: Connection, *others: Table) -> Iterator[Table]:
-    """Return the tables of channels that the target has, and those of `others` that it has."""
+    """Return the existing internal tables with a channel column, and the existing tables of `others`."""
     inspector = inspect(connection)
     tables = (*(make(connection.dialect.name) for make in (*_ALL, lake_batch)), *others)
     return (table for table in tables if inspector.has_table(table.name, table.schema))
 
 
 def channels_in(connection: Connection, table: Table) -> frozenset[str]:
-    """Return the channels that one of our tables names, in lower case."""
+    """Return the channels that have a row in an internal table, in lower case."""
     names = connection.execute(select(table.c.Channel_name).distinct()).scalars()
     return frozenset(name.casefold() for name in names)
 
 
 def create_own_tables(engine: Engine) -> None:
-    """Create our own tables that are missing; never change rows. Raises TargetError.
+    """Create missing internal tables; never change rows. Raises TargetError.
 
-    One process at a time makes the tables, and the lock comes first. A transaction of MySQL keeps what it has read, so
-    two processes that read and then alter would wait for each other (1213, 3058). Where all tables exist nobody waits:
-    hundreds of channels that start at once check at the same time.
+    Only one process at a time creates the tables, and it takes the lock first. A transaction of MySQL keeps metadata
+    locks of what it has read, so two processes that read and then alter would wait for each other (1213, 3058). If all
+    tables exist, no process waits: hundreds of channels check at the same time when they start together.
     """
     dialect = engine.dialect.name
     try:
@@ -249,11 +250,11 @@ def create_own_tables(engine: Engine) -> None:
             if _is_complete(connection):
                 return
     except TargetError as error:
-        if error.errno != er.WARN_I_S_SKIPPED_TABLE:  # else somebody alters it now
+        if error.errno != er.WARN_I_S_SKIPPED_TABLE:  # 1684: another process is altering a table
             raise
     with mapped_errors(dialect), engine.begin() as connection:
         dialect_of(dialect).lock_installation(connection)
-        if _is_complete(connection):  # somebody was first
+        if _is_complete(connection):  # another process was first
             return
         if schema := dialect_of(dialect).own_schema:
             connection.execute(CreateSchema(schema, if_not_exists=True))
@@ -273,9 +274,10 @@ def _is_complete(connection: Connection) -> bool:
 
 
 def add_pieces(connection: Connection) -> None:
-    """Convert rplctl_prepared_xa of an older rplctl, which kept each transaction in one row: that row becomes its first
-    piece. Nothing happens when there is no such table. It is one ALTER where DDL commits, else part of the caller's
-    transaction.
+    """Convert the rplctl_prepared_xa of an older rplctl, which stored each transaction in one row.
+
+    That row becomes the first part. Without such a table, nothing happens. The conversion is one ALTER if the target
+    commits DDL implicitly; otherwise, it is part of the caller's transaction.
     """
     if not _lacks_pieces(connection):
         return

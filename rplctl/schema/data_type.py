@@ -192,9 +192,7 @@ def normalize(column: Column) -> Column:
         return replace(column, length=None)
     if length is not None and kind in _WIDE and (kind == "varbinary" or column.charset is not None):
         wide = replace(column, type=_WIDE[kind])
-        return (
-            _sized_blob(wide) if _bytes_of(wide) > BLOB_BYTES["blob"] else column
-        )  # the server's rule without strict mode
+        return _sized_blob(wide) if _bytes_of(wide) > BLOB_BYTES["blob"] else column  # as without strict mode
     if length is not None and (kind == "blob" or (kind == "text" and column.charset is not None)):
         return _sized_blob(column)
     if kind == "vector" and length is None:

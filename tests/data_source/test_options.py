@@ -30,7 +30,7 @@ def test_options_are_read_whatever_their_case() -> None:
         ("start_gtid", "0-1", "option start_gtid"),
         ("end_time", "yesterday", "option end_time"),
         ("partition_bytes", "0", "option partition_bytes"),
-        ("zero_dates", "string", "none of error, null"),
+        ("zero_dates", "string", "not one of error, null"),
     ],
 )
 def test_an_option_that_cannot_be_read_is_named(name: str, text: str, says: str) -> None:
